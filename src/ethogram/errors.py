@@ -1,0 +1,119 @@
+"""Every error this package raises on purpose.
+
+    EthogramError
+    ├── BadInput            something given was wrong; carries every fault found (exit code 2)
+    │   ├── BadPattern      in pattern files
+    │   ├── BadEvents       in event files
+    │   ├── BadConfig       in ethogram.yaml or the environment
+    │   └── BadUsage        in how a command or function was called
+    ├── Conflict            one event id with two different contents (exit code 2)
+    └── MissingExtra        an optional package is not installed (exit code 2)
+
+A fault says what was wrong, where (file:line:column) and what would be right.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fault:
+    """One thing that is wrong in one place. Lines and columns count from 1; 0 means not known."""
+
+    path: str
+    line: int
+    column: int
+    message: str
+
+    def __str__(self) -> str:
+        place = self.path
+        if self.line:
+            place += f":{self.line}"
+            if self.column:
+                place += f":{self.column}"
+        return f"{place}: {self.message}" if place else self.message
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "record": "fault",
+            "path": self.path,
+            "line": self.line or None,
+            "column": self.column or None,
+            "message": self.message,
+        }
+
+
+class EthogramError(Exception):
+    """The root: whoever catches this catches everything the package raises on purpose."""
+
+    exit_code = 2
+
+
+class BadInput(EthogramError):
+    """Something given was wrong. `faults` holds all that was found, in order of place."""
+
+    SHOWN = 50
+
+    def __init__(self, faults: Iterable[Fault] | str, *, more: int = 0) -> None:
+        given = [Fault("", 0, 0, faults)] if isinstance(faults, str) else list(faults)
+        self.faults: tuple[Fault, ...] = tuple(given)
+        self.more = more
+        lines = [str(fault) for fault in self.faults[: self.SHOWN]]
+        hidden = len(self.faults) - len(lines) + more
+        if hidden > 0:
+            lines.append(f"... and {hidden} more")
+        super().__init__("\n".join(lines))
+
+
+class BadPattern(BadInput):
+    """A pattern file cannot be used."""
+
+
+class BadEvents(BadInput):
+    """An event file cannot be used."""
+
+
+class BadConfig(BadInput):
+    """ethogram.yaml or an ETHOGRAM_ variable cannot be used."""
+
+
+class BadUsage(BadInput):
+    """A command or function was called in a way that makes no sense."""
+
+
+class Conflict(EthogramError):
+    """The same event id came twice with different content."""
+
+
+class MissingExtra(EthogramError):
+    """An optional package is needed and not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package '{package}': pip install 'ethogram[{extra}]'"
+        )
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """'; did you mean ...?' with the nearest known names, or '' where none is near.
+
+    >>> did_you_mean("compasion", ["compassion", "deception"])
+    "; did you mean 'compassion'?"
+    >>> did_you_mean("xyz", ["compassion"])
+    ''
+    """
+    near = _near(name, sorted(set(known)))
+    if not near:
+        return ""
+    return f"; did you mean {' or '.join(repr(one) for one in near)}?"
+
+
+def _near(name: str, known: Sequence[str]) -> list[str]:
+    by_folded = {one.casefold().replace("-", "_"): one for one in known}
+    folded = name[:100].casefold().replace("-", "_")
+    if folded in by_folded:
+        return [by_folded[folded]]
+    return [by_folded[f] for f in difflib.get_close_matches(folded, by_folded, n=2, cutoff=0.72)][:2]

@@ -1,0 +1,110 @@
+"""Detection: a pattern seen in a history, with its evidence and confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from .event import Value, stable_hash
+from .times import format_time
+
+STATES = ("opened", "closed", "withdrawn", "superseded")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One event that counted, the step it counted for, and the readings that made it count."""
+
+    step: str
+    event: str
+    at: datetime
+    readings: Mapping[str, Value]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "step": self.step,
+            "event": self.event,
+            "at": format_time(self.at),
+            "readings": dict(self.readings),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """One episode. `closed_at` is None while it is open. `history` names whose it is, field by field."""
+
+    id: str
+    pattern: str
+    version: str
+    state: str
+    subject: str
+    target: str | None
+    thread: str | None
+    level: str
+    confidence: float
+    opened_at: datetime
+    detected_at: datetime
+    closed_at: datetime | None
+    first_event: str
+    last_event: str
+    count: int
+    evidence: tuple[Evidence, ...]
+    details: Mapping[str, Any]
+    confirms: tuple[str, ...]
+    scorer: str
+    explanation: str
+    recommendation: str
+    source: str = "input"
+    title: str = ""
+    cause: str = ""
+    status: str = "stable"
+    history: Mapping[str, Value] = field(default_factory=dict)
+    parts: tuple[str, ...] = ()
+
+    @property
+    def order(self) -> tuple[datetime, str, str, str]:
+        """What detections are sorted by wherever they are listed."""
+        return (self.detected_at, self.subject, self.pattern, self.id)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stable JSON form; field names are a promise (docs/records.md)."""
+        return {
+            "record": "detection",
+            "id": self.id,
+            "pattern": self.pattern,
+            "title": self.title,
+            "version": self.version,
+            "status": self.status,
+            "state": self.state,
+            "source": self.source,
+            "subject": self.subject,
+            "target": self.target,
+            "thread": self.thread,
+            "history": dict(self.history),
+            "level": self.level,
+            "confidence": self.confidence,
+            "cause": self.cause,
+            "opened_at": format_time(self.opened_at),
+            "detected_at": format_time(self.detected_at),
+            "closed_at": None if self.closed_at is None else format_time(self.closed_at),
+            "first_event": self.first_event,
+            "last_event": self.last_event,
+            "count": self.count,
+            "evidence": [one.to_dict() for one in self.evidence],
+            "details": dict(self.details),
+            "confirms": list(self.confirms),
+            "parts": list(self.parts),
+            "scorer": self.scorer,
+            "explanation": self.explanation,
+            "recommendation": self.recommendation,
+        }
+
+
+def detection_id(pattern: str, source: str, key: tuple[Value, ...], fired_at: str) -> str:
+    """The id of a detection: the same behaviour found again has the same id.
+
+    `fired_at` is the id of the event at which it fired or opened, or of the last part of a combination.
+    """
+    return stable_hash("detection", pattern, source, list(key), fired_at)[:20]

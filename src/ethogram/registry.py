@@ -1,0 +1,92 @@
+"""Where plug-ins are found: one new file with one decorator, no list to edit.
+
+A registry walks its folder, importing every module in it, then asks the entry points of its group
+(`ethogram.signals`, `ethogram.adapters`, ...), so another package can add to it by being installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+from .errors import BadUsage, did_you_mean
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Named things of one kind. Finding them is put off until somebody asks."""
+
+    def __init__(self, kind: str, package: str) -> None:
+        self.kind = kind
+        self.package = package
+        self._items: dict[str, T] = {}
+        self._found = False
+
+    def add(self, name: str, item: T) -> T:
+        """Register under a name; the same name twice is a mistake, unless it is the same thing."""
+        known = self._items.get(name)
+        if known is not None and _origin(known) != _origin(item):
+            raise BadUsage(
+                f"two {self.kind}s are named {name!r}: {_origin(known)} and {_origin(item)}"
+            )
+        self._items[name] = item
+        return item
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """The decorator: `@adapter("csv")`."""
+        return lambda item: self.add(name, item)
+
+    def find(self) -> None:
+        """Import every module of the folder, then every entry point. Done once."""
+        if self._found:
+            return
+        self._found = True
+        try:
+            package = importlib.import_module(self.package)
+        except ModuleNotFoundError as error:
+            if error.name != self.package:
+                raise
+        else:
+            for module in pkgutil.iter_modules(package.__path__):
+                importlib.import_module(f"{self.package}.{module.name}")
+        for point in entry_points(group=f"ethogram.{self.kind}s"):
+            loaded: Any = point.load()
+            if point.name not in self._items:
+                self.add(point.name, loaded)
+
+    def names(self) -> list[str]:
+        """Every registered name, sorted."""
+        self.find()
+        return sorted(self._items)
+
+    def items(self) -> Iterator[tuple[str, T]]:
+        """Every name and thing, sorted by name."""
+        self.find()
+        return iter(sorted(self._items.items()))
+
+    def get(self, name: str) -> T:
+        """The thing of that name, or an error that names the nearest."""
+        self.find()
+        if name not in self._items:
+            raise BadUsage(f"unknown {self.kind} {name!r}{did_you_mean(name, self._items)}")
+        return self._items[name]
+
+    def __contains__(self, name: str) -> bool:
+        self.find()
+        return name in self._items
+
+
+def _origin(item: object) -> str:
+    named = item if hasattr(item, "__qualname__") else type(item)
+    return f"{getattr(named, '__module__', '?')}.{getattr(named, '__qualname__', '?')}"
+
+
+signals: Registry[Any] = Registry("signal", "ethogram.signals")
+adapters: Registry[Any] = Registry("adapter", "ethogram.ingest")
+stores: Registry[Any] = Registry("store", "ethogram.stores")
+evaluators: Registry[Any] = Registry("evaluator", "ethogram.evaluators")
+responses: Registry[Any] = Registry("response", "ethogram.response")
