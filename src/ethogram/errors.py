@@ -92,9 +92,7 @@ class MissingExtra(EthogramError):
     """An optional package is needed and not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(
-            f"{purpose} needs the package '{package}': pip install 'ethogram[{extra}]'"
-        )
+        super().__init__(f"{purpose} needs the package '{package}': pip install 'ethogram[{extra}]'")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
-from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
 from .errors import BadUsage, did_you_mean
@@ -30,9 +29,7 @@ class Registry(Generic[T]):
         """Register under a name; the same name twice is a mistake, unless it is the same thing."""
         known = self._items.get(name)
         if known is not None and _origin(known) != _origin(item):
-            raise BadUsage(
-                f"two {self.kind}s are named {name!r}: {_origin(known)} and {_origin(item)}"
-            )
+            raise BadUsage(f"two {self.kind}s are named {name!r}: {_origin(known)} and {_origin(item)}")
         self._items[name] = item
         return item
 
@@ -44,7 +41,9 @@ class Registry(Generic[T]):
         """Import every module of the folder, then every entry point. Done once."""
         if self._found:
             return
-        self._found = True
+        # Here and not above: importing it at every start would cost 30 ms.
+        from importlib.metadata import entry_points
+
         try:
             package = importlib.import_module(self.package)
         except ModuleNotFoundError as error:
@@ -53,10 +52,16 @@ class Registry(Generic[T]):
         else:
             for module in pkgutil.iter_modules(package.__path__):
                 importlib.import_module(f"{self.package}.{module.name}")
+        points: dict[str, str] = {}
         for point in entry_points(group=f"ethogram.{self.kind}s"):
+            if points.setdefault(point.name, point.value) != point.value:
+                both = f"{points[point.name]} and {point.value}"
+                raise BadUsage(f"two {self.kind}s are named {point.name!r}: {both}")
             loaded: Any = point.load()
+            # A decorated plug-in has registered itself by being loaded.
             if point.name not in self._items:
                 self.add(point.name, loaded)
+        self._found = True
 
     def names(self) -> list[str]:
         """Every registered name, sorted."""

@@ -1,0 +1,33 @@
+"""Events in: from JSON lines, JSON arrays, CSV, Parquet, folders and standard input, put in order.
+
+To read one more format, add one file here with a class under `@adapter("its name")` (see adapter.py); it is
+found by itself. Everything an adapter yields goes through the same checks, in event_line.py and collect.py.
+"""
+
+from __future__ import annotations
+
+from .adapter import Adapter, Input, Record, Skipped, adapter
+from .collect import Batch
+from .errors import BadLine, Unreadable
+from .limits import Limits
+from .order import Buffer, Released, flush, in_order, release
+from .read import events_of, read_events
+
+__all__ = [
+    "Adapter",
+    "BadLine",
+    "Batch",
+    "Buffer",
+    "Input",
+    "Limits",
+    "Record",
+    "Released",
+    "Skipped",
+    "Unreadable",
+    "adapter",
+    "events_of",
+    "flush",
+    "in_order",
+    "read_events",
+    "release",
+]

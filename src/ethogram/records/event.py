@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import Any
 
 from .times import format_time
@@ -17,8 +16,6 @@ Value = float | str
 
 GIVEN = "given"
 """The scorer of a reading that came with the event and does not say who made it."""
-
-_EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +49,10 @@ class Event:
     session: str | None = None
     kind: str = "event"
     text: str | None = None
-    attributes: Mapping[str, Any] = field(default=_EMPTY)
-    readings: Mapping[str, Value] = field(default=_EMPTY)
-    scorers: Mapping[str, str] = field(default=_EMPTY)
-    widths: Mapping[str, int] = field(default=_EMPTY)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    readings: Mapping[str, Value] = field(default_factory=dict)
+    scorers: Mapping[str, str] = field(default_factory=dict)
+    widths: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def order(self) -> tuple[datetime, int, str]:

@@ -21,7 +21,7 @@ TRAITS: tuple[str, ...] = (
     "exploitation",
 )
 _TRAITS = frozenset(TRAITS)
-_INDICATOR = re.compile(r"[A-Z]{3}_[A-Z0-9]+")
+_INDICATOR = re.compile(r"[A-Z]{3}_[A-Z0-9_]+")
 
 
 def is_indicator_name(name: str) -> bool:

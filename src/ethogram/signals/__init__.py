@@ -1,0 +1,10 @@
+"""Signals: named measures of an event. To add one: a new file here with one decorated function or class.
+
+Importing this package finds nothing yet; `ethogram.registry.signals` walks the folder when asked.
+"""
+
+from .define import Signal, Unmeasured, signal
+from .measure import Measurer, measure_all, measure_event, plan
+from .options import Options
+
+__all__ = ["Measurer", "Options", "Signal", "Unmeasured", "measure_all", "measure_event", "plan", "signal"]

@@ -1,0 +1,52 @@
+# Needs Python 3.11 or newer, make, and a package index. Everything lands in .venv.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-long lint env clean
+
+help:
+	@echo "make demo       what it finds in a small example, in under a minute"
+	@echo "make test       style, types, imports, tests, documentation"
+	@echo "make test-long  the same, and the tests that take minutes"
+	@echo "make lint       style, types and imports only"
+	@echo "make env        $(VENV) with everything for development"
+	@echo "make clean      remove $(VENV) and what the tools left behind"
+
+demo: $(VENV)/.base
+	@$(BIN)/ethogram demo
+
+test: lint
+	$(BIN)/python -m pytest -q -n 2
+
+test-long: lint
+	ETHOGRAM_TESTS=long $(BIN)/python -m pytest -q -n 2 -m "long or not long"
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+env: $(VENV)/.dev
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Two stamps, so that the demo waits for the base install only.
+$(VENV)/.base: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "ethogram needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true)." >&2; \
+	  echo "Name another one:  make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing ethogram into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.base
+	@echo "installing the development tools into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

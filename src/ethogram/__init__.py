@@ -1,0 +1,79 @@
+"""Finds behaviour over time that no single message or action shows.
+
+Events carry readings; a pattern is a form those readings take over time; a detection is a pattern seen
+in one subject's history, with the events that prove it.
+
+>>> import ethogram
+>>> warm, cold = {"compassion": 0.9, "manipulation": 0.1}, {"compassion": 0.1, "manipulation": 0.8}
+>>> events = [
+...     {"at": f"2026-01-0{day}T12:00:00Z", "subject": "ann", "target": "bo", "readings": readings}
+...     for day, readings in enumerate([warm, warm, warm, warm, cold], start=1)
+... ]
+>>> [(found.pattern, found.subject) for found in ethogram.analyze(events, patterns=["love_bombing"])]
+[('love_bombing', 'ann')]
+
+Names are loaded when first used, so `import ethogram` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import errors
+    from .errors import EthogramError
+    from .ingest import read_events
+    from .library.load import load_patterns
+    from .modes.analyze import Analysis, analyze
+    from .records import Detection, Event, Evidence, Reading, Risk, Verdict
+    from .signals import signal
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Analysis",
+    "Detection",
+    "EthogramError",
+    "Event",
+    "Evidence",
+    "Reading",
+    "Risk",
+    "Verdict",
+    "__version__",
+    "analyze",
+    "errors",
+    "load_patterns",
+    "read_events",
+    "signal",
+]
+
+_HOMES = {
+    "Analysis": "modes.analyze",
+    "Detection": "records",
+    "EthogramError": "errors",
+    "Event": "records",
+    "Evidence": "records",
+    "Reading": "records",
+    "Risk": "records",
+    "Verdict": "records",
+    "analyze": "modes.analyze",
+    "load_patterns": "library.load",
+    "read_events": "ingest",
+    "signal": "signals",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The public name, imported now and remembered."""
+    if name == "errors":
+        return importlib.import_module(f"{__name__}.errors")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

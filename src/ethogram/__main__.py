@@ -1,0 +1,8 @@
+"""`python -m ethogram` is `ethogram`."""
+
+import sys
+
+from ethogram.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""What a failed command says, and the code it exits with.
+
+| code | means |
+| --- | --- |
+| 0 | fine |
+| 1 | an internal error: ours, not yours |
+| 2 | bad input or bad usage |
+| 3 | detections at or above `--fail-on` |
+| 130, 141 | interrupted; the reader of the output went away |
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Iterable
+
+import typer
+
+from ethogram.errors import BadInput, EthogramError, Fault
+
+from .output import printable, write_json, write_line
+
+INTERNAL, BAD, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
+DEBUG = "ETHOGRAM_DEBUG"
+
+
+def tell(error: BaseException, *, as_json: bool) -> int:
+    """Says on standard error what went wrong; returns the exit code."""
+    if isinstance(error, typer.Exit):
+        return error.exit_code
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        write_line("ethogram: interrupted", to=sys.stderr)
+        return INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        return _close_quietly()
+    if _asks_for_help(error):
+        write_line(str(error), to=sys.stderr)
+        return BAD
+    _write_faults(faults_of(error), as_json=as_json)
+    if os.environ.get(DEBUG) and not _is_expected(error):
+        traceback.print_exception(error)
+    if isinstance(error, EthogramError | typer.TyperException):
+        return error.exit_code
+    return BAD if _names_a_file(error) else INTERNAL
+
+
+def faults_of(error: BaseException) -> list[Fault]:
+    """Everything an error complains of, as faults.
+
+    >>> [str(fault) for fault in faults_of(EthogramError("no such thing"))]
+    ['no such thing']
+    """
+    if isinstance(error, BadInput):
+        more = [Fault("", 0, 0, f"... and {error.more} more")] if error.more > 0 else []
+        return [*error.faults, *more]
+    if isinstance(error, EthogramError):
+        return [Fault("", 0, 0, str(error))]
+    if isinstance(error, typer.TyperException):
+        return [Fault("", 0, 0, _usage(error))]
+    if isinstance(error, OSError) and _names_a_file(error):
+        return [Fault(os.fsdecode(error.filename), 0, 0, error.strerror or str(error))]
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    hint = "" if os.environ.get(DEBUG) else f" (set {DEBUG}=1 for the traceback)"
+    return [Fault("", 0, 0, f"internal error: {said}{hint}")]
+
+
+def _write_faults(faults: Iterable[Fault], *, as_json: bool) -> None:
+    for fault in faults:
+        if as_json:
+            write_json(fault.to_dict(), to=sys.stderr)
+        else:
+            write_line(printable(str(fault) if fault.path else f"ethogram: {fault}"), to=sys.stderr)
+
+
+def _usage(error: typer.TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    said = error.format_message().rstrip(".")
+    return said if context is None else f"{said}; see {context.command_path} --help"
+
+
+def _asks_for_help(error: BaseException) -> bool:
+    # A group called without a command. The class is not public; its message is the whole help text.
+    return type(error).__name__ == "NoArgsIsHelpError"
+
+
+def _names_a_file(error: BaseException) -> bool:
+    return isinstance(error, OSError) and isinstance(error.filename, str | bytes)
+
+
+def _is_expected(error: BaseException) -> bool:
+    return isinstance(error, EthogramError | typer.TyperException)
+
+
+def _close_quietly() -> int:
+    # What is still buffered has no reader; without this the interpreter would complain on its way out.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    return PIPE_CLOSED

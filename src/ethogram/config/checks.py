@@ -1,0 +1,168 @@
+"""What each setting may be: from plain data to the value, or a sentence about what would be right.
+
+A check takes the value, its place (the keys that lead to it) and where to report; it returns the value
+as Settings has it, or MISSING. Mappings lose their bad entries only, so that every fault is found.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ..errors import did_you_mean
+from ..records import LEVELS, parse_duration
+from .settings import LIMITS, STATUSES
+
+Place = tuple[str | int, ...]
+Check = Callable[[Any, Place, "Report"], Any]
+
+MISSING: Any = object()
+SHOWN = 50
+NOT_ZONES = frozenset({"localtime", "Factory"})
+SIGNAL_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+class Report:
+    """The faults found so far: place, whether it is the key that is wrong, and the sentence.
+
+    Those above SHOWN are only counted, so that a file of ten thousand mistakes is refused at once.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[tuple[Place, bool, str]] = []
+        self.more = 0
+
+    def add(self, place: Place, sentence: Callable[[], str], *, key: bool = False) -> None:
+        """Keep or count one fault; the sentence is made only if it is kept."""
+        if len(self.found) < SHOWN:
+            self.found.append((place, key, sentence()))
+        else:
+            self.more += 1
+
+
+def words(value: Any, place: Place, report: Report) -> Any:
+    """A tuple of texts."""
+    if not isinstance(value, (list, tuple)):
+        return _wrong(value, "a list, like [a, b]", place, report)
+    checked = [text(item, (*place, index), report) for index, item in enumerate(value)]
+    return MISSING if MISSING in checked else tuple(checked)
+
+
+def text(value: Any, place: Place, report: Report) -> Any:
+    """A text that is not empty."""
+    if not isinstance(value, str) or not value.strip():
+        return _wrong(value, "a text", place, report)
+    return value
+
+
+def number(value: Any, place: Place, report: Report) -> Any:
+    """A finite number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return _wrong(value, "a number", place, report)
+    return value
+
+
+def count(value: Any, place: Place, report: Report) -> Any:
+    """A whole number above 0."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**63:
+        return _wrong(value, "a whole number above 0", place, report)
+    return value
+
+
+def duration(value: Any, place: Place, report: Report) -> Any:
+    """Microseconds."""
+    try:
+        return parse_duration(value if isinstance(value, str) else "")
+    except ValueError:
+        return _wrong(value, "a duration, like 90s, 30m, 48h, 7d or 2w", place, report)
+
+
+def time_zone(value: Any, place: Place, report: Report) -> Any:
+    """The name of an IANA time zone, or None."""
+    if value is None:
+        return None
+    from zoneinfo import available_timezones
+
+    known = available_timezones() - NOT_ZONES
+    if isinstance(value, str) and value in known:
+        return value
+    return _wrong(value, "the name of a time zone, like Europe/Paris", place, report, known)
+
+
+def one_of(options: Iterable[str], *, none: bool = False) -> Check:
+    """A check for one of these words, or for None too."""
+    known = tuple(options)
+
+    def check(value: Any, place: Place, report: Report) -> Any:
+        if (value is None and none) or (isinstance(value, str) and value in known):
+            return value
+        listed = ", ".join([*known, "null"] if none else known)
+        return _wrong(value, f"one of {listed}", place, report, known)
+
+    return check
+
+
+def mapping(of: Check, is_key: Callable[[str], bool] | None = None, known: Iterable[str] = ()) -> Check:
+    """A check for a mapping with values that pass a check, and keys that pass one or are known."""
+    names = tuple(known)
+    allowed = is_key or (lambda key: not names or key in names)
+
+    def check(value: Any, place: Place, report: Report) -> Any:
+        if not isinstance(value, Mapping):
+            return _wrong(value, "a mapping, like {name: value}", place, report)
+        found = {}
+        for key, item in value.items():
+            if not allowed(key):
+                unknown_key(key, place, names, report)
+            elif (checked := of(item, (*place, key), report)) is not MISSING:
+                found[key] = checked
+        return found
+
+    return check
+
+
+def unknown_key(key: str, place: Place, known: Iterable[str], report: Report) -> None:
+    """Report a key that may not stand here."""
+    what = f"unknown key in {_dotted(place)}:" if place else "unknown setting"
+    report.add((*place, key), lambda: f"{what} {key!r:.60}{did_you_mean(key, known)}", key=True)
+
+
+def is_signal_name(key: str) -> bool:
+    """Whether a signal can be called that: pattern files must be able to write it.
+
+    >>> is_signal_name("my_score"), is_signal_name("My Score")
+    (True, False)
+    """
+    return SIGNAL_NAME.fullmatch(key) is not None
+
+
+def _wrong(value: Any, right: str, place: Place, report: Report, known: Iterable[str] = ()) -> Any:
+    def sentence() -> str:
+        shown = "nothing" if value is None else f"{value!r:.60}"
+        hint = did_you_mean(value, known) if isinstance(value, str) else ""
+        return f"{_dotted(place)} must be {right}; here is {shown}{hint}"
+
+    report.add(place, sentence)
+    return MISSING
+
+
+def _dotted(place: Place) -> str:
+    return ".".join(f"{part!s:.60}" for part in place)
+
+
+CHECKS: Mapping[str, Check] = {
+    "patterns": words,
+    "parameters": mapping(mapping(number)),
+    "status": mapping(one_of(STATUSES)),
+    "scorers": mapping(text),
+    "signals": mapping(one_of(("number", "category")), is_signal_name),
+    "time_zone": time_zone,
+    "session_inactivity": duration,
+    "lateness": duration,
+    "source": text,
+    "limits": mapping(count, known=LIMITS),
+    "fail_on": one_of(LEVELS, none=True),
+}
+"""Every setting, by name."""

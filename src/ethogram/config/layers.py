@@ -1,0 +1,108 @@
+"""Layers: what the file, the environment and the caller each say, as plain data that knows its place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadConfig, BadInput, Fault, did_you_mean
+from ..shapes.yaml import Fields, Items, Node, plain, read_yaml, read_yaml_file
+from .checks import CHECKS, Place, words
+from .settings import Settings
+
+CONFIG_FILE = "ethogram.yaml"
+CONFIG_VARIABLE = "ETHOGRAM_CONFIG"
+PREFIX = "ETHOGRAM_"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one place says. `name` is that place; `node` knows the lines and columns, where there are any."""
+
+    name: str
+    values: Mapping[str, Any]
+    node: Node | None = None
+
+    def fault(self, place: Place, message: str, *, key: bool) -> Fault:
+        """A fault in a value, or in its key."""
+        return Fault(self.name, *_position(self.node, place, key=key), message)
+
+    def origin(self, place: Place) -> str:
+        """The file with line and column of the key; the variable; the option."""
+        line, column = _position(self.node, place, key=True)
+        return f"{self.name}:{line}:{column}" if line else self.name
+
+
+def find_file(path: str | Path | None, environ: Mapping[str, str]) -> str | None:
+    """The file to read: as given, as ETHOGRAM_CONFIG names it, or ethogram.yaml here; None without any."""
+    if path is not None:
+        return str(path)
+    # lexists, so that a broken link is an error and not silently no file.
+    return environ.get(CONFIG_VARIABLE) or (CONFIG_FILE if os.path.lexists(CONFIG_FILE) else None)
+
+
+def from_file(path: str | None, faults: list[Fault]) -> Iterator[Layer]:
+    """The layer of the file; what makes it unreadable goes to `faults`."""
+    if path is None:
+        return
+    try:
+        node = read_yaml_file(path, BadConfig)
+    except BadInput as error:
+        faults += error.faults
+        return
+    if isinstance(node, Fields):
+        yield Layer(path, plain(node), node)
+    elif plain(node) is not None:
+        faults.append(
+            Fault(path, node.line, node.column, "must be a mapping of settings, like lateness: 30s")
+        )
+
+
+def from_environ(environ: Mapping[str, str], faults: list[Fault]) -> Iterator[Layer]:
+    """One layer per ETHOGRAM_ variable that is set and not empty.
+
+    A variable that is near a setting's name is a mistake. One near none is left alone: tests and
+    benchmarks have some of their own.
+    """
+    for variable in sorted(environ):
+        key = variable.removeprefix(PREFIX).lower()
+        if not variable.startswith(PREFIX) or environ[variable] == "" or variable == CONFIG_VARIABLE:
+            continue
+        try:
+            if key in CHECKS:
+                yield Layer(variable, {key: _from_text(key, environ[variable], variable)})
+            elif near := did_you_mean(key, CHECKS):
+                faults.append(Fault(variable, 0, 0, f"unknown setting {key!r:.60}{near}"))
+        except BadInput as error:
+            faults += error.faults
+
+
+def from_overrides(overrides: Mapping[str, Any]) -> Iterator[Layer]:
+    """One layer per option that was given."""
+    for name, value in overrides.items():
+        if value is not None:
+            yield Layer("--" + name.replace("_", "-"), {name: value})
+
+
+def _from_text(key: str, given: str, variable: str) -> Any:
+    # Lists and mappings in YAML, as in the file; one pattern, or a word, as it stands.
+    if isinstance(getattr(Settings(), key), Mapping) or (CHECKS[key] is words and given.startswith("[")):
+        return plain(read_yaml(given, variable, BadConfig))
+    if CHECKS[key] is words:
+        return [given]
+    return None if given == "null" else given
+
+
+def _position(node: Node | None, place: Place, *, key: bool) -> tuple[int, int]:
+    """Line and column of the value at a place, or of its key; (0, 0) where there is no node."""
+    spot: Node | None = node
+    for part in place:
+        if isinstance(node, Fields):
+            spot, node = node.key(str(part)), node.get(str(part))
+        elif isinstance(node, Items):
+            spot = node = node.items[int(part)]
+    found = spot if key else node
+    return (found.line, found.column) if found is not None else (0, 0)

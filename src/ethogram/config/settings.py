@@ -1,0 +1,53 @@
+"""The settings and their defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+STATUSES = ("experimental", "test", "stable", "retired")
+
+LIMITS: Mapping[str, int] = MappingProxyType(
+    {
+        "events": 5_000_000,
+        "line": 1_000_000,
+        "unpacked": 4 * 2**30,
+        "whole": 256 * 2**20,
+        "text": 200_000,
+        "name": 512,
+        "readings": 256,
+        "attributes": 256,
+        "depth": 32,
+        "faults": 50,
+    }
+)
+"""How large input may be; the same names and numbers as in ingest/limits.py, which says what each is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What can be set in ethogram.yaml. Durations are microseconds here and '30m' in the file."""
+
+    patterns: tuple[str, ...] = ()
+    """Pattern files, folders, globs or names, added to the library's own."""
+    parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Other numbers for a pattern's parameters: pattern -> parameter -> number."""
+    status: Mapping[str, str] = field(default_factory=dict)
+    """Another status for a pattern: pattern -> status."""
+    scorers: Mapping[str, str] = field(default_factory=dict)
+    """Whose readings count: signal -> scorer; '*' for every signal not named."""
+    signals: Mapping[str, str] = field(default_factory=dict)
+    """Signals of your own scorers: name -> number or category."""
+    time_zone: str | None = None
+    """Where subjects live who do not say; null: not known."""
+    session_inactivity: int = 30 * 60 * 1_000_000
+    """The longest pause inside one session."""
+    lateness: int = 0
+    """How long a live event may wait for an earlier one."""
+    source: str = "input"
+    """The name of the source, for events that do not say."""
+    limits: Mapping[str, int] = field(default_factory=lambda: dict(LIMITS))
+    """How large input may be."""
+    fail_on: str | None = None
+    """The lowest level of detection that makes a run fail; null: none does."""

@@ -1,0 +1,142 @@
+"""Findings to detections: evidence, details and the sentence a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..records import GIVEN, Detection, Event, Evidence, Value, detection_id, moment
+from ..shapes.evaluate import reader
+from ..shapes.explanation import write
+from ..shapes.finding import Finding
+from ..shapes.history import CAP, History
+from ..shapes.program import LevelProgram, Program, SequenceProgram, SilenceProgram
+from ..shapes.tree import Expr, Indicator, Signal, Slot
+from ..shapes.walk import named, walk
+from .counted import counted
+
+MOST_TEXT = 200
+
+
+def detection(finding: Finding, cap: int = CAP) -> Detection:
+    """The detection a finding amounts to."""
+    program, history = finding.program, finding.history
+    fired = history.events[finding.fired]
+    evidence = _evidence(finding, cap)
+    return Detection(
+        id=detection_id(program.name, history.source, history.key, fired.id),
+        pattern=program.name,
+        version=program.version,
+        state="opened" if finding.closed_at is None else "closed",
+        subject=fired.subject,
+        target=_key_field(program, history, "target"),
+        thread=_key_field(program, history, "thread"),
+        level=finding.level,
+        confidence=finding.confidence,
+        opened_at=moment(finding.opened_at),
+        detected_at=moment(finding.detected_at),
+        closed_at=None if finding.closed_at is None else moment(finding.closed_at),
+        first_event=history.events[finding.first].id,
+        last_event=history.events[finding.last].id,
+        count=finding.count,
+        evidence=evidence,
+        details=details(program, finding, cap),
+        confirms=program.confirms,
+        scorer=_scorers(program, [history.events[i] for i in _evidence_positions(finding, cap)]),
+        explanation=explain(program, finding, cap),
+        recommendation=program.recommendation,
+        source=history.source,
+        title=program.title,
+        cause=program.cause,
+        status=program.status,
+        history=dict(zip(program.history, history.key, strict=True)),
+    )
+
+
+def _key_field(program: Program, history: History, name: str) -> str | None:
+    """The target or thread a history is about, or None where it is about more than one."""
+    if name not in program.history:
+        return None
+    return str(history.key[program.history.index(name)])
+
+
+def details(program: Program, finding: Finding, cap: int) -> dict[str, Any]:
+    """The pattern's own named values, read at the peak and rounded to 6 places; absent ones are None."""
+    return {
+        name: _rounded(reader(expr, cap)(finding.history, finding.peak, finding.chain))
+        for name, expr in program.details
+    }
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def explain(program: Program, finding: Finding, cap: int) -> str:
+    """The explanation with its holes filled, or the pattern's title where it has none."""
+    pieces = []
+    for piece in program.explanation:
+        if isinstance(piece, Slot):
+            value = reader(piece.of, cap)(finding.history, finding.peak, finding.chain)
+            pieces.append(write(value, piece.form if not isinstance(value, str) else "")[:MOST_TEXT])
+        else:
+            pieces.append(piece)
+    return "".join(pieces) or f"{finding.history.events[finding.peak].subject}: {program.title}."
+
+
+# --- evidence -------------------------------------------------------------------------------
+
+
+def _steps(finding: Finding, cap: int) -> list[tuple[str, int, Expr | None]]:
+    """(step, position, the condition it counted for), in the order evidence is listed."""
+    body = finding.program.body
+    if isinstance(body, SequenceProgram):
+        conditions = {place.step: place.condition for place in body.places}
+        conditions |= {one.step: one.condition for one in body.optionals}
+        found = [(step, at) for step, positions in finding.chain.items() for at in positions]
+        return [(step, at, conditions[step]) for step, at in sorted(found, key=lambda pair: pair[1])]
+    if isinstance(body, SilenceProgram):
+        return [("before", finding.fired, body.after)]
+    assert isinstance(body, LevelProgram)
+    before = counted(body, finding.history, finding.fired, cap)
+    peak = [("peak", finding.peak)] if finding.peak != finding.fired else []
+    found = [*(("counted", at) for at in before), ("opened", finding.fired), *peak]
+    return [(step, at, body.when) for step, at in found]
+
+
+def _evidence_positions(finding: Finding, cap: int) -> list[int]:
+    return [at for _, at, _ in _steps(finding, cap)]
+
+
+def _evidence(finding: Finding, cap: int) -> tuple[Evidence, ...]:
+    events = finding.history.events
+    return tuple(
+        Evidence(step, events[at].id, events[at].at, readings_of(events[at], condition))
+        for step, at, condition in _steps(finding, cap)
+    )
+
+
+def readings_of(event: Event, condition: Expr | None) -> Mapping[str, Value]:
+    """The readings on an event that a condition names; indicators only where they were found."""
+    if condition is None:
+        return {}
+    names = [one.name for one in walk(condition) if isinstance(one, (Signal, Indicator))]
+    indicators = set(named(condition, Indicator))
+    return {
+        name: event.readings[name]
+        for name in sorted(set(names))
+        if name in event.readings and (name not in indicators or event.readings[name] not in (0, 0.0))
+    }
+
+
+def _scorers(program: Program, events: list[Event]) -> str:
+    """Who measured what counted, with the context widths where known: 'local@3/4, local@3/20'."""
+    found = set()
+    for event in events:
+        for name in program.signals or event.readings:
+            if name in event.readings:
+                scorer, width = event.scorers.get(name, GIVEN), event.widths.get(name)
+                found.add(scorer if width is None else f"{scorer}/{width}")
+    return ", ".join(sorted(found)) or GIVEN

@@ -1,0 +1,70 @@
+"""All detections of a set of programs over events: first those of events, then those of detections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+from ..records import Detection, Event, micros
+from ..shapes import plain
+from ..shapes.finding import Insufficient
+from ..shapes.history import CAP
+from ..shapes.program import Program
+from ..shapes.tree import Spread
+from .combine import combine, part_of
+from .detect import detection
+from .spread import contacts, spread
+
+Runner = Callable[..., plain.Outcome]
+RUNNERS: dict[str, Runner] = {"plain": plain.run}
+"""Every runner takes (programs, events, as_of=, cap=) and gives the same outcome."""
+
+
+class Found:
+    """Detections in output order, what could not be judged, and how many histories were checked."""
+
+    __slots__ = ("checked", "detections", "insufficient")
+
+    def __init__(
+        self, detections: list[Detection], insufficient: list[Insufficient], checked: dict[str, int]
+    ) -> None:
+        self.detections = sorted(detections, key=lambda one: one.order)
+        self.insufficient = insufficient
+        self.checked = checked
+
+
+def find(
+    programs: Sequence[Program],
+    events: Sequence[Event],
+    *,
+    as_of: datetime,
+    cap: int = CAP,
+    runner: str = "plain",
+) -> Found:
+    """What the programs find in events that are in order and not after `as_of`."""
+    outcome = RUNNERS[runner](programs, events, as_of=micros(as_of), cap=cap)
+    detections = [detection(finding, cap) for finding in outcome.findings]
+    met = contacts(events) if any(isinstance(one.body, Spread) for one in programs) else {}
+    for program in by_depth(programs):
+        seen = [one for one in detections if part_of(program.parts, one.pattern)]
+        if isinstance(program.body, Spread):
+            detections += spread(program, seen, met, as_of)
+        else:
+            detections += combine(program, seen)
+    return Found(detections, outcome.insufficient, outcome.checked)
+
+
+def by_depth(programs: Iterable[Program]) -> list[Program]:
+    """Combinations, each after those it is made of."""
+    waiting = {program.name: program for program in programs if program.is_combination}
+    ordered: list[Program] = []
+    while waiting:
+        ready = [
+            one
+            for one in waiting.values()
+            if not any(part_of(one.parts, other) for other in waiting if other != one.name)
+        ]
+        ordered += ready or list(waiting.values())
+        for one in ready or list(waiting.values()):
+            waiting.pop(one.name, None)
+    return ordered

@@ -1,0 +1,100 @@
+"""Which files a call means, in the order of their names, and how each is opened."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from .adapter import HEAD
+from .limits import Limits
+from .streams import GZIP, head_of, rewound, unpacked
+
+STDIN = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One file to read. `named` is true where the caller named it, not only a folder around it."""
+
+    path: str
+    named: bool
+    size: int = 0
+
+    @property
+    def name(self) -> str:
+        """The path as it can be printed: bytes that are no text are shown as escapes."""
+        return os.fsencode(self.path).decode("utf-8", "backslashreplace")
+
+
+def find(paths: Sequence[str | Path]) -> tuple[list[Found], list[str]]:
+    """Every file meant, sorted by path and each once; and the paths where there is nothing."""
+    found: dict[str, Found] = {}
+    missing: list[str] = []
+    for given in paths:
+        path = str(given)
+        if path != STDIN and not _exists(path):
+            missing.append(Found(path, named=True).name)
+            continue
+        for one in _below(path):
+            # By real path, so that a file named beside its own folder is not read twice.
+            real = one.path if one.path == STDIN else os.path.realpath(one.path)
+            if real not in found or one.named:
+                found[real] = one
+    return sorted(found.values(), key=lambda one: one.path), missing
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # a name too long, or with a null byte in it
+        return False
+
+
+def _below(path: str) -> Iterator[Found]:
+    if path == STDIN or not Path(path).is_dir():
+        yield Found(path, named=True, size=_size(path))
+        return
+    for folder, folders, names in os.walk(path):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            full = os.path.join(folder, name)  # noqa: PTH118 (a Path would change './a' to 'a')
+            # Only regular files: a named pipe in a folder would wait for ever.
+            if not name.startswith(".") and Path(full).is_file():
+                yield Found(full, named=False, size=_size(full))
+
+
+def _size(path: str) -> int:
+    if path == STDIN:
+        return 0
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A file at its first byte, unpacked; `handle` is the file on disk, to see how far it was read."""
+
+    stream: BinaryIO
+    head: bytes
+    handle: BinaryIO
+
+
+@contextmanager
+def opened(found: Found, stdin: BinaryIO | None, limits: Limits) -> Iterator[Opened]:
+    """One file, closed again after use; standard input stays open."""
+    given = stdin if stdin is not None else sys.stdin.buffer
+    with nullcontext(given) if found.path == STDIN else open(found.path, "rb") as handle:
+        head = head_of(handle, HEAD)
+        stream = rewound(handle, head)
+        if head.startswith(GZIP):
+            packed = unpacked(stream, limits)
+            head = head_of(packed, HEAD)
+            stream = rewound(packed, head)
+        yield Opened(stream, head, handle)

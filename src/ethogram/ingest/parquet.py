@@ -1,0 +1,126 @@
+"""Parquet: columns as in CSV, and `readings` and `attributes` as structs, maps or JSON text."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+from ..errors import MissingExtra
+from ..records import format_time
+from .adapter import Adapter, Input, Record, adapter
+from .errors import BadLine, Unreadable
+from .streams import whole
+from .table import Column, columns_of, line_of
+
+MAGIC = b"PAR1"
+ROWS = 4096
+"""Rows held at once."""
+
+
+@adapter("parquet")
+class Parquet(Adapter):
+    """Begins with PAR1. Needs the package pyarrow."""
+
+    general = True
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        return head.startswith(MAGIC)
+
+    def read(self, file: Input) -> Iterator[Record]:
+        """One record for each row; `line` is the row's number from 1."""
+        table = _open(file)
+        try:
+            columns = columns_of(table.schema_arrow.names, file.kinds)
+        except BadLine as bad:
+            yield 0, bad.message, 0
+            return
+        number = 0
+        for rows in _batches(table):
+            for number, values in enumerate(zip(*rows, strict=True), number + 1):  # noqa: B020
+                yield number, _event_line(columns, values), 0
+
+
+def _open(file: Input) -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingExtra("pyarrow", "parquet", "reading Parquet files") from None
+    # The schema stands at the end of the file, so a pipe has to be held whole.
+    stream = file.stream if file.stream.seekable() else io.BytesIO(whole(file.stream, file.limits))
+    try:
+        return pyarrow.parquet.ParquetFile(stream)
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise Unreadable(f"not a whole Parquet file: {_first_line(error)}") from None
+
+
+def _batches(table: Any) -> Iterator[list[list[Any]]]:
+    """The columns of a few thousand rows at a time, as Python values."""
+    import pyarrow
+
+    try:
+        for batch in table.iter_batches(batch_size=ROWS):
+            yield [_values(column) for column in batch.columns]
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise Unreadable(f"the Parquet file is damaged: {_first_line(error)}") from None
+
+
+def _values(column: Any) -> list[Any]:
+    import pyarrow
+
+    if pyarrow.types.is_timestamp(column.type) and column.type.unit == "ns":
+        # Events are kept in whole microseconds; Python has no finer time.
+        column = column.cast(pyarrow.timestamp("us", column.type.tz), safe=False)
+    try:
+        values: list[Any] = column.to_pylist()
+    except (pyarrow.ArrowException, ValueError, OverflowError, KeyError):
+        return [_value(cell) for cell in column]
+    return values
+
+
+def _value(cell: Any) -> Any:
+    """One cell, after its column as a whole could not be read: only the bad ones are lost."""
+    try:
+        return cell.as_py()
+    except Exception as error:  # pyarrow raises whatever the conversion raised
+        return BadLine(f"a cell cannot be read: {_first_line(error)}")
+
+
+def _event_line(columns: tuple[Column, ...], values: tuple[Any, ...]) -> dict[str, Any] | str:
+    try:
+        return line_of(columns, list(map(_plain, columns, values)))
+    except BadLine as bad:
+        return bad.message
+
+
+def _plain(column: Column, value: Any) -> Any:
+    """The value as JSON would say it; `at` stays a time, to be checked for its zone."""
+    if isinstance(value, BadLine):
+        raise value
+    if isinstance(value, datetime):
+        return value if column == Column("", "at") else _time_text(value)
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, dict):
+        return {name: _plain(_INNER, one) for name, one in value.items() if one is not None}
+    if isinstance(value, list):
+        return [_plain(_INNER, one) for one in value]
+    if isinstance(value, tuple):
+        return tuple(_plain(_INNER, one) for one in value)
+    return value
+
+
+_INNER = Column("", "")
+
+
+def _time_text(at: datetime) -> str:
+    return at.isoformat() if at.tzinfo is None else format_time(at)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]

@@ -1,0 +1,108 @@
+"""The readings of one event line: a number or a category under each signal's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+from ..errors import did_you_mean
+from ..records import Value, is_indicator_name
+from .errors import BadLine, shown, type_name
+from .limits import Limits, over
+from .values import check_name, finite
+
+NUMBER, CATEGORY = "number", "category"
+REMEMBERED = 4096
+PARTS = frozenset({"value", "scorer", "width"})
+
+
+def signal_name(name: str) -> str:
+    """The name a reading is kept under: indicators with an underscore, however they were written.
+
+    >>> signal_name("MAN-LOVEBOMB"), signal_name("time-of-day")
+    ('MAN_LOVEBOMB', 'time-of-day')
+    """
+    if "-" in name and is_indicator_name(name.replace("-", "_")):
+        return name.replace("-", "_")
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a line is checked against: sizes, and the kind each known signal has.
+
+    `names` remembers what each name of a reading came to, as the same few come on every line.
+    """
+
+    limits: Limits
+    kinds: Mapping[str, str]
+    names: dict[str, str] = field(default_factory=dict)
+
+
+def _checked_name(told: Any, rules: Rules) -> str:
+    name = signal_name(check_name("reading name", told, rules.limits))
+    if not name:
+        raise BadLine("a reading has an empty name")
+    if len(rules.names) < REMEMBERED:
+        rules.names[told] = name
+    return name
+
+
+def add_readings(fields: dict[str, Any], given: Any, rules: Rules) -> None:
+    """Put `readings`, and `scorers` and `widths` where any are told, into an event's fields."""
+    limits, kinds = rules.limits, rules.kinds
+    if not isinstance(given, Mapping):
+        raise BadLine(f"readings must be an object, not {type_name(given)}")
+    if len(given) > limits.readings:
+        raise BadLine(over("readings", limits.readings, f"more than {limits.readings} readings"))
+    readings: dict[str, Value] = {}
+    for told, one in given.items():
+        name = rules.names.get(told) or _checked_name(told, rules)
+        if name in readings:
+            raise BadLine(f"reading {shown(name)} is given twice")
+        if type(one) is float and isfinite(one) and kinds.get(name) != CATEGORY:  # nearly all of them
+            readings[name] = one
+            continue
+        if isinstance(one, Mapping):
+            one = _measured(fields, name, one, limits)
+        if one is not None:  # null: not measured
+            readings[name] = _value(name, one, limits, kinds.get(name))
+    if readings:
+        fields["readings"] = readings
+
+
+def _value(name: str, value: Any, limits: Limits, due: str | None) -> Value:
+    if isinstance(value, float | int):
+        if due == CATEGORY:
+            raise BadLine(f"reading {shown(name)} is a number ({shown(value)}) where text is due")
+        return finite(f"reading {shown(name)}", value)
+    if not isinstance(value, str):
+        raise BadLine(f"reading {shown(name)} must be a number or text, not {type_name(value)}")
+    if due == NUMBER:
+        raise BadLine(f"reading {shown(name)} is text ({shown(value)}) where a number is due")
+    return check_name(f"reading {shown(name)}", value, limits)
+
+
+def _measured(fields: dict[str, Any], name: str, one: Mapping[str, Any], limits: Limits) -> Any:
+    """The value in {"value": 0.8, "scorer": "gpt@2", "width": 4}; who measured it goes into the fields."""
+    what = f"reading {shown(name)}"
+    for key in one:
+        if key not in PARTS:
+            near = did_you_mean(key, PARTS) if isinstance(key, str) else ""
+            raise BadLine(f"{what}: unknown key {shown(key)}{near or '; known are value, scorer, width'}")
+    if "value" not in one:
+        raise BadLine(f"{what} has no value")
+    scorer, width = one.get("scorer"), one.get("width")
+    if width is not None and (type(width) is not int or not 0 <= width < 2**31):
+        raise BadLine(f"{what}: width must be a whole number from 0, not {shown(width)}")
+    if one["value"] is None:
+        return None
+    if scorer:
+        fields.setdefault("scorers", {})[name] = check_name(f"{what}: scorer", scorer, limits)
+    elif scorer is not None and scorer != "":
+        raise BadLine(f"{what}: scorer must be text, not {type_name(scorer)}")
+    if width is not None:
+        fields.setdefault("widths", {})[name] = width
+    return one["value"]

@@ -1,0 +1,119 @@
+"""Bytes in: unpacked where they are compressed, line by line, and never more than the limits allow."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO, cast
+
+from .errors import Unreadable
+from .limits import Limits, over
+
+GZIP = b"\x1f\x8b"
+CHUNK = 256 * 1024
+
+
+def head_of(stream: BinaryIO, size: int) -> bytes:
+    """The first bytes of a stream; fewer only where it ends. Pipes hand them over in pieces."""
+    parts: list[bytes] = []
+    while size > 0 and (part := stream.read(size)):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def rewound(stream: BinaryIO, head: bytes) -> BinaryIO:
+    """The stream from its first byte again, after `head` was taken from it."""
+    if stream.seekable():
+        stream.seek(-len(head), io.SEEK_CUR)
+        return stream
+    return cast(BinaryIO, io.BufferedReader(_Rejoined(head, stream), CHUNK))
+
+
+def unpacked(stream: BinaryIO, limits: Limits) -> BinaryIO:
+    """What a gzip stream holds. Reading it raises Unreadable where it is torn or grows too large."""
+    return cast(BinaryIO, io.BufferedReader(_Unpacked(stream, limits), CHUNK))
+
+
+def lines(stream: BinaryIO, longest: int) -> Iterator[tuple[int, bytes | None]]:
+    """Each line with its number from 1; None in place of a line that is too long, which is never held."""
+    number = 0
+    while line := stream.readline(longest + 1):
+        number += 1
+        if len(line) <= longest:
+            yield number, line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = stream.readline(longest)
+        yield number, None
+
+
+def whole(stream: BinaryIO, limits: Limits) -> bytes:
+    """All of a stream at once, for formats that cannot be read in pieces."""
+    content = head_of(stream, limits.whole + 1)
+    if len(content) > limits.whole:
+        raise Unreadable(over("whole", limits.whole, f"larger than {limits.whole} bytes"))
+    return content
+
+
+class _Rejoined(io.RawIOBase):
+    """What was read ahead, then the rest: a pipe that can be looked into."""
+
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        self._head = io.BytesIO(head)
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        part = self._head.read(len(buffer)) or self._rest.read(len(buffer))
+        buffer[: len(part)] = part
+        return len(part)
+
+
+class _Unpacked(io.RawIOBase):
+    """A gzip stream of one or more members. The gzip module knows no limit and hides where it stopped."""
+
+    def __init__(self, packed: BinaryIO, limits: Limits) -> None:
+        self._packed = packed
+        self._limits = limits
+        self._total = 0
+        self._left = b""
+        self._member = zlib.decompressobj(wbits=31)
+        self._inside = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        part = self._next(len(buffer))
+        self._total += len(part)
+        if self._total > self._limits.unpacked:
+            size = self._limits.unpacked
+            raise Unreadable(over("unpacked", size, f"unpacks to more than {size} bytes"))
+        buffer[: len(part)] = part
+        return len(part)
+
+    def _next(self, size: int) -> bytes:
+        while True:
+            if self._member.eof:
+                # Zeros after the last member are padding, as gzip itself takes them.
+                self._left = (self._member.unused_data + self._left).lstrip(b"\0")
+                self._member, self._inside = zlib.decompressobj(wbits=31), False
+            self._left = self._left or self._packed.read(CHUNK)
+            if not self._left:
+                if self._inside:
+                    raise Unreadable("the gzip file ends in the middle")
+                return b""
+            if not self._inside and not self._left.lstrip(b"\0"):
+                self._left = b""
+                continue
+            try:
+                part = self._member.decompress(self._left, size)
+            except zlib.error:
+                raise Unreadable("the gzip file is damaged") from None
+            self._left, self._inside = self._member.unconsumed_tail, True
+            if part:
+                return part

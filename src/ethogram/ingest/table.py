@@ -1,0 +1,91 @@
+"""Tables: what each column of a CSV or Parquet file says about an event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import did_you_mean
+from ..records import TRAITS, is_indicator_name
+from .errors import BadLine, shown, type_name
+from .event_line import FIELDS
+from .readings import signal_name
+from .strict_json import parse
+
+READINGS, ATTRIBUTES = "readings", "attributes"
+OBJECTS = (READINGS, ATTRIBUTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Where the cells of a column go: into `readings`, into `attributes`, or ('') a field of the event."""
+
+    place: str
+    name: str
+
+
+def columns_of(header: Sequence[str], kinds: Mapping[str, str]) -> tuple[Column, ...]:
+    """What each column is; BadLine where the header cannot be that of an event table."""
+    names = [name.strip() for name in header]
+    if "subject" not in names:
+        hint = did_you_mean("subject", names) or f"; the columns are {shown(', '.join(names))}"
+        raise BadLine(f"a table of events needs a column 'subject'{hint}")
+    columns = tuple(_column(number, name, kinds) for number, name in enumerate(names, 1))
+    for number, column in enumerate(columns):
+        if column in columns[:number]:
+            raise BadLine(f"the column {shown(names[number])} is given twice")
+    return columns
+
+
+def _column(number: int, name: str, kinds: Mapping[str, str]) -> Column:
+    if name in FIELDS:
+        return Column("", name)
+    place, dot, rest = name.partition(".")
+    if dot and place in OBJECTS and rest:
+        return Column(place, signal_name(rest) if place == READINGS else rest)
+    if not name:
+        raise BadLine(f"column {number} has no name (pandas writes such a one unless told index=False)")
+    signal = signal_name(name)
+    # Predictable from the header alone: what the cells hold never decides.
+    if signal in kinds or signal in TRAITS or is_indicator_name(signal):
+        return Column(READINGS, signal)
+    return Column(ATTRIBUTES, name)
+
+
+def line_of(columns: Iterable[Column], values: Iterable[Any]) -> dict[str, Any]:
+    """The event line a row says; None means that the row has nothing in that column."""
+    line: dict[str, Any] = {}
+    for column, value in zip(columns, values, strict=True):
+        if value is None:
+            continue
+        if column.place:
+            _put(line.setdefault(column.place, {}), column.name, value)
+        elif column.name in OBJECTS:
+            inner = line.setdefault(column.name, {})
+            for name, one in _object(column.name, value):
+                _put(inner, signal_name(name) if column.name == READINGS else name, one)
+        else:
+            line[column.name] = value
+    return line
+
+
+def _put(inner: dict[str, Any], name: str, value: Any) -> None:
+    if name in inner:
+        raise BadLine(f"{shown(name)} is given twice")
+    inner[name] = value
+
+
+def _object(name: str, value: Any) -> Iterable[tuple[str, Any]]:
+    """The pairs of a cell that holds an object: as such, as JSON text, or as Arrow's list of pairs."""
+    if isinstance(value, str):
+        value = parse(value)
+    if isinstance(value, Mapping):
+        pairs = list(value.items())
+    elif isinstance(value, list) and all(isinstance(one, tuple) and len(one) == 2 for one in value):
+        pairs = value
+    else:
+        raise BadLine(f"{name} must be an object, not {type_name(value)}")
+    if not all(isinstance(key, str) for key, _ in pairs):
+        raise BadLine(f"{name} has a key that is not text")
+    return pairs

@@ -1,0 +1,220 @@
+"""The plain runner: every program over every history, event by event, with no tricks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ..records import Event, format_time, moment, rank
+from .evaluate import NO_CHAIN, Chain, Read, number, reader
+from .finding import Finding, Insufficient
+from .history import CAP, History, histories
+from .match import Matcher
+from .program import LevelProgram, Program, SequenceProgram, SilenceProgram
+from .tree import Difference, Expr
+from .walk import MEASURES, walk
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run over events found. `checked` counts histories by program name."""
+
+    findings: list[Finding] = field(default_factory=list)
+    insufficient: list[Insufficient] = field(default_factory=list)
+    checked: dict[str, int] = field(default_factory=dict)
+
+
+def run(programs: Iterable[Program], events: Sequence[Event], *, as_of: int, cap: int = CAP) -> Outcome:
+    """Findings of all programs over events that are in order and not after `as_of` (microseconds)."""
+    outcome = Outcome()
+    for program in programs:
+        if program.is_combination:
+            continue
+        found = histories(program, events)
+        outcome.checked[program.name] = len(found)
+        for history in found:
+            run_history(program, history, as_of, cap, outcome)
+    return outcome
+
+
+def run_history(program: Program, history: History, as_of: int, cap: int, outcome: Outcome) -> None:
+    """Add to the outcome what one program finds in one history."""
+    if program.timed_only and not history.timed:
+        reason = "the source has no times, and the pattern needs them"
+        _note(outcome, program, history, 0, reason)
+        return
+    match program.body:
+        case SequenceProgram():
+            _run_sequence(program, program.body, history, cap, outcome)
+        case LevelProgram():
+            _run_level(program, program.body, history, cap, outcome)
+        case SilenceProgram():
+            _run_silence(program, program.body, history, as_of, cap, outcome)
+
+
+def _note(outcome: Outcome, program: Program, history: History, need: int, reason: str) -> None:
+    have = len(history.events)
+    outcome.insufficient.append(Insufficient(program, history.source, history.key, have, need, reason))
+
+
+# --- how sure, how grave --------------------------------------------------------------------
+
+
+class Judge:
+    """Reads a program's confidence and level at a position."""
+
+    def __init__(self, program: Program, cap: int) -> None:
+        confidence = program.confidence
+        self._confidence: Read | None = None if confidence is None else reader(confidence, cap)
+        self._levels = [
+            (name, None if condition is None else reader(condition, cap))
+            for name, condition in program.levels
+        ]
+
+    def confidence(self, history: History, at: int, chain: Chain = NO_CHAIN) -> float:
+        """0..1; absent is 0."""
+        value = None if self._confidence is None else number(self._confidence(history, at, chain))
+        return 0.0 if value is None else round(min(1.0, max(0.0, value)), 6)
+
+    def level(self, history: History, at: int, chain: Chain = NO_CHAIN) -> str:
+        """The highest level whose condition holds, else the lowest listed."""
+        for name, condition in reversed(self._levels):
+            if condition is None or condition(history, at, chain) is True:
+                return name
+        return self._levels[0][0]
+
+
+# --- the three shapes -----------------------------------------------------------------------
+
+
+def _run_sequence(
+    program: Program, body: SequenceProgram, history: History, cap: int, outcome: Outcome
+) -> None:
+    judge, matcher = Judge(program, cap), Matcher(body, history, cap)
+    for fired, chain in matcher.firings():
+        first = min(matcher.proof)
+        outcome.findings.append(
+            Finding(
+                program,
+                history,
+                fired=fired,
+                first=first,
+                last=fired,
+                peak=fired,
+                count=len({i for positions in chain.values() for i in positions}),
+                level=judge.level(history, fired, chain),
+                confidence=judge.confidence(history, fired, chain),
+                opened_at=history.times[first],
+                detected_at=history.times[fired],
+                closed_at=history.times[fired],
+                chain=chain,
+            )
+        )
+    if not matcher.first_step_known:
+        need = _need(body.places[0].condition)
+        _note(outcome, program, history, need, f"step '{body.places[0].step}' could not be judged anywhere")
+
+
+def _run_level(program: Program, body: LevelProgram, history: History, cap: int, outcome: Outcome) -> None:
+    judge, when = Judge(program, cap), reader(body.when, cap)
+    clears = None if body.clears is None else reader(body.clears, cap)
+    opened: int | None = None
+    peaks: list[tuple[int, float, int, str]] = []
+    known = False
+
+    def close(at: int | None, last: int) -> None:
+        nonlocal opened
+        if opened is not None:
+            outcome.findings.append(_episode(program, history, opened, last, at, peaks))
+        opened = None
+
+    for at in range(len(history.events)):
+        truth = when(history, at, NO_CHAIN)
+        known = known or truth is not None
+        clear = truth is False if clears is None else clears(history, at, NO_CHAIN) is True
+        if opened is None and truth is True and not clear:
+            opened, peaks = at, []
+        elif opened is not None and clear and not body.stays:
+            close(at, at - 1)
+        if opened is not None:
+            level = judge.level(history, at)
+            peaks.append((rank(level), judge.confidence(history, at), at, level))
+    close(None, len(history.events) - 1)
+    if not known:
+        _note(outcome, program, history, _need(body.when), "its condition could not be judged anywhere")
+
+
+def _episode(
+    program: Program,
+    history: History,
+    opened: int,
+    last: int,
+    closed: int | None,
+    peaks: list[tuple[int, float, int, str]],
+) -> Finding:
+    # The highest level and the highest confidence are kept, even where they were not reached together.
+    _, _, peak, level = max(peaks)
+    return Finding(
+        program,
+        history,
+        fired=opened,
+        first=opened,
+        last=last,
+        peak=peak,
+        count=last - opened + 1,
+        level=level,
+        confidence=max(confidence for _, confidence, _, _ in peaks),
+        opened_at=history.times[opened],
+        detected_at=history.times[opened],
+        closed_at=None if closed is None else history.times[closed],
+    )
+
+
+def _run_silence(
+    program: Program, body: SilenceProgram, history: History, as_of: int, cap: int, outcome: Outcome
+) -> None:
+    judge, longer = Judge(program, cap), reader(body.longer_than, cap)
+    after = None if body.after is None else reader(body.after, cap)
+    end = len(history.events)
+    for at in range(body.at_least - 1, end):
+        if after is not None and after(history, at, NO_CHAIN) is not True:
+            continue
+        seconds = number(longer(history, at, NO_CHAIN))
+        if seconds is None or seconds < 0:
+            continue
+        deadline = history.times[at] + round(seconds * 1e6)
+        following = history.times[at + 1] if at + 1 < end else None
+        if (as_of if following is None else following) <= deadline:
+            continue
+        chain: Chain = {".deadline": format_time(moment(deadline))}
+        outcome.findings.append(
+            Finding(
+                program,
+                history,
+                fired=at,
+                first=at,
+                last=at,
+                peak=at,
+                count=1,
+                level=judge.level(history, at, chain),
+                confidence=judge.confidence(history, at, chain),
+                opened_at=deadline,
+                detected_at=deadline,
+                closed_at=following,
+                chain=chain,
+            )
+        )
+    if end < body.at_least:
+        reason = "too few events to know what is usual"
+        _note(outcome, program, history, body.at_least, reason)
+
+
+def _need(expr: Expr) -> int:
+    """How many readings the most demanding measure of a condition asks for."""
+    needs = [1]
+    for one in walk(expr):
+        if isinstance(one, Difference):
+            needs.append(2 * max(2, one.at_least))
+        elif isinstance(one, MEASURES):
+            needs.append(one.window.at_least)
+    return max(needs)

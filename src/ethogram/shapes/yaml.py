@@ -1,0 +1,251 @@
+"""YAML with the place of every value, for files that strangers may have written.
+
+Only plain data gets through: no aliases (they can explode), no tags, no duplicate keys, one document,
+limits on size and depth. Scalars are resolved as YAML 1.2 does: `on` and `no` are words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput, BadPattern, Fault
+
+MAX_BYTES = 128 * 1024
+MAX_DEPTH = 24
+MAX_NODES = 20_000
+
+_INT = re.compile(r"[-+]?[0-9]{1,18}")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
+_WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One value. `line` and `column` count from 1 and point at its first character."""
+
+    text: str
+    line: int
+    column: int
+    style: str | None = None
+    raw: str = ""
+
+    @property
+    def value(self) -> Any:
+        """None, bool, int, float or str; quoted and block scalars are always str."""
+        if self.style:
+            return self.text
+        if self.text.lower() in _WORDS and (self.text == self.text.lower() or self.text.istitle()):
+            return _WORDS[self.text.lower()]
+        if _INT.fullmatch(self.text):
+            return int(self.text)
+        if _FLOAT.fullmatch(self.text):
+            number = float(self.text)
+            return number if abs(number) != float("inf") else self.text
+        return self.text
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Line and column in the file of the character at `offset` of the text.
+
+        Folded and quoted text is not the file's text, so both are walked side by side.
+        """
+        start = {">": self.raw.find("\n") + 1, "|": self.raw.find("\n") + 1, "'": 1, '"': 1}.get(
+            self.style or "", 0
+        )
+        at = start
+        for char in self.text[: offset + 1]:
+            while at < len(self.raw) and not _same(char, self.raw[at]):
+                at += 1
+            at += 1
+        before = self.raw[: max(at - 1, start)]
+        lines = before.count("\n")
+        column = len(before) - before.rfind("\n") if lines else self.column + len(before)
+        return self.line + lines, column
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list."""
+
+    items: tuple[Node, ...]
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A mapping; keys are scalars and differ."""
+
+    entries: tuple[tuple[Scalar, Node], ...]
+    line: int
+    column: int
+
+    def get(self, name: str) -> Node | None:
+        """The value under a key, or None."""
+        return next((node for key, node in self.entries if key.text == name), None)
+
+    def key(self, name: str) -> Scalar | None:
+        """The key itself, for its place."""
+        return next((key for key, _ in self.entries if key.text == name), None)
+
+    def names(self) -> list[str]:
+        return [key.text for key, _ in self.entries]
+
+
+Node = Scalar | Items | Fields
+
+
+def plain(node: Node | None) -> Any:
+    """The node as plain Python data.
+
+    >>> plain(read_yaml("a: [1, x, 0.5]", "f"))
+    {'a': [1, 'x', 0.5]}
+    """
+    if node is None:
+        return None
+    if isinstance(node, Scalar):
+        return node.value
+    if isinstance(node, Items):
+        return [plain(item) for item in node.items]
+    return {key.text: plain(value) for key, value in node.entries}
+
+
+def read_yaml_file(path: str | Path, error: type[BadInput] = BadPattern) -> Node:
+    """The one document of a file, or the error with every fault that made it unreadable."""
+    name = str(path)
+    try:
+        if Path(path).is_dir():
+            raise error([Fault(name, 0, 0, "is a folder, not a file")])
+        if Path(path).exists() and not Path(path).is_file():
+            raise error([Fault(name, 0, 0, "is not a plain file")])
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as fault:
+        reason = getattr(fault, "strerror", None) or str(fault)
+        raise error([Fault(name, 0, 0, f"cannot be read: {reason}")]) from None
+    if len(data) > MAX_BYTES:
+        raise error([Fault(name, 1, 1, f"is larger than {MAX_BYTES // 1024} KB; split it")])
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        line = data[: fault.start].count(b"\n") + 1
+        column = fault.start - (data[: fault.start].rfind(b"\n") + 1) + 1
+        raise error([Fault(name, line, column, "is not UTF-8; save the file as UTF-8")]) from None
+    return read_yaml(text, name, error)
+
+
+def read_yaml(text: str, path: str, error: type[BadInput] = BadPattern) -> Node:
+    """The one document of a text. Empty text is an empty mapping."""
+    if len(text) > MAX_BYTES:
+        raise error([Fault(path, 1, 1, f"is larger than {MAX_BYTES // 1024} KB; split it")])
+    if deep := _too_deep(text):
+        raise error([Fault(path, *deep, f"is nested deeper than {MAX_DEPTH} levels")])
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    builder = _Builder(text, path, error)
+    try:
+        for event in YAML(typ="safe", pure=True).parse(text):
+            builder.take(event)
+    except MarkedYAMLError as fault:
+        mark = fault.problem_mark or fault.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        raise error([Fault(path, line, column, f"is not YAML: {fault.problem}")]) from None
+    except (YAMLError, ValueError, RecursionError) as fault:
+        position = getattr(fault, "position", 0)
+        line = text[:position].count("\n") + 1
+        column = position - (text[:position].rfind("\n") + 1) + 1
+        raise error([Fault(path, line, column, f"is not YAML: {str(fault).splitlines()[0]}")]) from None
+    return builder.result()
+
+
+def _too_deep(text: str) -> tuple[int, int] | None:
+    # Before parsing, since the parser's look-ahead is slow on thousands of open brackets.
+    depth = 0
+    for index, char in enumerate(text):
+        if char in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                before = text[:index]
+                return before.count("\n") + 1, index - (before.rfind("\n") + 1) + 1
+        elif char in "]}":
+            depth = max(0, depth - 1)
+    return None
+
+
+def _same(char: str, raw: str) -> bool:
+    return char == raw or (char.isspace() and raw.isspace())
+
+
+class _Builder:
+    """Builds nodes from parser events, and refuses what plain data does not need."""
+
+    def __init__(self, text: str, path: str, error: type[BadInput]) -> None:
+        self.text = text
+        self.path = path
+        self.error = error
+        self.faults: list[Fault] = []
+        self.stack: list[tuple[Any, list[Node]]] = []
+        self.roots: list[Node] = []
+        self.nodes = 0
+
+    def take(self, event: Any) -> None:
+        kind = type(event).__name__
+        line, column = event.start_mark.line + 1, event.start_mark.column + 1
+        if kind == "AliasEvent" or getattr(event, "anchor", None) is not None:
+            self._refuse(line, column, "anchors and aliases are not allowed; write the value out")
+        if kind in ("ScalarEvent", "SequenceStartEvent", "MappingStartEvent"):
+            self._count(line, column, event)
+        if kind == "ScalarEvent":
+            raw = self.text[event.start_mark.index : event.end_mark.index]
+            self._put(Scalar(event.value, line, column, event.style, raw))
+        elif kind in ("SequenceStartEvent", "MappingStartEvent"):
+            if len(self.stack) >= MAX_DEPTH:
+                self._refuse(line, column, f"is nested deeper than {MAX_DEPTH} levels")
+            self.stack.append((event, []))
+        elif kind in ("SequenceEndEvent", "MappingEndEvent"):
+            start, children = self.stack.pop()
+            line, column = start.start_mark.line + 1, start.start_mark.column + 1
+            if kind == "SequenceEndEvent":
+                self._put(Items(tuple(children), line, column))
+            else:
+                self._put(Fields(tuple(self._pairs(children)), line, column))
+
+    def _count(self, line: int, column: int, event: Any) -> None:
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            self._refuse(line, column, f"holds more than {MAX_NODES} values; split the file")
+        if getattr(event, "tag", None) is not None:
+            self._refuse(line, column, f"tag {str(event.tag)!r} is not allowed; write a plain value")
+
+    def _put(self, node: Node) -> None:
+        (self.stack[-1][1] if self.stack else self.roots).append(node)
+
+    def _pairs(self, children: list[Node]) -> Iterator[tuple[Scalar, Node]]:
+        seen: dict[str, Scalar] = {}
+        for key, value in zip(children[::2], children[1::2], strict=True):
+            if not isinstance(key, Scalar):
+                self.faults.append(Fault(self.path, key.line, key.column, "a key must be a plain word"))
+                continue
+            if key.text in seen:
+                first = seen[key.text].line
+                message = f"key {key.text!r} stands twice (first in line {first}); remove one"
+                self.faults.append(Fault(self.path, key.line, key.column, message))
+                continue
+            seen[key.text] = key
+            yield key, value
+
+    def _refuse(self, line: int, column: int, message: str) -> None:
+        raise self.error([*self.faults, Fault(self.path, line, column, message)])
+
+    def result(self) -> Node:
+        if len(self.roots) > 1:
+            second = self.roots[1]
+            message = "a second document begins here; one per file"
+            self.faults.append(Fault(self.path, second.line, second.column, message))
+        if self.faults:
+            raise self.error(sorted(self.faults))
+        return self.roots[0] if self.roots else Fields((), 1, 1)

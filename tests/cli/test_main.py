@@ -1,0 +1,131 @@
+"""The frame of the command line: whatever happens, a plain message and the right exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import typer
+
+import ethogram
+from ethogram.cli import main as frame
+from ethogram.errors import BadEvents, Conflict, Fault, MissingExtra
+
+FAULTS = [Fault("events.jsonl", 3, 7, "no subject"), Fault("events.jsonl", 9, 0, "bad time")]
+
+
+def command(*args: str | bytes, **options: object) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "ethogram", *args], stderr=subprocess.PIPE, timeout=60, check=False, **options
+    )
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Makes the next command raise this."""
+
+    def fail_with(error: BaseException) -> None:
+        def run(args: list[str]) -> None:
+            raise error
+
+        monkeypatch.setattr(frame, "_run", run)
+
+    return fail_with
+
+
+def test_the_version_is_the_package_s(capsys):
+    assert frame.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"ethogram {ethogram.__version__}\n"
+
+
+def test_help_lists_the_commands_found_in_the_folder(capsys):
+    assert frame.main(["--help"]) == 0
+    assert "  schema " in capsys.readouterr().out
+
+
+def test_no_command_at_all_shows_the_help_as_a_mistake(capsys):
+    assert frame.main([]) == 2
+    assert capsys.readouterr().err.startswith("Usage: ethogram")
+
+
+def test_a_wrong_command_is_bad_usage_and_says_where_help_is(capsys):
+    assert frame.main(["shcema"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("ethogram: No such command 'shcema'")
+    assert said.err.endswith("see ethogram --help\n")
+
+
+def test_every_fault_is_told_on_a_line_of_its_own(capsys, failing):
+    failing(BadEvents(FAULTS, more=4))
+    assert frame.main([]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "events.jsonl:3:7: no subject",
+        "events.jsonl:9: bad time",
+        "ethogram: ... and 4 more",
+    ]
+
+
+def test_with_json_faults_are_json_lines_on_standard_error(capsys, failing):
+    failing(BadEvents(FAULTS))
+    assert frame.main(["analyze", "--json"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert [json.loads(line) for line in said.err.splitlines()] == [one.to_dict() for one in FAULTS]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (Conflict("event 'a' came twice"), 2, "ethogram: event 'a' came twice"),
+        (MissingExtra("pyarrow", "parquet", "reading Parquet"), 2, "ethogram: reading Parquet needs"),
+        (FileNotFoundError(2, "No such file", "x.csv"), 2, "x.csv: No such file"),
+        (KeyboardInterrupt(), 130, "ethogram: interrupted"),
+        (ZeroDivisionError("by zero"), 1, "ethogram: internal error: ZeroDivisionError: by zero (set ETHO"),
+        (typer.Exit(3), 3, ""),
+        (typer.Exit(0), 0, ""),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
+)
+def test_what_goes_wrong_decides_the_exit_code(capsys, monkeypatch, failing, error, code, said):
+    monkeypatch.delenv("ETHOGRAM_DEBUG", raising=False)
+    failing(error)
+    assert frame.main([]) == code
+    err = capsys.readouterr().err
+    assert err.startswith(said)
+    assert err.count("\n") == (1 if said else 0)
+
+
+def test_the_traceback_is_there_for_who_asks(capsys, monkeypatch, failing):
+    monkeypatch.setenv("ETHOGRAM_DEBUG", "1")
+    failing(ZeroDivisionError("by zero"))
+    assert frame.main([]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_control_characters_from_the_input_do_not_reach_the_terminal(capsys, failing):
+    failing(BadEvents([Fault("a\x1b[2J\nb", 1, 0, "bad")]))
+    assert frame.main([]) == 2
+    assert capsys.readouterr().err == "a\\x1b[2J\\nb:1: bad\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="arguments are bytes on POSIX only")
+def test_no_argument_and_no_terminal_encoding_makes_it_crash():
+    for encoding in ("ascii", "latin-1", "utf-8"):
+        env = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+        done = command("schema", b"caf\xc3\xa9\xff", stdout=subprocess.PIPE, env=env)
+        assert done.returncode == 2
+        assert b"unknown schema" in done.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = command("schema", "pattern", stdout=writer)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")

@@ -1,0 +1,161 @@
+"""What every signal promises, checked on everything that is registered."""
+
+import json
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+import pytest
+
+from ethogram import registry
+from ethogram.records import Event, parse_duration
+from ethogram.signals import Measurer, Options, Signal, measure_all
+from ethogram.signals.define import COSTS, SCOPES, bounds, checked
+from ethogram.signals.measure import measure_event, plan
+
+NAMES = registry.signals.names()
+SOME_OPTIONS = [Options(), Options(time_zone="Asia/Kathmandu", session_inactivity=parse_duration("5m"))]
+TEXTS = ["", "Why?", "so", "x" * 5000, "你好吗？", "\0\ud800", "see a.org/?b=1"]
+VALUES = [None, True, -1, 0, 3.5, float("nan"), 10**400, "", "Europe/Paris", "../etc", [1], {"a": 1}]
+
+
+@lru_cache
+def random_events(seed: int, count: int = 200) -> tuple[Event, ...]:
+    """Events in order, with fields missing, odd, very long or shared at random."""
+    rng = random.Random(seed)
+    at, events = datetime(2026, 3, 28, tzinfo=UTC), []
+    timed = rng.random() < 0.8
+    for seq in range(count):
+        at += timedelta(seconds=rng.choice([0, 0, 1, 59, 1800, 1801, 90_000]))
+        events.append(
+            Event(
+                id=f"e{seq}",
+                at=at,
+                seq=seq,
+                timed=timed,
+                subject=rng.choice(["ann", "bo", "🦞" * 64, "z" * 3000]),
+                source=rng.choice(["input", "forum"]),
+                thread=rng.choice([None, "t", "u"]),
+                session=rng.choice([None, None, "s1", "s2", "s" * 3000, "\\" * 64]),
+                target=rng.choice([None, "bo"]),
+                kind=rng.choice(["message", "action", "result", "usage"]),
+                text=rng.choice([None, *TEXTS]),
+                attributes={
+                    name: rng.choice(VALUES)
+                    for name in ("length", "time_zone", "tool", "path", "exit_code", "error")
+                    if rng.random() < 0.5
+                },
+                readings={"session_position": 2.0, "compassion": 0.5} if rng.random() < 0.1 else {},
+            )
+        )
+    return tuple(events)
+
+
+def values(name: str, events: tuple[Event, ...], options: Options = SOME_OPTIONS[0]) -> list[object]:
+    return [event.readings.get(name) for event in measure_all(events, [name], options)]
+
+
+@pytest.fixture(params=NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def test_it_says_what_it_is(name: str):
+    one = registry.signals.get(name)
+    assert isinstance(one, Signal)
+    assert one.name == name
+    assert one.description.endswith((".", ";")) or len(one.description) > 10
+    assert len(one.description) <= 110
+    assert one.cost in COSTS
+    assert one.version >= 1
+    assert one.scope is None or (one.scope in SCOPES and 0 < one.max_state_bytes <= 64 * 1024)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("options", SOME_OPTIONS, ids=["plain", "set"])
+def test_it_stays_in_its_range_whatever_the_events(name: str, seed: int, options: Options):
+    one = registry.signals.get(name)
+    for event in measure_all(random_events(seed), [name], options):
+        if (value := event.readings.get(name)) is not None:
+            assert checked(one, value, event) == value
+            assert isinstance(value, str if bounds(one.range) is None else float)
+
+
+def test_it_measures_something_on_some_event(name: str):
+    assert any(value is not None for seed in range(5) for value in values(name, random_events(seed)))
+
+
+def test_it_does_not_need_any_optional_field(name: str):
+    bare = [Event.sample(id=str(n), seq=n) for n in range(3)]
+    assert len(list(measure_all(bare, [name]))) == 3
+
+
+def test_it_gives_the_same_twice(name: str):
+    assert values(name, random_events(1)) == values(name, random_events(1))
+
+
+def test_it_never_sees_the_future(name: str):
+    events = random_events(2)
+    whole = values(name, events)
+    for cut in (1, 7, 50, 133):
+        assert values(name, events[:cut]) == whole[:cut]
+
+
+def test_it_does_not_depend_on_which_others_are_asked_for(name: str):
+    events = random_events(3)
+    together = [event.readings.get(name) for event in measure_all(events, NAMES)]
+    assert together == values(name, events)
+
+
+def test_other_subjects_and_threads_do_not_leak_in(name: str):
+    """Without the events of everyone it has no business with, the readings are the same."""
+    events = random_events(4)
+    scope = registry.signals.get(name).scope
+    mine = [
+        e
+        for e in events
+        if e.source == "input" and (e.thread == "t" if scope == "thread" else e.subject == "ann")
+    ]
+    ids = {event.id for event in mine}
+    whole = [e.readings.get(name) for e in measure_all(events, [name]) if e.id in ids]
+    assert values(name, tuple(mine)) == whole
+
+
+@pytest.mark.parametrize("one_history", [False, True], ids=["many histories", "one long history"])
+def test_its_state_is_plain_small_and_never_changed_in_place(name: str, one_history: bool):
+    """Every state on the way is JSON, within the bound it declares, and still the same afterwards."""
+    signals = plan([name])
+    bound = {one.name: one.max_state_bytes for one in signals}
+    states: dict = {}
+    events = random_events(5, count=1000 if one_history else 200)
+    if one_history:
+        events = tuple(replace(event, subject="ann", source="input", thread="t") for event in events)
+    for event in events:
+        before = {key: json.dumps(state) for key, state in states.items()}
+        _, moved, _ = measure_event(signals, event, states, Options())
+        assert {key: json.dumps(state) for key, state in states.items()} == before
+        for key, state in moved.items():
+            assert len(json.dumps(state, allow_nan=False)) <= bound[key[0]]
+        states |= moved
+
+
+def test_it_goes_on_after_a_restart_at_any_event(name: str):
+    events = random_events(6, count=60)
+    whole = list(measure_all(events, [name]))
+    measurer, found = Measurer([name]), []
+    for event in events:
+        found.append(measurer.measure(event))
+        saved = json.loads(json.dumps(measurer.save()))
+        measurer = Measurer([name])
+        measurer.load(saved)
+    assert found == whole
+
+
+def test_a_supplied_reading_wins(name: str):
+    one = registry.signals.get(name)
+    supplied = "given" if bounds(one.range) is None else 0.125
+    given = Event.sample(text="Why?", thread="t", session="s", readings={name: supplied})
+    [found] = measure_all([given], [name])
+    assert found.readings[name] == supplied
+    assert name not in found.scorers

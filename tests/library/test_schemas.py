@@ -1,0 +1,270 @@
+"""The schemas accept what we write and document, and refuse what is wrong."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from ruamel.yaml import YAML
+
+from ethogram.errors import Fault
+from ethogram.library.schemas import VERSION, schema, schema_names
+from ethogram.records import Detection, Event, Evidence
+from markdown_blocks import blocks
+
+NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
+MISSING = object()
+
+PATTERN: dict[str, Any] = {
+    "name": "love_bombing",
+    "title": "Warmth, then pressure",
+    "description": "Warm events, then pressure.",
+    "shape": {"sequence": [{"warm": "compassion > 0.6", "at_least": 3}, {"press": "manipulation > 0.5"}]},
+    "confidence": "press.manipulation",
+    "level": "high",
+    "examples": {
+        "fires": [{"story": "kind, then a demand", "compassion": [0.8, None], "at": 2}],
+        "quiet": [{"story": "kind"}, {"story": "cold", "target": "bo", "tool": ["a", "b"]}],
+    },
+}
+INSUFFICIENT = {
+    "record": "insufficient", "pattern": "p", "source": "input", "subject": "ann",
+    "history": {"subject": "ann"}, "have": 2, "need": 4, "reason": "too few events",
+}  # fmt: skip
+
+
+def is_valid(name: str, instance: object) -> bool:
+    return Draft202012Validator(schema(name)).is_valid(instance)
+
+
+def changed(base: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """A copy with some fields set, or left out where MISSING."""
+    merged = copy.deepcopy(base) | changes
+    return {key: value for key, value in merged.items() if value is not MISSING}
+
+
+def sample_detection(**changes: Any) -> dict[str, Any]:
+    found = Detection(
+        id="d1", pattern="love_bombing", version="v", state="opened", subject="ann", target=None,
+        thread=None, level="high", confidence=0.5, opened_at=NOON, detected_at=NOON.replace(microsecond=5),
+        closed_at=None, first_event="a", last_event="b", count=2,
+        evidence=(Evidence("warm", "a", NOON, {"compassion": 0.9, "topic": "money"}),),
+        details={"times": 3, "paths": ["x"]}, confirms=("MAN_LOVEBOMB",), scorer="given",
+        explanation="", recommendation="", history={"subject": "ann"},
+    )  # fmt: skip
+    return changed(found.to_dict(), **changes)
+
+
+@pytest.mark.parametrize("name", schema_names())
+def test_each_is_a_schema_and_carries_its_version(name):
+    Draft202012Validator.check_schema(schema(name))
+    assert schema(name)["$id"] == f"urn:ethogram:schema:{name}:{VERSION}"
+
+
+def test_what_we_write_is_valid_and_fully_described():
+    event = Event.sample(
+        target="bo", text="\ud800", attributes={"tool": "ls"}, readings={"x": 1.0, "y": "z"},
+        scorers={"x": "m"}, widths={"x": 3},
+    )  # fmt: skip
+    written = {"event": event.to_dict(), "detection": sample_detection(), "insufficient": INSUFFICIENT}
+    written |= {"fault": Fault("a.yaml", 3, 0, "bad").to_dict()}
+    for name, record in written.items():
+        assert is_valid(name, record), name
+        assert record.keys() <= schema(name)["properties"].keys(), name
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"subject": "ann"},
+        {"subject": "ann", "at": "2026-01-05 12:00+01:00", "seq": 0, "source": "s", "session": None},
+        {"subject": "ann", "readings": {"a": 1, "b": "x", "c": True, "d": None, "e": {"value": 0.5}}},
+        {"subject": "ann", "x_ours": [1], "id": 7, "kind": None, "readings": None},
+    ],
+)
+def test_an_event_may_be(event):
+    assert is_valid("event", event)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        [],
+        {"subject": ""},
+        {"subject": None},
+        {"subject": " "},
+        {"subject": "ann", "reading": {"a": 1}},
+        {"subject": "ann", "at": "2026-01-05T12:00:00"},
+        {"subject": "ann", "at": "yesterday"},
+        {"subject": "ann", "seq": -1},
+        {"subject": "ann", "attributes": []},
+        {"subject": "ann", "readings": {"a": [1]}},
+        {"subject": "ann", "readings": {"a": {"scorer": "m"}}},
+        {"subject": "ann", "readings": {"a": {"value": 1, "by": "m"}}},
+        {"subject": "ann", "readings": {"a": {"value": 1, "width": "ten"}}},
+    ],
+)
+def test_an_event_may_not_be(event):
+    assert not is_valid("event", event)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"record": "event"},
+        {"id": MISSING},
+        {"level": "severe"},
+        {"state": "open"},
+        {"confidence": 1.2},
+        {"count": 1.5},
+        {"detected_at": "2026-01-05T12:00:00+00:00"},
+        {"closed_at": MISSING},
+        {"evidence": [{"step": "warm"}]},
+        {"history": {"subject": None}},
+    ],
+)
+def test_a_detection_may_not_be(changes):
+    assert not is_valid("detection", sample_detection(**changes))
+
+
+@pytest.mark.parametrize("field", list(INSUFFICIENT))
+def test_an_insufficient_record_has_all_its_fields(field):
+    assert not is_valid("insufficient", changed(INSUFFICIENT, **{field: MISSING}))
+
+
+def test_a_fault_counts_lines_from_one():
+    fault = Fault("a.yaml", 3, 7, "bad").to_dict()
+    assert is_valid("fault", fault | {"line": None, "column": None})
+    assert not is_valid("fault", fault | {"line": 0})
+    assert not is_valid("fault", changed(fault, message=MISSING))
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"sequence": [{"a": "x > 1"}], "gaps": False, "within": "30d"},
+        {"sequence": [{"a": "x > 1", "times": 2, "soon": "6 events"}, {"never": "y"}, {"b": "y"}], "gaps": 2},
+        {"sequence": [{"a": "x"}, {"o": "z", "optional": True}, {"b": "y", "soon": ["2d", "6 events"]}]},
+        {"level": {"when": "n >= threshold", "clears": "never", "and": "y > 1"}},
+        {"trend": {"of": "risk", "last": 10, "rise": 0.3, "tau": 0.6, "at_least": 5}},
+        {"trend": {"of": "risk", "last": ["7d", "20 events"], "fall": "drop", "tau": 0.6, "skip": 1}},
+        {"contrast": {"of": "x", "where": "o == 0", "against": "o == 1", "difference": 0.3, "t": 2.5,
+                      "at_least": 5, "within_each": "task", "last": 200}},
+        {"silence": {"longer_than": "hours(48)", "after": "is_user == 1", "at_least": 10}},
+        {"all_of": ["p", "q"], "within": "1h", "multiplier": 1.5, "overlapping": True},
+        {"in_order": ["p.tokens", "q@2"], "within": "1h"},
+        {"all_of": ["p", "q"], "overlapping": True},
+        {"sequence": [{"a": "x", "times": "n", "optional": False}, {"b": "y"}], "gaps": "n"},
+        {"trend": {"of": "x", "rise": "least"}},
+        {"any_of": ["p", "q"]},
+        {"spread": {"from": "p", "to": "q", "within": "7d", "at_least": 2}},
+    ],
+    ids=lambda shape: next(iter(shape)),
+)  # fmt: skip
+def test_a_shape_may_be(shape):
+    assert is_valid("pattern", changed(PATTERN, shape=shape))
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {},
+        "x > 1",
+        {"sequence": []},
+        {"sequence": [{"at_least": 3}]},
+        {"sequence": [{"a": "x", "b": "y"}]},
+        {"sequence": [{"a": "x", "times": 2, "at_least": 2}]},
+        {"sequence": [{"a": "x", "optional": True, "soon": "1d"}]},
+        {"sequence": [{"never": "x", "soon": "1d"}]},
+        {"sequence": [{"a": "x"}], "within": "soon"},
+        {"sequence": [{"a": "x"}], "gaps": -1},
+        {"sequence": [{"a": "x"}], "when": "x"},
+        {"sequence": [{"a": "x"}], "level": {"when": "x"}},
+        {"level": {"clears": "x"}},
+        {"level": {"when": "x", "until": "y"}},
+        {"trend": {"of": "x", "tau": 0.5, "last": 5}},
+        {"trend": {"of": "x", "rise": "a + b"}},
+        {"trend": {"of": "x", "tau": 0.5, "rise": 1, "fall": 1}},
+        {"contrast": {"of": "x", "where": "o == 0", "difference": 0.3, "t": 2}},
+        {"silence": {"after": "x"}},
+        {"all_of": ["p"], "within": "1h"},
+        {"all_of": ["p", "q"]},
+        {"any_of": ["p", "q"], "within": "1h"},
+        {"all_of": ["p", "q"], "within": "3 events"},
+        {"in_order": ["p", "q"], "within": "1h", "overlapping": True},
+        {"spread": {"from": "p", "within": "7d"}},
+        {"wave": {"of": "x"}},
+    ],
+    ids=json.dumps,
+)
+def test_a_shape_may_not_be(shape):
+    assert not is_valid("pattern", changed(PATTERN, shape=shape))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"level": MISSING, "levels": {"medium": "n >= 3", "high": "n >= 4"}},
+        {"shape": {"any_of": ["p", "q"]}, "confidence": MISSING},
+        {"tell_at": 1, "parameters": {"a": 1, "b": 0.5}, "define": {"n": "x + 1", "m": 2}},
+        {"for_each": {"resource": ["memory_mb", "tokens"]}, "confirms": ["MAN_LOVEBOMB"]},
+        {"id": "6b1c2f52-6e0a-4c8e-9a58-0f6d2a1c7e11", "status": "test", "date": "2026-01-05"},
+    ],
+    ids=lambda changes: ", ".join(changes) or "plain",
+)
+def test_a_pattern_may_be(changes):
+    assert is_valid("pattern", changed(PATTERN, **changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({key: MISSING} for key in ("name", "title", "description", "shape", "confidence", "level")),
+        {"examples": MISSING},
+        {"levels": {"high": "x > 1"}},
+        {"level": MISSING, "levels": {"grave": "x > 1"}},
+        {"threshold": 3},
+        {"name": "love bombing"},
+        {"status": "draft"},
+        {"confirms": ["lovebomb"]},
+        {"history": []},
+        {"parameters": {"a": "1"}},
+        {"for_each": {"a": ["x"], "b": ["y"]}},
+        {"confidence": [1]},
+        {"tell_at": 1, "shape": {"level": {"when": "x > 1"}}},
+        {"examples": {"fires": [{"story": "one"}], "quiet": [{"story": "only one"}]}},
+        {"examples": PATTERN["examples"] | {"fires": [{"story": "x", "compassion": 0.5}]}},
+    ],
+    ids=lambda changes: ", ".join(changes),
+)
+def test_a_pattern_may_not_be(changes):
+    assert not is_valid("pattern", changed(PATTERN, **changes))
+
+
+@pytest.mark.parametrize("block", blocks("json"), ids=str)
+def test_every_json_example_in_the_documentation_is_valid(block):
+    record = json.loads(block.text)
+    if isinstance(record, dict) and (name := record.get("record", "event")) in schema_names():
+        assert is_valid(name, record)
+
+
+@pytest.mark.parametrize("block", blocks("yaml"), ids=str)
+def test_every_pattern_in_the_documentation_is_valid(block):
+    content = YAML(typ="safe", pure=True).load(block.text)
+    if isinstance(content, dict) and {"name", "shape"} <= content.keys():
+        errors = [error.message for error in Draft202012Validator(schema("pattern")).iter_errors(content)]
+        assert not errors
+
+
+def test_every_field_of_a_record_is_explained_on_its_page():
+    page = "\n".join(block.text for block in blocks("json") if block.page.name == "records.md")
+    for name in set(schema_names()) - {"pattern", "event"}:
+        for field in schema(name)["properties"]:
+            assert re.search(rf'"{field}":', page), f"docs/records.md does not show {name}.{field}"

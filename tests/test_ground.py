@@ -1,0 +1,110 @@
+"""What must hold of the whole: light to import, documented at the front door, nothing stray in the tree."""
+
+from __future__ import annotations
+
+import ast
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ethogram
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+HEAVY = {"numpy", "pyarrow", "pydantic", "typer", "rich", "scipy", "ruamel"}
+MOST_LINES = 450
+PUBLIC = [name for name in ethogram.__all__ if name != "__version__"]
+
+
+def python(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *args], capture_output=True, encoding="utf-8", timeout=60, check=False
+    )
+
+
+def cpu_seconds(*args: str) -> float:
+    """The least CPU of three runs: the others were disturbed."""
+
+    def once() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert python(*args).returncode == 0
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
+
+    return min(once() for _ in range(3))
+
+
+def test_importing_the_package_brings_in_nothing_heavy():
+    done = python("-c", "import ethogram, sys; print(*{name.split('.')[0] for name in sys.modules})")
+    assert done.returncode == 0, done.stderr
+    assert not HEAVY & set(done.stdout.split())
+
+
+def test_importing_the_package_costs_next_to_nothing():
+    assert cpu_seconds("-c", "import ethogram") - cpu_seconds("-c", "pass") < 0.1
+
+
+def test_help_answers_at_once_and_without_heavy_packages():
+    assert cpu_seconds("-m", "ethogram", "--help") < 0.4
+    done = python("-X", "importtime", "-m", "ethogram", "--help")
+    assert done.stdout.startswith("Usage: ethogram")
+    imported = {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines()}
+    assert not imported & (HEAVY - {"typer"})
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_is_there_and_says_what_it_is(name):
+    documented = (getattr(ethogram, name).__doc__ or "").strip()
+    # A dataclass without a docstring is given its own signature as one.
+    assert documented
+    assert not documented.startswith(f"{name}(")
+
+
+def test_the_front_door_lists_its_names_and_no_others():
+    assert dir(ethogram) == sorted(ethogram.__all__)
+    with pytest.raises(AttributeError, match="analyse"):
+        _ = ethogram.analyse
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_source_file_is_short_and_runs_no_text_as_code(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= MOST_LINES, "a file that grows has found a second idea"
+    called = {
+        node.func.id
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert not called & {"eval", "exec"}
+
+
+def test_no_file_names_a_machine_or_a_package_index():
+    # Put together here, so that this file does not find itself.
+    strays = [f"/{folder}/".encode() for folder in ("work", "root")]
+    strays += [".".join(parts).encode() for parts in (("pypi", "org"), ("files", "pythonhosted"))]
+    found = [
+        f"{path.relative_to(ROOT)}: {stray.decode()}"
+        for path in tracked_files()
+        for stray in strays
+        if stray in path.read_bytes()
+    ]
+    assert not found
+
+
+def tracked_files() -> list[Path]:
+    """What is or would be committed."""
+    if not shutil.which("git") or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    ).stdout
+    paths = [ROOT / os.fsdecode(name) for name in listed.split(b"\0") if name]
+    return [path for path in paths if path.is_file()]
