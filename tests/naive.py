@@ -99,6 +99,10 @@ class Found:
     parts: tuple[str, ...] = ()
     source: str = "input"
     fields: tuple[str, ...] = ("subject",)
+    fired_event: str = ""
+    """The event at which it fired or opened (a silence: the event before)."""
+    fired_confidence: float = 0.0
+    """The confidence when it was detected; an episode's may rise later."""
 
     @property
     def key(self) -> dict[str, Any]:
@@ -435,7 +439,7 @@ def made(
 ) -> Found:  # fmt: skip
     name = detection_id(pattern.name, history.source, history.key, fired_at)
     return Found(pattern.name, history.key, name, state, grade, confidence, *times, *ends, count, evidence,
-                 details, parts, history.source, key_fields(pattern))  # fmt: skip
+                 details, parts, history.source, key_fields(pattern), ends[1], confidence)  # fmt: skip
 
 
 # --- level, trend, contrast (section 3) -----------------------------------------------------
@@ -495,13 +499,14 @@ def episode(
     evidence = [*(("counted", event.id) for event in before), ("opened", opening.id)]
     if peak != first:
         evidence.append(("peak", history.events[peak].id))
-    return made(
+    found = made(
         pattern, history, opening.id, "opened" if closing is None else "closed",
         max((grade for grade, _ in judgements), key=rank), max(confidence for _, confidence in judgements),
         (opening.at, opening.at, None if closing is None else history.events[closing].at),
         (opening.id, history.events[end - 1].id), end - first, tuple(evidence),
         read_details(pattern, Here(history, peak, results=results)),
     )  # fmt: skip
+    return replace(found, fired_event=opening.id, fired_confidence=judgements[0][1])
 
 
 def counted(measure: Expr, here: Here) -> list[Event]:
@@ -515,7 +520,12 @@ def counted(measure: Expr, here: Here) -> list[Event]:
         ]  # fmt: skip
     if isinstance(measure, Cover):
         view = look(measure.window, here, lambda at: seen_indicators(measure, at))
-        return [] if view is None else [view.history.events[j] for j, _ in view.readings]
+        above_0 = {item.name for item in measure.items}
+        return [] if view is None else [
+            view.history.events[j] for j, _ in view.readings
+            if any(above(number(x) or 0.0, 0.0)
+                   for name, x in view.history.events[j].readings.items() if name in above_0)
+        ]  # fmt: skip
     assert isinstance(measure, Measure)
     if measure.name == "surprise_count":
         span = spanned(measure, here)
@@ -674,11 +684,11 @@ def combined(pattern: Pattern, multiplier: float, history: History, parts: Many[
     here = key_only(pattern, history, last.detected_at, parts)
     grade, confidence = judged(pattern, here)
     if pattern.confidence is None:
-        confidence = rounded(at_odds(max(one.confidence for _, one in parts), multiplier))
+        confidence = rounded(at_odds(max(one.fired_confidence for _, one in parts), multiplier))
     return made(
         pattern, history, last.id, "closed", grade, confidence,
-        (last.detected_at, last.detected_at, last.detected_at), (first.first_event, last.last_event),
-        len(parts), tuple((name, one.last_event) for name, one in parts), read_details(pattern, here),
+        (last.detected_at, last.detected_at, last.detected_at), (first.first_event, last.fired_event),
+        len(parts), tuple((name, one.fired_event) for name, one in parts), read_details(pattern, here),
         tuple(one.id for _, one in parts),
     )  # fmt: skip
 
@@ -691,7 +701,7 @@ def key_only(pattern: Pattern, history: History, at: datetime, parts: Many[tuple
     event = Event(id="", at=at, **{"source": history.source, **own}, attributes=rest)
     results: dict[str, Expr] = {}
     for part, _ in parts:
-        best = max(one.confidence for name, one in parts if name == part)
+        best = max(one.fired_confidence for name, one in parts if name == part)
         results[f"{part}.confidence"] = Number(best)
     return Here(replace(history, events=(event,), of_subject=(event,)), 0, results=results)
 
@@ -716,9 +726,13 @@ def spread(
             continue
         listed = [(shape.first, p), *((shape.then, q) for q in reached.values())]
         history, end = History((), (), cap, *owner), start + shape.within
-        one = combined(replace(pattern, history=key_fields(pattern)), shape.multiplier, history, listed)
+        keyed = replace(pattern, history=key_fields(pattern))
+        one = combined(keyed, shape.multiplier, history, listed)
+        then = combined(keyed, shape.multiplier, history, listed[: 1 + shape.at_least])
         yield replace(
             one,
+            fired_event=then.last_event,
+            fired_confidence=then.confidence,
             id=detection_id(pattern.name, p.source, owner[1], p.id),
             state="closed" if micros(as_of) > end else "opened",
             opened_at=p.detected_at,

@@ -73,6 +73,10 @@ MEASURES_OF_NUMBERS = (
 MEASURES_OF_VALUES = ("distinct", "top_count", "run", "cycle", "cycle_length")
 MEASURES_OF_EITHER = ("count", "rate", "span")
 MEASURES_OF_CONDITIONS = ("share", "surprise_count")
+MEASURES = (
+    *MEASURES_OF_NUMBERS, *MEASURES_OF_VALUES, *MEASURES_OF_EITHER, *MEASURES_OF_CONDITIONS,
+    "cover", "oldest", "newest",
+)  # fmt: skip
 HISTORIES = (
     ("subject",), ("subject",), ("subject", "target"), ("subject", "thread"), ("thread",),
     ("subject", "topic"), ("subject", "target", "tool"),
@@ -91,9 +95,13 @@ class Case:
     kind: str = ""
 
 
-def random_case(seed: int, kind: str | None = None) -> Case:
-    """A case of one kind of shape; without a kind, sequences and levels come most often."""
-    rng = random.Random(f"{kind}-{seed}")
+def random_case(seed: int, kind: str | None = None, measure: str | None = None) -> Case:
+    """A case of one kind of shape; without a kind, sequences and levels come most often.
+
+    With a measure (one of MEASURES) it is a level of that measure.
+    """
+    rng = random.Random(f"{kind}-{measure}-{seed}")
+    kind = "level" if measure else kind
     kind = kind or rng.choices(KINDS, weights=(7, 8, 2, 2, 2, 3, 2))[0]
     timed = rng.random() < (0.95 if kind in ("silence", "spread", "combination") else 0.82)
     events = random_events(rng, timed, kind)
@@ -101,7 +109,7 @@ def random_case(seed: int, kind: str | None = None) -> Case:
     make = Maker(rng, events, timed, cap)
     as_of = random_as_of(rng, events, kind)
     for _ in range(rng.choice((1, 3, 3))):
-        patterns = make.patterns(kind)
+        patterns = make.patterns(kind, measure)
         found, insufficient = naive.run(patterns, events, as_of=as_of, cap=cap)
         if insufficient or any(one.pattern == patterns[-1].name for one in found):
             break
@@ -304,7 +312,7 @@ class Maker:
                 Function("abs", (Arithmetic("-", left, right),)), Function("min", (left, right)),
                 Function("max", (left, right)), Function("log", (left,)), Function("sqrt", (left,)),
                 Function("clip", (left, Number(0.25), Number(0.75))),
-                Arithmetic("*", left, Number(rng.choice((2.0, 0.5, -1.0)))),
+                Arithmetic("*", left, Number(rng.choice((2.0, 0.5, -1.0)))), Arithmetic("/", left, right),
             ))  # fmt: skip
         pick = rng.random()
         if pick < 0.75:
@@ -382,8 +390,7 @@ class Maker:
     def measure(self, name: str | None = None) -> Expr:
         """A measure that gives a number."""
         rng = self.rng
-        name = name or rng.choice((*MEASURES_OF_NUMBERS, *MEASURES_OF_VALUES, *MEASURES_OF_EITHER,
-                                   *MEASURES_OF_CONDITIONS, "cover", "oldest", "newest"))  # fmt: skip
+        name = name or rng.choice((*MEASURES, "jump"))
         if not self.timed and name in ("fading", "surprise_count") and self.chance(0.7):
             name = "count"
         if name == "cover":
@@ -445,8 +452,9 @@ class Maker:
 
     def measured_test(self, name: str | None = None) -> Expr:
         """A comparison of a measure that is true at some events and not at others."""
+        name = name or self.rng.choice((*MEASURES, "jump"))
         expr = self.measure(name)
-        for _ in range(4):
+        for _ in range(6):
             xs = self.seen(expr)
             if len(set(xs)) > 1 or (xs and self.chance(0.2)):
                 break
@@ -463,11 +471,11 @@ class Maker:
 
     # Patterns.
 
-    def patterns(self, kind: str) -> list[Pattern]:
+    def patterns(self, kind: str, measure: str | None = None) -> list[Pattern]:
         """Patterns of a kind; the one it is about comes last."""
         return {
             "sequence": lambda: [self.sequence_pattern()],
-            "level": lambda: [self.pattern("steady", self.level_shape())],
+            "level": lambda: [self.pattern("steady", self.level_shape(measure))],
             "trend": lambda: [self.trend_pattern()],
             "contrast": lambda: [self.contrast_pattern()],
             "silence": lambda: [self.silence_pattern()],

@@ -2,74 +2,82 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..records import Event
 from ..shapes.evaluate import NO_CHAIN, number, reader
 from ..shapes.history import History
-from ..shapes.measure import holds, selected, selector
+from ..shapes.measure import covered, holds, selected, selector
 from ..shapes.program import LevelProgram
+from ..shapes.statistics import run
 from ..shapes.tree import Cover, Difference, Expr, Measure
 
 MOST_COUNTED = 20
 
 
-def counted(body: LevelProgram, history: History, opened: int, cap: int) -> list[int]:
-    """The newest 20 positions before the opening event that a measure counted, oldest first."""
-    found: set[int] = set()
-    for measure in body.counted:
-        if _is_over_subject(measure) and history.whole is not None:
-            # Events of other histories are not this one's evidence.
-            inside = {position: i for i, position in enumerate(history.index_in_whole)}
-            found |= {inside[at] for at in _positions(measure, history, opened, cap) if at in inside}
-        else:
-            found |= set(_positions(measure, history, opened, cap))
-    return sorted(at for at in found if at < opened)[-MOST_COUNTED:]
+def counted(body: LevelProgram, history: History, opened: int, cap: int) -> list[Event]:
+    """The newest 20 events before the opening event that a measure counted, in order.
+
+    Through over=subject some may be events of the subject outside this history.
+    """
+    limit = history.events[opened].order
+    found = {
+        event.id: event
+        for measure in body.counted
+        for event in _events(measure, history, opened, cap)
+        if event.order < limit
+    }
+    return sorted(found.values(), key=lambda event: event.order)[-MOST_COUNTED:]
 
 
-def _is_over_subject(measure: Expr) -> bool:
-    return isinstance(measure, (Measure, Cover, Difference)) and measure.window.over_subject
+def _events(measure: Expr, history: History, at: int, cap: int) -> Iterator[Event]:
+    match measure:
+        case Measure(name="surprise_count"):
+            positions: Iterator[int] = _spanned(measure, history, at, cap)
+        case Measure():
+            seen, _, _, left, values = selected(measure, cap)(history, at)
+            yield from (seen.events[i] for i in _wanted(measure, left, values))
+            return
+        case Cover():
+            seen, left, found = covered(measure, cap)(history, at)
+            yield from (seen.events[i] for i, row in zip(left, found, strict=True) if any(row))
+            return
+        case Difference():
+            seen, _, view = selector(measure.window, cap)(history, at)
+            meets = _side_meets(measure, cap)
+            yield from (seen.events[i] for i in view.left if meets(seen, i))
+            return
+        case _:
+            return
+    yield from (history.events[i] for i in positions)
 
 
-def _positions(measure: Expr, history: History, at: int, cap: int) -> Iterator[int]:
-    if isinstance(measure, Measure) and measure.name == "surprise_count":
-        meets = holds(measure.of, cap)
-        assert meets is not None
-        span = (measure.option("span") or (0,))[0] + (measure.option("last") or (0,))[0]
-        for i in range(max(0, at + 1 - cap), at + 1):
-            if history.times[i] > history.times[at] - span and meets(history, i):
-                yield i
-    elif isinstance(measure, Measure):
-        _, _, _, positions, values = selected(measure, cap)(history, at)
-        wanted = _wanted(measure, values)
-        yield from (i for i, value in zip(positions, values, strict=True) if wanted(value))
-    elif isinstance(measure, Cover):
-        seen_history, _, seen = selector(measure.window, cap)(history, at)
-        readers = [reader(item, cap) for item in measure.items]
-        for i in seen.left:
-            if any((number(one(seen_history, i, NO_CHAIN)) or 0) > 0 for one in readers):
-                yield i
-    elif isinstance(measure, Difference):
-        yield from _difference_positions(measure, history, at, cap)
-
-
-def _wanted(measure: Measure, values: list[Any]) -> Any:
-    if measure.condition:
-        return lambda value: value is True
-    if measure.name == "top_count" and values:
-        top = max(Counter(values).values())
-        tops = {value for value, n in Counter(values).items() if n == top}
-        return lambda value: value in tops
-    if measure.name == "run" and values:
-        return lambda value: value == values[-1]
-    return lambda value: True
-
-
-def _difference_positions(measure: Difference, history: History, at: int, cap: int) -> Iterator[int]:
-    seen_history, _, seen = selector(measure.window, cap)(history, at)
-    of = reader(measure.of, cap)
-    sides = [holds(measure.where, cap), holds(measure.against, cap)]
-    for i in seen.left:
-        if of(seen_history, i, NO_CHAIN) is not None and any(s and s(seen_history, i) for s in sides):
+def _spanned(measure: Measure, history: History, at: int, cap: int) -> Iterator[int]:
+    meets = holds(measure.of, cap)
+    span = (measure.option("span") or (0,))[0]
+    for i in range(max(0, at + 1 - cap), at + 1):
+        if meets is not None and history.times[i] > history.times[at] - span and meets(history, i):
             yield i
+
+
+def _wanted(measure: Measure, positions: list[int], values: list[Any]) -> list[int]:
+    if measure.condition:
+        return [i for i, value in zip(positions, values, strict=True) if value is True]
+    if measure.name == "run":
+        return positions[len(positions) - int(run(values)) :]
+    if measure.name == "top_count" and values:
+        # Of equally frequent values, the one seen last.
+        top = max(enumerate(values), key=lambda pair: (values.count(pair[1]), pair[0]))[1]
+        return [i for i, value in zip(positions, values, strict=True) if value == top]
+    return positions
+
+
+def _side_meets(measure: Difference, cap: int) -> Callable[[History, int], bool]:
+    of, sides = reader(measure.of, cap), (holds(measure.where, cap), holds(measure.against, cap))
+
+    def meets(history: History, i: int) -> bool:
+        known = number(of(history, i, NO_CHAIN)) is not None
+        return known and any(side is not None and side(history, i) for side in sides)
+
+    return meets

@@ -22,7 +22,7 @@ def detection(finding: Finding, cap: int = CAP) -> Detection:
     """The detection a finding amounts to."""
     program, history = finding.program, finding.history
     fired = history.events[finding.fired]
-    evidence = _evidence(finding, cap)
+    evidence = evidence_events(finding, cap)
     return Detection(
         id=detection_id(program.name, history.source, history.key, fired.id),
         pattern=program.name,
@@ -39,10 +39,13 @@ def detection(finding: Finding, cap: int = CAP) -> Detection:
         first_event=history.events[finding.first].id,
         last_event=history.events[finding.last].id,
         count=finding.count,
-        evidence=evidence,
+        evidence=tuple(
+            Evidence(step, event.id, event.at, readings_of(event, condition))
+            for step, event, condition in evidence
+        ),
         details=details(program, finding, cap),
         confirms=program.confirms,
-        scorer=_scorers(program, [history.events[i] for i in _evidence_positions(finding, cap)]),
+        scorer=_scorers(program, [event for _, event, _ in evidence]),
         explanation=explain(program, finding, cap),
         recommendation=program.recommendation,
         source=history.source,
@@ -50,6 +53,8 @@ def detection(finding: Finding, cap: int = CAP) -> Detection:
         cause=program.cause,
         status=program.status,
         history=dict(zip(program.history, history.key, strict=True)),
+        fired_event=fired.id,
+        fired_confidence=finding.fired_confidence,
     )
 
 
@@ -89,33 +94,22 @@ def explain(program: Program, finding: Finding, cap: int) -> str:
 # --- evidence -------------------------------------------------------------------------------
 
 
-def _steps(finding: Finding, cap: int) -> list[tuple[str, int, Expr | None]]:
-    """(step, position, the condition it counted for), in the order evidence is listed."""
-    body = finding.program.body
+def evidence_events(finding: Finding, cap: int) -> list[tuple[str, Event, Expr | None]]:
+    """(step, event, the condition it counted for), in the order evidence is listed."""
+    body, events = finding.program.body, finding.history.events
     if isinstance(body, SequenceProgram):
         conditions = {place.step: place.condition for place in body.places}
         conditions |= {one.step: one.condition for one in body.optionals}
-        found = [(step, at) for step, positions in finding.chain.items() for at in positions]
-        return [(step, at, conditions[step]) for step, at in sorted(found, key=lambda pair: pair[1])]
+        matched = [(at, step) for step, positions in finding.chain.items() for at in positions]
+        return [(step, events[at], conditions[step]) for at, step in sorted(matched)]
     if isinstance(body, SilenceProgram):
-        return [("before", finding.fired, body.after)]
+        return [("before", events[finding.fired], body.after)]
     assert isinstance(body, LevelProgram)
-    before = counted(body, finding.history, finding.fired, cap)
-    peak = [("peak", finding.peak)] if finding.peak != finding.fired else []
-    found = [*(("counted", at) for at in before), ("opened", finding.fired), *peak]
-    return [(step, at, body.when) for step, at in found]
-
-
-def _evidence_positions(finding: Finding, cap: int) -> list[int]:
-    return [at for _, at, _ in _steps(finding, cap)]
-
-
-def _evidence(finding: Finding, cap: int) -> tuple[Evidence, ...]:
-    events = finding.history.events
-    return tuple(
-        Evidence(step, events[at].id, events[at].at, readings_of(events[at], condition))
-        for step, at, condition in _steps(finding, cap)
-    )
+    found = [("counted", event) for event in counted(body, finding.history, finding.fired, cap)]
+    found.append(("opened", events[finding.fired]))
+    if finding.peak != finding.fired:
+        found.append(("peak", events[finding.peak]))
+    return [(step, event, body.when) for step, event in found]
 
 
 def readings_of(event: Event, condition: Expr | None) -> Mapping[str, Value]:

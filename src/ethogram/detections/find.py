@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from ..records import Detection, Event, micros
 from ..shapes import plain
-from ..shapes.finding import Insufficient
-from ..shapes.history import CAP
+from ..shapes.finding import NO_TIMES, Insufficient
+from ..shapes.history import CAP, key_of
 from ..shapes.program import Program
 from ..shapes.tree import Spread
-from .combine import combine, part_of
+from .combine import combine, parts_meant
 from .detect import detection
 from .spread import contacts, spread
 
@@ -45,13 +46,25 @@ def find(
     outcome = RUNNERS[runner](programs, events, as_of=micros(as_of), cap=cap)
     detections = [detection(finding, cap) for finding in outcome.findings]
     met = contacts(events) if any(isinstance(one.body, Spread) for one in programs) else {}
+    untimed = {event.source for event in events if not event.timed}
     for program in by_depth(programs):
-        seen = [one for one in detections if part_of(program.parts, one.pattern)]
+        seen = [one for one in detections if parts_meant(program.parts, one.pattern)]
+        if untimed and program.timed_only:
+            seen = [one for one in seen if one.source not in untimed]
+            outcome.insufficient += without_times(program, events)
         if isinstance(program.body, Spread):
             detections += spread(program, seen, met, as_of)
         else:
             detections += combine(program, seen)
     return Found(detections, outcome.insufficient, outcome.checked)
+
+
+def without_times(program: Program, events: Sequence[Event]) -> list[Insufficient]:
+    """The keys of a combination in sources without times: durations between detections say nothing there."""
+    counts = Counter(
+        (e.source, key) for e in events if not e.timed and (key := key_of(program, e)) is not None
+    )
+    return [Insufficient(program, source, key, have, 0, NO_TIMES) for (source, key), have in counts.items()]
 
 
 def by_depth(programs: Iterable[Program]) -> list[Program]:
@@ -62,7 +75,7 @@ def by_depth(programs: Iterable[Program]) -> list[Program]:
         ready = [
             one
             for one in waiting.values()
-            if not any(part_of(one.parts, other) for other in waiting if other != one.name)
+            if not any(parts_meant(one.parts, other) for other in waiting if other != one.name)
         ]
         ordered += ready or list(waiting.values())
         for one in ready or list(waiting.values()):

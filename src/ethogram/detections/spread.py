@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from ..records import Detection, Event, Evidence, micros, moment
+from ..records import Detection, Event, micros, moment
 from ..shapes.program import Program
 from ..shapes.tree import Spread
-from .combine import assemble, part_of, raised
+from .combine import SEEN, assemble, parts_meant
 
 Contacts = dict[tuple[str, str, str], list[datetime]]
 """Times of events between two subjects of a source, both ways, in order."""
@@ -34,9 +34,9 @@ def spread(
     """One detection for each start from which enough other subjects were reached."""
     body = program.body
     assert isinstance(body, Spread)
-    seen = [d for d in sorted(detections, key=lambda d: d.order) if d.state in ("opened", "closed")]
-    starts = [d for d in seen if part_of((body.first,), d.pattern)]
-    ends = [d for d in seen if part_of((body.then,), d.pattern)]
+    seen = [d for d in sorted(detections, key=lambda d: d.order) if d.state in SEEN]
+    starts = [d for d in seen if parts_meant((body.first,), d.pattern)]
+    ends = [d for d in seen if parts_meant((body.then,), d.pattern)]
     found = [_from(program, body, start, ends, met, as_of) for start in starts]
     return [one for one in found if one is not None]
 
@@ -52,24 +52,18 @@ def _from(
     if len(reached) < body.at_least:
         return None
     others = sorted(reached.values(), key=lambda d: d.order)
-    confidence = raised(max(one.confidence for one in (start, *others)), body.multiplier)
-    evidence = tuple(
-        Evidence(name, one.last_event, one.detected_at, {"confidence": one.confidence})
-        for name, one in ((body.first, start), *((body.then, other) for other in others))
-    )
-    values = {
-        f"{body.first}.confidence": start.confidence,
-        f"{body.then}.confidence": max(one.confidence for one in others),
-    }
-    made = assemble(program, start, start.first_event, values, evidence, confidence, [start, *others])
+    parts = [(body.first, start), *((body.then, other) for other in others)]
+    made = assemble(program, body.multiplier, parts, last=start)
+    then = assemble(program, body.multiplier, parts[: 1 + body.at_least], last=start)
     until = moment(micros(start.detected_at) + body.within)
     return replace(
         made,
         state="closed" if as_of > until else "opened",
         detected_at=others[body.at_least - 1].detected_at,
         closed_at=until if as_of > until else None,
-        last_event=others[-1].last_event,
         count=len(others),
+        fired_event=then.last_event,
+        fired_confidence=then.confidence,
     )
 
 

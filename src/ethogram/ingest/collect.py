@@ -6,15 +6,16 @@ from bisect import insort
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from ..errors import BadEvents, Fault
 from ..records import EPOCH, Event, Value, default_id, format_time
 from .errors import BadLine, shown
-from .event_line import Fields
-from .limits import Limits, over
+from .event_line import Fields, fields_of
+from .limits import over
 from .order import by_order, same_content
+from .readings import Rules
 
 LAST_SECOND = 253_402_300_799
 """The last whole second of the year 9999, which is as far as an untimed source can count."""
@@ -63,11 +64,12 @@ class _Source:
 class Collector:
     """Gathers events and faults; `batch` closes it."""
 
-    def __init__(self, source: str, limits: Limits) -> None:
+    def __init__(self, source: str, rules: Rules) -> None:
         self.repeated = 0
         self.skipped: Counter[str] = Counter()
         self._source = source
-        self._limits = limits
+        self._rules = rules
+        self._limits = rules.limits
         self._sources: dict[str, _Source] = {}
         self._events: list[Event] = []
         self._places: list[Place] = []
@@ -80,24 +82,26 @@ class Collector:
         insort(self._faults, (place, column, message))
         del self._faults[self._limits.faults :]
 
-    def pass_over(self) -> None:
-        """Count the place of a bad line, so that mending it changes the number of no other line."""
+    def add_bad(self, place: Place, message: str, column: int = 0) -> None:
+        """Count a line that says nothing. It keeps its number, so that mending it renumbers no other line."""
+        self.add_fault(place, message, column)
         self._state(self._source).next_seq += 1
 
-    def add(self, place: Place, fields: Fields) -> None:
-        """Make an event of checked fields; BadLine where it does not fit those before it."""
-        name = fields.setdefault("source", self._source)
-        state = self._state(name)
-        seq = fields.setdefault("seq", state.next_seq)
-        state.next_seq += 1
-        if "id" not in fields:
-            fields["id"] = default_id(name, seq, content_of(fields))
-        if "at" not in fields:
-            fields["at"], fields["timed"] = _counted(seq), False
-        event = Event(**fields)
+    def add(self, place: Place, line: Mapping[str, Any]) -> None:
+        """Make an event of a line; BadLine where it is none or does not fit those before it."""
+        told = line.get("source")
+        source = told if isinstance(told, str) and told else self._source
+        state = self._state(source)
+        number = state.next_seq
+        state.next_seq += 1  # before anything is found bad, as in add_bad
+        event = _event(fields_of(line, self._rules), source, number)
         if (known := state.by_id.get(event.id)) is not None:
-            return self._repeat(known, event)
-        self._check_kinds(state, event.readings, place)
+            self._repeat(known, event)
+        else:
+            self._check_kinds(state, event.readings, place)
+            self._keep(state, event, place)
+
+    def _keep(self, state: _Source, event: Event, place: Place) -> None:
         if len(self._events) >= self._limits.events:
             message = over("events", self._limits.events, f"more than {self._limits.events} events")
             raise BadEvents([Fault(place.path, place.line, 0, message)])
@@ -108,7 +112,6 @@ class Collector:
             state.is_untimed = True
         self._events.append(event)
         self._places.append(place)
-        return None
 
     def batch(self, files: int) -> Batch:
         """What was gathered, in order, without the events that have no time in a source that has times."""
@@ -145,7 +148,18 @@ class Collector:
             state.kinds[name] = (type(readings[name]), place)
 
 
-def _counted(seq: int) -> Any:
+def _event(fields: Fields, source: str, number: int) -> Event:
+    """The event of checked fields, with what the line did not give."""
+    fields["source"] = source
+    seq = fields.setdefault("seq", number)
+    if "id" not in fields:
+        fields["id"] = default_id(source, seq, content_of(fields))
+    if "at" not in fields:
+        fields["at"], fields["timed"] = _counted(seq), False
+    return Event(**fields)
+
+
+def _counted(seq: int) -> datetime:
     if seq > LAST_SECOND:
         raise BadLine(f"seq {seq} is too large for a source without times; the largest is {LAST_SECOND}")
     return EPOCH + timedelta(seconds=seq)

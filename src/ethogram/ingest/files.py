@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -33,19 +33,25 @@ class Found:
 
 def find(paths: Sequence[str | Path]) -> tuple[list[Found], list[str]]:
     """Every file meant, sorted by path and each once; and the paths where there is nothing."""
-    found: dict[str, Found] = {}
+    meant: list[Found] = []
     missing: list[str] = []
     for given in paths:
         path = str(given)
         if path != STDIN and not _exists(path):
             missing.append(Found(path, named=True).name)
-            continue
-        for one in _below(path):
-            # By real path, so that a file named beside its own folder is not read twice.
-            real = one.path if one.path == STDIN else os.path.realpath(one.path)
-            if real not in found or one.named:
-                found[real] = one
-    return sorted(found.values(), key=lambda one: one.path), missing
+        else:
+            meant.extend(_below(path))
+    return _each_once(sorted(meant, key=lambda one: one.path)), missing
+
+
+def _each_once(meant: list[Found]) -> list[Found]:
+    """The files by real path, so that one named beside its own folder is not read twice."""
+    found: dict[str, Found] = {}
+    for one in meant:
+        real = one.path if one.path == STDIN else os.path.realpath(one.path)
+        first = found.setdefault(real, one)
+        found[real] = replace(first, named=first.named or one.named)
+    return list(found.values())
 
 
 def _exists(path: str) -> bool:

@@ -11,7 +11,6 @@ from ..errors import BadEvents, BadUsage, Fault
 from .adapter import HEAD, Input, Record, Skipped, choose
 from .collect import Batch, Collector, Place
 from .errors import BadLine, Unreadable, shown, type_name
-from .event_line import fields_of
 from .files import Found, Opened, find, opened
 from .limits import Limits
 from .readings import CATEGORY, NUMBER, Rules
@@ -42,7 +41,7 @@ def read_events(
     found, missing = find(paths)
     if missing:
         raise BadEvents([Fault(path, 0, 0, "no such file or folder") for path in missing])
-    collector = Collector(source, limits)
+    collector = Collector(source, rules)
     meter = _Meter(progress, sum(one.size for one in found))
     files = 0
     for number, one in enumerate(found):
@@ -63,12 +62,12 @@ def events_of(
     >>> [event.subject for event in events_of([{"subject": "ann"}, {"subject": "bo"}]).events]
     ['ann', 'bo']
     """
-    collector = Collector(source, limits)
+    collector = Collector(source, _rules(limits, kinds))
     records: Iterator[Record] = (
         (number, line if isinstance(line, dict) else f"an event is a dict, not {type_name(line)}", 0)
         for number, line in enumerate(lines, 1)
     )
-    _gather(records, Place(0, 0, "events"), _rules(limits, kinds), collector, lambda: None)
+    _gather(records, Place(0, 0, "events"), collector, lambda: None)
     return _checked(collector.batch(0), skip_bad)
 
 
@@ -129,7 +128,7 @@ def _read_opened(
     adapter = choose(file.head, found.name)
     if adapter is not None:
         given = Input(found.name, file.stream, file.head, rules.kinds, rules.limits)
-        _gather(adapter.read(given), place, rules, collector, lambda: meter.tell(_position(file.handle)))
+        _gather(adapter.read(given), place, collector, lambda: meter.tell(_position(file.handle)))
         return 1
     if found.named:
         collector.add_fault(place, _unknown(file.head))
@@ -148,32 +147,19 @@ def _position(handle: BinaryIO) -> int:
     return handle.tell() if handle.seekable() else 0
 
 
-def _gather(
-    records: Iterable[Record], place: Place, rules: Rules, collector: Collector, step: Callable[[], None]
-) -> None:
+def _gather(records: Iterable[Record], place: Place, collector: Collector, step: Callable[[], None]) -> None:
     """Put every record into the collector, as an event or as a fault."""
     number, path = place.file, place.path
     for count, (line, value, column) in enumerate(records, 1):
         at = Place(number, line, path)
         if isinstance(value, dict):
             try:
-                fields = fields_of(value, rules)
+                collector.add(at, value)
             except BadLine as bad:
                 collector.add_fault(at, bad.message)
-                collector.pass_over()
-            else:
-                _add(collector, at, fields)
         elif isinstance(value, Skipped):
             collector.skipped[str(value)] += 1
         else:
-            collector.add_fault(at, value, column)
-            collector.pass_over()
+            collector.add_bad(at, value, column)
         if count % STEP == 0:
             step()
-
-
-def _add(collector: Collector, place: Place, fields: dict[str, Any]) -> None:
-    try:
-        collector.add(place, fields)
-    except BadLine as bad:
-        collector.add_fault(place, bad.message)

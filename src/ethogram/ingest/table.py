@@ -78,14 +78,13 @@ def _put(inner: dict[str, Any], name: str, value: Any) -> None:
 
 def _object(name: str, value: Any) -> Iterable[tuple[str, Any]]:
     """The pairs of a cell that holds an object: as such, as JSON text, or as Arrow's list of pairs."""
-    if isinstance(value, str):
-        value = parse(value)
-    if isinstance(value, Mapping):
-        pairs = list(value.items())
-    elif isinstance(value, list) and all(isinstance(one, tuple) and len(one) == 2 for one in value):
+    inner = parse(value) if isinstance(value, str) else value
+    if isinstance(inner, Mapping):
+        pairs = list(inner.items())
+    elif inner is value and isinstance(value, list) and all(isinstance(one, tuple) for one in value):
         pairs = value
     else:
-        raise BadLine(f"{name} must be an object, not {type_name(value)}")
+        raise BadLine(f"{name} must be an object, not {type_name(inner)}")
     if not all(isinstance(key, str) for key, _ in pairs):
         raise BadLine(f"{name} has a key that is not text")
     return pairs

@@ -62,6 +62,10 @@ class Detection:
     status: str = "stable"
     history: Mapping[str, Value] = field(default_factory=dict)
     parts: tuple[str, ...] = ()
+    fired_event: str = ""
+    """The event at which it fired or opened (a silence: the event before): combinations go by this."""
+    fired_confidence: float = 0.0
+    """The confidence when it was detected; an episode's own may rise later."""
 
     @property
     def order(self) -> tuple[datetime, str, str, str]:

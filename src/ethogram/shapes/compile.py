@@ -9,6 +9,7 @@ from typing import Any
 from .program import LevelProgram, Optional, Place, Program, SequenceProgram, SilenceProgram
 from .tree import (
     And,
+    Combination,
     Compare,
     Contrast,
     Difference,
@@ -24,6 +25,7 @@ from .tree import (
     Sequence,
     Signal,
     Silence,
+    Spread,
     Step,
     StepValue,
     Trend,
@@ -41,7 +43,9 @@ def compile_pattern(pattern: Pattern) -> tuple[Program, ...]:
     main = _program(pattern)
     if pattern.tell_at is None or not isinstance(pattern.shape, Sequence):
         return (main,)
-    return (main, _program(_early(pattern, pattern.shape, pattern.tell_at)))
+    early = _program(_early(pattern, pattern.shape, pattern.tell_at))
+    # The same events as the whole, since gaps and limits count them.
+    return (main, replace(early, signals=main.signals, evaluated=main.evaluated))
 
 
 def _early(pattern: Pattern, shape: Sequence, k: int) -> Pattern:
@@ -74,11 +78,11 @@ def _program(pattern: Pattern) -> Program:
         name=pattern.name,
         pattern=pattern.file or pattern.name.partition("@")[0],
         version=pattern.version,
-        history=pattern.history,
+        history=pattern.history if "subject" in pattern.history else ("subject", *pattern.history),
         body=body,
         signals=() if everything else signals,
         evaluated=evaluated and not everything,
-        timed_only=_timed_only(shape),
+        timed_only=_timed_only(shape, body),
         confidence=_put(pattern.confidence, results),
         levels=_put(pattern.levels, results),
         details=_put(pattern.details, results),
@@ -98,9 +102,11 @@ def _body(pattern: Pattern) -> Any:
         case Level() as shape:
             return _level(shape.when, shape.clears, shape.stays)
         case Trend() as shape:
-            return _level(_trend_when(shape), shape.clears, shape.stays)
+            own = _trend_results(shape)["rise"]
+            return LevelProgram(_trend_when(shape), shape.clears, shape.stays, (own,))
         case Contrast() as shape:
-            return _level(_contrast_when(shape), shape.clears, shape.stays)
+            own = _contrast_results(shape)["difference"]
+            return LevelProgram(_contrast_when(shape), shape.clears, shape.stays, (own,))
         case Silence() as shape:
             return SilenceProgram(shape.longer_than, shape.after, shape.at_least)
         case shape:
@@ -179,14 +185,16 @@ def _put(node: Any, results: Mapping[str, Expr]) -> Any:
     return replace(node, **{f.name: _put(getattr(node, f.name), results) for f in fields(node)})
 
 
-def _timed_only(shape: Any) -> bool:
+def _timed_only(shape: Any, body: Any) -> bool:
     """Whether the shape says nothing where events have no times."""
-    if isinstance(shape, Silence):
+    if isinstance(shape, (Silence, Spread)):
         return True
+    if isinstance(shape, Combination):
+        return shape.within is not None
     limits: list[Limits] = []
     if isinstance(shape, Sequence):
         limits = [shape.within, *(item.soon for item in shape.items if isinstance(item, Step))]
-    return any(only_durations(limit) for limit in limits) or needs_time(shape)
+    return any(only_durations(limit) for limit in limits) or needs_time(body)
 
 
 def uses_steps(expr: Expr) -> bool:

@@ -29,6 +29,7 @@ from .tree import (
     Text,
 )
 from .tree import Result as ResultNode
+from .truth import equal
 from .walk import size
 
 MAX_CHARACTERS = 4096
@@ -282,7 +283,7 @@ def fold(expr: Arithmetic) -> Expr:
     if not (isinstance(expr.left, Number) and isinstance(expr.right, Number)):
         return expr
     a, b = expr.left.value, expr.right.value
-    if expr.op == "/" and b == 0:
+    if expr.op == "/" and equal(b, 0.0):
         return expr
     results: Mapping[str, float] = {"+": a + b, "-": a - b, "*": a * b, "/": a / b if b else 0.0}
     return Number(results[expr.op]) if math.isfinite(results[expr.op]) else expr

@@ -27,10 +27,14 @@ class Finding:
     count: int
     level: str
     confidence: float
+    fired_confidence: float
     opened_at: int
     detected_at: int
     closed_at: int | None
     chain: Chain = field(default_factory=dict)
+
+
+NO_TIMES = "the source has no times, and the pattern needs them"
 
 
 @dataclass(frozen=True, slots=True)

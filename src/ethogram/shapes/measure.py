@@ -12,7 +12,8 @@ from .history import History
 from .measures import MEASURES
 from .tails import negative_binomial_tails, student_two_sided
 from .tree import Cover, Difference, Expr, Measure, Window
-from .truth import above
+from .truth import above, equal
+from .walk import needs_time
 from .windows import Holds, View, view
 
 HOUR = 3_600_000_000
@@ -85,8 +86,11 @@ def measure_reader(expr: Measure | Cover | Difference, cap: int) -> Read:
         case Measure():
             compute = _measure(expr, cap)
     token = object()
+    timed_only = needs_time(expr)
 
     def read(history: History, at: int, chain: Chain) -> Any:
+        if timed_only and not history.timed:
+            return None
         known = history.memo.get(token)
         if known is not None and known[0] == at:
             return known[1]
@@ -177,7 +181,7 @@ def _rate(expr: Measure, found: Selected, count: int) -> float | None:
     if seen.whole_duration is not None:
         return count / (seen.whole_duration / HOUR)
     oldest = positions[:1] if expr.window.keep is not None else seen.cut[:1]
-    if not oldest:
+    if not positions:
         return None
     hours = (seen.now - history.times[oldest[0]]) / HOUR
     return count / hours if hours > 0 else None
@@ -192,7 +196,7 @@ def _surprise(found: Selected, x: float | None, expr: Measure) -> float | None:
     mu = (n0 * m + math.fsum(values)) / n
     v = (n0 * s**2 + math.fsum((y - mu) ** 2 for y in values) + n0 * (m - mu) ** 2) / n
     # A spread that is only rounding is no spread.
-    if v <= (1e-9 * max(1.0, abs(mu))) ** 2:
+    if equal(mu + math.sqrt(v), mu):
         return None
     t = (x - mu) / math.sqrt(v * (1 + 1 / n))
     return _signed(x - mu, student_two_sided(t, n))
@@ -225,28 +229,45 @@ def _surprise_count(expr: Measure, cap: int) -> Callable[[History, int], Any]:
             return None
         exposure = span / HOUR
         below, upper = negative_binomial_tails(count, shape, rate, exposure)
-        return _signed(count - shape * exposure / rate, min(1.0, 2 * min(below, upper)))
+        usual = shape * exposure / rate
+        if equal(count, usual):
+            return 0.0
+        return _signed(count - usual, min(1.0, 2 * min(below, upper)))
+
+    return read
+
+
+def covered(expr: Cover, cap: int) -> Callable[[History, int], tuple[History, list[int], list[list[bool]]]]:
+    """A function that gives the positions a cover looks at, and which indicators were found at each."""
+    select = selector(expr.window, cap)
+    items, keep = [reader(item, cap) for item in expr.items], expr.window.keep
+    where = holds(expr.window.where, cap) if keep is not None else None
+
+    def read(history: History, at: int) -> tuple[History, list[int], list[list[bool]]]:
+        history, at, seen = select(history, at)
+        positions: list[int] = []
+        found: list[list[bool]] = []
+        for i in reversed(seen.left):
+            if keep is not None and len(positions) == keep:
+                break
+            if where is not None and not where(history, i):
+                continue
+            values = [number(item(history, i, NO_CHAIN)) for item in items]
+            if any(value is not None for value in values):
+                positions.append(i)
+                found.append([value is not None and above(value, 0.0) for value in values])
+        return history, positions[::-1], found[::-1]
 
     return read
 
 
 def _cover(expr: Cover, cap: int) -> Callable[[History, int], Any]:
-    select = selector(expr.window, cap)
-    items = [(reader(item, cap), weight) for item, weight in zip(expr.items, expr.weights, strict=True)]
-    where = holds(expr.window.where, cap) if expr.window.keep is not None else None
+    look = covered(expr, cap)
 
     def read(history: History, at: int) -> float | None:
-        history, at, seen = select(history, at)
-        rows: list[list[float | None]] = []
-        for i in reversed(seen.left):
-            if expr.window.keep is not None and len(rows) == expr.window.keep:
-                break
-            if where is None or where(history, i):
-                row = [number(one(history, i, NO_CHAIN)) for one, _ in items]
-                rows += [row] if any(value is not None for value in row) else []
-        if len(rows) < expr.window.at_least:
+        _, positions, found = look(history, at)
+        if len(positions) < expr.window.at_least:
             return None
-        found = [any(above(row[j] or 0.0, 0.0) for row in rows) for j in range(len(items))]
-        return math.fsum(weight for (_, weight), is_seen in zip(items, found, strict=True) if is_seen)
+        return math.fsum(weight for j, weight in enumerate(expr.weights) if any(row[j] for row in found))
 
     return read

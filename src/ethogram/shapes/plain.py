@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 from ..records import Event, format_time, moment, rank
 from .evaluate import NO_CHAIN, Chain, Read, number, reader
-from .finding import Finding, Insufficient
+from .finding import NO_TIMES, Finding, Insufficient
 from .history import CAP, History, histories
 from .match import Matcher
 from .program import LevelProgram, Program, SequenceProgram, SilenceProgram
 from .tree import Difference, Expr
+from .truth import above
 from .walk import MEASURES, walk
 
 
@@ -40,8 +41,7 @@ def run(programs: Iterable[Program], events: Sequence[Event], *, as_of: int, cap
 def run_history(program: Program, history: History, as_of: int, cap: int, outcome: Outcome) -> None:
     """Add to the outcome what one program finds in one history."""
     if program.timed_only and not history.timed:
-        reason = "the source has no times, and the pattern needs them"
-        _note(outcome, program, history, 0, reason)
+        _note(outcome, program, history, 0, NO_TIMES)
         return
     match program.body:
         case SequenceProgram():
@@ -93,6 +93,7 @@ def _run_sequence(
     judge, matcher = Judge(program, cap), Matcher(body, history, cap)
     for fired, chain in matcher.firings():
         first = min(matcher.proof)
+        confidence = judge.confidence(history, fired, chain)
         outcome.findings.append(
             Finding(
                 program,
@@ -101,9 +102,10 @@ def _run_sequence(
                 first=first,
                 last=fired,
                 peak=fired,
-                count=len({i for positions in chain.values() for i in positions}),
+                count=sum(len(positions) for positions in chain.values()),
                 level=judge.level(history, fired, chain),
-                confidence=judge.confidence(history, fired, chain),
+                confidence=confidence,
+                fired_confidence=confidence,
                 opened_at=history.times[first],
                 detected_at=history.times[fired],
                 closed_at=history.times[fired],
@@ -164,6 +166,7 @@ def _episode(
         count=last - opened + 1,
         level=level,
         confidence=max(confidence for _, confidence, _, _ in peaks),
+        fired_confidence=peaks[0][1],
         opened_at=history.times[opened],
         detected_at=history.times[opened],
         closed_at=None if closed is None else history.times[closed],
@@ -180,12 +183,13 @@ def _run_silence(
         if after is not None and after(history, at, NO_CHAIN) is not True:
             continue
         seconds = number(longer(history, at, NO_CHAIN))
-        if seconds is None or seconds < 0:
+        if seconds is None or above(0.0, seconds):
             continue
-        deadline = history.times[at] + round(seconds * 1e6)
+        deadline = history.times[at] + max(0, round(seconds * 1e6))
         following = history.times[at + 1] if at + 1 < end else None
         if (as_of if following is None else following) <= deadline:
             continue
+        confidence = judge.confidence(history, at)
         chain: Chain = {".deadline": format_time(moment(deadline))}
         outcome.findings.append(
             Finding(
@@ -197,7 +201,8 @@ def _run_silence(
                 peak=at,
                 count=1,
                 level=judge.level(history, at, chain),
-                confidence=judge.confidence(history, at, chain),
+                confidence=confidence,
+                fired_confidence=confidence,
                 opened_at=deadline,
                 detected_at=deadline,
                 closed_at=following,

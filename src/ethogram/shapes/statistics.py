@@ -89,7 +89,7 @@ def rise(values: Numbers) -> float | None:
 
 
 def growth(values: Numbers) -> float | None:
-    if len(values) < 2 or any(x <= 0 for x in values):
+    if len(values) < 2 or any(not above(x, 0.0) for x in values):
         return None
     fitted = slope([math.log(x) for x in values])
     return None if fitted is None else finite(lambda: math.exp(fitted))

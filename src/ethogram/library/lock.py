@@ -1,0 +1,110 @@
+"""The lock: one hash of what each pattern detects, and one of all it says.
+
+A change of a pattern shows in a review as a changed line here, and says which of the two it was.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadPattern, Fault
+from .pattern_file import PatternFile
+
+FILE = "patterns.lock.json"
+FORMAT = 1
+NEW, GONE = "is new", "is gone"
+MEANING, WORDS = "meaning changed", "only words changed"
+
+Hashes = Mapping[str, Mapping[str, str]]
+"""Name to {"shape": hash, "file": hash}."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Change:
+    """How a pattern differs from its entry in the lock; `what` is one of the four above."""
+
+    pattern: str
+    what: str
+
+    def to_dict(self) -> dict[str, str]:
+        return {"pattern": self.pattern, "change": self.what}
+
+
+def hashes_of(files: Iterable[PatternFile]) -> Hashes:
+    """The hashes of these patterns, in order of names."""
+    found = {file.name: {"shape": file.shape_hash, "file": file.file_hash} for file in files}
+    return dict(sorted(found.items()))
+
+
+def inside(files: Iterable[PatternFile], folder: Path) -> list[PatternFile]:
+    """Those whose file lies in the folder or below it."""
+    root = folder.resolve()
+    return [file for file in files if Path(file.path).resolve().is_relative_to(root)]
+
+
+def changes(locked: Hashes, current: Hashes) -> list[Change]:
+    """What differs, in order of names; [] where the lock is current."""
+    found = {name: _change(locked.get(name), current.get(name)) for name in sorted({*locked, *current})}
+    return [Change(name, what) for name, what in found.items() if what]
+
+
+def _change(before: Mapping[str, str] | None, now: Mapping[str, str] | None) -> str:
+    if before is None or now is None:
+        return NEW if before is None else GONE
+    if before["shape"] != now["shape"]:
+        return MEANING
+    return WORDS if before["file"] != now["file"] else ""
+
+
+def lock_text(hashes: Hashes) -> str:
+    """The lock as it is written.
+
+    >>> print(lock_text({"b": {"shape": "1", "file": "2"}, "a": {"shape": "3", "file": "4"}}), end="")
+    {
+      "format": 1,
+      "patterns": {
+        "a": {"file": "4", "shape": "3"},
+        "b": {"file": "2", "shape": "1"}
+      }
+    }
+    """
+    # One line per pattern: two people who change two patterns do not meet in a merge.
+    lines = [f"    {json.dumps(name)}: {json.dumps(hashes[name], sort_keys=True)}" for name in sorted(hashes)]
+    inner = "{\n" + ",\n".join(lines) + "\n  }" if lines else "{}"
+    return f'{{\n  "format": {FORMAT},\n  "patterns": {inner}\n}}\n'
+
+
+def read_lock(path: Path) -> Hashes | None:
+    """What a lock says; None where there is none, BadPattern where it is something else."""
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError):
+        found = None
+    if not _is_lock(found):
+        raise BadPattern(
+            [Fault(str(path), 0, 0, f"is not a lock of format {FORMAT}; remove it and write it anew")]
+        )
+    patterns: Hashes = found["patterns"]
+    return patterns
+
+
+def write_lock(path: Path, hashes: Hashes) -> None:
+    """Nothing; the lock stands in the file."""
+    path.write_text(lock_text(hashes), "utf-8", newline="\n")
+
+
+def _is_lock(found: Any) -> bool:
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        return False
+    patterns = found.get("patterns")
+    return isinstance(patterns, dict) and all(_is_entry(entry) for entry in patterns.values())
+
+
+def _is_entry(entry: Any) -> bool:
+    return isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in ("shape", "file"))

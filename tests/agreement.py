@@ -1,0 +1,74 @@
+"""Comparing a runner of the product with the plain reading, field by field."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import naive
+from ethogram.detections.find import find
+from ethogram.records import EPOCH, Detection
+from ethogram.shapes.compile import compile_patterns
+from ethogram.shapes.finding import NO_TIMES
+from strategies import Case
+
+Row = dict[str, Any]
+
+
+def product(case: Case, runner: str = "plain") -> tuple[list[Row], set[tuple[str, tuple[Any, ...]]]]:
+    """What the product finds, as rows; and the histories without times it cannot judge."""
+    events = sorted(case.events, key=lambda event: event.order)
+    as_of = case.as_of or max((event.at for event in events), default=EPOCH)
+    seen = [event for event in events if event.at <= as_of]
+    found = find(compile_patterns(case.patterns), seen, as_of=as_of, cap=case.cap, runner=runner)
+    untimed = {(one.program.name, one.key) for one in found.insufficient if one.reason == NO_TIMES}
+    return [_row(one) for one in found.detections], untimed
+
+
+def plain_reading(case: Case) -> tuple[list[Row], set[tuple[str, tuple[Any, ...]]]]:
+    """What the plain reading finds, as rows of the same form."""
+    found, insufficient = naive.run(case.patterns, case.events, as_of=case.as_of, cap=case.cap)
+    return [_row(one) for one in found], insufficient
+
+
+def _row(one: Detection | naive.Found) -> Row:
+    history = tuple(one.history.values()) if isinstance(one, Detection) else one.history
+    evidence = (
+        tuple((entry.step, entry.event) for entry in one.evidence)
+        if isinstance(one, Detection)
+        else one.evidence
+    )
+    names = (
+        "pattern", "id", "state", "level", "confidence", "opened_at", "detected_at", "closed_at",
+        "first_event", "last_event", "count", "parts",
+    )  # fmt: skip
+    row = {name: getattr(one, name) for name in names}
+    return row | {"history": history, "evidence": evidence, "details": dict(one.details)}
+
+
+def differences(ours: Sequence[Row], theirs: Sequence[Row]) -> list[str]:
+    """Sentences that say where two lists of rows differ; numbers may differ in the sixth place."""
+    if [row["id"] for row in ours] != [row["id"] for row in theirs]:
+        return [f"ids differ: {[_short(r) for r in ours]} and {[_short(r) for r in theirs]}"]
+    return [
+        f"{mine['pattern']} {name}: {mine[name]!r} and {his[name]!r}"
+        for mine, his in zip(ours, theirs, strict=True)
+        for name in mine
+        if not _same(mine[name], his[name])
+    ]
+
+
+def _short(row: Row) -> str:
+    return f"{row['pattern']}{row['history']} {row['first_event']}-{row['last_event']}"
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[k], b[k]) for k in a)
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, float) and isinstance(b, float):
+        # Six places are what is promised; a number halfway between two may round either way.
+        return math.isclose(a, b, rel_tol=1e-9, abs_tol=2e-6)
+    return bool(a == b)
