@@ -30,7 +30,7 @@ class Settings:
     """What can be set in ethogram.yaml. Durations are microseconds here and '30m' in the file."""
 
     patterns: tuple[str, ...] = ()
-    """Pattern files, folders, globs or names, added to the library's own."""
+    """Pattern files and folders, added to the library's own; one of the same name takes its place."""
     parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Other numbers for a pattern's parameters: pattern -> parameter -> number."""
     status: Mapping[str, str] = field(default_factory=dict)

@@ -87,7 +87,7 @@ def _alike(file: PatternFile) -> Iterator[Fault]:
 def _beside_the_point(library: Library, file: PatternFile) -> Iterator[Fault]:
     """Examples in which no event belongs to any history of the pattern or its parts."""
     programs = _event_programs(library, file)
-    measured = set(dict(registry.signals.items()))
+    measured = set(registry.signals.names())
     if any(measured.intersection(program.signals) for program in programs):
         return  # readings that no example has to give
     for example in file.examples:

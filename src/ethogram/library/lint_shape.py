@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator
 
 from ..shapes.tree import (
+    AnyOf,
     Compare,
     Elapsed,
     Expr,
     Level,
+    Member,
     Number,
     Pattern,
     Sequence,
@@ -83,11 +85,14 @@ def _is_absolute(shape: Shape) -> bool:
 
 
 def _compares_with_numbers(expr: Expr) -> bool:
-    """Whether a condition has a threshold, and nothing that the subject itself would move."""
+    """Whether a condition is made of thresholds alone: nothing that happened, nothing the subject moves."""
     inside = list(walk(expr))
-    if any(isinstance(one, (*MEASURES, StepValue, Elapsed)) for one in inside):
+    if any(isinstance(one, (*MEASURES, StepValue, Elapsed, AnyOf, Member)) for one in inside):
         return False
     compared = [one for one in inside if isinstance(one, Compare)]
-    if any(named(one.left, Signal) and named(one.right, Signal) for one in compared):
-        return False
-    return any(one.op in FLIPPED and named(one, Signal) and not _is_flag(one) for one in compared)
+    return bool(compared) and all(_is_threshold(one) for one in compared)
+
+
+def _is_threshold(one: Compare) -> bool:
+    sides = [bool(named(side, Signal)) for side in (one.left, one.right)]
+    return one.op in FLIPPED and sum(sides) == 1 and not _is_flag(one)

@@ -11,7 +11,7 @@ from ..errors import BadPattern, Fault, did_you_mean
 from ..shapes.compile import compile_patterns
 from ..shapes.program import Program
 from ..shapes.vocabulary import Vocabulary
-from .parts import check_parts, with_parts
+from .parts import base, check_parts, parts_of, with_parts
 from .pattern_file import PatternFile, read_pattern_file
 from .vocabulary import load_vocabulary
 
@@ -60,20 +60,22 @@ def load_patterns(
     vocabulary: Vocabulary | None = None,
     parameters: Mapping[str, Mapping[str, float]] | None = None,
     status: Mapping[str, str] | None = None,
+    any_status: bool = False,
 ) -> Library:
     """Patterns by file, folder, name or glob; without selectors, all that are on by default.
 
-    `more` are files and folders added to the shipped ones. `parameters` and `status` are overlays by
-    pattern name. Every fault of every file is in the one BadPattern raised.
+    `more` are files and folders added to the shipped ones; one of the same name takes its place.
+    `parameters` and `status` are overlays by pattern name. `any_status`: retired and experimental ones
+    too. Every fault of every file is in the one BadPattern raised. Only what is needed is read.
     """
-    vocabulary = vocabulary or load_vocabulary()
-    named_files = [path for path in selectors or () if _is_path(path)]
-    paths = _paths(SHIPPED) + [p for one in (*more, *named_files) for p in _paths(Path(one))]
-    files = _read_all(paths, vocabulary, parameters or {})
-    files = {name: _with_status(file, (status or {}).get(name)) for name, file in files.items()}
-    _check_overlays(files, parameters or {}, status or {})
+    parameters, status = parameters or {}, status or {}
+    places = _places(more, selectors or ())
+    _check_overlays(places, parameters, status)
+    wanted = _wanted(places, selectors) if selectors else set(places)
+    files = _read_with_parts(places, wanted, vocabulary or load_vocabulary(), parameters)
+    files = {name: _with_status(file, status.get(name)) for name, file in files.items()}
     check_parts(files)
-    return Library(files, _choose(files, selectors, more))
+    return Library(files, _choose(files, wanted, named=bool(selectors), any_status=any_status))
 
 
 def _is_path(selector: str | Path) -> bool:
@@ -83,31 +85,76 @@ def _is_path(selector: str | Path) -> bool:
     return Path(text).is_dir() or ("/" in text and Path(text).exists())
 
 
-def _paths(path: Path) -> list[Path]:
+def _paths(given: str | Path) -> list[Path]:
+    path = Path(given)
     if path.is_dir():
         found = [p for p in path.rglob("*") if p.suffix in SUFFIXES and not p.name.startswith(".")]
         return sorted(found)
     return [path]
 
 
-def _read_all(
-    paths: Iterable[Path], vocabulary: Vocabulary, parameters: Mapping[str, Mapping[str, float]]
+def _places(more: Sequence[str | Path], selectors: Sequence[str | Path]) -> dict[str, Path]:
+    """Where each pattern is: a file's name is its pattern's. Yours take the place of shipped ones."""
+    shipped = {path.stem: path for path in _paths(SHIPPED)}
+    own: dict[str, Path] = {}
+    faults: list[Fault] = []
+    for path in [p for one in (*more, *filter(_is_path, selectors)) for p in _paths(one)]:
+        known = own.setdefault(path.stem, path)
+        if known != path and known.resolve() != path.resolve():
+            faults.append(Fault(str(path), 1, 1, f"pattern {path.stem!r} is also in {known}; rename one"))
+    if faults:
+        raise BadPattern(faults)
+    beside = {p.stem: p for path in own.values() for p in _paths(path.parent) if p.parent == path.parent}
+    return {**shipped, **{n: p for n, p in beside.items() if n not in shipped}, **own}
+
+
+def _wanted(places: Mapping[str, Path], selectors: Sequence[str | Path]) -> set[str]:
+    wanted: set[str] = set()
+    faults: list[Fault] = []
+    for selector in selectors:
+        found = _matching(places, selector)
+        if not found:
+            near = did_you_mean(str(selector), places)
+            faults.append(Fault("", 0, 0, f"no pattern is named {str(selector)!r}{near}"))
+        wanted |= found
+    if faults:
+        raise BadPattern(faults)
+    return wanted
+
+
+def _matching(places: Mapping[str, Path], selector: str | Path) -> set[str]:
+    if _is_path(selector):
+        return {path.stem for path in _paths(selector)}
+    return {
+        name
+        for name, path in places.items()
+        if fnmatch.fnmatchcase(name, str(selector))
+        or fnmatch.fnmatchcase(f"{path.parent.name}/{name}", str(selector))
+    }
+
+
+def _read_with_parts(
+    places: Mapping[str, Path],
+    wanted: Iterable[str],
+    vocabulary: Vocabulary,
+    parameters: Mapping[str, Mapping[str, float]],
 ) -> dict[str, PatternFile]:
-    """Files by pattern name. A file given twice is read once; two files of one name are a fault."""
+    """The wanted files and those of their parts, or BadPattern with all that is wrong in any of them."""
     files: dict[str, PatternFile] = {}
     faults: list[Fault] = []
-    for path in dict.fromkeys(paths):
+    waiting = sorted(wanted)
+    seen = set(waiting)
+    while waiting:
+        name = waiting.pop(0)
         try:
-            file = read_pattern_file(path, vocabulary, parameters.get(path.stem))
+            file = read_pattern_file(places[name], vocabulary, parameters.get(name))
         except BadPattern as error:
             faults += error.faults
             continue
-        known = files.get(file.name)
-        if known is not None and not Path(known.path).samefile(path):
-            faults.append(
-                Fault(str(path), 1, 1, f"pattern {file.name!r} is also in {known.path}; rename one")
-            )
-        files[file.name] = file
+        files[name] = file
+        new = {base(part) for part in parts_of(file)} - seen
+        seen |= new
+        waiting += sorted(new & places.keys())
     if faults:
         raise BadPattern(faults)
     return files
@@ -121,44 +168,27 @@ def _with_status(file: PatternFile, status: str | None) -> PatternFile:
 
 
 def _check_overlays(
-    files: Mapping[str, PatternFile], parameters: Mapping[str, object], status: Mapping[str, object]
+    places: Mapping[str, Path], parameters: Mapping[str, object], status: Mapping[str, object]
 ) -> None:
     faults = [
-        Fault("", 0, 0, f"settings name a pattern {name!r} that is not there{did_you_mean(name, files)}")
+        Fault("", 0, 0, f"settings name a pattern {name!r} that is not there{did_you_mean(name, places)}")
         for name in dict.fromkeys([*parameters, *status])
-        if name not in files
+        if name not in places
     ]
     if faults:
         raise BadPattern(faults)
 
 
 def _choose(
-    files: Mapping[str, PatternFile], selectors: Sequence[str | Path] | None, more: Sequence[str | Path]
+    files: Mapping[str, PatternFile], wanted: set[str], *, named: bool, any_status: bool
 ) -> tuple[str, ...]:
-    if not selectors:
-        return tuple(sorted(name for name, file in files.items() if file.status in ON))
-    chosen: set[str] = set()
-    faults: list[Fault] = []
-    for selector in selectors:
-        found = _matching(files, selector)
-        if not found:
-            near = did_you_mean(str(selector), files)
-            faults.append(Fault("", 0, 0, f"no pattern is named {str(selector)!r}{near}"))
-        chosen |= found
-    if faults:
-        raise BadPattern(faults)
-    return tuple(sorted(name for name in chosen if files[name].status != "retired"))
-
-
-def _matching(files: Mapping[str, PatternFile], selector: str | Path) -> set[str]:
-    if _is_path(selector):
-        inside = {p.resolve() for p in _paths(Path(selector)) if p.exists()}
-        found = {name for name, file in files.items() if Path(file.path).resolve() in inside}
-        if found or Path(selector).exists():
-            return found
-    return {
-        name
-        for name, file in files.items()
-        if fnmatch.fnmatchcase(name, str(selector))
-        or fnmatch.fnmatchcase(f"{Path(file.path).parent.name}/{name}", str(selector))
-    }
+    if any_status:
+        return tuple(sorted(wanted))
+    if not named:
+        return tuple(sorted(name for name in wanted if files[name].status in ON))
+    retired = {name for name in wanted if files[name].status == "retired"}
+    if retired and retired == wanted:
+        names = ", ".join(sorted(retired))
+        message = f"{names}: retired, so it is not run; set another status to run it"
+        raise BadPattern([Fault("", 0, 0, message)])
+    return tuple(sorted(wanted - retired))

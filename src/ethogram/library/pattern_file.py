@@ -102,7 +102,7 @@ def check_pattern(
     first = parsed.patterns[0]
     return PatternFile(
         path=path,
-        name=str(plain(node.get("name"))),
+        name=read.text(node.get("name"), "name"),
         title=first.title,
         status=first.status,
         words=words | lists,
@@ -136,7 +136,8 @@ def _with_examples(read: FieldReader, node: Fields, vocabulary: Vocabulary) -> V
             known = name in vocabulary.signals or name in vocabulary.attributes
             if known or name.replace("-", "_") in vocabulary.indicators:
                 continue
-            if name not in used:
+            # A combination's examples give the readings of its parts, which are in other files.
+            if name not in used and not _is_combination(node.get("shape")):
                 near = did_you_mean(
                     name, {*used & {*vocabulary.signals, *given.readings}, *vocabulary.signals}
                 )
@@ -147,6 +148,11 @@ def _with_examples(read: FieldReader, node: Fields, vocabulary: Vocabulary) -> V
             else:
                 into[name] = kind
     return replace(vocabulary, signals=signals, attributes=attributes)
+
+
+def _is_combination(shape: Node | None) -> bool:
+    kinds = ("all_of", "in_order", "any_of", "spread")
+    return isinstance(shape, Fields) and any(shape.get(kind) is not None for kind in kinds)
 
 
 def _words(node: Node | None) -> set[str]:

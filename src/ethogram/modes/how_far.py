@@ -83,4 +83,4 @@ def _truth(program: Program, body: LevelProgram, events: Sequence[Event]) -> str
     ]
     if True in truths:
         return "its condition was true, but only where it clears too"
-    return f"its condition was false at {truths.count(False)} events and unknown at {truths.count(None)}"
+    return f"its condition was never true (false: {truths.count(False)}, unknown: {truths.count(None)})"

@@ -50,7 +50,7 @@ def why(
     _check_subject(question, events)
     measured, _ = measured_events(only_scorers(events, settings.scorers)[0], library.programs, settings)
     scored, _ = only_scorers(measured, settings.scorers)
-    run = _Run(library.programs, scored, asked, cap)
+    run = Run(library.programs, scored, asked, cap)
     chosen = [one for one in library.programs if library.is_chosen(one)] if programs is None else programs
     found = [answer for program in chosen for answer in run.answers(program, question)]
     _check_event(question, events, found)
@@ -79,7 +79,7 @@ def _some(names: Sequence[str], most: int = 5) -> str:
     return f"{told} and {len(names) - most} more" if len(names) > most else told or "no events"
 
 
-class _Run:
+class Run:
     """Programs and the events they run over; detections are made only for combinations."""
 
     def __init__(self, programs: Sequence[Program], events: list[Event], as_of: datetime, cap: int) -> None:
@@ -92,6 +92,8 @@ class _Run:
             if getattr(question, name) is not None and name not in program.history:
                 keys = ", ".join(program.history)
                 raise BadUsage(f"{program.name} looks at histories by {keys}; --{name} says nothing there")
+        if program.is_combination and question.at is not None:
+            raise BadUsage(f"{program.name} is made of other detections; ask about its parts with --at")
         make = self._of_detections if program.is_combination else self._of_events
         found = list(make(program, question))
         yield from found or [self._nothing(program, question)]

@@ -11,7 +11,7 @@ from ..records import Detection, format_time, micros
 from ..records.times import format_duration
 from ..shapes.program import Program
 from ..shapes.tree import Combination, Spread
-from .why_condition import Limit
+from .why_condition import Limit, how_long
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def _after(part: PartWhy, before: Detection | None) -> list[Detection]:
 def _within(body: Combination, chosen: list[Detection]) -> Limit:
     times = [micros(one.detected_at) for one in chosen]
     apart = max(times) - min(times)
-    said = f"{format_duration(apart)} from first to last"
+    said = f"{how_long(apart)} from first to last"
     if body.within is None:
         return Limit("within", True, f"{said}; no limit")
     return Limit("within", apart <= body.within, f"{said}; at most {format_duration(body.within)}")
@@ -119,7 +119,7 @@ def _reached(body: Spread, start: Detection, end: Detection, met: Contacts) -> L
     if apart <= 0:
         return Limit("reached", False, f"{who}: not after the start at {format_time(start.detected_at)}")
     if apart > body.within:
-        late = f"{format_duration(apart)} after the start; at most {format_duration(body.within)}"
+        late = f"{how_long(apart)} after the start; at most {format_duration(body.within)}"
         return Limit("reached", False, f"{who}: {late}")
     times = met.get((start.source, start.subject, end.subject), [])
     between = [at for at in times if start.detected_at <= at <= end.detected_at]

@@ -10,7 +10,7 @@ from ..records import Value
 from ..shapes.evaluate import NO_CHAIN, Chain, number, reader
 from ..shapes.history import History
 from ..shapes.tree import And, AnyOf, Compare, Expr, Known, Member, Not, Number, Or, OrElse, Text
-from ..shapes.walk import MEASURES, walk
+from ..shapes.walk import MEASURES, children, walk
 from ..shapes.write import write
 
 
@@ -25,10 +25,14 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One yes/no question inside a condition, its answer (None: unknown), and the values that decided it."""
+    """One yes/no question inside a condition, its answer (None: unknown), and the values that decided it.
+
+    With `op` (<, >= ...) the values are its left and right side; without, whatever it looks at.
+    """
 
     text: str
     truth: bool | None
+    op: str | None
     values: tuple[tuple[str, Value | None], ...]
 
 
@@ -51,6 +55,22 @@ class Limit:
     said: str
 
 
+def how_long(us: int) -> str:
+    """A stretch of time in its two largest units.
+
+    >>> how_long(172_800_000_000), how_long(123_456_000_000), how_long(90_500_000), how_long(400_000)
+    ('2d', '1d 10h', '1m 30s', '0.4s')
+    """
+    if us < 60_000_000:
+        return f"{us / 1e6:.3g}s"
+    parts, left = [], us // 1_000_000
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        parts.append((left // size, unit))
+        left %= size
+    first = next(i for i, (n, _) in enumerate(parts) if n)
+    return " ".join(f"{n}{unit}" for n, unit in parts[first : first + 2] if n)
+
+
 def spot(history: History, at: int) -> Spot:
     """Where in a history a position is."""
     event = history.events[at]
@@ -68,17 +88,19 @@ def judge(expr: Expr, history: History, at: int, cap: int, chain: Chain = NO_CHA
         Comparison(
             write(one),
             _truth(reader(one, cap)(history, at, chain)),
-            tuple((write(side), read(side)) for side in dict.fromkeys(_sides(one))),
+            one.op if isinstance(one, Compare) else None,
+            tuple((write(side), read(side)) for side in _sides(one)),
         )
         for one in _questions(expr)
     )
-    measures = dict.fromkeys(one for one in walk(expr) if isinstance(one, MEASURES))
-    return Judged(
-        write(expr),
-        _truth(reader(expr, cap)(history, at, chain)),
-        comparisons,
-        tuple((write(one), read(one)) for one in measures),
-    )
+    truth = _truth(reader(expr, cap)(history, at, chain))
+    return Judged(write(expr), truth, comparisons, measures(expr, history, at, cap))
+
+
+def measures(expr: Expr, history: History, at: int, cap: int) -> tuple[tuple[str, Value | None], ...]:
+    """Every measure inside an expression, with its value at a position."""
+    found = dict.fromkeys(one for one in walk(expr) if isinstance(one, MEASURES))
+    return tuple((write(one), reader(one, cap)(history, at, NO_CHAIN)) for one in found)
 
 
 def _truth(value: object) -> bool | None:
@@ -94,25 +116,22 @@ def _questions(expr: Expr) -> Iterator[Expr]:
         yield expr
 
 
-def _sides(expr: Expr) -> Iterator[Expr]:
-    """The values a question compares; numbers and words written in it need no telling."""
+def _sides(expr: Expr) -> tuple[Expr, ...]:
+    """The values a question compares. Behind a word, numbers written in it need no telling."""
+    if isinstance(expr, Compare):
+        return (expr.left, expr.right)
+    return tuple(dict.fromkeys(one for one in _looked_at(expr) if not isinstance(one, (Number, Text))))
+
+
+def _looked_at(expr: Expr) -> Iterator[Expr]:
     match expr:
-        case Compare():
-            sides: tuple[Expr, ...] = (expr.left, expr.right)
-        case Member():
-            sides = (expr.of, *expr.options)
-        case AnyOf():
-            sides = expr.items
-        case And() | Or():
-            for item in expr.items:
-                yield from _sides(item)
-            return
-        case Not() | Known() | OrElse():
-            yield from _sides(expr.of)
-            return
+        case Compare() | Member() | AnyOf():
+            yield from children(expr)
+        case And() | Or() | Not() | Known() | OrElse():
+            for item in children(expr):
+                yield from _looked_at(item)
         case _:
-            sides = (expr,)
-    yield from (side for side in sides if not isinstance(side, (Number, Text)))
+            yield expr
 
 
 def nearness(expr: Expr, history: History, at: int, cap: int, chain: Chain = NO_CHAIN) -> float:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..records import moment
+from ..records import Value, moment
 from ..shapes.evaluate import NO_CHAIN, number, reader
 from ..shapes.history import History
 from ..shapes.program import LevelProgram, SilenceProgram
+from ..shapes.tree import Expr, Number
 from ..shapes.truth import above
 from ..shapes.write import write
-from .why_condition import Judged, Spot, judge, nearness, spot
+from .why_condition import Judged, Spot, how_long, judge, measures, nearness, spot
 
 SHOWN = 5
 """Deadlines told of one history: there is one after every event."""
@@ -35,12 +36,15 @@ class LevelWhy:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The wait after one event. `seconds` is how long it may be, `deadline` until when, `next_at` how
-    long it was: until the next event or, where `ended` is false, until the moment of the question."""
+    """The wait after one event. `seconds` is how long it may be, and `measures` what made it so.
+
+    It lasted until `next_at`: the next event or, where `ended` is false, the moment of the question.
+    """
 
     spot: Spot
     after: Judged | None
     seconds: float | None
+    measures: tuple[tuple[str, Value | None], ...]
     deadline: datetime | None
     next_at: datetime
     ended: bool
@@ -84,12 +88,18 @@ def why_silence(
     """The silence in a history: the deadlines that passed, the one that came nearest, and the last."""
     waits = [_wait(body, history, cap, as_of, event) for event in range(len(history.events))]
     return SilenceWhy(
-        longer_than=write(body.longer_than),
+        longer_than=_limit(body.longer_than),
         after=None if body.after is None else write(body.after),
         at_least=body.at_least,
         counted=sum(one.deadline is not None for one in waits),
         waits=tuple(_chosen(waits) if at is None else [waits[at]]),
     )
+
+
+def _limit(expr: Expr) -> str:
+    if isinstance(expr, Number) and expr.value >= 0:
+        return how_long(round(expr.value * 1e6))
+    return f"{write(expr)} seconds"
 
 
 def _wait(body: SilenceProgram, history: History, cap: int, as_of: int, at: int) -> Wait:
@@ -105,6 +115,7 @@ def _wait(body: SilenceProgram, history: History, cap: int, as_of: int, at: int)
         spot(history, at),
         after,
         seconds,
+        measures(body.longer_than, history, at, cap),
         None if deadline is None else moment(deadline),
         moment(following),
         ended,

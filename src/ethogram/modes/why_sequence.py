@@ -6,7 +6,6 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 from ..records import format_time
-from ..records.times import format_duration
 from ..shapes.compile import uses_steps
 from ..shapes.evaluate import NO_CHAIN, Chain, reader
 from ..shapes.history import History
@@ -14,7 +13,7 @@ from ..shapes.match import Matcher, holds
 from ..shapes.program import Place, SequenceProgram
 from ..shapes.tree import Expr, Limits
 from ..shapes.write import write, write_limits
-from .why_condition import Judged, Limit, Spot, judge, nearness, spot
+from .why_condition import Judged, Limit, Spot, how_long, judge, nearness, spot
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +192,7 @@ class _Walk:
 
     def _distance(self, start: int, end: int, limits: Limits, ends: int = 0) -> str:
         """How far apart two events are, in what the limits are given in."""
-        took = format_duration(self.history.times[end] - self.history.times[start])
+        took = how_long(self.history.times[end] - self.history.times[start])
         took = f"{took}, " if self.history.timed else ""
         origin = self.history.events[start].id
         return f"{took}{_events(end - start + ends)} from event {origin}; at most {write_limits(limits)}"

@@ -83,10 +83,11 @@ def parse_event_count(text: str) -> int | None:
 def format_duration(us: int) -> str:
     """The shortest writing of a duration that reads back the same.
 
-    >>> format_duration(parse_duration("48h"))
-    '2d'
+    >>> format_duration(parse_duration("48h")), format_duration(1_234_567)
+    ('2d', '1.234567s')
     """
     for unit, seconds in sorted(UNITS.items(), key=lambda pair: -pair[1]):
         if us and us % (seconds * SECOND) == 0:
             return f"{us // (seconds * SECOND)}{unit}"
-    return f"{us / SECOND:g}s"
+    whole, part = divmod(us, SECOND)
+    return f"{whole}.{part:06d}".rstrip("0").rstrip(".") + "s"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 import warnings
 from collections.abc import Mapping
 
@@ -30,7 +31,7 @@ from .tree import (
 )
 from .tree import Result as ResultNode
 from .truth import equal
-from .walk import size
+from .walk import is_larger
 
 MAX_CHARACTERS = 4096
 MAX_DEPTH = 60
@@ -38,6 +39,7 @@ MAX_NODES = 2000
 BROKEN: Typed = (Number(0.0), "any")
 """Stands in for what could not be read, so that reading goes on and finds the other faults."""
 
+_SINGLE_EQUALS = re.compile(r"(?<![=<>!])=(?!=)")
 _ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _ORDER = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 _EQUAL = {ast.Eq: "==", ast.NotEq: "!="}
@@ -78,8 +80,9 @@ class Reader:
         typed = self.visit(tree.body)
         if want != "any" and not self.faults:
             typed = (self.need(tree.body, typed, want), want)
-        if not self.faults and size(typed[0]) > MAX_NODES:
+        if is_larger(typed[0], MAX_NODES):
             self.faults.append((0, f"is larger than {MAX_NODES} parts once its defines are put in place"))
+            return BROKEN
         return typed
 
     def _parse(self) -> ast.Expression | None:
@@ -98,8 +101,8 @@ class Reader:
         except SyntaxError as fault:
             offset = max(0, (fault.offset or 1) - 1) + lead
             reason = (fault.msg or "invalid syntax").split("(")[0].strip()
-            if "=" in self.text and ("'='" in reason or "==" in reason or "assign" in reason.lower()):
-                reason = "a single '='; write == to compare"
+            if _SINGLE_EQUALS.search(self.text):
+                reason += " (write == to compare)"
             if "leading zeros" in reason:
                 reason = "a number with a leading zero"
             self.faults.append((min(offset, len(self.text)), f"cannot be read: {reason}"))

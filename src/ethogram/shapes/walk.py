@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from itertools import islice
 from typing import Any
 
 from .tree import (
@@ -97,9 +98,9 @@ def named(node: Any, kind: type[Signal] | type[Indicator] | type[Attribute]) -> 
     return tuple(sorted(found))
 
 
-def size(expr: Expr) -> int:
-    """How many nodes an expression has."""
-    return sum(1 for _ in walk(expr))
+def is_larger(expr: Expr, limit: int) -> bool:
+    """Whether an expression has more nodes than that. Looks at no more of them than it must."""
+    return next(islice(walk(expr), limit, None), None) is not None
 
 
 def only_durations(limits: Limits) -> bool:

@@ -172,12 +172,12 @@ class _Writer:
                 return _call(expr.name, self.write(expr.of), [*options, *self._window(expr.window)])
 
     def _options(self, expr: Measure) -> list[str]:
-        kinds = MEASURES[expr.name].options
-        return [
-            f"{name}={_duration(values[0]) if kinds[name].duration else _numbers(values)}"
-            for name, values in expr.options
-            if values != kinds[name].default
-        ]
+        out = []
+        for name, kind in MEASURES[expr.name].options.items():
+            values = expr.option(name)
+            if values is not None and values != kind.default:
+                out.append(f"{name}={_duration(values[0]) if kind.duration else _numbers(values)}")
+        return out
 
     def _weights(self, expr: Cover) -> list[str]:
         if all(weight == 1.0 for weight in expr.weights):

@@ -1,0 +1,105 @@
+"""Writes docs/library.md from the pattern files. Run it after changing one: python docs/generate.py"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from ethogram.library.load import SHIPPED, load_patterns
+from ethogram.library.pattern_file import PatternFile
+
+PAGE = Path(__file__).parent / "library.md"
+HEAD = """\
+# The library
+
+<!-- Written by docs/generate.py from the pattern files; change those. -->
+
+The patterns that ship with ethogram. `stable` ones are on by default; `experimental` ones are off unless they
+are named, as in `ethogram analyze FILE --patterns goal_drift`. Parameters can be given other numbers in
+`ethogram.yaml`. What the words of a shape mean is in [the pattern language](language.md).
+"""
+FAMILIES = {
+    "conversation": "Conversations",
+    "run": "Runs of agents",
+    "usage": "How a person uses a service",
+    "risk": "Risk over several turns",
+    "combination": "Combinations",
+}
+KEYS = ("parameters", "define", "for_each", "shape", "tell_at", "confidence", "level", "levels")
+"""What of a file is shown as it is written."""
+
+
+def page() -> str:
+    """The whole page, made from the files."""
+    files = sorted(load_patterns(["*"]), key=lambda one: (list(FAMILIES).index(family(one)), one.name))
+    parts = [HEAD, index(files)]
+    for name, title in FAMILIES.items():
+        parts.append(f"## {title}\n")
+        parts += [section(one) for one in files if family(one) == name]
+    return "\n".join(parts)
+
+
+def family(file: PatternFile) -> str:
+    """The folder a pattern lies in."""
+    return Path(file.path).parent.name
+
+
+def index(files: list[PatternFile]) -> str:
+    """A table of all patterns."""
+    rows = [f"| [{one.name}](#{one.name}) | {one.title} | {one.status} |" for one in files]
+    return "\n".join(["| pattern | finds | status |", "| --- | --- | --- |", *rows, ""])
+
+
+def section(file: PatternFile) -> str:
+    """Everything a reader should know about one pattern."""
+    words, data = file.words, file.data
+    facts = [
+        f"- Status: {file.status}. History: {', '.join(file.patterns[0].history)}. Cause: {data['cause']}.",
+        f"- Look first: {words['triage']}",
+        f"- Then: {data['recommendation']}",
+    ]
+    if data.get("confirms"):
+        facts.append(f"- Confirms: {', '.join(data['confirms'])}.")
+    return "\n".join(
+        [
+            f"### {file.name}\n",
+            f"**{file.title}.** {words['description']}\n",
+            *facts,
+            "",
+            "```yaml",
+            as_written(file),
+            "```\n",
+            *bullets("Innocent look-alikes", words["false_positives"]),
+            *bullets("Misses", words["misses"]),
+            *bullets("Fires on", [one.story for one in file.examples if one.fires]),
+            *bullets("Stays quiet on", [one.story for one in file.examples if not one.fires]),
+            *bullets("See", words["references"]),
+        ]
+    )
+
+
+def bullets(title: str, items: list[str]) -> list[str]:
+    """A short list under a bold word, and an empty line."""
+    return [f"{title}:\n", *(f"- {item}" for item in items), ""] if items else []
+
+
+def as_written(file: PatternFile) -> str:
+    """The lines of the file that say what is looked for, comments included."""
+    kept: list[str] = []
+    inside = False
+    for line in Path(file.path).read_text(encoding="utf-8").splitlines():
+        if line and not line[0].isspace() and not line.startswith("#"):
+            inside = line.partition(":")[0] in KEYS
+        if inside:
+            kept.append(line)
+    return "\n".join(kept).rstrip()
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+    sys.stdout.write(f"{PAGE.name}: {len(list(SHIPPED.rglob('*.yaml')))} patterns\n")
+
+
+if __name__ == "__main__":
+    main()

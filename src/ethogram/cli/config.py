@@ -1,0 +1,63 @@
+"""`ethogram config`: which settings apply, and where each comes from."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import typer
+
+from .inputs import AsJson, Config
+from .output import printable, write_json, write_line
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the group."""
+    group = typer.Typer(help="Which settings apply, and where each comes from.", no_args_is_help=True)
+    group.command("show")(show)
+    group.command("path")(path)
+    app.add_typer(group, name="config")
+
+
+def show(as_json: AsJson = False, config: Config = "") -> None:
+    """List every setting with its value and what set it."""
+    from ethogram.config import load_settings
+    from ethogram.config import show as settings_of
+
+    rows = settings_of(load_settings(config or None))
+    if as_json:
+        for key, value, origin in rows:
+            write_json({"record": "setting", "key": key, "value": value, "origin": origin})
+        return
+    texts = [(printable(key), as_text(value), printable(origin)) for key, value, origin in rows]
+    keys, values = (max(len(row[i]) for row in texts) for i in (0, 1))
+    for key, text, origin in texts:
+        write_line(f"{key:<{keys}}  {text:<{values}}  {origin}")
+
+
+def path(as_json: AsJson = False, config: Config = "") -> None:
+    """Show which settings file is read."""
+    import os
+
+    from ethogram.config import CONFIG_FILE, CONFIG_VARIABLE
+    from ethogram.config.layers import find_file
+
+    found = find_file(config or None, os.environ)
+    full = None if found is None else os.path.abspath(found)  # noqa: PTH100 (links are left as they are)
+    if as_json:
+        write_json({"record": "config", "path": full})
+    elif full is None:
+        write_line(f"no settings file: no {CONFIG_FILE} in this folder, and {CONFIG_VARIABLE} is not set")
+    else:
+        write_line(printable(full))
+
+
+def as_text(value: Any) -> str:
+    """A value as the settings file would give it.
+
+    >>> as_text(None), as_text("30m"), as_text([]), as_text({})
+    ('null', '30m', '[]', '{}')
+    """
+    if isinstance(value, str):
+        return printable(value)
+    return json.dumps(value, ensure_ascii=True)

@@ -1,0 +1,145 @@
+"""What commands that read events have in common: their options, and reading with a progress bar."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .output import printable, write_json, write_line
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ethogram.config import Settings
+    from ethogram.ingest import Batch
+    from ethogram.library.load import Library
+
+    from .progress import Progress
+
+Paths = Annotated[
+    list[str], typer.Argument(help="Files or folders of events; - is standard input.", show_default=False)
+]
+AsOf = Annotated[
+    str, typer.Option(metavar="TIME", help="The moment of the question; without it, the newest event.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON record a line instead of text.")]
+Config = Annotated[
+    str, typer.Option(metavar="FILE", help="Settings; without it, ethogram.yaml if it is here.")
+]
+Source = Annotated[str, typer.Option(metavar="NAME", help="The name of the source, for events without one.")]
+SkipBad = Annotated[
+    bool, typer.Option("--skip-bad", help="Leave out lines that are no events, and list them.")
+]
+Scorers = Annotated[
+    list[str],
+    typer.Option("--scorer", metavar="[SIGNAL=]SCORER", help="Whose readings count; repeatable."),
+]
+Parameters = Annotated[
+    list[str],
+    typer.Option(
+        "--set", metavar="PATTERN.PARAMETER=NUMBER", help="Another number for a pattern; repeatable."
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was given on the command line, as it was given; empty means not given."""
+
+    paths: Sequence[str] = ()
+    as_of: str = ""
+    config: str = ""
+    source: str = ""
+    skip_bad: bool = False
+    scorers: Sequence[str] = ()
+    parameters: Sequence[str] = ()
+    fail_on: str = ""
+    as_json: bool = False
+
+    def settings(self) -> Settings:
+        """The settings from file, environment and these options."""
+        from ethogram.config import load_settings
+
+        overrides = {
+            "source": self.source or None,
+            "fail_on": self.fail_on or None,
+            "scorers": scorers_of(self.scorers) or None,
+            "parameters": parameters_of(self.parameters) or None,
+        }
+        return load_settings(self.config or None, overrides=overrides).settings
+
+    def moment(self) -> datetime | None:
+        """The moment of the question, if one was given."""
+        from ethogram.errors import BadUsage
+        from ethogram.records import parse_time
+
+        try:
+            return parse_time(self.as_of) if self.as_of else None
+        except ValueError as error:
+            raise BadUsage(f"--as-of: {error}") from None
+
+    def read(self, library: Library, settings: Settings, progress: Progress) -> Batch:
+        """The events; bad lines that were left out are listed on standard error."""
+        from ethogram.ingest import Limits, read_events
+
+        batch = read_events(
+            self.paths,
+            source=settings.source,
+            skip_bad=self.skip_bad,
+            kinds=library.kinds,
+            limits=Limits(**settings.limits),
+            progress=progress.read,
+        )
+        progress.stop()
+        self._tell_bad(batch)
+        return batch
+
+    def _tell_bad(self, batch: Batch) -> None:
+        import sys
+
+        from ethogram.errors import BadEvents
+
+        from .errors import faults_of
+
+        for fault in faults_of(BadEvents(batch.bad, more=batch.bad_count - len(batch.bad))):
+            if self.as_json:
+                write_json(fault.to_dict(), to=sys.stderr)
+            else:
+                write_line(printable(str(fault)), to=sys.stderr)
+
+
+def scorers_of(given: Sequence[str]) -> dict[str, str]:
+    """Signal to scorer; a scorer alone stands for every signal not named.
+
+    >>> scorers_of(["rubric-2", "compassion=local@3"])
+    {'*': 'rubric-2', 'compassion': 'local@3'}
+    """
+    pairs = [one.split("=", 1) if "=" in one else ("*", one) for one in given]
+    return {signal.strip(): scorer.strip() for signal, scorer in pairs}
+
+
+def parameters_of(given: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
+    """Pattern to parameter to number.
+
+    >>> parameters_of(["love_bombing.warmth=0.3"])
+    {'love_bombing': {'warmth': 0.3}}
+    """
+    from ethogram.errors import BadUsage
+
+    found: dict[str, dict[str, Any]] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        pattern, dot, parameter = name.strip().rpartition(".")
+        try:
+            number = float(value)
+        except ValueError:
+            number = None
+        if not (equals and dot and pattern and parameter) or number is None:
+            raise BadUsage(
+                f"--set takes PATTERN.PARAMETER=NUMBER, like loop.threshold=4; here is {one!r:.80}"
+            )
+        found.setdefault(pattern, {})[parameter] = number
+    return found

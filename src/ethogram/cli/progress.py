@@ -1,0 +1,67 @@
+"""Progress on standard error: only on a terminal, and only once something has taken a while."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Timer
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+PATIENCE = 2.0
+"""Seconds before a bar is shown."""
+
+
+class Progress:
+    """Bytes read, then a moving bar while events are checked. Does nothing where nobody looks."""
+
+    def __init__(self, *, shown: bool | None = None, patience: float = PATIENCE) -> None:
+        self._shown = sys.stderr.isatty() if shown is None else shown
+        self._patience = patience
+        self._start = time.monotonic()
+        self._bar: Bar | None = None
+        self._task: Any = None
+
+    def read(self, done: int, total: int) -> None:
+        """So many bytes of so many were read."""
+        if not self._shown or time.monotonic() - self._start < self._patience:
+            return
+        if self._bar is None:
+            self._open("reading", total or None)
+        assert self._bar is not None
+        self._bar.update(self._task, completed=done)
+
+    @contextmanager
+    def checking(self, what: str) -> Iterator[None]:
+        """A moving bar while the block runs, from the moment patience ends."""
+        timer = Timer(max(0.0, self._patience - (time.monotonic() - self._start)), self._open, (what, None))
+        timer.daemon = True
+        if self._shown:
+            timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            self.stop()
+
+    def stop(self) -> None:
+        """Take the bar away, so that nothing of it is left on the screen."""
+        bar, self._bar = self._bar, None
+        if bar is not None:
+            bar.stop()
+
+    def _open(self, what: str, total: int | None) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        amount = [DownloadColumn()] if total else []
+        columns = [TextColumn("{task.description}"), BarColumn(), *amount, TimeElapsedColumn()]
+        bar = Bar(*columns, console=Console(stderr=True, markup=False), transient=True)
+        self._task = bar.add_task(what, total=total)
+        bar.start()
+        self._bar = bar

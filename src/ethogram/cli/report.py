@@ -1,0 +1,136 @@
+"""The report of an analysis for a person who never saw the tool."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from .report_rest import rest
+from .text import STYLES, clean, pairs_text, plural, show, span, stamp, value_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from ethogram.ingest import Batch
+    from ethogram.library.load import Library
+    from ethogram.modes.analyze import Analysis
+    from ethogram.records import Detection, Evidence
+
+ROWS = 12
+"""Evidence rows shown of one detection; all are in the JSON."""
+
+
+class Report:
+    """What was found, gravest first, then what was quiet and what could not be said."""
+
+    def __init__(
+        self, analysis: Analysis, library: Library, batch: Batch, *, all_insufficient: bool = False
+    ) -> None:
+        self.analysis, self.library, self.batch = analysis, library, batch
+        self.all_insufficient = all_insufficient
+
+    def write(self) -> None:
+        """Print it."""
+        show(*self.parts())
+
+    def parts(self) -> Iterator[RenderableType]:
+        """Everything to print, in order."""
+        untimed = untimed_sources(self.batch)
+        yield headline(self.analysis, untimed=bool(untimed))
+        for one in gravest_first(self.analysis.detections):
+            yield ""
+            yield from detection_parts(one, timed=one.source not in untimed)
+        told = list(rest(self.analysis, self.library, self.batch, all_insufficient=self.all_insufficient))
+        if told:
+            yield ""
+        yield from told
+
+
+def untimed_sources(batch: Batch) -> set[str]:
+    """The sources whose events have no times."""
+    return set() if batch.timed else {event.source for event in batch.events if not event.timed}
+
+
+def gravest_first(detections: Sequence[Detection]) -> list[Detection]:
+    """By level from the highest, and in output order within a level."""
+    from ethogram.records import rank
+
+    return sorted(detections, key=lambda one: (-rank(one.level), one.order))
+
+
+def headline(analysis: Analysis, *, untimed: bool = False) -> str:
+    """How much was found in how much."""
+    where = f"{plural(analysis.events, 'event')} of {plural(analysis.subjects, 'subject')}"
+    if not untimed and analysis.events:
+        where += f", as of {stamp(analysis.as_of)} UTC"
+    if not analysis.events:
+        return "There are no events in this input."
+    if not analysis.detections:
+        return f"Nothing was found in {where}."
+    return f"{plural(len(analysis.detections), 'detection')} ({by_level(analysis.detections)}) in {where}."
+
+
+def by_level(detections: Sequence[Detection]) -> str:
+    """Counts by level, gravest first.
+
+    >>> by_level([])
+    ''
+    """
+    from ethogram.records import LEVELS
+
+    counts = Counter(one.level for one in detections)
+    return ", ".join(f"{counts[level]} {level}" for level in reversed(LEVELS) if counts[level])
+
+
+def detection_parts(one: Detection, *, timed: bool = True) -> Iterator[RenderableType]:
+    """One detection: what, who, when, why, the events that prove it, and what to do."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    def indented(part: RenderableType) -> Padding:
+        return Padding(part, (0, 0, 0, 2))
+
+    yield Text.assemble(
+        (one.level.upper(), STYLES[one.level]), "  ", (clean(one.title or one.pattern), "bold")
+    )
+    yield indented(f"{whom(one)}   {span(one.opened_at, one.closed_at, timed=timed)}")
+    yield indented(clean(one.explanation))
+    if one.evidence:
+        yield indented(timeline(one.evidence, timed=timed))
+    if one.details:
+        yield indented(
+            "; ".join(f"{clean(name)}: {value_text(value)}" for name, value in one.details.items())
+        )
+    if one.recommendation:
+        yield indented(f"What to do: {clean(one.recommendation)}")
+    yield indented(Text(f"pattern {clean(one.pattern)}, confidence {one.confidence:.2f}, id {one.id}", "dim"))
+
+
+def whom(one: Detection) -> str:
+    """Who did it, and to whom or where."""
+    who = clean(one.subject)
+    if one.target is not None:
+        who += f" → {clean(one.target)}"
+    told = {"subject", "target"}
+    more = [f"{name} {value_text(value)}" for name, value in one.history.items() if name not in told]
+    return f"{who} ({clean(', '.join(more))})" if more else who
+
+
+def timeline(evidence: Sequence[Evidence], *, timed: bool = True) -> Table:
+    """The events that count, one row each; of many, the first and the last."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    for name in ("step", "time" if timed else "event", "event id" if not timed else "event", "readings"):
+        table.add_column(name, overflow="fold")
+    hidden = len(evidence) - ROWS
+    for index, one in enumerate(evidence):
+        if hidden > 0 and index == ROWS // 2:
+            table.add_row("...", f"{hidden} more", "", "")
+        if hidden > 0 and ROWS // 2 <= index < ROWS // 2 + hidden:
+            continue
+        row = (clean(one.step), stamp(one.at, timed=timed), clean(one.event), pairs_text(one.readings))
+        table.add_row(*row)
+    return table

@@ -1,0 +1,245 @@
+"""`ethogram analyze`: detections out, exit codes that scripts can rely on, and a report people understand."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ethogram.cli.main import main
+from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_events, write_patterns
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """A folder with patterns of our own alone, and events in which one of them fires."""
+    (tmp_path / "nothing").mkdir()
+    monkeypatch.setattr("ethogram.library.load.SHIPPED", tmp_path / "nothing")
+    monkeypatch.chdir(tmp_path)
+    write_patterns(tmp_path / "patterns", WARM, HOT, GONE, BOTH)
+    write_events(tmp_path / "events.jsonl", warm_messages())
+    (tmp_path / "ethogram.yaml").write_text("patterns: [patterns]\n")
+    return tmp_path
+
+
+def run(*args: str, code: int = 0) -> None:
+    assert main(["analyze", *args]) == code
+
+
+def records(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def command(*args: str, **options) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "ethogram", "analyze", *args]
+    return subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False, **options)
+
+
+def test_json_is_detections_then_what_is_insufficient_then_one_summary(folder, capsys):
+    write_events(folder / "more.jsonl", turns("cy", [0.9, 0.9], [1, 2]))
+    run("events.jsonl", "more.jsonl", "--json")
+    found = records(capsys.readouterr().out)
+    assert [one["record"] for one in found] == ["detection", "insufficient", "summary"]
+    assert (found[0]["pattern"], found[0]["subject"]) == ("warm_then_cold", "ann")
+    assert (found[1]["pattern"], found[1]["subject"]) == ("gone_away", "cy")
+    assert found[-1]["detections"] == 1
+
+
+def test_the_report_says_what_who_when_why_on_what_evidence_and_what_to_do(folder, capsys):
+    run("events.jsonl")
+    said = capsys.readouterr().out
+    assert said.startswith(
+        "1 detection (1 high) in 4 events of 1 subject, as of 2026-01-04 12:00 UTC.\n"
+        "\n"
+        "HIGH  Warmth, then pressure\n"
+        "  ann → bo   2026-01-01 12:00 – 2026-01-04 12:00\n"
+        "  ann was warm to bo 3 times, then pressed (0.80).\n"
+        "  step   time              event  readings\n"
+        "  warm   2026-01-01 12:00  ann-1  compassion 0.9\n"
+        "  warm   2026-01-02 12:00  ann-2  compassion 0.8\n"
+        "  warm   2026-01-03 12:00  ann-3  compassion 0.9\n"
+        "  press  2026-01-04 12:00  ann-4  compassion 0.1, manipulation 0.8\n"
+        "  times: 3\n"
+        "  What to do: Ask the target whether they felt free to say no.\n"
+        "  pattern warm_then_cold, confidence 0.69, id "
+    )
+
+
+def test_nothing_found_is_said_plainly_with_what_was_checked(folder, capsys):
+    write_events(folder / "events.jsonl", turns("cy", [0.1, 0.1, 0.1], [1, 2, 3]))
+    run("events.jsonl")
+    said = capsys.readouterr().out
+    assert said.startswith("Nothing was found in 3 events of 1 subject, as of 2026-01-03 12:00 UTC.\n")
+    assert "Checked and quiet: your own: gone_away, hot_for_long, hot_then_gone\n" in said
+    assert "Nothing to go by (no event carries what they read): your own: warm_then_cold\n" in said
+
+
+def test_no_events_at_all_is_said_plainly(folder, capsys):
+    (folder / "events.jsonl").write_text("")
+    run("events.jsonl")
+    assert capsys.readouterr().out == "There are no events in this input.\n"
+
+
+def test_insufficient_data_is_counted_by_reason_or_listed(folder, capsys):
+    write_events(folder / "events.jsonl", turns("cy", [0.9, 0.9], [1, 2]) + turns("di", [0.9], [1]))
+    run("events.jsonl", "--patterns", "gone_away")
+    assert "  gone_away: 2 histories: too few events to know what is usual\n" in capsys.readouterr().out
+    run("events.jsonl", "--patterns", "gone_away", "--insufficient")
+    line = "  gone_away: subject cy: has 2 events, needs 3: too few events to know what is usual\n"
+    assert line in capsys.readouterr().out
+
+
+def test_patterns_can_be_named_by_name_glob_file_and_folder(folder, capsys):
+    for selector, count in (
+        ("warm_then_cold", 1),
+        ("hot_*", 2),
+        ("patterns/gone_away.yaml", 1),
+        ("patterns", 4),
+    ):
+        run("events.jsonl", "--json", "--patterns", selector)
+        assert len(records(capsys.readouterr().out)[-1]["checked"]) == count, selector
+    run("events.jsonl", "--patterns", "warm_then_cod", code=2)
+    assert "did you mean 'warm_then_cold'?" in capsys.readouterr().err
+
+
+def test_fail_on_is_exit_3_at_or_above_the_level(folder, capsys):
+    run("events.jsonl", "--fail-on", "high", code=3)
+    run("events.jsonl", "--fail-on", "low", code=3)
+    run("events.jsonl", "--fail-on", "critical")
+    (folder / "ethogram.yaml").write_text("{patterns: [patterns], fail_on: medium}\n")
+    run("events.jsonl", code=3)
+    assert "1 detection" in capsys.readouterr().out
+    run("events.jsonl", "--fail-on", "hihg", code=2)
+    assert "did you mean 'high'?" in capsys.readouterr().err
+
+
+def test_what_is_under_test_is_counted_and_fails_nothing(folder, capsys):
+    (folder / "ethogram.yaml").write_text("{patterns: [patterns], status: {warm_then_cold: test}}\n")
+    run("events.jsonl", "--fail-on", "low")
+    said = capsys.readouterr().out
+    assert said.startswith("Nothing was found")
+    assert "Patterns under test, not told above: 1 detection (warm_then_cold 1)\n" in said
+
+
+def test_a_bad_line_is_exit_2_and_nothing_on_standard_output(folder):
+    with (folder / "events.jsonl").open("a") as file:
+        file.write("not json\n")
+    done = command("events.jsonl", "--patterns", "patterns", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("events.jsonl:5:")
+
+
+def test_bad_lines_can_be_left_out_and_are_listed_up_to_fifty(folder, capsys):
+    with (folder / "events.jsonl").open("a") as file:
+        file.write("not json\n" * 60)
+    run("events.jsonl", "--skip-bad")
+    said = capsys.readouterr()
+    assert "Left out: 60 bad lines\n" in said.out
+    assert len(said.err.splitlines()) == 51
+    assert said.err.splitlines()[-1] == "... and 10 more"
+    run("events.jsonl", "--skip-bad", "--json")
+    said = capsys.readouterr()
+    assert records(said.out)[-1]["bad"] == 60
+    assert {one["record"] for one in records(said.err)} == {"fault"}
+
+
+def test_standard_input_is_read_as_a_file_is(folder):
+    events = (folder / "events.jsonl").read_text()
+    done = command("-", "--patterns", "patterns", "--json", cwd=folder, input=events)
+    assert records(done.stdout)[0]["record"] == "detection"
+    assert done.returncode == 0
+
+
+def test_the_moment_of_the_question_can_be_given(folder, capsys):
+    run("events.jsonl", "--as-of", "2026-01-03T12:00:00Z")
+    said = capsys.readouterr().out
+    assert said.startswith("Nothing was found in 3 events")
+    assert "Left out: 1 event later than the moment asked about\n" in said
+    run("events.jsonl", "--as-of", "yesterday", code=2)
+    assert "--as-of: 'yesterday' is not a time" in capsys.readouterr().err
+
+
+def test_parameters_can_be_set_for_one_run(folder, capsys):
+    run("events.jsonl", "--set", "warm_then_cold.warmth=0.85")
+    assert capsys.readouterr().out.startswith("Nothing was found")
+    for wrong in ("warm_then_cold.warmth", "warmth=1", "warm_then_cold.warmth=hot", "=", ".=1"):
+        run("events.jsonl", "--set", wrong, code=2)
+        assert "--set takes PATTERN.PARAMETER=NUMBER" in capsys.readouterr().err
+    run("events.jsonl", "--set", "warm_then_cold.warmht=1", code=2)
+    assert "did you mean 'warmth'?" in capsys.readouterr().err
+
+
+def test_readings_by_another_scorer_are_counted_with_what_would_use_them(folder, capsys):
+    events = warm_messages()
+    for event in events:
+        event["readings"]["compassion"] = {"value": event["readings"]["compassion"], "scorer": "rubric 2"}
+    write_events(folder / "events.jsonl", events)
+    run("events.jsonl")
+    said = capsys.readouterr().out
+    assert said.startswith("Nothing was found")
+    hint = "--scorer 'compassion=rubric 2', or in ethogram.yaml scorers: {compassion: \"rubric 2\"}"
+    assert f"Not used: 4 readings by rubric 2 (compassion). To use them: {hint}\n" in said
+    run("events.jsonl", "--scorer", "compassion=rubric 2")
+    assert capsys.readouterr().out.startswith("1 detection")
+
+
+def test_events_without_times_are_told_by_their_place(folder, capsys):
+    events = turns("cy", [0.9, 0.9, 0.9], [1, 2, 3])
+    for event in events:
+        del event["at"]
+    write_events(folder / "events.jsonl", events)
+    run("events.jsonl", "--patterns", "hot_for_long")
+    said = capsys.readouterr().out
+    assert "  cy   since no. 3, still open\n" in said
+    assert "1970" not in said
+
+
+def test_nothing_of_the_input_is_obeyed_by_the_terminal(folder, capsys):
+    nasty = "\x1b[2Jann\nHIGH  fake"
+    events = [{**one, "subject": nasty, "id": f"\x1b]0;{i}"} for i, one in enumerate(warm_messages())]
+    write_events(folder / "events.jsonl", events)
+    run("events.jsonl")
+    said = capsys.readouterr().out
+    assert "\x1b" not in said
+    assert "\\x1b[2Jann\\nHIGH  fake → bo" in said
+
+
+def test_many_evidence_rows_are_shortened_in_the_middle(folder, capsys):
+    events = [message(f"m{i}", 1, "ann", compassion=0.9, manipulation=0.1) for i in range(30)]
+    events.append(message("end", 2, "ann", compassion=0.1, manipulation=0.9))
+    write_events(folder / "events.jsonl", events)
+    run("events.jsonl", "--patterns", "warm_then_cold")
+    said = capsys.readouterr().out
+    assert "  ...    19 more" in said
+    assert "  press  2026-01-02 12:00  end" in said
+
+
+def test_a_missing_file_is_named(folder, capsys):
+    run("nowhere.jsonl", code=2)
+    assert capsys.readouterr().err == "nowhere.jsonl: no such file or folder\n"
+
+
+def test_colour_only_on_a_terminal(folder):
+    done = command("events.jsonl", "--patterns", "patterns", cwd=folder, env={**os.environ, "TERM": "xterm"})
+    assert "\x1b" not in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent to a process on POSIX only")
+def test_an_interrupt_is_exit_130_with_nothing_half_written(folder):
+    line = [sys.executable, "-m", "ethogram", "analyze", "-", "--patterns", "patterns"]
+    with subprocess.Popen(
+        line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder
+    ) as process:
+        process.stdin.write((folder / "events.jsonl").read_bytes())
+        process.stdin.flush()
+        time.sleep(3)  # until it waits for more to read
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, b"", b"ethogram: interrupted\n")
