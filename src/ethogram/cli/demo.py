@@ -116,7 +116,8 @@ def _next(folder: str, paths: Sequence[Path], looked: Sequence[Looked] = ()) -> 
     first = next((one for one in looked if one[2].detections), None)
     name = paths[0].name if first is None else first[0].path.name
     path = shlex.quote(f"{folder}/{name}")
-    commands = [f"ethogram analyze {path}", f"ethogram analyze {shlex.quote(folder)} --json"]
+    last = shlex.quote(f"{folder}/{paths[-1].name}")
+    commands = [f"ethogram analyze {path}", f"ethogram analyze {last} --json"]
     if first is not None:
         found = first[2].detections[0]
         asked = f"{shlex.quote(found.pattern)} {shlex.quote(printable(found.subject))}"

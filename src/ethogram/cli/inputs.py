@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from .progress import Progress
 
 Paths = Annotated[
-    list[str], typer.Argument(help="Files or folders of events; - is standard input.", show_default=False)
+    list[str],
+    typer.Argument(
+        metavar="PATH...", help="Files or folders of events; - is standard input.", show_default=False
+    ),
 ]
 AsOf = Annotated[
     str, typer.Option(metavar="TIME", help="The moment of the question; without it, the newest event.")

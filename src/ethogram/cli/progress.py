@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Timer
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ class Progress:
         self._start = time.monotonic()
         self._bar: Bar | None = None
         self._task: Any = None
+        self._lock = Lock()
 
     def read(self, done: int, total: int) -> None:
         """So many bytes of so many were read."""
@@ -38,14 +39,16 @@ class Progress:
     @contextmanager
     def checking(self, what: str) -> Iterator[None]:
         """A moving bar while the block runs, from the moment patience ends."""
-        timer = Timer(max(0.0, self._patience - (time.monotonic() - self._start)), self._open, (what, None))
-        timer.daemon = True
-        if self._shown:
-            timer.start()
+        if not self._shown:
+            yield
+            return
+        over = Event()
+        Thread(target=self._open_late, args=(what, over), daemon=True).start()
         try:
             yield
         finally:
-            timer.cancel()
+            with self._lock:
+                over.set()
             self.stop()
 
     def stop(self) -> None:
@@ -53,6 +56,14 @@ class Progress:
         bar, self._bar = self._bar, None
         if bar is not None:
             bar.stop()
+
+    def _open_late(self, what: str, over: Event) -> None:
+        if over.wait(max(0.0, self._patience - (time.monotonic() - self._start))):
+            return
+        # The work may end right now: then no bar must be opened after it was to be taken away.
+        with self._lock:
+            if not over.is_set():
+                self._open(what, None)
 
     def _open(self, what: str, total: int | None) -> None:
         from rich.console import Console

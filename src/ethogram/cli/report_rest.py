@@ -32,7 +32,8 @@ def rest(
     if quiet:
         yield f"Checked and quiet: {grouped(quiet, families)}"
     if without:
-        yield f"Nothing to go by (no event carries what they read): {grouped(without, families)}"
+        lacking = "no event has the readings, or the target or thread, they need"
+        yield f"Nothing to go by ({lacking}): {grouped(without, families)}"
     yield from insufficient_lines(analysis, all_insufficient)
     if analysis.kept:
         counts = Counter(one.pattern for one in analysis.kept)

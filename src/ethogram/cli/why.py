@@ -21,8 +21,8 @@ def register(app: typer.Typer) -> None:
 
 
 def why(
-    pattern: Annotated[str, typer.Argument(help="A pattern's name or file.", show_default=False)],
-    subject: Annotated[str, typer.Argument(help="Whose histories.", show_default=False)],
+    pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="Its name or file.", show_default=False)],
+    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="Whose histories.", show_default=False)],
     paths: Paths,
     at: Annotated[str, typer.Option(metavar="EVENT", help="The id of the event to look at.")] = "",
     target: Annotated[str, typer.Option(metavar="NAME", help="Only histories towards this one.")] = "",

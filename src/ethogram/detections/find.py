@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from ..records import Detection, Event, micros
+from ..records import Detection, Event, Value, micros
 from ..shapes import plain
 from ..shapes.finding import NO_TIMES, Insufficient
 from ..shapes.history import CAP, key_of
@@ -48,6 +48,7 @@ def find(
     met = contacts(events) if any(isinstance(one.body, Spread) for one in programs) else {}
     untimed = {event.source for event in events if not event.timed}
     for program in by_depth(programs):
+        outcome.checked[program.name] = len(keys_of(program, events))
         seen = [one for one in detections if parts_meant(program.parts, one.pattern)]
         if untimed and program.timed_only:
             seen = [one for one in seen if one.source not in untimed]
@@ -61,10 +62,14 @@ def find(
 
 def without_times(program: Program, events: Sequence[Event]) -> list[Insufficient]:
     """The keys of a combination in sources without times: durations between detections say nothing there."""
-    counts = Counter(
-        (e.source, key) for e in events if not e.timed and (key := key_of(program, e)) is not None
-    )
+    counts = keys_of(program, [event for event in events if not event.timed])
     return [Insufficient(program, source, key, have, 0, NO_TIMES) for (source, key), have in counts.items()]
+
+
+def keys_of(program: Program, events: Sequence[Event]) -> Counter[tuple[str, tuple[Value, ...]]]:
+    """How many events each source and key of a combination has."""
+    keys = ((event.source, key_of(program, event)) for event in events)
+    return Counter((source, key) for source, key in keys if key is not None)
 
 
 def by_depth(programs: Iterable[Program]) -> list[Program]:

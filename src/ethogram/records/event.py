@@ -142,5 +142,8 @@ def default_id(source: str, seq: int, content: Mapping[str, Any]) -> str:
 
 def stable_hash(*parts: Any) -> str:
     """SHA-256 over canonical JSON, so that it is the same on every machine and in every process."""
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_CANONICAL.encode(parts).encode()).hexdigest()
+
+
+# One encoder for all: making it anew would take longer than using it.
+_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)

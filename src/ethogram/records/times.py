@@ -42,7 +42,8 @@ def parse_time(text: str) -> datetime:
     except ValueError:
         raise ValueError(f"{text!r} is not a time; write 2026-11-15T03:10:00Z") from None
     if at.tzinfo is None:
-        raise ValueError(f"time {text!r} has no zone; write {text}Z or {text}+01:00")
+        whole = text if len(text) > 10 else f"{text}T00:00:00"
+        raise ValueError(f"time {text!r} has no zone; write {whole}Z or {whole}+01:00")
     try:
         return at.astimezone(UTC)
     except OverflowError:
