@@ -71,9 +71,9 @@ def test_indicators_are_kept_with_an_underscore(read):
     assert event.readings == {"MAN_LOVEBOMB": 0.4, "some-thing": 1.0}
 
 
-def test_unknown_keys_that_begin_with_x_are_attributes(read):
-    (event,) = read({"subject": "a", "x_run": 3, "attributes": {"tool": "t"}}).events
-    assert event.attributes == {"tool": "t", "x_run": 3}
+def test_strange_keys_are_kept_as_attributes(read):
+    (event,) = read({"subject": "a", "x_run": 3, "channel": "c", "attributes": {"tool": "t"}}).events
+    assert event.attributes == {"tool": "t", "x_run": 3, "channel": "c"}
 
 
 def test_a_whole_number_is_a_fine_id(read):

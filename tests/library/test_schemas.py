@@ -99,7 +99,6 @@ def test_an_event_may_be(event):
         {"subject": ""},
         {"subject": None},
         {"subject": " "},
-        {"subject": "ann", "reading": {"a": 1}},
         {"subject": "ann", "at": "2026-01-05T12:00:00"},
         {"subject": "ann", "at": "yesterday"},
         {"subject": "ann", "seq": -1},

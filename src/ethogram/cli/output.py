@@ -11,8 +11,12 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ethogram.report.plain import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
+
+__all__ = ["console", "make_streams_safe", "printable", "write_json", "write_line"]
 
 WIDE = 160
 """Columns of a table that is not shown on a terminal."""
@@ -23,19 +27,6 @@ def make_streams_safe() -> None:
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
-
-
-def printable(text: str) -> str:
-    """The text on one line, without the control characters a terminal would obey.
-
-    >>> printable("a\\x1b[2Jb\\nc")
-    'a\\\\x1b[2Jb\\\\nc'
-    """
-    return "".join(char if char.isprintable() or char == " " else _spelled(char) for char in text)
-
-
-def _spelled(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
 
 
 def write_line(text: str, *, to: TextIO | None = None) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
+
+from ethogram.report.words import by_level, gravest_first, sentence, whom
 
 from .report_rest import rest
 from .text import STYLES, clean, pairs_text, plural, show, span, stamp, value_text
@@ -53,13 +54,6 @@ def untimed_sources(batch: Batch) -> set[str]:
     return set() if batch.timed else {event.source for event in batch.events if not event.timed}
 
 
-def gravest_first(detections: Sequence[Detection]) -> list[Detection]:
-    """By level from the highest, and in output order within a level."""
-    from ethogram.records import rank
-
-    return sorted(detections, key=lambda one: (-rank(one.level), one.order))
-
-
 def headline(analysis: Analysis, *, untimed: bool = False) -> str:
     """How much was found in how much."""
     where = f"{plural(analysis.events, 'event')} of {plural(analysis.subjects, 'subject')}"
@@ -70,18 +64,6 @@ def headline(analysis: Analysis, *, untimed: bool = False) -> str:
     if not analysis.detections:
         return f"Nothing was found in {where}."
     return f"{plural(len(analysis.detections), 'detection')} ({by_level(analysis.detections)}) in {where}."
-
-
-def by_level(detections: Sequence[Detection]) -> str:
-    """Counts by level, gravest first.
-
-    >>> by_level([])
-    ''
-    """
-    from ethogram.records import LEVELS
-
-    counts = Counter(one.level for one in detections)
-    return ", ".join(f"{counts[level]} {level}" for level in reversed(LEVELS) if counts[level])
 
 
 def detection_parts(one: Detection, *, timed: bool = True) -> Iterator[RenderableType]:
@@ -96,7 +78,7 @@ def detection_parts(one: Detection, *, timed: bool = True) -> Iterator[Renderabl
         (one.level.upper(), STYLES[one.level]), "  ", (clean(one.title or one.pattern), "bold")
     )
     yield indented(f"{whom(one)}   {span(one.opened_at, one.closed_at, timed=timed)}")
-    yield indented(clean(one.explanation))
+    yield indented(sentence(one))
     if one.evidence:
         yield indented(timeline(one.evidence, timed=timed))
     if one.details:
@@ -106,16 +88,6 @@ def detection_parts(one: Detection, *, timed: bool = True) -> Iterator[Renderabl
     if one.recommendation:
         yield indented(f"What to do: {clean(one.recommendation)}")
     yield indented(Text(f"pattern {clean(one.pattern)}, confidence {one.confidence:.2f}, id {one.id}", "dim"))
-
-
-def whom(one: Detection) -> str:
-    """Who did it, and to whom or where."""
-    who = clean(one.subject)
-    if one.target is not None:
-        who += f" → {clean(one.target)}"
-    told = {"subject", "target"}
-    more = [f"{name} {value_text(value)}" for name, value in one.history.items() if name not in told]
-    return f"{who} ({clean(', '.join(more))})" if more else who
 
 
 def timeline(evidence: Sequence[Evidence], *, timed: bool = True) -> Table:

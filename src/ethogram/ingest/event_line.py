@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import did_you_mean
-from ..records import parse_time
+from ..records import is_indicator_name, parse_time
 from .errors import BadLine, shown, type_name
 from .limits import over
 from .readings import Rules, add_readings
@@ -15,9 +15,6 @@ from .values import attribute, check_name, mended
 
 NAMES = frozenset({"id", "source", "subject", "target", "reply_to", "thread", "session", "kind"})
 LARGEST_SEQ = 2**63 - 1
-KEPT = "x_"
-"""Unknown keys that begin so are kept as attributes; any other unknown key is a bad line."""
-PUT_ELSEWHERE = f"; put it in attributes, or begin it with {KEPT}"
 
 Fields = dict[str, Any]
 """Arguments of Event. `id`, `seq`, `at` and `source` are missing where the line does not give them."""
@@ -116,12 +113,13 @@ def _readings(fields: Fields, key: str, value: Any, rules: Rules) -> None:
 
 
 def _keep_unknown(fields: Fields, unknown: Mapping[str, Any], rules: Rules) -> None:
-    """Put `x_` keys among the attributes; refuse any other, since a typo must not lose a value."""
+    """Put strange keys among the attributes; refuse likely slips, since a typo must not lose a value."""
     kept: dict[str, Any] = dict(fields.get("attributes", ()))
     for name, value in unknown.items():
-        if not isinstance(name, str) or not name.startswith(KEPT):
-            near = did_you_mean(name, FIELDS) if isinstance(name, str) else ""
-            raise BadLine(f"unknown key {shown(name)}{near or PUT_ELSEWHERE}")
+        if near := did_you_mean(str(name), FIELDS):
+            raise BadLine(f"unknown key {shown(name)}{near} (or put it in attributes)")
+        if name in rules.kinds or is_indicator_name(str(name).replace("-", "_")):
+            raise BadLine(f"{shown(name)} is a signal; put it in readings")
         if name in kept:
             raise BadLine(f"{shown(name)} is given both as a key and in attributes")
         kept[name] = value

@@ -16,7 +16,7 @@ from ..shapes.vocabulary import Vocabulary
 from ..shapes.yaml import Fields, Items, Node, Scalar, plain
 
 START = EPOCH + timedelta(days=365 * 50 + 12)
-"""Examples begin at midnight on 2019-12-31, unless their events say otherwise."""
+"""Examples begin at the start of 2020, unless their events say otherwise."""
 
 KEYS = ("story", "at", "level", "every", "as_of", "events", "timed")
 EVENT_KEYS = ("id", "at", "readings", "attributes", "text", *FIELDS)

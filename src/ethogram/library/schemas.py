@@ -64,7 +64,7 @@ def schema(name: str) -> Schema:
 
 
 def event_body() -> Schema:
-    """One event line. A key that is not named here is an error, unless it begins with `x_`."""
+    """One event line. A key that is not named here is kept as an attribute, unless it looks like a slip."""
     fields: dict[str, Schema] = {
         "id": _or_null("string", "integer", says="Stable. Left out: made from source, position, content."),
         "at": {"anyOf": [MOMENT_WITH_ZONE, {"type": "null"}]},
@@ -81,10 +81,7 @@ def event_body() -> Schema:
         "readings": _or_null("object", says="Values by signal or indicator. Absent is not 0.")
         | {"additionalProperties": _reading()},
     }
-    return _object(fields, required=["subject"]) | {
-        "patternProperties": {"^x_": True},
-        "additionalProperties": False,
-    }
+    return _object(fields, required=["subject"]) | {"additionalProperties": True}
 
 
 def _reading() -> Schema:

@@ -179,10 +179,12 @@ def _run_silence(
     judge, longer = Judge(program, cap), reader(body.longer_than, cap)
     after = None if body.after is None else reader(body.after, cap)
     end = len(history.events)
+    asked = known = False
     for at in range(body.at_least - 1, end):
         if after is not None and after(history, at, NO_CHAIN) is not True:
             continue
         seconds = number(longer(history, at, NO_CHAIN))
+        asked, known = True, known or seconds is not None
         if seconds is None or above(0.0, seconds):
             continue
         deadline = history.times[at] + max(0, round(seconds * 1e6))
@@ -209,9 +211,9 @@ def _run_silence(
                 chain=chain,
             )
         )
-    if end < body.at_least:
-        reason = "too few events to know what is usual"
-        _note(outcome, program, history, body.at_least, reason)
+    if end < body.at_least or (asked and not known):
+        need = max(body.at_least, _need(body.longer_than))
+        _note(outcome, program, history, need, "too few events to know what is usual")
 
 
 def _need(expr: Expr) -> int:

@@ -1,0 +1,159 @@
+"""Columns: the events of a whole input, one array per field or reading that a program names."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...records import Event, is_evaluated, micros
+from ..history import FIELDS, attribute
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+Rows = slice | Ints
+
+ABSENT = -1
+LARGEST_WHOLE = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """One value per row: `num` is NaN where it is no number, `code` -1 where it is no text.
+
+    Either is None where no row has one. `odd`: a value is neither (a truth, a NaN), so that only the plain
+    runner reads it rightly.
+    """
+
+    num: Floats | None
+    code: Codes | None
+    odd: bool = False
+
+    def at(self, rows: Rows) -> Values:
+        """The values at some rows."""
+        num = None if self.num is None else self.num[rows]
+        return Values(num, None if self.code is None else self.code[rows], self.odd)
+
+    def present(self, rows: int) -> Mask:
+        """Where there is a value."""
+        found = np.zeros(rows, bool) if self.num is None else self.num == self.num
+        return found if self.code is None else found | (self.code >= 0)
+
+
+class Texts:
+    """A number for each different text. Equal texts have equal numbers, in all columns."""
+
+    def __init__(self) -> None:
+        self.codes: dict[str, int] = {}
+        self.texts: list[str] = []
+
+    def code(self, text: str) -> int:
+        """The number of a text; a new one where it has not been seen."""
+        found = self.codes.setdefault(text, len(self.texts))
+        if found == len(self.texts):
+            self.texts.append(text)
+        return found
+
+    def encode(self, values: Iterable[Any]) -> Codes:
+        """The numbers of texts, -1 for anything else."""
+        code = self.code
+        return np.array([code(value) if isinstance(value, str) else ABSENT for value in values], np.int32)
+
+
+class Columns(ABC):
+    """What a runner reads of an input. Rows of one subject are in order (at, seq, id)."""
+
+    def __init__(self) -> None:
+        self.texts = Texts()
+        self._kept: dict[tuple[str, str], Values] = {}
+
+    rows: int
+    times: Ints
+    timed: Mask
+    subject: Ints
+    """A number for each (source, subject)."""
+
+    @abstractmethod
+    def event(self, row: int) -> Event:
+        """The event of a row, with at least what programs read."""
+
+    @abstractmethod
+    def evaluated(self) -> Mask:
+        """Where an event carries a trait or an indicator."""
+
+    @abstractmethod
+    def _column(self, kind: str, name: str) -> Values: ...
+
+    def reading(self, name: str) -> Values:
+        """The readings of a signal or indicator."""
+        return self._get("reading", name)
+
+    def attribute(self, name: str) -> Values:
+        """A field or attribute of the events."""
+        return self._get("attribute", name)
+
+    def _get(self, kind: str, name: str) -> Values:
+        if (kind, name) not in self._kept:
+            self._kept[kind, name] = self._column(kind, name)
+        return self._kept[kind, name]
+
+
+class EventColumns(Columns):
+    """Columns of Event objects that are in order."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        super().__init__()
+        self.events = events
+        self.rows = len(events)
+        self.times = np.fromiter((micros(event.at) for event in events), np.int64, self.rows)
+        self.timed = np.fromiter((event.timed for event in events), bool, self.rows)
+        numbers: dict[tuple[str, str], int] = {}
+        who = (numbers.setdefault((e.source, e.subject), len(numbers)) for e in events)
+        self.subject = np.fromiter(who, np.int64, self.rows)
+        self._evaluated: Mask | None = None
+
+    def event(self, row: int) -> Event:
+        return self.events[row]
+
+    def evaluated(self) -> Mask:
+        if self._evaluated is None:
+            found = (is_evaluated(event.readings) for event in self.events)
+            self._evaluated = np.fromiter(found, bool, self.rows)
+        return self._evaluated
+
+    def _column(self, kind: str, name: str) -> Values:
+        if kind == "reading":
+            return values_of([event.readings.get(name) for event in self.events], self.texts)
+        if name in FIELDS:
+            return values_of([getattr(event, name) for event in self.events], self.texts)
+        return values_of([attribute(event, name) for event in self.events], self.texts)
+
+
+def values_of(found: list[Any], texts: Texts) -> Values:
+    """A column of Python values; None is absent.
+
+    >>> values_of([0.5, None, "a"], Texts()).code.tolist()
+    [-1, -1, 0]
+    """
+    kinds = set(map(type, found)) - {type(None)}
+    strings = any(issubclass(kind, str) for kind in kinds)
+    numbers = any(issubclass(kind, (int, float)) for kind in kinds)
+    odd = any(issubclass(kind, bool) or not issubclass(kind, (str, int, float)) for kind in kinds)
+    code = texts.encode(found) if strings else None
+    if not numbers or odd:
+        return Values(None, code, odd)
+    if kinds - {float}:
+        known = [x for x in found if isinstance(x, (int, float))]
+        odd = any(isinstance(x, int) and abs(x) >= LARGEST_WHOLE for x in known)
+        odd = odd or not all(map(math.isfinite, known))
+        found = [x if isinstance(x, (int, float)) and not odd else None for x in found]
+    num = np.array(found, np.float64)
+    odd = odd or bool(np.isinf(num).any()) or int(np.isnan(num).sum()) != found.count(None)
+    return Values(num, code, odd)

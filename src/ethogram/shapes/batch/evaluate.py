@@ -1,0 +1,307 @@
+"""Expressions over the positions of an arrangement: as masks, numbers or values.
+
+`holds` and `fails` are where a condition is true and where it is false; elsewhere it is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..evaluate import reader
+from ..tree import (
+    And,
+    AnyOf,
+    Attribute,
+    Compare,
+    Cover,
+    Difference,
+    Elapsed,
+    Expr,
+    Indicator,
+    Known,
+    Measure,
+    Member,
+    Not,
+    Number,
+    Or,
+    OrElse,
+    Signal,
+    StepValue,
+    Text,
+)
+from .blocks import Arranged
+from .columns import Floats, Ints, Mask, Values
+from .compare import equal_masks, order_masks
+from .cost import cost, kind
+from .numbers import Num, joined
+
+Chain = Mapping[str, Ints]
+"""The position each step matched last, for each row asked about."""
+
+MANY = 0.5
+"""With more than this share of positions left, all are worked out, so that others can use them."""
+
+
+class At:
+    """Reads expressions at all positions of an arrangement, or at some, each with its chain."""
+
+    def __init__(
+        self, arranged: Arranged, cap: int, rows: Ints | None = None, chain: Chain | None = None
+    ) -> None:
+        self.arranged, self.cap, self.rows, self.chain = arranged, cap, rows, chain
+        self.size = arranged.size if rows is None else len(rows)
+
+    def some(self, mask: Mask) -> At:
+        """The same at the rows of a mask."""
+        kept = np.flatnonzero(mask)
+        chain = None if self.chain is None else {step: at[kept] for step, at in self.chain.items()}
+        return At(self.arranged, self.cap, kept if self.rows is None else self.rows[kept], chain)
+
+    @property
+    def positions(self) -> Ints:
+        return np.arange(self.size) if self.rows is None else self.rows
+
+    def _once(self, what: str, expr: Expr, compute: Callable[[At], Any]) -> Any:
+        """The result at all positions is kept, since several programs may ask for it."""
+        memo, token = self.arranged.memo, (what, expr, self.cap)
+        if self.rows is None:
+            if token not in memo:
+                memo[token] = compute(self)
+            return memo[token]
+        if self.chain is None and token in memo:
+            return _gather(memo[token], self.rows)
+        return compute(self)
+
+    # Conditions.
+
+    def holds(self, expr: Expr) -> Mask:
+        """Where a condition is true."""
+        found: Mask = self._once("holds", expr, lambda at: at._truth(expr, True))
+        return found
+
+    def fails(self, expr: Expr) -> Mask:
+        """Where a condition is false."""
+        found: Mask = self._once("fails", expr, lambda at: at._truth(expr, False))
+        return found
+
+    def _truth(self, expr: Expr, wanted: bool) -> Mask:
+        match expr:
+            case And():
+                return self._every(expr.items, True) if wanted else self._some(expr.items, False)
+            case Or():
+                return self._some(expr.items, True) if wanted else self._every(expr.items, False)
+            case Not():
+                return self.fails(expr.of) if wanted else self.holds(expr.of)
+            case AnyOf():
+                items = Or(tuple(Compare(">", item, Number(0.0)) for item in expr.items))
+                return self._truth(items, wanted)
+            case Known():
+                known = self.known(expr.of)
+                return known if wanted else ~known
+            case OrElse():
+                first, default = self._truth(expr.of, wanted), self._truth(expr.default, wanted)
+                return np.where(self.known(expr.of), first, default)
+            case Compare():
+                return self._compared(expr, wanted)
+            case Member():
+                return self._member(expr, wanted)
+            case StepValue():
+                return self._on_step(expr, wanted)
+        raise TypeError(f"{type(expr).__name__} is no condition")
+
+    def _every(self, items: tuple[Expr, ...], wanted: bool) -> Mask:
+        """Where all items are true (or all false), the cheap ones first and the others only where needed."""
+        out: Mask | None = None
+        for item in sorted(items, key=cost):
+            if out is None:
+                out = self._item(item, wanted).copy()
+            elif cost(item) == 0 or np.count_nonzero(out) > MANY * self.size:
+                out &= self._item(item, wanted)
+            elif out.any():
+                out[np.flatnonzero(out)] = self.some(out)._item(item, wanted)
+        return np.ones(self.size, bool) if out is None else out
+
+    def _some(self, items: tuple[Expr, ...], wanted: bool) -> Mask:
+        """Where one of the items is true (or one false)."""
+        out = np.zeros(self.size, bool)
+        for item in sorted(items, key=cost):
+            left = ~out
+            if cost(item) == 0 or np.count_nonzero(left) > MANY * self.size:
+                out |= self._item(item, wanted)
+            elif left.any():
+                out[np.flatnonzero(left)] = self.some(left)._item(item, wanted)
+        return out
+
+    def _item(self, item: Expr, wanted: bool) -> Mask:
+        return self.holds(item) if wanted else self.fails(item)
+
+    def known(self, expr: Expr) -> Mask:
+        """Where an expression has a value, or a condition is true or false."""
+        if kind(expr) == "truth":
+            return self.holds(expr) | self.fails(expr)
+        if kind(expr) == "value":
+            return self.value(expr).present(self.size)
+        found = self.number(expr)
+        out = np.broadcast_to(np.equal(found.x, found.x), (self.size,)).copy()
+        if found.doubt is not None and found.doubt.any():
+            out[found.doubt] = [value is not None for value in self.some(found.doubt).plain(expr)]
+        return out
+
+    def _compared(self, expr: Compare, wanted: bool) -> Mask:
+        if expr.op in ("==", "!="):
+            same = wanted == (expr.op == "==")
+            out, unsure = equal_masks(self._side(expr.left), self._side(expr.right), same, self.size)
+        else:
+            a, b = self.number(expr.left), self.number(expr.right)
+            out, unsure = order_masks(expr.op, a, b, wanted, self.size)
+        return self._settled(out, unsure, expr, wanted)
+
+    def _settled(self, out: Mask, unsure: Mask | None, expr: Expr, wanted: bool) -> Mask:
+        """The mask, with the plain reader's word where rounding could turn it."""
+        if unsure is not None and unsure.any():
+            out = out.copy()
+            out[unsure] = [truth is wanted for truth in self.some(unsure).plain(expr)]
+        return out
+
+    def _side(self, expr: Expr) -> Values | Num:
+        return self.number(expr) if kind(expr) == "number" else self.value(expr)
+
+    def _member(self, expr: Member, wanted: bool) -> Mask:
+        options = Or(tuple(Compare("==", expr.of, option) for option in expr.options))
+        out = self._truth(options, wanted != expr.negated)
+        # An empty list is known to hold nothing, unless the value itself is absent.
+        return out if expr.options else out & self.known(expr.of)
+
+    def _on_step(self, expr: StepValue, wanted: bool) -> Mask:
+        there = self._step(expr.step)
+        return np.zeros(self.size, bool) if there is None else there._item(expr.of, wanted)
+
+    def _step(self, step: str) -> At | None:
+        """The same at the last matched event of a step; None where it has none."""
+        found = None if self.chain is None else self.chain.get(step)
+        return None if found is None else At(self.arranged, self.cap, found)
+
+    # Values.
+
+    def value(self, expr: Expr) -> Values:
+        """Numbers or texts."""
+        found: Values = self._once("value", expr, lambda at: at._value(expr))
+        return found
+
+    def _value(self, expr: Expr) -> Values:
+        match expr:
+            case Text():
+                return Values(None, np.full(self.size, self.arranged.block.columns.texts.code(expr.value)))
+            case Signal() | Attribute() | Indicator():
+                return self._leaf(expr)
+            case StepValue():
+                there = self._step(expr.step)
+                if there is None:
+                    return Values(None, None)
+                return there.value(expr.of) if kind(expr.of) == "value" else there._as_value(expr.of)
+            case OrElse():
+                first, other = self._as_value(expr.of), self._as_value(expr.default)
+                return _first_known(first, other, self.size)
+            case Measure() if kind(expr) == "value":
+                from .measures import value_measure
+
+                return value_measure(self, expr)
+        return self._as_value(expr)
+
+    def _as_value(self, expr: Expr) -> Values:
+        if kind(expr) == "value":
+            return self.value(expr)
+        found = self.number(expr)
+        numbers = np.broadcast_to(np.asarray(found.x, np.float64), (self.size,))
+        if not found.exact:
+            numbers = numbers.copy()
+            unsure = np.ones(self.size, bool) if found.err else found.doubt
+            assert unsure is not None
+            numbers[unsure] = as_floats(self.some(unsure).plain(expr))
+        return Values(numbers, None)
+
+    def _leaf(self, expr: Signal | Attribute | Indicator) -> Values:
+        if self.rows is not None:
+            return At(self.arranged, self.cap).value(expr).at(self.rows)
+        if not isinstance(expr, Indicator):
+            return self.arranged.column("reading" if isinstance(expr, Signal) else "attribute", expr.name)
+        read = self.arranged.column("reading", expr.name)
+        zero = self.arranged.evaluated & ~read.present(self.size)
+        num = np.full(self.size, np.nan) if read.num is None else read.num
+        return Values(np.where(zero, 0.0, num), read.code, read.odd)
+
+    def number(self, expr: Expr) -> Num:
+        """Numbers; a text where a number is due is absent."""
+        found: Num = self._once("number", expr, lambda at: at._number(expr))
+        return found
+
+    def _number(self, expr: Expr) -> Num:
+        match expr:
+            case Number():
+                return Num(float(expr.value))
+            case Elapsed():
+                return Num(self._elapsed(expr.name))
+            case Measure() | Cover() | Difference() if kind(expr) == "number":
+                from .measures import number_measure
+
+                return number_measure(self, expr)
+            case StepValue() if kind(expr.of) == "number":
+                there = self._step(expr.step)
+                return Num(np.nan) if there is None else there.number(expr.of)
+        if kind(expr) == "truth":
+            return Num(np.nan)
+        if kind(expr) == "value":
+            found = self.value(expr).num
+            return Num(np.nan) if found is None else Num(found)
+        from .arithmetic import arithmetic
+
+        return arithmetic(self, expr)
+
+    def _elapsed(self, name: str) -> Floats | float:
+        if not self.arranged.timed:
+            return np.nan
+        at, times = self.positions, self.arranged.times
+        start = self.arranged.start[at]
+        if name == "age":
+            return (times[at] - times[start]) / 1e6
+        return np.where(at > start, (times[at] - times[np.maximum(at - 1, 0)]) / 1e6, np.nan)
+
+    # The plain reader, where columns will not do.
+
+    def plain(self, expr: Expr) -> list[Any]:
+        """What the plain reader gives at each row."""
+        read, arranged = reader(expr, self.cap), self.arranged
+        positions, steps = self.positions.tolist(), dict(self.chain or {})
+        which = arranged.which[self.positions].tolist()
+        starts = arranged.starts[which].tolist() if which else []
+        out = []
+        for k, (at, number, start) in enumerate(zip(positions, which, starts, strict=True)):
+            chain = {step: [int(found[k]) - start] for step, found in steps.items()}
+            out.append(read(arranged.history(number), at - start, chain))
+        return out
+
+
+def as_floats(values: list[Any]) -> Floats:
+    """Python numbers as floats, anything else as NaN."""
+    plain = [x if isinstance(x, (int, float)) and not isinstance(x, bool) else np.nan for x in values]
+    return np.array(plain, np.float64)
+
+
+def _gather(found: Any, rows: Ints) -> Any:
+    if isinstance(found, Num):
+        x = found.x if isinstance(found.x, float) else found.x[rows]
+        return Num(x, found.err, None if found.doubt is None else found.doubt[rows])
+    return found.at(rows) if isinstance(found, Values) else found[rows]
+
+
+def _first_known(first: Values, other: Values, size: int) -> Values:
+    known = first.present(size)
+    nums = [np.full(size, np.nan) if one.num is None else one.num for one in (first, other)]
+    codes = [np.full(size, -1, np.int32) if one.code is None else one.code for one in (first, other)]
+    return Values(np.where(known, *nums), np.where(known, *codes))
+
+
+__all__ = ["At", "Chain", "as_floats", "joined"]

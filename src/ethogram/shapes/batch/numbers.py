@@ -1,0 +1,85 @@
+"""Computed columns: numbers with a bound on their error, and comparison with the page's tolerance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ..truth import TOLERANCE, above
+from .columns import Floats, Mask
+
+ULP = 2.3e-16
+
+
+@dataclass(frozen=True, slots=True)
+class Num:
+    """Numbers, NaN where absent. `x` is one float where all are the same.
+
+    `err` bounds how far they may be from what the plain readers give (0: the same to the last bit); where
+    `doubt` is set nothing is promised. Both make a comparison ask the plain reader where it could matter.
+    """
+
+    x: Floats | float
+    err: float = 0.0
+    doubt: Mask | None = None
+
+    @property
+    def exact(self) -> bool:
+        return self.err == 0.0 and self.doubt is None
+
+
+def joined(*doubts: Mask | None) -> Mask | None:
+    """Where any doubts."""
+    found = [doubt for doubt in doubts if doubt is not None]
+    if not found:
+        return None
+    out = found[0]
+    for one in found[1:]:
+        out = out | one
+    return out
+
+
+def above_array(a: Floats | float, b: Floats | float) -> Mask:
+    """`truth.above`, row by row; false where one is absent."""
+    out: Mask = a > b + TOLERANCE * np.maximum(np.maximum(1.0, np.abs(a)), np.abs(b))
+    return out
+
+
+def near(a: Num, b: Num) -> Mask | None:
+    """Where the error could turn a comparison; None where it cannot."""
+    err = a.err + b.err
+    doubt = joined(a.doubt, b.doubt)
+    if err == 0.0:
+        return doubt
+    size = np.maximum(np.maximum(1.0, np.abs(a.x)), np.abs(b.x))
+    edge = np.abs(np.abs(np.asarray(a.x) - b.x) - TOLERANCE * size) <= err + 8 * ULP * size
+    return joined(edge, doubt)
+
+
+@lru_cache(maxsize=4096)
+def lowest_above(c: float) -> float:
+    """The lowest float that is above a number: `x >= lowest_above(c)` is `above(x, c)`.
+
+    >>> above(lowest_above(0.5), 0.5), above(math.nextafter(lowest_above(0.5), 0), 0.5)
+    (True, False)
+    """
+    low, high = c, c + 2 * TOLERANCE * max(1.0, abs(c))
+    while True:
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (low, middle) if above(middle, c) else (middle, high)
+    return high if above(high, c) else math.inf
+
+
+@lru_cache(maxsize=4096)
+def highest_below(c: float) -> float:
+    """The highest float that a number is above: `x <= highest_below(c)` is `above(c, x)`.
+
+    >>> above(0.5, highest_below(0.5)), above(0.5, math.nextafter(highest_below(0.5), 1))
+    (True, False)
+    """
+    return -lowest_above(-c)

@@ -1,0 +1,1 @@
+"""The live runner: one event after the other, with state bounded by the windows of the patterns."""

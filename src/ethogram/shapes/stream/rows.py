@@ -1,0 +1,124 @@
+"""Rows: the newest events of one history, as columns of what the measures ask of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from ...records import Event, Value
+
+
+class Mark(NamedTuple):
+    """What is kept of an event that may become evidence: no text, no attributes."""
+
+    id: str
+    at: datetime
+    us: int
+    seq: int
+    readings: Mapping[str, Value]
+    scorers: Mapping[str, str]
+    widths: Mapping[str, int]
+
+    @property
+    def order(self) -> tuple[int, int, str]:
+        """What events of a history are sorted by."""
+        return (self.us, self.seq, self.id)
+
+
+def mark_of(event: Event, us: int) -> Mark:
+    """The mark of an event at so many microseconds."""
+    return Mark(event.id, event.at, us, event.seq, event.readings, event.scorers, event.widths)
+
+
+class Kept(NamedTuple):
+    """An event kept by `keep=n`, however far back."""
+
+    position: int
+    us: int
+    value: Any
+    mark: Mark
+
+
+class Rows:
+    """The newest events of one history, and what is read at the one it stands at.
+
+    `n` counts all events so far; lists hold the newest of them, the current one last. `whole` is the
+    subject's own history, of which this is a part.
+    """
+
+    __slots__ = (
+        "age", "columns", "deadline_text", "evaluated", "event", "first", "gap", "get", "kept", "marks", "memo",
+        "n", "timed", "times", "us", "whole",
+    )  # fmt: skip
+
+    def __init__(self, timed: bool, columns: int, kept: int, whole: Rows | None = None) -> None:
+        self.timed = timed
+        self.n = 0
+        self.us = self.first = 0
+        self.times: list[int] = []
+        self.marks: list[Mark] = []
+        self.columns: list[list[Any]] = [[] for _ in range(columns)]
+        self.kept: list[list[Kept]] = [[] for _ in range(kept)]
+        self.memo: list[Any] = []
+        self.whole = whole
+        self.gap: float | None = None
+        self.age: float | None = None
+        self.evaluated = False
+        self.event: Any = None
+        self.get: Callable[[str], Any] = {}.get
+        self.deadline_text: str | None = None
+
+
+class Layout(NamedTuple):
+    """How rows of a program are filled.
+
+    `append` puts the current event's values into the columns; `blank` is the memo of an event at which
+    nothing was measured yet; `need` rows are kept, and up to `most` before they are cut back.
+    """
+
+    append: Callable[..., Any]
+    blank: list[Any]
+    columns: int
+    keeps: tuple[int, ...]
+    need: int
+    most: int
+    with_marks: bool
+
+
+def add(rows: Rows, layout: Layout, event: Event, mark: Mark, evaluated: bool) -> None:
+    """Move a history on to its next event."""
+    us = mark.us
+    if rows.timed:
+        if rows.n:
+            rows.gap = (us - rows.us) / 1e6
+            rows.age = (us - rows.first) / 1e6
+        else:
+            rows.first = us
+            rows.age = 0.0
+    rows.n += 1
+    rows.us = us
+    rows.event, rows.get, rows.evaluated = event, event.readings.get, evaluated
+    rows.memo = layout.blank[:]
+    if layout.need:
+        rows.times.append(us)
+        if layout.with_marks:
+            rows.marks.append(mark)
+    if layout.columns or layout.keeps:
+        layout.append(rows, mark)
+    if len(rows.times) > layout.most:
+        trim(rows, layout.need)
+
+
+def trim(rows: Rows, need: int) -> None:
+    """Forget all rows but the newest."""
+    for one in (rows.times, rows.marks, *rows.columns):
+        del one[: max(0, len(one) - need)]
+
+
+def keep(rows: Rows, slot: int, value: Any, most: int, mark: Mark) -> None:
+    """Remember a value that `keep=n` may count, and no more than `most` (n + skip) of them."""
+    kept = rows.kept[slot]
+    kept.append(Kept(rows.n - 1, rows.us, value, mark))
+    if len(kept) > most + 32:
+        del kept[:-most]

@@ -1,0 +1,123 @@
+"""Events as rows and back. A row keeps what the event said, its text only where asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+from ..records import Event, Reading, Value, micros, moment
+
+Row = tuple[Any, ...]
+
+# Sorted and without blanks, so that equal content is equal text; one encoder, as making it takes long.
+encode = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str).encode
+
+
+def event_values(event: Event, *, keep_text: bool) -> Row:
+    """The values of tables.EVENT_FIELDS, in that order."""
+    at = micros(event.at)
+    attributes = encode(dict(event.attributes)) if event.attributes else None
+    readings = encode(_told(event)) if event.readings else None
+    said = [
+        at if event.timed else None,
+        event.subject,
+        event.target,
+        event.reply_to,
+        event.thread,
+        event.session,
+        event.kind,
+        event.text,
+        attributes,
+        readings,
+    ]
+    return (
+        event.id,
+        blake2b(encode(said).encode(), digest_size=16).digest(),
+        at,
+        event.seq,
+        int(event.timed),
+        None if event.received_at is None else micros(event.received_at),
+        event.target,
+        event.thread,
+        event.session,
+        event.reply_to,
+        event.kind,
+        event.text if keep_text else None,
+        attributes,
+        readings,
+    )
+
+
+def _told(event: Event) -> Mapping[str, Any]:
+    """Readings as an event line has them: plain, or with scorer and width where those are known."""
+    if not event.scorers and not event.widths:
+        return dict(event.readings)
+    out: dict[str, Any] = {}
+    for name, value in event.readings.items():
+        more: dict[str, Any] = {}
+        if name in event.scorers:
+            more["scorer"] = event.scorers[name]
+        if name in event.widths:
+            more["width"] = event.widths[name]
+        out[name] = {"value": value, **more} if more else value
+    return out
+
+
+def event_of(source: str, subject: str, row: Row, measured: Iterable[Reading] = ()) -> Event:
+    """The event of a row's EVENT_FIELDS; readings it came with win over those measured later."""
+    name, _, at, seq, timed, received, target, thread, session, reply_to, kind, text, attributes, told = row
+    readings, scorers, widths = _read(told)
+    for one in measured:
+        if one.signal not in readings:
+            readings[one.signal] = one.value
+            scorers[one.signal] = one.scorer
+            if one.width is not None:
+                widths[one.signal] = one.width
+    return Event(
+        id=name,
+        at=moment(at),
+        subject=subject,
+        seq=seq,
+        source=source,
+        timed=bool(timed),
+        received_at=None if received is None else moment(received),
+        target=target,
+        reply_to=reply_to,
+        thread=thread,
+        session=session,
+        kind=kind,
+        text=text,
+        attributes=json.loads(attributes) if attributes else {},
+        readings=readings,
+        scorers=scorers,
+        widths=widths,
+    )
+
+
+def _read(told: str | None) -> tuple[dict[str, Value], dict[str, str], dict[str, int]]:
+    readings: dict[str, Value] = json.loads(told) if told else {}
+    scorers: dict[str, str] = {}
+    widths: dict[str, int] = {}
+    for name, one in readings.items():
+        if type(one) is dict:
+            readings[name] = one["value"]
+            if "scorer" in one:
+                scorers[name] = one["scorer"]
+            if "width" in one:
+                widths[name] = one["width"]
+    return readings, scorers, widths
+
+
+def reading_values(one: Reading) -> Row:
+    """The values of tables.READING_FIELDS, in that order."""
+    is_text = isinstance(one.value, str)
+    number, text = (None, one.value) if is_text else (float(one.value), None)
+    return (one.signal, number, text, one.scorer, one.width)
+
+
+def reading_of(signal: str, number: float | None, text: str | None, scorer: str, width: int | None) -> Reading:
+    """The reading of a row's READING_FIELDS."""
+    value: Value = text if text is not None else float(number or 0.0)
+    return Reading(signal, value, scorer, width)
