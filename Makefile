@@ -5,23 +5,24 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-long lint env clean
+.PHONY: help demo test test-long lint env servers screenshot clean
 
 help:
 	@echo "make demo       what it finds in a small example, in under a minute"
 	@echo "make test       style, types, imports, tests, documentation"
 	@echo "make test-long  the same, and the tests that take minutes"
 	@echo "make lint       style, types and imports only"
+	@echo "make screenshot the picture of a report in the README"
 	@echo "make env        $(VENV) with everything for development"
 	@echo "make clean      remove $(VENV) and what the tools left behind"
 
 demo: $(VENV)/.base
-	@$(BIN)/ethogram demo
+	@$(BIN)/ethogram demo --html $(CURDIR)/build/ethogram-report.html
 
-test: lint
+test: lint servers
 	$(BIN)/python -m pytest -q -n 2
 
-test-long: lint
+test-long: lint servers
 	ETHOGRAM_TESTS=long $(BIN)/python -m pytest -q -n 2 -m "long or not long"
 
 lint: $(VENV)/.dev
@@ -31,6 +32,13 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 env: $(VENV)/.dev
+
+# The browser that the tests open reports in. Who is not root installs it, or those tests are left out.
+servers:
+	@tools/servers.sh
+
+screenshot: $(VENV)/.dev servers
+	$(BIN)/python tools/screenshot.py docs/images/report.png
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage

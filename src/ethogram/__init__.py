@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .ingest import read_events
     from .library.load import load_patterns
     from .modes.analyze import Analysis, analyze
+    from .modes.live import Watch
     from .records import Detection, Event, Evidence, Reading, Risk, Verdict
     from .signals import signal
 
@@ -40,6 +41,7 @@ __all__ = [
     "Reading",
     "Risk",
     "Verdict",
+    "Watch",
     "__version__",
     "analyze",
     "errors",
@@ -57,6 +59,7 @@ _HOMES = {
     "Reading": "records",
     "Risk": "records",
     "Verdict": "records",
+    "Watch": "modes.live",
     "analyze": "modes.analyze",
     "load_patterns": "library.load",
     "read_events": "ingest",

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .inputs import AsJson, Asked, AsOf, Config, Parameters, Paths, Scorers, SkipBad, Source
-from .output import write_json
+from .output import printable, write_json, write_line
 
 FOUND = 3
 """The exit code where something at or above --fail-on was found."""
@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
 
 def analyze(
-    paths: Paths,
+    paths: Paths = [],  # noqa: B006 (typer copies it)
     as_json: AsJson = False,
     patterns: Annotated[
         list[str],
@@ -41,28 +41,53 @@ def analyze(
     insufficient: Annotated[
         bool, typer.Option("--insufficient", help="List every history with too little data, not only counts.")
     ] = False,
+    html: Annotated[str, typer.Option(metavar="FILE", help="Write the report as one HTML file too.")] = "",
+    excerpts: Annotated[
+        bool, typer.Option("--excerpts", help="Show what the evidence says, secrets and names masked.")
+    ] = False,
+    muted: Annotated[bool, typer.Option("--muted", help="Show what is muted too.")] = False,
+    store: Annotated[
+        str, typer.Option(metavar="URL", help="Bring the events into this store, and look at all in it.")
+    ] = "",
 ) -> None:
     """Look for patterns in files of events."""
-    from ethogram.modes.analyze import analyze_batch, load_library
+    from datetime import UTC, datetime
 
+    from ethogram.modes.analyze import analyze_batch, load_library
+    from ethogram.modes.excerpts import with_excerpts
+    from ethogram.modes.mute import mute
+
+    from .html import write_html
     from .progress import Progress
     from .report import Report
+    from .store import stored_batch
     from .text import plural
 
+    if not paths and not store:
+        raise typer.BadParameter("name files or folders of events, or a --store")
     asked = Asked(paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json)
     moment, settings = asked.moment(), asked.settings()
     library = load_library(patterns or None, settings)
     progress = Progress()
-    batch = asked.read(library, settings, progress)
+    batch = (
+        stored_batch(store, asked, library, settings) if store else asked.read(library, settings, progress)
+    )
     with progress.checking(
         f"checking {plural(len(batch.events), 'event')} for {plural(len(library), 'pattern')}"
     ):
-        analysis = analyze_batch(batch, library, as_of=moment, settings=settings)
+        analysis = analyze_batch(batch, library, as_of=moment, settings=settings, traced=bool(html))
+        analysis = mute(analysis, asked.mutes(), batch.events, now=datetime.now(UTC))
+        if excerpts:
+            analysis = with_excerpts(analysis, batch.events)
     # Nothing was written so far, so that whoever is interrupted has all or nothing.
+    if html:
+        write_html(html, analysis, library, batch, muted=muted)
     if as_json:
-        for record in analysis.to_dicts():
+        for record in analysis.to_dicts(muted=muted):
             write_json(record)
     else:
-        Report(analysis, library, batch, all_insufficient=insufficient).write()
+        Report(analysis, library, batch, all_insufficient=insufficient, muted=muted).write()
+        if html:
+            write_line(f"\nThe report as a page: {printable(html)}")
     if settings.fail_on is not None and analysis.at_or_above(settings.fail_on):
         raise typer.Exit(FOUND)

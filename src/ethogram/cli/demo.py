@@ -34,6 +34,7 @@ def register(app: typer.Typer) -> None:
 def demo(
     as_json: AsJson = False,
     copy: Annotated[str, typer.Option(metavar="DIR", help="Write the example files into this folder.")] = "",
+    html: Annotated[str, typer.Option(metavar="FILE", help="Write the report as one HTML file too.")] = "",
 ) -> None:
     """Show what is found in a few small examples."""
     if copy:
@@ -41,16 +42,20 @@ def demo(
         return
     from .text import show
 
-    looked = look()
+    looked = look(traced=bool(html))
+    if html:
+        _write_html(html, looked)
     if as_json:
         for example, _, analysis in looked:
             for record in analysis.to_dicts():
                 write_json({**record, "example": example.family})
         return
     show(*demo_parts(looked))
+    if html:
+        write_line(f"\nThe report as a page: {printable(html)}")
 
 
-def look() -> list[Looked]:
+def look(*, traced: bool = False) -> list[Looked]:
     """Every example with its events and what was found in them, by the patterns that are on by default."""
     from ethogram.config import Settings
     from ethogram.ingest import read_events
@@ -60,14 +65,34 @@ def look() -> list[Looked]:
     found = examples()
     library = load_library(None, Settings())
     batches = [read_events([one.path], source=one.family, kinds=library.kinds) for one in found]
-    return [(one, batch, analyze_batch(batch, library)) for one, batch in zip(found, batches, strict=True)]
+    return [
+        (one, batch, analyze_batch(batch, library, traced=traced))
+        for one, batch in zip(found, batches, strict=True)
+    ]
+
+
+def _write_html(path: str, looked: Sequence[Looked]) -> None:
+    from dataclasses import replace
+
+    from ethogram.config import Settings
+    from ethogram.modes.analyze import load_library
+    from ethogram.modes.demo import together
+
+    from .html import write_html
+
+    events = tuple(event for _, batch, _ in looked for event in batch.events)
+    batch = replace(looked[0][1], events=events)
+    analysis = together([analysis for _, _, analysis in looked])
+    write_html(path, analysis, load_library(None, Settings()), batch)
 
 
 def demo_parts(looked: Sequence[Looked]) -> Iterator[RenderableType]:
     """A headline for each example, what was found in it, and what to try next."""
     from rich.text import Text
 
-    from .report import gravest_first, untimed_sources
+    from ethogram.report.words import gravest_first
+
+    from .report import untimed_sources
     from .text import plural
 
     for example, batch, analysis in looked:
@@ -96,12 +121,13 @@ def without_early(detections: Sequence[Detection]) -> list[Detection]:
 def _detection(one: Detection, *, timed: bool) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    from .report import whom
+    from ethogram.report.words import sentence, whom
+
     from .text import STYLES, clean, span
 
     title = (clean(one.title or one.pattern), "bold")
     yield Text.assemble("  ", (one.level.upper(), STYLES[one.level]), "  ", title, f"  {whom(one)}")
-    yield Text(f"    {clean(one.explanation)}")
+    yield Text(f"    {sentence(one)}")
     shown = sum(1 for _ in one.evidence)
     yield Text(
         f"    {span(one.opened_at, one.closed_at, timed=timed)}; evidence: {shown} "
@@ -123,7 +149,8 @@ def _next(folder: str, paths: Sequence[Path], looked: Sequence[Looked] = ()) -> 
         asked = f"{shlex.quote(found.pattern)} {shlex.quote(printable(found.subject))}"
         commands.append(f"ethogram why {asked} {path}")
     copying = [f"ethogram demo --copy {shlex.quote(folder)}"] if looked else []
-    return [*copying, *commands, "ethogram patterns list"]
+    page = ["ethogram demo --html ethogram-report.html"] if looked else []
+    return [*copying, *commands, *page, "ethogram patterns list"]
 
 
 def _copy(folder: str, *, as_json: bool) -> None:

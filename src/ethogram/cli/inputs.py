@@ -13,9 +13,10 @@ from .output import printable, write_json, write_line
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ethogram.config import Settings
+    from ethogram.config import Loaded, Settings
     from ethogram.ingest import Batch
     from ethogram.library.load import Library
+    from ethogram.records.mute import Mute
 
     from .progress import Progress
 
@@ -64,6 +65,16 @@ class Asked:
 
     def settings(self) -> Settings:
         """The settings from file, environment and these options."""
+        return self.loaded().settings
+
+    def mutes(self) -> tuple[Mute, ...]:
+        """The entries of the mutes file, if there is one."""
+        from ethogram.config.mutes import read_mutes
+
+        return read_mutes(self.loaded().mutes_path)
+
+    def loaded(self) -> Loaded:
+        """The settings, and where they come from."""
         from ethogram.config import load_settings
 
         overrides = {
@@ -72,7 +83,7 @@ class Asked:
             "scorers": scorers_of(self.scorers) or None,
             "parameters": parameters_of(self.parameters) or None,
         }
-        return load_settings(self.config or None, overrides=overrides).settings
+        return load_settings(self.config or None, overrides=overrides)
 
     def moment(self) -> datetime | None:
         """The moment of the question, if one was given."""

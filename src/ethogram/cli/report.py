@@ -27,10 +27,16 @@ class Report:
     """What was found, gravest first, then what was quiet and what could not be said."""
 
     def __init__(
-        self, analysis: Analysis, library: Library, batch: Batch, *, all_insufficient: bool = False
+        self,
+        analysis: Analysis,
+        library: Library,
+        batch: Batch,
+        *,
+        all_insufficient: bool = False,
+        muted: bool = False,
     ) -> None:
         self.analysis, self.library, self.batch = analysis, library, batch
-        self.all_insufficient = all_insufficient
+        self.all_insufficient, self.muted = all_insufficient, muted
 
     def write(self) -> None:
         """Print it."""
@@ -42,6 +48,10 @@ class Report:
         yield headline(self.analysis, untimed=bool(untimed))
         for one in gravest_first(self.analysis.detections):
             yield ""
+            yield from detection_parts(one, timed=one.source not in untimed)
+        for one, by in self.analysis.muting.muted if self.muted else ():
+            yield ""
+            yield f"Muted by {by}:"
             yield from detection_parts(one, timed=one.source not in untimed)
         told = list(rest(self.analysis, self.library, self.batch, all_insufficient=self.all_insufficient))
         if told:
@@ -95,14 +105,16 @@ def timeline(evidence: Sequence[Evidence], *, timed: bool = True) -> Table:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
-    for name in ("step", "time" if timed else "event", "event id" if not timed else "event", "readings"):
+    said = any(one.excerpt for one in evidence)
+    names = ["step", "time" if timed else "event", "event id" if not timed else "event", "readings"]
+    for name in [*names, "excerpt"] if said else names:
         table.add_column(name, overflow="fold")
     hidden = len(evidence) - ROWS
     for index, one in enumerate(evidence):
         if hidden > 0 and index == ROWS // 2:
-            table.add_row("...", f"{hidden} more", "", "")
+            table.add_row("...", f"{hidden} more")
         if hidden > 0 and ROWS // 2 <= index < ROWS // 2 + hidden:
             continue
-        row = (clean(one.step), stamp(one.at, timed=timed), clean(one.event), pairs_text(one.readings))
-        table.add_row(*row)
+        row = [clean(one.step), stamp(one.at, timed=timed), clean(one.event), pairs_text(one.readings)]
+        table.add_row(*row, *([clean(one.excerpt or "")] if said else []))
     return table

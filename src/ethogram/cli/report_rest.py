@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ethogram.report.words import mute_text, until_text
+
 from .text import clean, pairs_text, plural
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ def rest(
         counts = Counter(one.pattern for one in analysis.kept)
         names = ", ".join(f"{name} {n}" for name, n in sorted(counts.items()))
         yield f"Patterns under test, not told above: {plural(len(analysis.kept), 'detection')} ({names})"
+    yield from muted_lines(analysis)
     yield from unused_lines(analysis.unused)
     for (signal, reason), n in sorted(analysis.unmeasured.items()):
         yield f"Not measured: {clean(signal)} at {plural(n, 'event')}: {clean(reason)}"
@@ -136,6 +139,20 @@ def _one(one: Insufficient) -> str:
     who = pairs_text(dict(zip(one.program.history, one.key, strict=True)))
     need = f", needs {one.need}" if one.need else ""
     return f"{clean(one.program.name)}: {who}: has {plural(one.have, 'event')}{need}: {clean(one.reason)}"
+
+
+def muted_lines(analysis: Analysis) -> Iterator[str]:
+    """How many detections were muted, by entry; and which entries have expired."""
+    muting = analysis.muting
+    if muting.muted:
+        yield f"Muted: {plural(len(muting.muted), 'detection')} (told with --muted)"
+    for one in muting.entries:
+        if n := muting.count(one):
+            until = until_text(one, muting.expired)
+            said = f"{mute_text(one)}: {clean(one.reason)} (until: {until})"
+            yield f"  {one.id}: {plural(n, 'detection')}: {said}"
+        elif one.id in muting.expired:
+            yield f"Mute {one.id} has {until_text(one, muting.expired)} and mutes nothing: {mute_text(one)}"
 
 
 def unused_lines(unused: Mapping[tuple[str, str], int]) -> Iterator[str]:

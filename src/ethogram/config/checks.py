@@ -104,6 +104,11 @@ def one_of(options: Iterable[str], *, none: bool = False) -> Check:
     return check
 
 
+def or_none(of: Check) -> Check:
+    """A check for what passes another, or None."""
+    return lambda value, place, report: None if value is None else of(value, place, report)
+
+
 def mapping(of: Check, is_key: Callable[[str], bool] | None = None, known: Iterable[str] = ()) -> Check:
     """A check for a mapping with values that pass a check, and keys that pass one or are known."""
     names = tuple(known)
@@ -164,5 +169,6 @@ CHECKS: Mapping[str, Check] = {
     "source": text,
     "limits": mapping(count, known=LIMITS),
     "fail_on": one_of(LEVELS, none=True),
+    "mutes": or_none(text),
 }
 """Every setting, by name."""

@@ -15,6 +15,7 @@ from .layers import Layer, find_file, from_environ, from_file, from_overrides
 from .settings import Settings
 
 DEFAULT = "default"
+MUTES_FILE = "ethogram.mutes.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,13 @@ class Loaded:
     settings: Settings
     origins: Mapping[str, str]
     path: str | None = None
+
+    @property
+    def mutes_path(self) -> Path:
+        """The file of mutes, which need not be there."""
+        if self.settings.mutes is not None:
+            return Path(self.settings.mutes)
+        return Path(self.path or MUTES_FILE).with_name(MUTES_FILE)
 
 
 def load_settings(

@@ -51,3 +51,5 @@ class Settings:
     """How large input may be."""
     fail_on: str | None = None
     """The lowest level of detection that makes a run fail; null: none does."""
+    mutes: str | None = None
+    """The file of mutes; null: ethogram.mutes.yaml beside the settings file, or here."""

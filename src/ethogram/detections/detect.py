@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from ..records import GIVEN, Detection, Event, Evidence, Value, detection_id, moment
 from ..shapes.evaluate import reader
 from ..shapes.explanation import write
 from ..shapes.finding import Finding
-from ..shapes.history import CAP, History
+from ..shapes.history import CAP
 from ..shapes.program import LevelProgram, Program, SequenceProgram, SilenceProgram
 from ..shapes.tree import Expr, Indicator, Signal, Slot
 from ..shapes.walk import named, walk
 from .counted import counted
 
 MOST_TEXT = 200
+
+
+class Measured(Protocol):
+    """An event, or what the live runner keeps of one."""
+
+    @property
+    def readings(self) -> Mapping[str, Value]: ...
+    @property
+    def scorers(self) -> Mapping[str, str]: ...
+    @property
+    def widths(self) -> Mapping[str, int]: ...
 
 
 def detection(finding: Finding, cap: int = CAP) -> Detection:
@@ -29,8 +40,8 @@ def detection(finding: Finding, cap: int = CAP) -> Detection:
         version=program.version,
         state="opened" if finding.closed_at is None else "closed",
         subject=fired.subject,
-        target=_key_field(program, history, "target"),
-        thread=_key_field(program, history, "thread"),
+        target=key_field(program, history.key, "target"),
+        thread=key_field(program, history.key, "thread"),
         level=finding.level,
         confidence=finding.confidence,
         opened_at=moment(finding.opened_at),
@@ -45,7 +56,7 @@ def detection(finding: Finding, cap: int = CAP) -> Detection:
         ),
         details=details(program, finding, cap),
         confirms=program.confirms,
-        scorer=_scorers(program, [event for _, event, _ in evidence]),
+        scorer=scorers_of(program, [event for _, event, _ in evidence]),
         explanation=explain(program, finding, cap),
         recommendation=program.recommendation,
         source=history.source,
@@ -58,11 +69,11 @@ def detection(finding: Finding, cap: int = CAP) -> Detection:
     )
 
 
-def _key_field(program: Program, history: History, name: str) -> str | None:
+def key_field(program: Program, key: tuple[Value, ...], name: str) -> str | None:
     """The target or thread a history is about, or None where it is about more than one."""
     if name not in program.history:
         return None
-    return str(history.key[program.history.index(name)])
+    return str(key[program.history.index(name)])
 
 
 def details(program: Program, finding: Finding, cap: int) -> dict[str, Any]:
@@ -112,7 +123,7 @@ def evidence_events(finding: Finding, cap: int) -> list[tuple[str, Event, Expr |
     return [(step, event, body.when) for step, event in found]
 
 
-def readings_of(event: Event, condition: Expr | None) -> Mapping[str, Value]:
+def readings_of(event: Measured, condition: Expr | None) -> Mapping[str, Value]:
     """The readings on an event that a condition names; indicators only where they were found."""
     if condition is None:
         return {}
@@ -125,7 +136,7 @@ def readings_of(event: Event, condition: Expr | None) -> Mapping[str, Value]:
     }
 
 
-def _scorers(program: Program, events: list[Event]) -> str:
+def scorers_of(program: Program, events: Sequence[Measured]) -> str:
     """Who measured what counted, with the context widths where known: 'local@3/4, local@3/20'."""
     found = set()
     for event in events:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from typing import Any
 
 from ..records import Detection, Event, Value, micros
 from ..shapes import plain
-from ..shapes.finding import NO_TIMES, Insufficient
+from ..shapes.finding import NO_TIMES, Finding, Insufficient
 from ..shapes.history import CAP, key_of
 from ..shapes.program import Program
 from ..shapes.tree import Spread
@@ -17,7 +18,25 @@ from .detect import detection
 from .spread import contacts, spread
 
 Runner = Callable[..., plain.Outcome]
-RUNNERS: dict[str, Runner] = {"plain": plain.run}
+
+
+def run_batch(programs: Iterable[Program], events: Sequence[Event], *, as_of: int, cap: int) -> plain.Outcome:
+    """The columnar runner; NumPy is loaded only when it is used."""
+    from ..shapes.batch.run import run
+
+    return run(programs, events, as_of=as_of, cap=cap)
+
+
+def run_stream(
+    programs: Iterable[Program], events: Sequence[Event], *, as_of: int, cap: int
+) -> plain.Outcome:
+    """The live runner, fed with all events in order; its code is written only when it is used."""
+    from ..shapes.stream.run import run
+
+    return run(programs, events, as_of=as_of, cap=cap)
+
+
+RUNNERS: dict[str, Runner] = {"plain": plain.run, "batch": run_batch, "stream": run_stream}
 """Every runner takes (programs, events, as_of=, cap=) and gives the same outcome."""
 
 
@@ -44,7 +63,7 @@ def find(
 ) -> Found:
     """What the programs find in events that are in order and not after `as_of`."""
     outcome = RUNNERS[runner](programs, events, as_of=micros(as_of), cap=cap)
-    detections = [detection(finding, cap) for finding in outcome.findings]
+    detections = [_made(finding, cap) for finding in outcome.findings]
     met = contacts(events) if any(isinstance(one.body, Spread) for one in programs) else {}
     untimed = {event.source for event in events if not event.timed}
     for program in by_depth(programs):
@@ -58,6 +77,15 @@ def find(
         else:
             detections += combine(program, seen)
     return Found(detections, outcome.insufficient, outcome.checked)
+
+
+def _made(finding: Any, cap: int) -> Detection:
+    # The live runner has no history to read from afterwards: its episodes hold what was read.
+    if isinstance(finding, Finding):
+        return detection(finding, cap)
+    from .episode import detection_of
+
+    return detection_of(finding)
 
 
 def without_times(program: Program, events: Sequence[Event]) -> list[Insufficient]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -51,16 +51,23 @@ def _from(
             reached[end.subject] = end
     if len(reached) < body.at_least:
         return None
-    others = sorted(reached.values(), key=lambda d: d.order)
+    until = moment(micros(start.detected_at) + body.within)
+    return reached_detection(program, body, start, reached.values(), until if as_of > until else None)
+
+
+def reached_detection(
+    program: Program, body: Spread, start: Detection, reached: Iterable[Detection], closed: datetime | None
+) -> Detection:
+    """The detection of a start from which these were reached; open while `closed` is None."""
+    others = sorted(reached, key=lambda d: d.order)
     parts = [(body.first, start), *((body.then, other) for other in others)]
     made = assemble(program, body.multiplier, parts, last=start)
     then = assemble(program, body.multiplier, parts[: 1 + body.at_least], last=start)
-    until = moment(micros(start.detected_at) + body.within)
     return replace(
         made,
-        state="closed" if as_of > until else "opened",
+        state="opened" if closed is None else "closed",
         detected_at=others[body.at_least - 1].detected_at,
-        closed_at=until if as_of > until else None,
+        closed_at=closed,
         count=len(others),
         fired_event=then.last_event,
         fired_confidence=then.confidence,

@@ -100,8 +100,10 @@ def _reading() -> Schema:
 
 def detection_body() -> Schema:
     """What `Detection.to_dict` gives."""
-    evidence = _object({"step": TEXT, "event": TEXT, "at": MOMENT, "readings": _mapping(VALUE)})
-    return _object(
+    always: dict[str, Schema] = {"step": TEXT, "event": TEXT, "at": MOMENT, "readings": _mapping(VALUE)}
+    said: Schema = TEXT | {"description": "What the event says, masked; only where it was asked for."}
+    evidence = _object({**always, "excerpt": said}, required=list(always))
+    body = _object(
         {
             "record": {"const": "detection"},
             "id": NAME | {"description": "The same behaviour found again has the same id."},
@@ -133,6 +135,8 @@ def detection_body() -> Schema:
             "recommendation": TEXT,
         }
     )
+    body["properties"]["muted"] = NAME | {"description": "The entry that mutes it; only where asked for."}
+    return body
 
 
 def insufficient_body() -> Schema:

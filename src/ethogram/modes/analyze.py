@@ -16,11 +16,13 @@ from ..ingest import Batch, Limits, events_of, in_order, read_events
 from ..library.load import Library, load_patterns
 from ..library.vocabulary import load_vocabulary
 from ..records import EPOCH, Detection, Event, format_time, rank
+from ..records.mute import Muting
 from ..shapes.finding import Insufficient
 from ..shapes.history import CAP
 from ..shapes.program import Program
 from ..signals import Measurer, Options, plan
 from .scorers import only_scorers
+from .traces import Traces, trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Analysis:
     bad_count: int = 0
     unused: Mapping[tuple[str, str], int] = field(default_factory=dict)
     unmeasured: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    traces: Traces = field(default_factory=Traces)
+    muting: Muting = field(default_factory=Muting)
 
     def __iter__(self) -> Iterator[Detection]:
         return iter(self.detections)
@@ -66,10 +70,12 @@ class Analysis:
         """The detections at this level or a graver one."""
         return [one for one in self.detections if rank(one.level) >= rank(level)]
 
-    def to_dicts(self) -> Iterator[dict[str, Any]]:
-        """JSON records: detections, then insufficient ones, then one summary."""
+    def to_dicts(self, *, muted: bool = False) -> Iterator[dict[str, Any]]:
+        """JSON records: detections, muted ones if asked for, insufficient ones, then one summary."""
         for one in self.detections:
             yield one.to_dict()
+        for one, by in self.muting.muted if muted else ():
+            yield {**one.to_dict(), "muted": by}
         for lacking in self.insufficient:
             yield insufficient_to_dict(lacking)
         yield self.summary()
@@ -82,6 +88,7 @@ class Analysis:
             "events": self.events,
             "subjects": self.subjects,
             "detections": len(self.detections),
+            "muted": self.muting.summary(),
             "under_test": len(self.kept),
             "insufficient": len(self.insufficient),
             "checked": [
@@ -182,8 +189,9 @@ def analyze_batch(
     settings: Settings | None = None,
     cap: int = CAP,
     runner: str = "plain",
+    traced: bool = False,
 ) -> Analysis:
-    """The analysis of events that were read already."""
+    """The analysis of events that were read already; `traced` keeps what a chart of it needs."""
     settings = settings or Settings()
     asked = as_of or max((event.at for event in batch.events), default=EPOCH)
     if asked.tzinfo is None:
@@ -211,6 +219,7 @@ def analyze_batch(
         bad_count=batch.bad_count,
         unused=dict(unused + not_ours),
         unmeasured=dict(unmeasured),
+        traces=trace(told, scored, asked) if traced else Traces(),
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import BadUsage, EthogramError
+from .analyze import Analysis, Checked
+from .traces import Traces
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 HEADLINES = {
@@ -53,3 +56,34 @@ def copy_examples(to: Path) -> list[Path]:
     for content, path in pairs:
         path.write_bytes(content)
     return [path for _, path in pairs]
+
+
+def together(analyses: Sequence[Analysis]) -> Analysis:
+    """Several analyses of different sources as one, for one page; each source keeps its own moment."""
+    checked: dict[str, Checked] = {}
+    for one in (one for analysis in analyses for one in analysis.checked):
+        seen = checked.get(one.pattern, Checked(one.pattern, 0, 0, 0))
+        checked[one.pattern] = Checked(
+            one.pattern,
+            seen.histories + one.histories,
+            seen.detections + one.detections,
+            seen.insufficient + one.insufficient,
+        )
+    traces = [one.traces for one in analyses]
+    detections = [one for analysis in analyses for one in analysis.detections]
+    return replace(
+        analyses[0],
+        detections=tuple(sorted(detections, key=lambda one: one.order)),
+        kept=tuple(one for analysis in analyses for one in analysis.kept),
+        insufficient=tuple(one for analysis in analyses for one in analysis.insufficient),
+        checked=tuple(checked[name] for name in sorted(checked)),
+        as_of=max(one.as_of for one in analyses),
+        events=sum(one.events for one in analyses),
+        subjects=sum(one.subjects for one in analyses),
+        traces=Traces(
+            tuple(line for one in traces for line in one.lines),
+            {who: times for one in traces for who, times in one.moments.items()},
+            {source: at for one in traces for source, at in one.as_of.items()},
+            frozenset().union(*(one.untimed for one in traces)),
+        ),
+    )

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from .event import Value, stable_hash
+from .mask import mask, masked
 from .times import format_time
 
 STATES = ("opened", "closed", "withdrawn", "superseded")
@@ -21,14 +22,18 @@ class Evidence:
     event: str
     at: datetime
     readings: Mapping[str, Value]
+    excerpt: str | None = None
+    """What the event says, masked; only where somebody asked for it."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        """The JSON form; categories are masked, and `excerpt` is there only where there is one."""
+        told = {
             "step": self.step,
             "event": self.event,
             "at": format_time(self.at),
-            "readings": dict(self.readings),
+            "readings": {name: masked(value) for name, value in self.readings.items()},
         }
+        return told if self.excerpt is None else {**told, "excerpt": self.excerpt}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,10 @@ class Detection:
         """What detections are sorted by wherever they are listed."""
         return (self.detected_at, self.subject, self.pattern, self.id)
 
+    def _names(self) -> list[str]:
+        """What the detection tells anyway, and need not be masked in its sentence."""
+        return [name for name in (self.subject, self.target, self.thread) if name]
+
     def to_dict(self) -> dict[str, Any]:
         """The stable JSON form; field names are a promise (docs/records.md)."""
         return {
@@ -97,13 +106,19 @@ class Detection:
             "last_event": self.last_event,
             "count": self.count,
             "evidence": [one.to_dict() for one in self.evidence],
-            "details": dict(self.details),
+            "details": {name: _masked(value) for name, value in self.details.items()},
             "confirms": list(self.confirms),
             "parts": list(self.parts),
             "scorer": self.scorer,
-            "explanation": self.explanation,
+            "explanation": mask(self.explanation, keep=self._names()),
             "recommendation": self.recommendation,
         }
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_masked(item) for item in value]
+    return masked(value)
 
 
 def detection_id(pattern: str, source: str, key: tuple[Value, ...], fired_at: str) -> str:

@@ -70,12 +70,14 @@ def is_loud(text: str) -> bool:
     runs = [run for run in _SEPARATORS.split(text) if run]
     whole = "".join(runs)
     digits = sum(char.isdigit() for char in whole)
-    if digits < 2 or len(whole) < 20 or _HEX.fullmatch(whole) or digits == len(whole):
+    if len(whole) < 20 or _HEX.fullmatch(whole) or digits == len(whole):
         return False
     pairs = [pair for run in runs for pair in pairwise(run)]
-    changes = sum(_sort(one) != _sort(two) for one, two in pairs)
-    line = 0.22 if len(runs) == 1 and digits >= 4 else 0.35
-    return changes >= line * max(len(pairs), 1)
+    changes = sum(_sort(one) != _sort(two) for one, two in pairs) / max(len(pairs), 1)
+    if digits < 2:
+        # Names in camel case change often too, but they can be spoken.
+        return changes >= 0.4 and sum(char in "aeiouAEIOU" for char in whole) <= 0.3 * len(whole)
+    return changes >= (0.22 if len(runs) == 1 and digits >= 4 else 0.35)
 
 
 def _sort(char: str) -> int:

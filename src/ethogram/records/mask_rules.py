@@ -19,7 +19,7 @@ _NAMES = (
     r"pass(?:word|wd|phrase|code)?|pwd|secret|token|credentials?|api[_-]?key|access[_-]?key"
     r"|secret[_-]?key|private[_-]?key|account[_-]?key|auth(?:orization)?"
 )
-_GIVEN = r"(?:\"[^\"]{1,500}\"|'[^']{1,500}'|[^\s\"',;&\[][^\s\"',;&]{0,500})"
+_GIVEN = r"(?!\[secret\])(?:\"[^\"]{1,500}\"?|'[^']{1,500}'?|[^\s\"',;&]{1,500})"
 _KEYS = "|".join(
     (
         r"(?:sk|pk|rk)[-_](?:[A-Za-z]{2,10}[-_])?[A-Za-z0-9_-]{16,}",

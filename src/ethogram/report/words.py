@@ -1,4 +1,4 @@
-"""Values, times and people as a person reads them. All of it printable and masked, whatever the input held."""
+"""Values, times and people as a person reads them: printable and masked, whatever the input held."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .plain import printable
 
 if TYPE_CHECKING:
     from ..records import Detection
+    from ..records.mute import Mute
 
 # Imports stand in the functions: every command imports this file, and few need what it needs.
 
@@ -125,3 +126,18 @@ def by_level(detections: Sequence[Detection]) -> str:
 
     counts = Counter(one.level for one in detections)
     return ", ".join(f"{counts[level]} {level}" for level in reversed(LEVELS) if counts[level])
+
+
+# --- mutes ----------------------------------------------------------------------------------
+
+
+def mute_text(one: Mute) -> str:
+    """What an entry asks for."""
+    return ", ".join(f"{name} {clean(glob, 120)}" for name, glob in one.asks.items())
+
+
+def until_text(one: Mute, expired: frozenset[str]) -> str:
+    """When an entry ends or ended."""
+    if one.until is None:
+        return "for ever"
+    return f"{'expired ' if one.id in expired else ''}{stamp(one.until)}"

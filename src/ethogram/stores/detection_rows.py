@@ -38,7 +38,7 @@ def detection_of(record: str, **changed: Any) -> Detection:
 
 
 def _evidence(one: Mapping[str, Any]) -> Evidence:
-    return Evidence(one["step"], one["event"], parse_time(one["at"]), one["readings"])
+    return Evidence(one["step"], one["event"], parse_time(one["at"]), one["readings"], one.get("excerpt"))
 
 
 def detection_values(one: Detection, *, part: bool) -> dict[str, Any]:

@@ -8,10 +8,32 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol
 
+from ..errors import Conflict
 from ..records import Detection, Event, Reading, Verdict
 
 Who = tuple[str, str]
 """A subject: (source, name)."""
+Place = tuple[int, int]
+"""(file, line) of something staged."""
+
+
+class Clash(NamedTuple):
+    """An event whose id is taken by one with other content; `other` says by which."""
+
+    id: str
+    file: int
+    line: int
+    other: str
+
+
+class Clashes(Conflict):
+    """Ids that came with two contents. Nothing of the batch they were in is kept."""
+
+    def __init__(self, found: Iterable[Clash]) -> None:
+        self.found = tuple(found)
+        super().__init__(
+            "; ".join(f"the id {one.id!r:.60} has other content {one.other}" for one in self.found)
+        )
 
 
 class Added(NamedTuple):
@@ -19,6 +41,7 @@ class Added(NamedTuple):
 
     added: int
     repeated: int
+    clashes: tuple[Clash, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +61,7 @@ class Import:
     number: int
     key: str
     staged: int
+    repeated: int
     state: Mapping[str, Any]
 
 
@@ -85,11 +109,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """How far a subject was swept. `due` is when a silence would begin if nothing came."""
+    """How far a subject was swept. `due_us` is when a silence would begin if nothing came."""
 
     who: Who
     changed: int
-    due: datetime | None
+    due_us: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +159,7 @@ class Store(Protocol):
 
     # events
     def add(self, events: Sequence[Event], *, keep_text: bool = False) -> Added: ...
-    def add_readings(self, who: tuple[str, str], readings: Iterable[Reading]) -> int: ...
+    def add_readings(self, event: tuple[str, str], readings: Iterable[Reading]) -> int: ...
     def events(
         self, subjects: Iterable[Who] | None = None, *, until: datetime | None = None
     ) -> Iterator[Event]: ...
@@ -144,15 +168,29 @@ class Store(Protocol):
     def sources(self) -> dict[str, Source]: ...
 
     # imports
+    def imports(self) -> list[Import]: ...
     def begin_import(self, key: str, state: Mapping[str, Any], at: datetime) -> Import: ...
     def stage(
-        self, of: Import, batch: Sequence[Staged], state: Mapping[str, Any], *, keep_text: bool
-    ) -> Import: ...
+        self,
+        of: Import,
+        batch: Sequence[Staged],
+        state: Mapping[str, Any],
+        *,
+        keep_text: bool = False,
+        skip_clashes: bool = False,
+    ) -> tuple[Import, tuple[Clash, ...]]: ...
     def finish_import(
-        self, of: Import, sources: Iterable[Source], files: Mapping[str, int], options: str, at: datetime
+        self,
+        of: Import,
+        kinds: Mapping[str, Mapping[str, str]],
+        *,
+        files: Mapping[str, int],
+        options: str,
+        at: datetime,
+        skip_clashes: bool = False,
     ) -> Added: ...
     def drop_import(self, of: Import) -> None: ...
-    def drop_untimed(self, of: Import, source: str, *, remove: bool) -> tuple[int, list[tuple[int, int]]]: ...
+    def staged_untimed(self, of: Import, source: str, *, drop: bool) -> tuple[int, list[Place]]: ...
     def known_files(self, options: str) -> dict[str, int]: ...
 
     # subjects and sweeps
@@ -167,7 +205,7 @@ class Store(Protocol):
         min_events: int = 1,
         threads: bool = False,
     ) -> list[SubjectRow]: ...
-    def last_sweep(self, selection: str, versions: str | None = None) -> datetime | None: ...
+    def last_sweep(self) -> datetime | None: ...
     def keep_sweep(
         self,
         selection: str,
@@ -176,7 +214,6 @@ class Store(Protocol):
         *,
         found: Sequence[tuple[str, Found]] = (),
         swept: Sequence[Swept] = (),
-        quiet: Iterable[int] = (),
         lock: Held | None = None,
         at: datetime | None = None,
     ) -> None: ...
@@ -207,4 +244,5 @@ class Store(Protocol):
     def beat(self, held: Held, at: datetime) -> None: ...
     def unlock(self, held: Held) -> None: ...
     def purge(self, *, subject: Who | str | None = None, before: datetime | None = None) -> Purged: ...
+    def purged_before(self) -> int | None: ...
     def info(self) -> Info: ...

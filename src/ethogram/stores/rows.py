@@ -10,6 +10,8 @@ from typing import Any
 from ..records import Event, Reading, Value, micros, moment
 
 Row = tuple[Any, ...]
+ABSENT = "\0-"
+"""Stands for a field that is not there, which is not the same as an empty one."""
 
 # Sorted and without blanks, so that equal content is equal text; one encoder, as making it takes long.
 encode = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str).encode
@@ -20,8 +22,7 @@ def event_values(event: Event, *, keep_text: bool) -> Row:
     at = micros(event.at)
     attributes = encode(dict(event.attributes)) if event.attributes else None
     readings = encode(_told(event)) if event.readings else None
-    said = [
-        at if event.timed else None,
+    said = (
         event.subject,
         event.target,
         event.reply_to,
@@ -31,10 +32,10 @@ def event_values(event: Event, *, keep_text: bool) -> Row:
         event.text,
         attributes,
         readings,
-    ]
+    )
     return (
         event.id,
-        blake2b(encode(said).encode(), digest_size=16).digest(),
+        _digest(at if event.timed else None, said),
         at,
         event.seq,
         int(event.timed),
@@ -48,6 +49,12 @@ def event_values(event: Event, *, keep_text: bool) -> Row:
         attributes,
         readings,
     )
+
+
+def _digest(at: int | None, said: tuple[str | None, ...]) -> bytes:
+    """What tells two contents apart. Nulls cannot occur in what was read, so they part the fields."""
+    parts = "\0".join([ABSENT if one is None else one for one in said])
+    return blake2b(f"{at}\0{parts}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _told(event: Event) -> Mapping[str, Any]:
@@ -97,7 +104,7 @@ def event_of(source: str, subject: str, row: Row, measured: Iterable[Reading] = 
 
 
 def _read(told: str | None) -> tuple[dict[str, Value], dict[str, str], dict[str, int]]:
-    readings: dict[str, Value] = json.loads(told) if told else {}
+    readings: dict[str, Any] = json.loads(told) if told else {}
     scorers: dict[str, str] = {}
     widths: dict[str, int] = {}
     for name, one in readings.items():
@@ -117,7 +124,9 @@ def reading_values(one: Reading) -> Row:
     return (one.signal, number, text, one.scorer, one.width)
 
 
-def reading_of(signal: str, number: float | None, text: str | None, scorer: str, width: int | None) -> Reading:
+def reading_of(
+    signal: str, number: float | None, text: str | None, scorer: str, width: int | None
+) -> Reading:
     """The reading of a row's READING_FIELDS."""
     value: Value = text if text is not None else float(number or 0.0)
     return Reading(signal, value, scorer, width)

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, insert, text
+from sqlalchemy import Connection, Dialect, Engine, Table, insert, text
+from sqlalchemy.exc import DBAPIError
+
+from ..errors import EthogramError
 
 READ_AHEAD = 2000
 IN_ONE_QUERY = 500
 """Names asked for in one query."""
+HINTS = {
+    "database is locked": "; another program has been writing to it for half a minute, try again",
+    "attempt to write a readonly database": "; it must be writable, even for reading in WAL mode",
+}
+
+
+@contextmanager
+def telling(url: str) -> Iterator[None]:
+    """What a database complains of (locked, full, torn), as an error of ours that names the store."""
+    try:
+        yield
+    except (DBAPIError, sqlite3.Error) as error:
+        said = error.orig if isinstance(error, DBAPIError) else error
+        raise EthogramError(f"{url}: {said}{HINTS.get(str(said), '')}") from error
 
 
 class Sql:
@@ -22,30 +41,43 @@ class Sql:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """One look at the store: nothing written meanwhile is seen."""
-        with self.engine.connect() as connection, connection.begin():
+        with telling(self.url), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """All or nothing, and nobody else writes meanwhile. Kept once the block ends."""
-        with self.engine.connect() as opened:
+        with telling(self.url), self.engine.connect() as opened:
             connection = opened.execution_options(writes=True)
             with connection.begin():
                 yield connection
 
 
-def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]], skip: int = 0) -> None:
-    """Insert tuples in the order of the table's columns, without its first `skip`, straight by the driver."""
-    if not rows:
-        return
-    columns = [column.name for column in table.columns][skip:]
-    statement = insert(table).values(dict.fromkeys(columns)).compile(connection)
-    connection.exec_driver_sql(str(statement), list(rows))
+def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert tuples in the order of the table's columns, straight by the driver."""
+    if rows:
+        connection.exec_driver_sql(_insert(table, connection.dialect), list(rows))
+
+
+@lru_cache
+def _insert(table: Table, dialect: Dialect) -> str:
+    names = [column.name for column in table.columns]
+    return str(insert(table).values(dict.fromkeys(names)).compile(dialect=dialect))
 
 
 def run(connection: Connection, statement: str, **values: Any) -> Any:
     """The result of a statement with :names in it."""
-    return connection.execute(text(statement), values)
+    return connection.execute(_text(statement), values)
+
+
+def run_many(connection: Connection, statement: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Run a statement with :names in it for each row."""
+    if rows:
+        connection.execute(_text(statement), rows)
+
+
+# The same object each time, so that SQLAlchemy remembers what it came to.
+_text = lru_cache(maxsize=500)(text)
 
 
 def in_pieces(items: Sequence[Any], size: int = IN_ONE_QUERY) -> Iterator[Sequence[Any]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import Column, Float, Integer, LargeBinary, MetaData, Table, Text
 
 METADATA = MetaData()
@@ -9,8 +11,8 @@ METADATA = MetaData()
 _TYPES = {"text": Text, "int": Integer, "real": Float, "blob": LargeBinary}
 
 
-def _table(name: str, **columns: str) -> Table:
-    made = [Column(column, _TYPES[kind]) for column, kind in columns.items()]
+def _table(name: str, /, **columns: str) -> Table:
+    made: list[Column[Any]] = [Column(column, _TYPES[kind]) for column, kind in columns.items()]
     return Table(name, METADATA, *made)
 
 
@@ -36,13 +38,23 @@ schema_version = _table("schema_version", version="int")
 meta = _table("meta", name="text", value="int")
 sources = _table("sources", key="int", name="text", timed="int", next_seq="int", kinds="text")
 subjects = _table(
-    "subjects", key="int", source="int", name="text", events="int", first_us="int", last_us="int", changed="int"
+    "subjects",
+    key="int",
+    source="int",
+    name="text",
+    events="int",
+    first_us="int",
+    last_us="int",
+    changed="int",
 )
 events = _table("events", key="int", source="int", subject="int", **EVENT_FIELDS)
 readings = _table("readings", event="int", **READING_FIELDS)
-imports = _table("imports", number="int", key="text", begun_us="int", staged="int", state="text")
+imports = _table(
+    "imports", number="int", key="text", begun_us="int", staged="int", repeated="int", state="text"
+)
 staged = _table(
-    "staged", **{"n": "int", "import": "int", "source": "text", "subject": "text", "file": "int", "line": "int"},
+    "staged",
+    **{"n": "int", "import": "int", "source": "text", "subject": "text", "file": "int", "line": "int"},
     **EVENT_FIELDS,
 )
 staged_readings = _table("staged_readings", n="int", **READING_FIELDS)
@@ -97,4 +109,6 @@ swept = _table(
     "swept", selection="text", subject="int", versions="text", changed="int", as_of_us="int", due_us="int"
 )
 runner_states = _table("runner_states", name="text", key="text", saved_us="int", state="blob")
-locks = _table("locks", name="text", token="text", pid="int", host="text", begun_us="int", beat_us="int")
+locks = _table(
+    "locks", name="text", token="text", pid="int", started="text", host="text", begun_us="int", beat_us="int"
+)

@@ -34,6 +34,8 @@ def arithmetic(at: At, expr: Expr) -> Num:
     if all(isinstance(one.x, float) and one.exact for one in args):
         return Num(_constant(name, [float(one.x) for one in args]))
     with np.errstate(all="ignore"):
+        if name == "log" and at.exact:
+            return Num(np.array([_constant(name, [x]) for x in np.asarray(args[0].x).tolist()]))
         x = _compute(name, [one.x for one in args])
         x = np.where(np.isfinite(x), x, np.nan)
         return _bounded(name, args, x)

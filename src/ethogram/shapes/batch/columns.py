@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from ...records import Event, is_evaluated, micros
 from ..history import FIELDS, attribute
+from ..tree import Attribute, Expr, Indicator, Signal
+from ..walk import walk
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,14 +37,19 @@ class Values:
     num: Floats | None
     code: Codes | None
     odd: bool = False
+    there: Mask | None = None
+    """Where an odd column has anything at all."""
 
     def at(self, rows: Rows) -> Values:
         """The values at some rows."""
-        num = None if self.num is None else self.num[rows]
-        return Values(num, None if self.code is None else self.code[rows], self.odd)
+        there = None if self.there is None else self.there[rows]
+        num = None if self.num is None else self.num[rows].astype(np.float64, copy=False)
+        return Values(num, None if self.code is None else self.code[rows], self.odd, there)
 
     def present(self, rows: int) -> Mask:
         """Where there is a value."""
+        if self.there is not None:
+            return self.there
         found = np.zeros(rows, bool) if self.num is None else self.num == self.num
         return found if self.code is None else found | (self.code >= 0)
 
@@ -53,12 +60,16 @@ class Texts:
     def __init__(self) -> None:
         self.codes: dict[str, int] = {}
         self.texts: list[str] = []
+        self._lock = RLock()
 
     def code(self, text: str) -> int:
         """The number of a text; a new one where it has not been seen."""
-        found = self.codes.setdefault(text, len(self.texts))
-        if found == len(self.texts):
-            self.texts.append(text)
+        found = self.codes.get(text)
+        if found is None:
+            with self._lock:
+                found = self.codes.setdefault(text, len(self.texts))
+                if found == len(self.texts):
+                    self.texts.append(text)
         return found
 
     def encode(self, values: Iterable[Any]) -> Codes:
@@ -72,6 +83,7 @@ class Columns(ABC):
 
     def __init__(self) -> None:
         self.texts = Texts()
+        self._lock = RLock()
         self._kept: dict[tuple[str, str], Values] = {}
 
     rows: int
@@ -83,6 +95,10 @@ class Columns(ABC):
     @abstractmethod
     def event(self, row: int) -> Event:
         """The event of a row, with at least what programs read."""
+
+    @abstractmethod
+    def who(self, row: int) -> tuple[str, str]:
+        """Source and subject of a row."""
 
     @abstractmethod
     def evaluated(self) -> Mask:
@@ -99,10 +115,21 @@ class Columns(ABC):
         """A field or attribute of the events."""
         return self._get("attribute", name)
 
+    def is_odd(self, expr: Expr) -> bool:
+        """Whether some reading or attribute in an expression holds what columns cannot."""
+        return any(
+            (isinstance(one, (Signal, Indicator)) and self.reading(one.name).odd)
+            or (isinstance(one, Attribute) and self.attribute(one.name).odd)
+            for one in walk(expr)
+        )
+
     def _get(self, kind: str, name: str) -> Values:
-        if (kind, name) not in self._kept:
-            self._kept[kind, name] = self._column(kind, name)
-        return self._kept[kind, name]
+        found = self._kept.get((kind, name))
+        if found is None:
+            with self._lock:
+                found = self._kept.get((kind, name)) or self._column(kind, name)
+                self._kept[kind, name] = found
+        return found
 
 
 class EventColumns(Columns):
@@ -121,6 +148,9 @@ class EventColumns(Columns):
 
     def event(self, row: int) -> Event:
         return self.events[row]
+
+    def who(self, row: int) -> tuple[str, str]:
+        return self.events[row].source, self.events[row].subject
 
     def evaluated(self) -> Mask:
         if self._evaluated is None:
@@ -147,13 +177,16 @@ def values_of(found: list[Any], texts: Texts) -> Values:
     numbers = any(issubclass(kind, (int, float)) for kind in kinds)
     odd = any(issubclass(kind, bool) or not issubclass(kind, (str, int, float)) for kind in kinds)
     code = texts.encode(found) if strings else None
-    if not numbers or odd:
-        return Values(None, code, odd)
-    if kinds - {float}:
-        known = [x for x in found if isinstance(x, (int, float))]
-        odd = any(isinstance(x, int) and abs(x) >= LARGEST_WHOLE for x in known)
-        odd = odd or not all(map(math.isfinite, known))
-        found = [x if isinstance(x, (int, float)) and not odd else None for x in found]
-    num = np.array(found, np.float64)
-    odd = odd or bool(np.isinf(num).any()) or int(np.isnan(num).sum()) != found.count(None)
-    return Values(num, code, odd)
+    there = np.fromiter((x is not None for x in found), bool, len(found))
+    if odd:
+        return Values(None, code, True, there)
+    if not numbers:
+        return Values(None, code)
+    if any(isinstance(x, int) and abs(x) >= LARGEST_WHOLE for x in found if kinds - {float}):
+        return Values(None, code, True, there)
+    num = np.array([x if isinstance(x, (int, float)) else None for x in found] if kinds - {float} else found)
+    num = num.astype(np.float64)
+    known = there if code is None else there & (code < 0)
+    if not np.isfinite(num[known]).all():
+        return Values(None, code, True, there)
+    return Values(num, code)

@@ -21,7 +21,6 @@ from ..tree import (
     OrElse,
     Result,
     Signal,
-    StepCount,
     StepMean,
     StepValue,
     Text,
@@ -29,9 +28,15 @@ from ..tree import (
 from ..walk import children, walk
 
 PREFIX = frozenset(
-    ("count", "share", "sum", "mean", "min", "max", "std", "oldest", "newest", "run", "rise", "rate", "usual", "span")
-)
+    (
+        "count", "share", "sum", "mean", "min", "max", "std", "oldest", "newest", "run", "rise", "rate",
+        "usual", "span",
+    )
+)  # fmt: skip
 """Measures worked out from prefix sums and the like: all positions at once."""
+
+INEXACT = frozenset(("sum", "mean", "usual", "std", "rise"))
+"""Those of them that may differ from the plain readers in the last places."""
 
 
 @lru_cache(maxsize=4096)
@@ -51,7 +56,7 @@ def kind(expr: Expr) -> str:
             if "truth" in kinds:
                 return "truth" if len(kinds) == 1 else "none"
             return "number" if kinds == {"number"} else "value"
-        case Result() | StepCount() | StepMean() | Measure(name="values"):
+        case Result() | Measure(name="values"):
             return "none"
     return "number"
 
@@ -83,6 +88,8 @@ def _fits(expr: Expr) -> bool:
             return all(kind(one) != "truth" for one in children(expr))
         case And() | Or() | Not():
             return all(kind(one) == "truth" for one in children(expr))
+        case StepMean():
+            return kind(expr.of) != "truth"
         case Measure():
             return (kind(expr.of) == "truth") == expr.condition and kind(expr) != "truth"
     return True

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,17 +29,20 @@ from ..tree import (
     Or,
     OrElse,
     Signal,
+    StepCount,
+    StepMean,
     StepValue,
     Text,
 )
-from .blocks import Arranged
+from .arranged import Arranged
 from .columns import Floats, Ints, Mask, Values
 from .compare import equal_masks, order_masks
 from .cost import cost, kind
 from .numbers import Num, joined
+from .pieces import first_known, gather, only_where, step_mean
 
-Chain = Mapping[str, Ints]
-"""The position each step matched last, for each row asked about."""
+Chain = Mapping[str, Sequence[Ints]]
+"""The positions each step matched, the last one last, for each row asked about; -1 for none."""
 
 MANY = 0.5
 """With more than this share of positions left, all are worked out, so that others can use them."""
@@ -49,16 +52,25 @@ class At:
     """Reads expressions at all positions of an arrangement, or at some, each with its chain."""
 
     def __init__(
-        self, arranged: Arranged, cap: int, rows: Ints | None = None, chain: Chain | None = None
+        self,
+        arranged: Arranged,
+        cap: int,
+        rows: Ints | None = None,
+        chain: Chain | None = None,
+        *,
+        exact: bool = False,
     ) -> None:
-        self.arranged, self.cap, self.rows, self.chain = arranged, cap, rows, chain
+        self.arranged, self.cap, self.rows, self.chain, self.exact = arranged, cap, rows, chain, exact
         self.size = arranged.size if rows is None else len(rows)
 
-    def some(self, mask: Mask) -> At:
-        """The same at the rows of a mask."""
+    def some(self, mask: Mask, *, exact: bool = False) -> At:
+        """The same at the rows of a mask; `exact` with numbers that are right to the last bit."""
         kept = np.flatnonzero(mask)
-        chain = None if self.chain is None else {step: at[kept] for step, at in self.chain.items()}
-        return At(self.arranged, self.cap, kept if self.rows is None else self.rows[kept], chain)
+        chain = None
+        if self.chain is not None:
+            chain = {step: [at[kept] for at in matched] for step, matched in self.chain.items()}
+        rows = kept if self.rows is None else self.rows[kept]
+        return At(self.arranged, self.cap, rows, chain, exact=exact or self.exact)
 
     @property
     def positions(self) -> Ints:
@@ -71,8 +83,8 @@ class At:
             if token not in memo:
                 memo[token] = compute(self)
             return memo[token]
-        if self.chain is None and token in memo:
-            return _gather(memo[token], self.rows)
+        if self.chain is None and token in memo and not (self.exact and what == "number"):
+            return gather(memo[token], self.rows)
         return compute(self)
 
     # Conditions.
@@ -147,7 +159,7 @@ class At:
         found = self.number(expr)
         out = np.broadcast_to(np.equal(found.x, found.x), (self.size,)).copy()
         if found.doubt is not None and found.doubt.any():
-            out[found.doubt] = [value is not None for value in self.some(found.doubt).plain(expr)]
+            out[found.doubt] = self.some(found.doubt, exact=True).known(expr)
         return out
 
     def _compared(self, expr: Compare, wanted: bool) -> Mask:
@@ -159,11 +171,11 @@ class At:
             out, unsure = order_masks(expr.op, a, b, wanted, self.size)
         return self._settled(out, unsure, expr, wanted)
 
-    def _settled(self, out: Mask, unsure: Mask | None, expr: Expr, wanted: bool) -> Mask:
-        """The mask, with the plain reader's word where rounding could turn it."""
+    def _settled(self, out: Mask, unsure: Mask | None, expr: Compare, wanted: bool) -> Mask:
+        """The mask, worked out exactly where rounding could turn it."""
         if unsure is not None and unsure.any():
             out = out.copy()
-            out[unsure] = [truth is wanted for truth in self.some(unsure).plain(expr)]
+            out[unsure] = self.some(unsure, exact=True)._compared(expr, wanted)
         return out
 
     def _side(self, expr: Expr) -> Values | Num:
@@ -176,13 +188,14 @@ class At:
         return out if expr.options else out & self.known(expr.of)
 
     def _on_step(self, expr: StepValue, wanted: bool) -> Mask:
-        there = self._step(expr.step)
-        return np.zeros(self.size, bool) if there is None else there._item(expr.of, wanted)
+        there, matched = self._step(expr.step)
+        return there._item(expr.of, wanted) & matched
 
-    def _step(self, step: str) -> At | None:
-        """The same at the last matched event of a step; None where it has none."""
+    def _step(self, step: str, which: int = -1) -> tuple[At, Mask]:
+        """The same at an event matched by a step, by default the last; and where there is one."""
         found = None if self.chain is None else self.chain.get(step)
-        return None if found is None else At(self.arranged, self.cap, found)
+        at = np.full(self.size, -1) if found is None else found[which]
+        return At(self.arranged, self.cap, np.maximum(at, 0), exact=self.exact), at >= 0
 
     # Values.
 
@@ -198,13 +211,11 @@ class At:
             case Signal() | Attribute() | Indicator():
                 return self._leaf(expr)
             case StepValue():
-                there = self._step(expr.step)
-                if there is None:
-                    return Values(None, None)
-                return there.value(expr.of) if kind(expr.of) == "value" else there._as_value(expr.of)
+                there, matched = self._step(expr.step)
+                return only_where(matched, there._as_value(expr.of))
             case OrElse():
                 first, other = self._as_value(expr.of), self._as_value(expr.default)
-                return _first_known(first, other, self.size)
+                return first_known(first, other, self.size)
             case Measure() if kind(expr) == "value":
                 from .measures import value_measure
 
@@ -220,7 +231,7 @@ class At:
             numbers = numbers.copy()
             unsure = np.ones(self.size, bool) if found.err else found.doubt
             assert unsure is not None
-            numbers[unsure] = as_floats(self.some(unsure).plain(expr))
+            numbers[unsure] = self.some(unsure, exact=True).number(expr).x
         return Values(numbers, None)
 
     def _leaf(self, expr: Signal | Attribute | Indicator) -> Values:
@@ -249,16 +260,32 @@ class At:
 
                 return number_measure(self, expr)
             case StepValue() if kind(expr.of) == "number":
-                there = self._step(expr.step)
-                return Num(np.nan) if there is None else there.number(expr.of)
+                there, matched = self._step(expr.step)
+                found = there.number(expr.of)
+                return Num(np.where(matched, found.x, np.nan), found.err, found.doubt)
+            case StepCount() | StepMean():
+                return self._over_step(expr)
+            case OrElse() if kind(expr) == "number":
+                first, other = self.number(expr.of), self.number(expr.default)
+                x = np.where(np.equal(first.x, first.x), first.x, other.x)
+                return Num(x, max(first.err, other.err), joined(first.doubt, other.doubt))
         if kind(expr) == "truth":
             return Num(np.nan)
         if kind(expr) == "value":
-            found = self.value(expr).num
-            return Num(np.nan) if found is None else Num(found)
+            numbers = self.value(expr).num
+            return Num(np.nan) if numbers is None else Num(numbers)
         from .arithmetic import arithmetic
 
         return arithmetic(self, expr)
+
+    def _over_step(self, expr: StepCount | StepMean) -> Num:
+        """How many events a step matched, or the mean of a value over them."""
+        rounds = range(len((self.chain or {}).get(expr.step, ())))
+        matched = [self._step(expr.step, k) for k in rounds]
+        if isinstance(expr, StepCount):
+            return Num(sum((mask.astype(np.float64) for _, mask in matched), np.zeros(self.size)))
+        found = [np.where(mask, exactly(at, expr.of), np.nan) for at, mask in matched]
+        return step_mean(np.array(found).reshape(len(found), self.size), self.exact)
 
     def _elapsed(self, name: str) -> Floats | float:
         if not self.arranged.timed:
@@ -279,29 +306,17 @@ class At:
         starts = arranged.starts[which].tolist() if which else []
         out = []
         for k, (at, number, start) in enumerate(zip(positions, which, starts, strict=True)):
-            chain = {step: [int(found[k]) - start] for step, found in steps.items()}
+            chain = {
+                step: [int(found[k]) - start for found in matched if found[k] >= 0]
+                for step, matched in steps.items()
+            }
             out.append(read(arranged.history(number), at - start, chain))
         return out
 
 
-def as_floats(values: list[Any]) -> Floats:
-    """Python numbers as floats, anything else as NaN."""
-    plain = [x if isinstance(x, (int, float)) and not isinstance(x, bool) else np.nan for x in values]
-    return np.array(plain, np.float64)
-
-
-def _gather(found: Any, rows: Ints) -> Any:
-    if isinstance(found, Num):
-        x = found.x if isinstance(found.x, float) else found.x[rows]
-        return Num(x, found.err, None if found.doubt is None else found.doubt[rows])
-    return found.at(rows) if isinstance(found, Values) else found[rows]
-
-
-def _first_known(first: Values, other: Values, size: int) -> Values:
-    known = first.present(size)
-    nums = [np.full(size, np.nan) if one.num is None else one.num for one in (first, other)]
-    codes = [np.full(size, -1, np.int32) if one.code is None else one.code for one in (first, other)]
-    return Values(np.where(known, *nums), np.where(known, *codes))
-
-
-__all__ = ["At", "Chain", "as_floats", "joined"]
+def exactly(at: At, expr: Expr) -> Floats:
+    """Numbers right to the last bit, one for each row."""
+    found = at.number(expr)
+    if not found.exact:
+        found = At(at.arranged, at.cap, at.positions, at.chain, exact=True).number(expr)
+    return np.broadcast_to(np.asarray(found.x, np.float64), (at.size,))

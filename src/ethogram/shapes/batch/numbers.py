@@ -54,9 +54,24 @@ def near(a: Num, b: Num) -> Mask | None:
     doubt = joined(a.doubt, b.doubt)
     if err == 0.0:
         return doubt
+    if isinstance(b.x, float) and not isinstance(a.x, float):
+        return joined(_near_constant(a.x, b.x, err), doubt)
     size = np.maximum(np.maximum(1.0, np.abs(a.x)), np.abs(b.x))
     edge = np.abs(np.abs(np.asarray(a.x) - b.x) - TOLERANCE * size) <= err + 8 * ULP * size
     return joined(edge, doubt)
+
+
+def _near_constant(x: Floats, c: float, err: float) -> Mask | None:
+    """The same against one number, looking closely only at what is not far from it."""
+    size = max(1.0, abs(c))
+    apart = np.abs(x - c)
+    close = np.flatnonzero(apart <= 1.001 * (TOLERANCE * size + err + 8 * ULP * size))
+    if not len(close):
+        return None
+    out = np.zeros(len(x), bool)
+    sizes = np.maximum(size, np.abs(x[close]))
+    out[close] = np.abs(apart[close] - TOLERANCE * sizes) <= err + 8 * ULP * sizes
+    return out
 
 
 @lru_cache(maxsize=4096)

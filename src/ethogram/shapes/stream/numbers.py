@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
+from math import inf, isfinite, log, sqrt
 
-from ..statistics import finite
-from ..truth import above, equal
+from ..truth import TOLERANCE
 
 
 def divided(a: float, b: float) -> float | None:
@@ -14,14 +13,19 @@ def divided(a: float, b: float) -> float | None:
     >>> divided(1.0, 4.0), divided(1.0, 1e-12)
     (0.25, None)
     """
-    return finite(lambda: a / (0.0 if equal(b, 0.0) else b))
+    if -TOLERANCE <= b <= TOLERANCE:  # equal(b, 0.0)
+        return None
+    value = a / b
+    return value if isfinite(value) else None
 
 
 def logarithm(x: float) -> float | None:
     """ln x; None where x is not above 0."""
-    return finite(lambda: math.log(x if above(x, 0.0) else 0.0))
+    return log(x) if TOLERANCE < x < inf else None  # above(x, 0.0)
 
 
 def root(x: float) -> float | None:
     """The square root; None of a negative number."""
-    return finite(lambda: math.sqrt(0.0 if equal(x, 0.0) else x))
+    if x < -TOLERANCE or not isfinite(x):
+        return None
+    return sqrt(x) if x > TOLERANCE else 0.0  # equal(x, 0.0)

@@ -40,6 +40,10 @@ class Kept(NamedTuple):
     mark: Mark
 
 
+def _nothing(name: str) -> None:
+    return None
+
+
 class Rows:
     """The newest events of one history, and what is read at the one it stands at.
 
@@ -48,8 +52,8 @@ class Rows:
     """
 
     __slots__ = (
-        "age", "columns", "deadline_text", "evaluated", "event", "first", "gap", "get", "kept", "marks", "memo",
-        "n", "timed", "times", "us", "whole",
+        "age", "columns", "deadline_text", "distances", "evaluated", "event", "first", "gap", "get", "kept",
+        "marks", "memo", "n", "timed", "times", "us", "whole",
     )  # fmt: skip
 
     def __init__(self, timed: bool, columns: int, kept: int, whole: Rows | None = None) -> None:
@@ -66,53 +70,30 @@ class Rows:
         self.age: float | None = None
         self.evaluated = False
         self.event: Any = None
-        self.get: Callable[[str], Any] = {}.get
+        self.get: Callable[[str], Any] = _nothing
         self.deadline_text: str | None = None
+        self.distances: dict[int, Any] = {}
+        """What measures remember to save work; made anew where it is lacking, so it is not saved."""
 
 
 class Layout(NamedTuple):
     """How rows of a program are filled.
 
-    `append` puts the current event's values into the columns; `blank` is the memo of an event at which
-    nothing was measured yet; `need` rows are kept, and up to `most` before they are cut back.
+    `enter` (rows, event, mark, evaluated) moves a history on to its next event; `need` rows are kept, and
+    no more than `most` (n + skip) of each list of kept values.
     """
 
-    append: Callable[..., Any]
-    blank: list[Any]
+    enter: Callable[[Rows, Event, Mark, bool], None]
     columns: int
     keeps: tuple[int, ...]
     need: int
-    most: int
     with_marks: bool
-
-
-def add(rows: Rows, layout: Layout, event: Event, mark: Mark, evaluated: bool) -> None:
-    """Move a history on to its next event."""
-    us = mark.us
-    if rows.timed:
-        if rows.n:
-            rows.gap = (us - rows.us) / 1e6
-            rows.age = (us - rows.first) / 1e6
-        else:
-            rows.first = us
-            rows.age = 0.0
-    rows.n += 1
-    rows.us = us
-    rows.event, rows.get, rows.evaluated = event, event.readings.get, evaluated
-    rows.memo = layout.blank[:]
-    if layout.need:
-        rows.times.append(us)
-        if layout.with_marks:
-            rows.marks.append(mark)
-    if layout.columns or layout.keeps:
-        layout.append(rows, mark)
-    if len(rows.times) > layout.most:
-        trim(rows, layout.need)
 
 
 def trim(rows: Rows, need: int) -> None:
     """Forget all rows but the newest."""
-    for one in (rows.times, rows.marks, *rows.columns):
+    lists: list[list[Any]] = [rows.times, rows.marks, *rows.columns]
+    for one in lists:
         del one[: max(0, len(one) - need)]
 
 

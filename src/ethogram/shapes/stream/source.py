@@ -13,8 +13,7 @@ import math
 from typing import Any
 
 from ..evaluate import number, same
-from ..history import attribute
-from ..truth import TOLERANCE, above, equal
+from ..history import FIELDS, attribute
 from ..tree import (
     And,
     AnyOf,
@@ -42,6 +41,7 @@ from ..tree import (
     StepValue,
     Text,
 )
+from ..truth import above
 from .captured import Captures, mean_of
 from .numbers import divided, logarithm, root
 
@@ -119,10 +119,15 @@ class Writer:
             case Signal():
                 return f"g({self.constant(expr.name)})"
             case Indicator():
-                a = self._fresh("t")
-                return f"({a} if ({a} := g({self.constant(expr.name)})) is not None or not S.evaluated else 0.0)"
+                a, name = self._fresh("t"), self.constant(expr.name)
+                return f"({a} if ({a} := g({name})) is not None or not S.evaluated else 0.0)"
             case Attribute():
-                return f"att(S.event, {self.constant(expr.name)})"
+                a, name = self._fresh("t"), self.constant(expr.name)
+                if expr.name in FIELDS:
+                    return f"att(S.event, {name})"
+                return (
+                    f"({a} if type({a} := S.event.attributes.get({name})) is str else att(S.event, {name}))"
+                )
             case Elapsed():
                 return "S.gap" if expr.name == "gap" else "S.age"
             case StepValue() | StepCount() | StepMean():
@@ -134,7 +139,6 @@ class Writer:
                 return f"({a} if ({a} := {self.value(expr.of)}) is not None else {self.value(expr.default)})"
             case Measure() | Cover() | Difference():
                 k, a = self.measures.setdefault(expr, len(self.measures)), self._fresh("t")
-                self.names[f"U{k}"] = UNSET
                 return f"({a} if ({a} := memo[{k}]) is not U else m{k}(S))"
             case Compare():
                 checks, truth = self._compare(expr)
@@ -204,7 +208,8 @@ class Writer:
             case Or():
                 return f"({' or '.join(self.true(item) for item in expr.items)})"
             case AnyOf():
-                return f"({' or '.join(self.true(_found(item)) for item in expr.items)})"
+                found = " or ".join(self.true(_found(item)) for item in expr.items)
+                return f"(not {self.lacks(expr.items)} and ({found}))"
             case Not() if isinstance(expr.of, LOGICAL):
                 return self.false(expr.of)
             case Not():
@@ -214,7 +219,7 @@ class Writer:
                 return f"({self.value(expr.of)} is not None)"
             case Compare():
                 checks, truth = self._compare(expr)
-                return f"({' and '.join([*checks, truth])})"
+                return f"({' and '.join([*self._near(expr), *checks, truth])})"
             case Member():
                 return self._member(expr, wanted=not expr.negated)
         return f"({self.value(expr)} is True)"
@@ -226,7 +231,8 @@ class Writer:
             case Or():
                 return f"({' and '.join(self._not_true(item) for item in expr.items)})"
             case AnyOf():
-                return f"({' and '.join(self.false(_found(item)) for item in expr.items)})"
+                found = " and ".join(self.false(_found(item)) for item in expr.items)
+                return f"(S.evaluated if {self.lacks(expr.items)} else ({found}))"
             case Not() if isinstance(expr.of, LOGICAL):
                 return self.true(expr.of)
             case Not():
@@ -239,6 +245,10 @@ class Writer:
             case Member():
                 return self._member(expr, wanted=expr.negated)
         return f"({self.value(expr)} is False)"
+
+    def lacks(self, items: tuple[Indicator, ...]) -> str:
+        """Whether an event carries none of these indicators: then all are 0, or all absent."""
+        return f"S.event.readings.keys().isdisjoint({self.constant(tuple(item.name for item in items))})"
 
     def _not_false(self, expr: Expr) -> str:
         """Neither false nor unknown, which for a condition is true."""
@@ -267,10 +277,18 @@ class Writer:
         a, b = names
         return checks, _comparison(expr.op, a, b, isinstance(expr.right, Text) or isinstance(expr.left, Text))
 
+    def _near(self, expr: Compare) -> list[str]:
+        """A look at running sums first, where a contrast must reach a limit (distance.py)."""
+        if expr.op != ">=" or not isinstance(expr.left, Difference) or not isinstance(expr.right, Number):
+            return []
+        k = self.measures.setdefault(expr.left, len(self.measures))
+        return [f"(memo[{k}] is not U or not far{k}(S, {self.constant(expr.right.value)}))"]
+
     def _member(self, expr: Member, *, wanted: bool) -> str:
         a = self._fresh("t")
         if all(isinstance(option, Text) for option in expr.options):
-            options = self.constant(tuple(option.value for option in expr.options if isinstance(option, Text)))
+            words = tuple(option.value for option in expr.options if isinstance(option, Text))
+            options = self.constant(words)
             inside = f"{a} in {options}" if wanted else f"{a} not in {options}"
             return f"(({a} := {self.value(expr.of)}) is not None and {inside})"
         pairs = [Compare("==", expr.of, option) for option in expr.options]
@@ -296,6 +314,3 @@ def _comparison(op: str, a: str, b: str, is_text: bool) -> str:
 
 def _found(item: Indicator) -> Compare:
     return Compare(">", item, Number(0.0))
-
-
-__all__ = ["LOGICAL", "TOLERANCE", "UNSET", "Writer", "equal"]

@@ -21,6 +21,18 @@ def cutter(window: Window, cap: int) -> Callable[[Rows], Cut]:
     most = min(counts, default=None)
     duration = min(durations, default=None)
 
+    def newest(rows: Rows) -> Cut:
+        rows_now = len(rows.times)
+        start = max(0, rows_now - cap)
+        end = rows_now - skip
+        if end < start:
+            end = start
+        first = end - most if most is not None else start
+        return (first if first > start else start), end, rows.us, None
+
+    if duration is None and not back:
+        return newest
+
     def cut(rows: Rows) -> Cut:
         times = rows.times
         rows_now = len(times)

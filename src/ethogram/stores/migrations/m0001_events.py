@@ -65,6 +65,7 @@ STATEMENTS = (
       key TEXT NOT NULL UNIQUE,
       begun_us INTEGER NOT NULL,
       staged INTEGER NOT NULL,
+      repeated INTEGER NOT NULL,
       state TEXT NOT NULL
     ) STRICT""",
     f"""CREATE TABLE staged (

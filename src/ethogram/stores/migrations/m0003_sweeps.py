@@ -30,6 +30,7 @@ STATEMENTS = (
       name TEXT PRIMARY KEY,
       token TEXT NOT NULL,
       pid INTEGER NOT NULL,
+      started TEXT NOT NULL,
       host TEXT NOT NULL,
       begun_us INTEGER NOT NULL,
       beat_us INTEGER NOT NULL

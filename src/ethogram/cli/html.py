@@ -1,0 +1,57 @@
+"""The report of an analysis as one HTML file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from .report_rest import family_of, left_out, quiet_and_without, unused_lines
+from .text import clean, plural
+
+if TYPE_CHECKING:
+    from ethogram.ingest import Batch
+    from ethogram.library.load import Library
+    from ethogram.modes.analyze import Analysis
+
+
+def write_html(path: str, analysis: Analysis, library: Library, batch: Batch, *, muted: bool = False) -> None:
+    """Write the page; a folder that is not there is made. BadUsage where it cannot be written."""
+    from pathlib import Path
+
+    from ethogram.errors import BadUsage
+    from ethogram.report.beside import Beside
+    from ethogram.report.page import page
+
+    quiet, without = quiet_and_without(analysis, library, batch) if analysis.events else ([], [])
+    families = family_of(library)
+    more = Beside(by_family(quiet, families), by_family(without, families), notes(analysis, batch))
+    content = page(analysis, more, muted=muted)
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise BadUsage(f"--html: {path!r:.200} cannot be written: {error.strerror}") from None
+
+
+def by_family(names: Iterable[str], families: Mapping[str, str]) -> dict[str, list[str]]:
+    """Names by the family of their pattern; `name@k` only where `name` is not there.
+
+    >>> by_family(["darvo", "darvo@2", "loop"], {"darvo": "conversation", "loop": "run"})
+    {'conversation': ['darvo'], 'run': ['loop']}
+    """
+    known, found = set(names), dict[str, list[str]]()
+    for name in sorted(known):
+        if name.partition("@")[0] not in known - {name}:
+            found.setdefault(families.get(name, "your own"), []).append(name)
+    return dict(sorted(found.items()))
+
+
+def notes(analysis: Analysis, batch: Batch) -> list[str]:
+    """What else there is to say, one line each."""
+    told = []
+    if analysis.kept:
+        told.append(f"{plural(len(analysis.kept), 'detection')} of patterns under test, not told here")
+    told += unused_lines(analysis.unused)
+    for (signal, reason), n in sorted(analysis.unmeasured.items()):
+        told.append(f"Not measured: {clean(signal)} at {plural(n, 'event')}: {clean(reason)}")
+    return [*told, *left_out(analysis, batch)]

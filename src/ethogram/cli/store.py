@@ -1,0 +1,255 @@
+"""`ethogram store`: events into a file of yours, what is in it, out again, and gone for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .inputs import AsJson, Asked, Config, Paths, SkipBad, Source
+from .output import printable, write_json, write_line
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ethogram.config import Settings
+    from ethogram.ingest import Batch
+    from ethogram.library.load import Library
+    from ethogram.modes.importing import Imported
+    from ethogram.stores import Info, Store
+
+StoreUrl = Annotated[
+    str, typer.Option("--store", metavar="URL", help="Where events are kept: a path, or sqlite:///path.")
+]
+KeepText = Annotated[bool, typer.Option("--keep-text", help="Keep the text of events too.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the group."""
+    group = typer.Typer(help="Keep events between runs.", no_args_is_help=True)
+    group.command("import")(import_files)
+    group.command("info")(info)
+    group.command("export")(export)
+    group.command("purge")(purge)
+    app.add_typer(group, name="store")
+
+
+def import_files(
+    paths: Paths,
+    store: StoreUrl,
+    source: Source = "",
+    skip_bad: SkipBad = False,
+    keep_text: KeepText = False,
+    config: Config = "",
+    as_json: AsJson = False,
+) -> None:
+    """Bring events into a store: all of them in one commit, or none.
+
+    Interrupted, the same command goes on where it was.
+    """
+    from ethogram.stores import open_store
+
+    asked = Asked(paths, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
+    with open_store(store, create=True) as opened:
+        done = run_import(opened, asked, asked.settings(), keep_text=keep_text)
+    if as_json:
+        write_json(imported_record(done, store))
+    else:
+        for line in imported_lines(done, store):
+            write_line(line)
+
+
+def run_import(store: Store, asked: Asked, settings: Settings, *, keep_text: bool) -> Imported:
+    """What an import of the paths did; bad lines that were left out are listed on standard error."""
+    import sys
+
+    from ethogram.modes.importing import Options, import_events
+
+    from .progress import Progress
+
+    progress = Progress()
+    options = Options(settings.source, asked.skip_bad, keep_text)
+    try:
+        done = import_events(
+            store, asked.paths, at=now(), options=options, settings=settings, progress=progress.read
+        )
+    except KeyboardInterrupt:
+        progress.stop()
+        kept = sum(one.staged for one in store.imports())
+        if kept:
+            left = "kept aside, and in no history; the same command goes on from there"
+            write_line(f"ethogram: {kept:,} events are {left}", to=sys.stderr)
+        raise
+    finally:
+        progress.stop()
+    asked._tell_bad(as_batch(done))
+    return done
+
+
+def stored_batch(url: str, asked: Asked, library: Library, settings: Settings) -> Batch:
+    """Everything in a store, with the paths brought in first, as what `analyze` looks at."""
+    from ethogram.ingest import Batch
+    from ethogram.modes.stored import as_read
+    from ethogram.modes.sweep import needed
+    from ethogram.stores import open_store
+
+    with open_store(url, create=bool(asked.paths)) as opened:
+        done = run_import(opened, asked, settings, keep_text=False) if asked.paths else None
+        events = tuple(as_read(opened.events(), needed(library.programs)))
+    timed = all(event.timed for event in events)
+    if done is None:
+        return Batch(events, timed=timed)
+    skipped = dict(done.skipped or {})
+    return Batch(events, done.bad, done.bad_count, done.repeated, timed, done.files, skipped)
+
+
+def as_batch(done: Imported) -> Batch:
+    """What an import says of bad lines, as reading says it."""
+    from ethogram.ingest import Batch
+
+    return Batch((), done.bad, done.bad_count)
+
+
+def now() -> datetime:
+    """The moment; the only place where these commands look at the clock."""
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC)
+
+
+def imported_record(done: Imported, url: str) -> dict[str, Any]:
+    """The JSON form."""
+    return {
+        "record": "import",
+        "store": url,
+        "added": done.added,
+        "repeated": done.repeated,
+        "files": done.files,
+        "files_known": done.known,
+        "resumed_after": done.resumed,
+        "bad": done.bad_count,
+        "skipped": dict(done.skipped or {}),
+    }
+
+
+def imported_lines(done: Imported, url: str) -> Iterator[str]:
+    """The text form."""
+    from .text import clean, plural
+
+    went_on = f" (went on after {plural(done.resumed, 'event')} kept aside)" if done.resumed else ""
+    yield f"{plural(done.added, 'event')} added to {printable(url)}{went_on}."
+    if done.repeated:
+        yield f"Known already: {plural(done.repeated, 'event')}"
+    if done.bad_count:
+        yield f"Left out: {plural(done.bad_count, 'bad line')}"
+    for what, count in sorted((done.skipped or {}).items()):
+        yield f"Left out: {count:,} {clean(what)}"
+
+
+def info(store: StoreUrl, as_json: AsJson = False) -> None:
+    """Say what is in a store."""
+    from ethogram.stores import open_store
+
+    with open_store(store) as opened:
+        found = opened.info()
+    if as_json:
+        write_json(info_record(found))
+        return
+    for line in info_lines(found):
+        write_line(line)
+
+
+def info_record(found: Info) -> dict[str, Any]:
+    """The JSON form."""
+    from ethogram.records import format_time
+
+    def told(at: datetime | None) -> str | None:
+        return None if at is None else format_time(at)
+
+    return {
+        "record": "store",
+        "store": found.url,
+        "schema": found.schema,
+        "bytes": found.bytes,
+        **found.counts,
+        "first_at": told(found.first_at),
+        "last_at": told(found.last_at),
+        "sources": [{"name": one.name, "timed": one.timed} for one in found.sources],
+        "unfinished_imports": [one.staged for one in found.imports],
+        "last_sweep": told(found.last_sweep),
+    }
+
+
+def info_lines(found: Info) -> Iterator[str]:
+    """The text form."""
+    from .text import clean, plural, stamp
+
+    yield f"{printable(found.url)}: {found.bytes / 1e6:,.1f} MB, schema {found.schema}"
+    names = {"runner_states": "runner state", "readings": "reading measured here"}
+    for name, count in found.counts.items():
+        yield f"  {plural(count, names.get(name, name.removesuffix('s')))}".replace("heres", "here")
+    if found.first_at and found.last_at:
+        yield f"  from {stamp(found.first_at)} to {stamp(found.last_at)} UTC"
+    for one in found.sources:
+        yield f"  source {clean(one.name)}" + ("" if one.timed else ", without times")
+    for left in found.imports:
+        yield f"  an unfinished import: {plural(left.staged, 'event')} kept aside"
+    if found.last_sweep:
+        yield f"  last swept as of {stamp(found.last_sweep)} UTC"
+
+
+def export(
+    store: StoreUrl,
+    subject: Annotated[str, typer.Option(metavar="NAME", help="Only this subject.")] = "",
+    source: Source = "",
+) -> None:
+    """Write the events of a store as event lines, in order."""
+    from ethogram.stores import open_store
+
+    with open_store(store) as opened:
+        chosen = None
+        if subject or source:
+            chosen = [one.who for one in opened.subjects(subject or None, source or None)]
+        for event in opened.events(chosen):
+            write_json({"source": event.source, **event.to_dict()})
+
+
+def purge(
+    store: StoreUrl,
+    subject: Annotated[str, typer.Option(metavar="NAME", help="Everything this subject did.")] = "",
+    source: Source = "",
+    before: Annotated[str, typer.Option(metavar="TIME", help="Everything before this moment.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Remove events and what was made of them, for good: no copy stays in the file."""
+    from ethogram.errors import BadUsage
+    from ethogram.stores import open_store
+
+    from .text import plural
+
+    if not subject and not before:
+        raise BadUsage("purge what? Give --subject NAME or --before TIME, or both")
+    if source and not subject:
+        raise BadUsage("--source goes with --subject")
+    with open_store(store) as opened:
+        whose = (source, subject) if source else subject or None
+        done = opened.purge(subject=whose, before=moment(before, "--before"))
+    if as_json:
+        write_json({"record": "purge", **done._asdict()})
+        return
+    gone = f"{plural(done.events, 'event')} and {plural(done.detections, 'detection')}"
+    write_line(f"Removed for good: {gone}.")
+    if not done.clean:
+        write_line("Another program has the store open: old pages are gone when it closes. Purge again then.")
+
+
+def moment(given: str, option: str) -> datetime | None:
+    """The moment an option names, if it was given."""
+    from ethogram.errors import BadUsage
+    from ethogram.records import parse_time
+
+    try:
+        return parse_time(given) if given else None
+    except ValueError as error:
+        raise BadUsage(f"{option}: {error}") from None

@@ -1,0 +1,181 @@
+"""`ethogram sweep`: everybody with something new in a store, once or every so often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .inputs import AsJson, Asked, Config, Parameters, Scorers
+from .output import write_json
+from .store import StoreUrl, moment, now
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from ethogram.modes.sweep import Sweep
+    from ethogram.stores import Change, Store
+
+FOUND = 3
+SHOWN_WHOLE = ("new", "found again", "risen")
+WHY = {
+    "withdrawn": "no longer found: events that came later undo it",
+    "superseded": "no longer found: the pattern has changed",
+    "closed": "over",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("sweep")(sweep)
+
+
+def sweep(
+    store: StoreUrl,
+    since: Annotated[
+        str, typer.Option(metavar="TIME", help="Also everybody with an event from then on.")
+    ] = "",
+    min_events: Annotated[int, typer.Option(min=1, help="Only subjects with so many events.")] = 1,
+    as_of: Annotated[
+        str, typer.Option(metavar="TIME", help="The moment of the question; without it, now.")
+    ] = "",
+    every: Annotated[str, typer.Option(metavar="DURATION", help="Again and again, as every 1h.")] = "",
+    patterns: Annotated[
+        list[str],
+        typer.Option("--patterns", metavar="SELECTOR", help="Only these; a name, glob, file or folder."),
+    ] = [],  # noqa: B006 (typer copies it)
+    runner: Annotated[str, typer.Option(metavar="NAME", help="Which runner finds the detections.")] = "plain",
+    fail_on: Annotated[
+        str, typer.Option(metavar="LEVEL", help="Exit 3 where something new is at or above this level.")
+    ] = "",
+    scorers: Scorers = [],  # noqa: B006
+    parameters: Parameters = [],  # noqa: B006
+    config: Config = "",
+    as_json: AsJson = False,
+) -> None:
+    """Look at every subject with something new in a store, and tell what changed, each change once."""
+    from ethogram.detections.find import RUNNERS
+    from ethogram.errors import BadUsage, did_you_mean
+    from ethogram.modes.analyze import load_library
+    from ethogram.modes.sweep import mute_changes
+    from ethogram.stores import open_store
+
+    asked = Asked((), as_of, config, "", False, scorers, parameters, fail_on, as_json)
+    settings, pause = asked.settings(), duration(every)
+    if runner not in RUNNERS:
+        raise BadUsage(
+            f"unknown runner {runner!r}{did_you_mean(runner, RUNNERS)}; known: {', '.join(RUNNERS)}"
+        )
+    if pause and as_of:
+        raise BadUsage("--every asks anew each time, so it takes no --as-of")
+    library = load_library(patterns or None, settings)
+    with open_store(store) as opened:
+        while True:
+            options = {"since": moment(since, "--since"), "min_events": min_events, "runner": runner}
+            done = _once(opened, library, settings, asked.moment() or now(), options)
+            done = mute_changes(done, asked.mutes(), opened, now())
+            tell(opened, done, as_json=as_json)
+            if settings.fail_on is not None and done.at_or_above(settings.fail_on):
+                raise typer.Exit(FOUND)
+            if not pause:
+                return
+            wait(pause)
+
+
+def _once(store: Store, library: Any, settings: Any, at: Any, options: dict[str, Any]) -> Sweep:
+    from ethogram.modes.sweep import sweep as run
+
+    from .progress import Progress
+
+    progress = Progress()
+    with progress.checking(f"looking for {len(library)} patterns in what is new"):
+        return run(store, library, as_of=at, clock=now, settings=settings, **options)
+
+
+def duration(given: str) -> float:
+    """Seconds of a duration such as 1h; 0 where none is given."""
+    from ethogram.errors import BadUsage
+    from ethogram.records import parse_duration
+
+    if not given:
+        return 0.0
+    try:
+        seconds = parse_duration(given) / 1e6
+    except ValueError as error:
+        raise BadUsage(f"--every: {error}") from None
+    if seconds <= 0:
+        raise BadUsage("--every must be longer than nothing")
+    return seconds
+
+
+def wait(seconds: float) -> None:
+    """Sleep; Ctrl-C ends it at once."""
+    import time
+
+    time.sleep(seconds)
+
+
+def tell(store: Store, done: Sweep, *, as_json: bool) -> None:
+    """Print the changes, then remember that they were told: who is killed in between hears them again."""
+    import sys
+
+    from .text import show
+
+    if as_json:
+        for one in done.changes:
+            write_json(change_record(one))
+        write_json(summary(done))
+    else:
+        untimed = {one.name for one in store.sources().values() if not one.timed}
+        show(*sweep_parts(done, untimed))
+    sys.stdout.flush()
+    store.mark_told(one.key for one in (*done.changes, *done.muted))
+
+
+def change_record(one: Change) -> dict[str, Any]:
+    """A detection record that also says what happened to it."""
+    return {**one.detection.to_dict(), "change": one.change}
+
+
+def summary(done: Sweep) -> dict[str, Any]:
+    """What was looked at."""
+    from collections import Counter
+
+    from ethogram.records import format_time
+
+    return {
+        "record": "sweep",
+        "as_of": format_time(done.as_of),
+        "subjects": done.subjects,
+        "events": done.events,
+        "insufficient": done.insufficient,
+        "muted": len(done.muted),
+        "changes": dict(sorted(Counter(one.change for one in done.changes).items())),
+    }
+
+
+def sweep_parts(done: Sweep, untimed: set[str]) -> Iterator[RenderableType]:
+    """What changed, the gravest first; then what is over or taken back."""
+    from ethogram.records import rank
+
+    from .report import detection_parts
+    from .text import clean, plural, stamp
+
+    looked = f"{plural(done.subjects, 'subject')} looked at, {plural(done.events, 'event')} read"
+    yield f"{plural(len(done.changes), 'change')} as of {stamp(done.as_of)} UTC; {looked}."
+    whole = [one for one in done.changes if one.change in SHOWN_WHOLE]
+    for one in sorted(whole, key=lambda one: (-rank(one.detection.level), one.detection.order)):
+        yield ""
+        if one.change != "new":
+            yield f"({one.change})"
+        yield from detection_parts(one.detection, timed=one.detection.source not in untimed)
+    rest = [one for one in done.changes if one.change not in SHOWN_WHOLE]
+    if rest:
+        yield ""
+    if done.muted:
+        yield f"Muted, and not told: {plural(len(done.muted), 'change')}"
+    for one in rest:
+        found = one.detection
+        who = f"{clean(found.title or found.pattern)}, {clean(found.subject)}"
+        yield f"{one.change.capitalize()}: {who} ({WHY[one.change]}); id {found.id}"

@@ -1,0 +1,182 @@
+"""Live: events in order in, detections out as they open, rise and close; then those made of detections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from heapq import heappop, heappush
+from typing import Any
+
+from ..records import Detection, Event, micros
+from ..shapes.history import CAP
+from ..shapes.program import Program, SequenceProgram
+from ..shapes.stream.record import CLOSED, OPENED, Change
+from ..shapes.stream.stream import Stream
+from ..shapes.tree import Spread
+from .combine import parts_meant
+from .episode import detection_of
+from .find import by_depth
+from .parts_live import Combining
+from .spread_live import Meeting, Spreading, Told
+
+Queue = list[tuple[Any, int, Detection]]
+"""Detections of parts that wait until no other of their time can come, in output order."""
+
+
+class Source:
+    """What is known of one source.
+
+    `concluded` is the latest moment about which something was told that only holds if no further event
+    comes at or before it. `recent` are the meetings at the newest time.
+    """
+
+    __slots__ = ("concluded", "queue", "recent", "timed")
+
+    def __init__(self) -> None:
+        self.queue: Queue = []
+        self.recent: list[Meeting] = []
+        self.concluded: int | None = None
+        self.timed = True
+
+
+class Live:
+    """All programs over events that come in order, source by source. State is bounded by their windows."""
+
+    def __init__(self, programs: Sequence[Program], cap: int = CAP) -> None:
+        self.programs = tuple(programs)
+        self.stream = Stream(programs, cap)
+        self.joins: list[Combining | Spreading] = [
+            Spreading(one) if isinstance(one.body, Spread) else Combining(one) for one in by_depth(programs)
+        ]
+        self.spreads = [one for one in self.joins if isinstance(one, Spreading)]
+        self.overlapping = [one for one in self.joins if isinstance(one, Combining) and one.body.overlapping]
+        self.sources: dict[str, Source] = {}
+        self._is_part: dict[str, bool] = {}
+        self._pushed = 0
+
+    def source(self, name: str) -> Source:
+        """What is known of a source."""
+        found = self.sources.get(name)
+        if found is None:
+            found = self.sources[name] = Source()
+        return found
+
+    def observe(self, event: Event, answered: str | None = None) -> list[Told]:
+        """What one event changes, after what its time makes known. `answered`: whose event it replies to."""
+        source, us = self.source(event.source), micros(event.at)
+        source.timed = event.timed
+        told = self.advance(event.source, us, concludes=False)
+        if self.spreads:
+            self._meet(source, event, us, answered)
+        changes = self.stream.observe(event)
+        return told + self._told(source, changes) if changes else told
+
+    def advance(self, name: str, us: int, *, concludes: bool = True) -> list[Told]:
+        """What becomes known of a source when no event before a moment can come any more.
+
+        `concludes`: the moment is not that of an event, so what is told must be remembered as final.
+        """
+        source = self.source(name)
+        changes = self.stream.advance(name, us)
+        told = self._told(source, changes) if changes else []
+        latest = max((change.episode.detected_at for change in changes), default=None)
+        if source.queue and micros(source.queue[0][0][0]) < us:
+            joined, latest = self._join(name, source, us, latest)
+            told += joined
+        for one in self.spreads:
+            over = list(one.advance(name, us))
+            told += over
+            latest = (
+                max([latest or 0, *(micros(d.closed_at) for _, d in over if d.closed_at)]) if over else latest
+            )
+        if concludes and latest is not None:
+            source.concluded = max(latest, source.concluded or latest)
+        return told
+
+    def drain(self, name: str, us: int) -> list[Told]:
+        """Everything that follows if nothing at or before a moment comes any more."""
+        told = self.advance(name, us)
+        source = self.source(name)
+        joined, _ = self._join(name, source, us + 1, None)
+        source.concluded = max(us, source.concluded or us)
+        return told + joined
+
+    def open(self) -> Iterator[Detection]:
+        """Every detection that is open now, as far as it has come."""
+        yield from (detection_of(change.episode) for change in self.stream.open())
+        for one in self.spreads:
+            yield from one.open()
+
+    # Detections of detections.
+
+    def _told(self, source: Source, changes: Sequence[Change]) -> list[Told]:
+        told: list[Told] = []
+        for what, episode in changes:
+            made = detection_of(episode)
+            told.append((what, made))
+            if self._parts(made.pattern):
+                if _is_new(what, episode.program):
+                    self._push(source, made)
+                elif what == CLOSED:
+                    self._close(source, made)
+        return told
+
+    def _parts(self, pattern: str) -> bool:
+        """Whether some combination or spread sees a pattern's detections."""
+        if pattern not in self._is_part:
+            self._is_part[pattern] = any(parts_meant(one.program.parts, pattern) for one in self.joins)
+        return self._is_part[pattern]
+
+    def _push(self, source: Source, one: Detection) -> None:
+        self._pushed += 1
+        heappush(source.queue, (one.order, self._pushed, one))
+
+    def _close(self, source: Source, closed: Detection) -> None:
+        for one in self.overlapping:
+            one.close(closed)
+        if self.overlapping:
+            source.queue[:] = [
+                (order, n, replace(d, closed_at=closed.closed_at) if d.id == closed.id else d)
+                for order, n, d in source.queue
+            ]
+
+    def _join(self, name: str, source: Source, us: int, latest: int | None) -> tuple[list[Told], int | None]:
+        """What follows from the detections of parts before a moment, one time after the other."""
+        told: list[Told] = []
+        while source.queue and micros(source.queue[0][0][0]) < us:
+            at = source.queue[0][0][0]
+            batch: list[Detection] = []
+            while source.queue and source.queue[0][0][0] == at:
+                batch.append(heappop(source.queue)[2])
+            told += self._batch(name, source, batch)
+            latest = max(micros(at), latest or 0)
+        return told, latest
+
+    def _batch(self, name: str, source: Source, batch: list[Detection]) -> list[Told]:
+        told: list[Told] = []
+        for one in self.joins:
+            if one.program.timed_only and not source.timed:
+                continue
+            batch.sort(key=lambda d: d.order)
+            if isinstance(one, Spreading):
+                recent = [m for m in source.recent if m[0] >= micros(batch[0].detected_at)]
+                found = list(one.see(name, batch, recent))
+            else:
+                found = [(CLOSED, d) for d in one.see(batch)]
+            told += found
+            batch += [d for what, d in found if what != "rose" and self._parts(d.pattern)]
+        return told
+
+    def _meet(self, source: Source, event: Event, us: int, answered: str | None) -> None:
+        if source.recent and source.recent[-1][0] < us:
+            source.recent.clear()
+        for other in sorted({event.target, answered} - {None, event.subject}, key=str):
+            meeting = (us, event.subject, str(other))
+            source.recent.append(meeting)
+            for one in self.spreads:
+                one.meet(event.source, meeting)
+
+
+def _is_new(what: str, program: Program) -> bool:
+    """Whether a change is the first that is told of a detection: a sequence closes as it opens."""
+    return what == OPENED or isinstance(program.body, SequenceProgram)

@@ -1,0 +1,121 @@
+"""Saving and loading a watch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from ..detections.live import Live, Source
+from ..detections.parts_live import Combining
+from ..errors import BadUsage
+from ..records import Detection, Evidence, micros, moment
+from ..shapes.stream.save import load_stream, save_stream, version_of
+from .arrival import Arrivals
+
+if TYPE_CHECKING:
+    from .live import Watch
+
+FORMAT = 1
+_TIMES = ("opened_at", "detected_at", "closed_at")
+
+
+def save(watch: Watch) -> dict[str, Any]:
+    """Everything a watch remembers, as plain JSON data."""
+    live, table = watch._live, Table()
+    return {
+        "format": FORMAT,
+        "stream": save_stream(live.stream),
+        "joins": {
+            one.program.name: {"version": version_of(one.program), "state": one.save(table.pack)}
+            for one in live.joins
+        },
+        "sources": {name: _save_source(one, table) for name, one in live.sources.items()},
+        "arrivals": {name: one.save() for name, one in watch._arrivals.items()},
+        "signals": None if watch._measurer is None else watch._measurer.save(),
+        "newest": None if watch._newest is None else micros(watch._newest),
+        "late": watch.late,
+        "repeated": watch.repeated,
+        "detections": table.rows,
+    }
+
+
+def load(watch: Watch, saved: Mapping[str, Any]) -> None:
+    """Make a new watch remember what was saved."""
+    if saved.get("format") != FORMAT:
+        raise BadUsage(f"a saved watch has format {FORMAT}, not {saved.get('format')!r:.40}")
+    live, table = watch._live, Table(list(saved["detections"]))
+    lost = load_stream(live.stream, saved["stream"])
+    for one in live.joins:
+        data = saved["joins"].get(one.program.name)
+        if data is None:
+            continue
+        if data["version"] != version_of(one.program):
+            lost.append(one.program.name)
+        elif isinstance(one, Combining):
+            one.load(data["state"], table.unpack, moment)
+        else:
+            one.load(data["state"], table.unpack)
+    for name, source in saved["sources"].items():
+        _load_source(live, name, source, table)
+    watch._arrivals = {name: Arrivals.load(one) for name, one in saved["arrivals"].items()}
+    watch._newest = None if saved["newest"] is None else moment(saved["newest"])
+    watch.late, watch.repeated = saved["late"], saved["repeated"]
+    watch.notes += [f"{name}: saved under another version of the pattern; it starts empty" for name in lost]
+    if watch._measurer is not None and saved["signals"] is not None:
+        unused = watch._measurer.load(saved["signals"])
+        watch.notes += [f"signal {name}: saved by another version; it starts empty" for name in unused]
+
+
+def _save_source(one: Source, table: Table) -> list[Any]:
+    queue = [table.pack(detection) for _, _, detection in sorted(one.queue, key=lambda item: item[:2])]
+    return [one.timed, one.concluded, one.recent, queue]
+
+
+def _load_source(live: Live, name: str, data: list[Any], table: Table) -> None:
+    source = live.source(name)
+    source.timed, source.concluded, recent, queue = data
+    source.recent = [(us, a, b) for us, a, b in recent]
+    for number in queue:
+        live._push(source, table.unpack(number))
+
+
+class Table:
+    """Detections as rows, each written once."""
+
+    def __init__(self, rows: list[Any] | None = None) -> None:
+        self.rows: list[Any] = [] if rows is None else rows
+        self._numbers: dict[int, int] = {}
+        self._held: list[Detection] = []
+        self._read: dict[int, Detection] = {}
+
+    def pack(self, one: Detection) -> int:
+        """The number of a detection's row."""
+        if id(one) not in self._numbers:
+            self._numbers[id(one)] = len(self.rows)
+            self._held.append(one)
+            self.rows.append(detection_to_json(one))
+        return self._numbers[id(one)]
+
+    def unpack(self, number: int) -> Detection:
+        """The detection of a row."""
+        if number not in self._read:
+            self._read[number] = detection_from_json(self.rows[number])
+        return self._read[number]
+
+
+def detection_to_json(one: Detection) -> dict[str, Any]:
+    """The whole detection as plain data, with what its stable JSON form leaves out."""
+    out = {field.name: getattr(one, field.name) for field in fields(one)}
+    for name in _TIMES:
+        out[name] = None if out[name] is None else micros(out[name])
+    out["evidence"] = [[e.step, e.event, micros(e.at), dict(e.readings)] for e in one.evidence]
+    return out | {"details": dict(one.details), "history": dict(one.history)}
+
+
+def detection_from_json(data: Mapping[str, Any]) -> Detection:
+    """The reverse of `detection_to_json`."""
+    times = {name: None if data[name] is None else moment(data[name]) for name in _TIMES}
+    evidence = tuple(Evidence(step, event, moment(us), dict(r)) for step, event, us, r in data["evidence"])
+    tuples = {name: tuple(data[name]) for name in ("confirms", "parts")}
+    return Detection(**{**data, **times, **tuples, "evidence": evidence})

@@ -1,0 +1,215 @@
+"""Sweep: every subject with something new looked at again from the store, and each change told once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from ..config import Settings
+from ..detections.find import find
+from ..errors import BadUsage
+from ..library.load import Library
+from ..records import Detection, Event, format_time, rank, stable_hash
+from ..records.mute import Mute
+from ..shapes.history import CAP
+from ..shapes.program import Program
+from ..signals import plan
+from ..stores.protocol import Change, Found, Held, Store, SubjectRow, Swept, Who
+from .analyze import measured_events, names_used
+from .compare import compare
+from .due import next_due
+from .mute import evidence_events, mutes
+from .neighbours import begun, ended, reaches_others, sweep_neighbours
+from .scorers import only_scorers
+from .stored import as_read
+
+MOST_EVENTS = 20_000
+MOST_SUBJECTS = 500
+"""A chunk is closed when it has so many of either: that much is in memory at once."""
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What a sweep did. `changes` are those nobody was told of yet, also of a sweep that was killed."""
+
+    as_of: datetime
+    changes: tuple[Change, ...]
+    subjects: int
+    events: int
+    insufficient: int
+    muted: tuple[Change, ...] = ()
+
+    def at_or_above(self, level: str) -> list[Change]:
+        """Changes that tell of a detection at this level or a graver one: not those that take one back."""
+        rising = [one for one in self.changes if one.change in ("new", "found again", "risen")]
+        return [one for one in rising if rank(one.detection.level) >= rank(level)]
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """One sweep: what it looks for, and as of when.
+
+    `selection` stands for the names of its patterns, `versions` for what they say and how events are read.
+    """
+
+    store: Store
+    library: Library
+    programs: tuple[Program, ...]
+    settings: Settings
+    as_of: datetime
+    runner: str
+    selection: str
+    versions: str
+
+    def found(self, one: Detection) -> Found:
+        """A detection, with whether it was asked for or is only a part."""
+        return Found(one, part=one.pattern not in self.chosen)
+
+    @property
+    def chosen(self) -> frozenset[str]:
+        return frozenset(one.name for one in self.programs if self.library.is_chosen(one))
+
+    def keep(
+        self, changes: Sequence[tuple[str, Detection]], swept: Sequence[Swept], lock: Held, at: datetime
+    ) -> None:
+        """Write in one commit, if the lock is still ours."""
+        found = [(change, self.found(one)) for change, one in changes]
+        self.store.keep_sweep(
+            self.selection, self.versions, self.as_of, found=found, swept=swept, lock=lock, at=at
+        )
+
+
+def sweep(
+    store: Store,
+    library: Library,
+    *,
+    as_of: datetime,
+    clock: Clock,
+    settings: Settings | None = None,
+    since: datetime | None = None,
+    min_events: int = 1,
+    runner: str = "plain",
+    progress: Callable[[int, int], None] | None = None,
+) -> Sweep:
+    """What changed since the last sweep, written to the store before it is told.
+
+    Looks at subjects with something new, and with a silence that is due by `as_of`; with `since`, at all with
+    an event from then on. The caller tells the changes, then calls `store.mark_told`. `clock` is for the
+    lock only.
+    """
+    looking = look(store, library, settings or Settings(), as_of, runner)
+    last = store.last_sweep()
+    if last is not None and as_of < last:
+        raise BadUsage(
+            f"the last sweep was as of {format_time(last)}, and a sweep goes forward only; to look back, "
+            f"use ethogram analyze --store with --as-of {format_time(as_of)}"
+        )
+    lock = store.lock("sweep", clock())
+    try:
+        return _sweep(looking, lock, clock, since, min_events, progress)
+    finally:
+        store.unlock(lock)
+
+
+def look(
+    store: Store, library: Library, settings: Settings, as_of: datetime, runner: str = "plain"
+) -> Looking:
+    """What a sweep of these patterns looks for."""
+    programs = library.programs
+    names = sorted(program.name for program in programs)
+    content = [stable_hash(program.to_json()) for program in sorted(programs, key=lambda one: one.name)]
+    ours = [f"{one.name}@{one.version}" for one in plan(needed(programs))]
+    how = [dict(settings.scorers), settings.time_zone, settings.session_inactivity, ours]
+    selection, versions = stable_hash("sweep", names)[:16], stable_hash(content, how)[:16]
+    return Looking(store, library, programs, settings, as_of, runner, selection, versions)
+
+
+def needed(programs: Sequence[Program]) -> set[str]:
+    """Names of everything the programs read."""
+    return {name for program in programs for name in names_used(program)}
+
+
+def _sweep(
+    looking: Looking,
+    lock: Held,
+    clock: Clock,
+    since: datetime | None,
+    min_events: int,
+    progress: Callable[[int, int], None] | None,
+) -> Sweep:
+    store, as_of = looking.store, looking.as_of
+    threads = any(one.scope == "thread" for one in plan(needed(looking.programs)))
+    touched = store.touched(
+        looking.selection, looking.versions, as_of, since=since, min_events=min_events, threads=threads
+    )
+    sources = begun(looking, {one.source for one in touched}, clock())
+    alone = [one for one in looking.programs if not reaches_others(one, looking.programs)]
+    done = events = lacking = 0
+    for chunk in chunks(touched):
+        seen = _events(looking, chunk, threads=threads)
+        found = find(alone, seen, as_of=as_of, runner=looking.runner)
+        whose = [one.who for one in chunk]
+        kept = store.detections(subjects=whose, patterns=[one.name for one in alone])
+        changes = list(compare(kept, found.detections, alone, store.purged_before()))
+        looking.keep(changes, list(_swept(looking, chunk, alone, seen)), lock, clock())
+        done, events, lacking = done + len(chunk), events + len(seen), lacking + len(found.insufficient)
+        if progress is not None:
+            progress(done, len(touched))
+    sweep_neighbours(looking, sources, lock, clock)
+    ended(looking, clock())
+    store.close_sweep(looking.selection, looking.versions, as_of, clock())
+    return Sweep(as_of, tuple(store.untold()), done, events, lacking)
+
+
+def mute_changes(done: Sweep, entries: Sequence[Mute], store: Store, now: datetime) -> Sweep:
+    """The sweep with the changes that an entry mutes at this moment set apart."""
+    active = [one for one in entries if not one.is_expired(now)]
+    if not active or not done.changes:
+        return done
+    found = [one.detection for one in done.changes]
+    known: Mapping[tuple[str, str], Event] = {}
+    if any({"path", "command"} & one.asks.keys() for one in active):
+        known = evidence_events(found, store.events({(one.source, one.subject) for one in found}))
+    muted = [one for one in done.changes if any(mutes(entry, one.detection, known) for entry in active)]
+    told = tuple(one for one in done.changes if one not in muted)
+    return replace(done, changes=told, muted=tuple(muted))
+
+
+def chunks(subjects: Sequence[SubjectRow]) -> Iterator[list[SubjectRow]]:
+    """Subjects in pieces of a bounded number of events; one with more than that is a piece by itself."""
+    piece: list[SubjectRow] = []
+    total = 0
+    for one in subjects:
+        if piece and (total + one.events > MOST_EVENTS or len(piece) >= MOST_SUBJECTS):
+            yield piece
+            piece, total = [], 0
+        piece.append(one)
+        total += one.events
+    if piece:
+        yield piece
+
+
+def _events(looking: Looking, chunk: Sequence[SubjectRow], *, threads: bool) -> list[Event]:
+    """The events of these subjects with all readings, in order."""
+    whose: set[Who] = {one.who for one in chunk}
+    if threads:
+        # What others did in a thread may be in the readings of these.
+        given = looking.store.thread_mates(sorted(whose), looking.as_of)
+    else:
+        given = sorted(looking.store.events(whose, until=looking.as_of), key=lambda event: event.order)
+    read = as_read(given, needed(looking.programs))
+    supplied, _ = only_scorers(read, looking.settings.scorers)
+    measured, _ = measured_events(supplied, looking.programs, looking.settings)
+    own = [event for event in measured if (event.source, event.subject) in whose]
+    return only_scorers(own, looking.settings.scorers)[0]
+
+
+def _swept(
+    looking: Looking, chunk: Sequence[SubjectRow], programs: Sequence[Program], events: Sequence[Event]
+) -> Iterator[Swept]:
+    due = next_due(programs, events, looking.as_of, CAP)
+    for one in chunk:
+        yield Swept(one.who, one.changed, due.get(one.who))

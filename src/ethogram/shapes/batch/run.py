@@ -1,0 +1,184 @@
+"""The batch runner: every program over every block of histories."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...records import Event
+from .. import plain
+from ..finding import NO_TIMES, Finding, Insufficient
+from ..history import CAP, FIELDS
+from ..plain import Outcome
+from ..program import LevelProgram, Program, SequenceProgram, SilenceProgram
+from ..walk import expressions
+from .arrange import membership
+from .arranged import Arranged
+from .blocks import Block, blocks, by_subject
+from .columns import Columns, EventColumns, Ints
+from .cost import sayable
+from .evaluate import At
+from .hits import Hits, of_level, of_sequence, of_silence
+from .known import unjudged
+from .silence import silences
+
+MANY_ROWS = 200_000
+"""From so many rows on, two workers are quicker than one."""
+
+MOST_WORKERS = 2
+
+
+def run(programs: Iterable[Program], events: Sequence[Event], *, as_of: int, cap: int = CAP) -> Outcome:
+    """Findings of all programs over events that are in order and not after `as_of` (microseconds)."""
+    return run_columns(programs, EventColumns(events), as_of=as_of, cap=cap)
+
+
+def run_columns(
+    programs: Iterable[Program], columns: Columns, *, as_of: int, cap: int = CAP, workers: int | None = None
+) -> Outcome:
+    """The same over columns."""
+    outcome = Outcome()
+    for one in search(programs, columns, as_of=as_of, cap=cap, workers=workers):
+        one.report(outcome)
+    return outcome
+
+
+def search(
+    programs: Iterable[Program], columns: Columns, *, as_of: int, cap: int = CAP, workers: int | None = None
+) -> list[Run]:
+    """What was found, still in columns: a `Run` for each program.
+
+    Blocks are shared out among `workers` (threads, since NumPy lets go of the lock); by default both cores
+    where there is enough to do.
+    """
+    plans = [Plan(one, columns, as_of, cap) for one in programs if not one.is_combination]
+    strange = {k: plan.everything() for k, plan in enumerate(plans) if plan.strange}
+    workers = workers or (min(MOST_WORKERS, os.cpu_count() or 1) if columns.rows > MANY_ROWS else 1)
+
+    def look(block: Block) -> list[Part]:
+        parts = [Part() if plan.strange else plan.part(block) for plan in plans]
+        block.forget()
+        return parts
+
+    each = blocks(columns, by_subject(columns))
+    if workers > 1:
+        with ThreadPoolExecutor(workers) as pool:
+            parts = list(pool.map(look, each))
+    else:
+        parts = [look(block) for block in each]
+    each_plan = enumerate(plans)
+    return [Run(p.program, [strange[k]] if k in strange else [one[k] for one in parts]) for k, p in each_plan]
+
+
+@dataclass(slots=True)
+class Part:
+    """What one program found in one block; `lacking` are histories it cannot judge, need and reason."""
+
+    checked: int = 0
+    hits: Hits | None = None
+    found: list[tuple[int, Finding]] = field(default_factory=list)
+    noted: list[tuple[int, Insufficient]] = field(default_factory=list)
+    lacking: tuple[Arranged, Ints, int, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one program found in all blocks."""
+
+    program: Program
+    parts: list[Part]
+
+    @property
+    def hits(self) -> list[Hits]:
+        return [part.hits for part in self.parts if part.hits is not None]
+
+    def report(self, outcome: Outcome) -> list[int]:
+        """Add everything found as records, histories in the order of their first events.
+
+        Gives the rows of these first events for what could not be judged.
+        """
+        outcome.checked[self.program.name] = sum(part.checked for part in self.parts)
+        found = [pair for part in self.parts for pair in part.found]
+        found += [pair for hits in self.hits for pair in hits.findings()]
+        noted = [pair for part in self.parts for pair in (*part.noted, *self._notes(part))]
+        outcome.findings += [one for _, one in sorted(found, key=lambda pair: pair[0])]
+        noted.sort(key=lambda pair: pair[0])
+        outcome.insufficient += [one for _, one in noted]
+        return [row for row, _ in noted]
+
+    def _notes(self, part: Part) -> Iterator[tuple[int, Insufficient]]:
+        if part.lacking is None:
+            return
+        arranged, numbers, need, reason = part.lacking
+        for number in numbers.tolist():
+            source, key, row = arranged.key(number)
+            have = int(arranged.ends[number] - arranged.starts[number])
+            yield row, Insufficient(self.program, source, key, have, need, reason)
+
+
+class Plan:
+    """How one program goes through a block."""
+
+    def __init__(self, program: Program, columns: Columns, as_of: int, cap: int) -> None:
+        self.program, self.as_of, self.cap = program, as_of, cap
+        exprs = list(expressions(program.body))
+        self.columnar = all(map(sayable, exprs)) and not any(map(columns.is_odd, exprs))
+        self.columns = columns
+        # Histories cannot even be told apart by what columns do not hold.
+        self.strange = any(
+            columns.attribute(name).odd or (name not in FIELDS and columns.reading(name).odd)
+            for name in program.history
+        )
+
+    def everything(self) -> Part:
+        """What the plain runner finds in all rows."""
+        events = [self.columns.event(row) for row in range(self.columns.rows)]
+        found = plain.run([self.program], events, as_of=self.as_of, cap=self.cap)
+        findings, notes = enumerate(found.findings), enumerate(found.insufficient)
+        return Part(found.checked[self.program.name], found=list(findings), noted=list(notes))
+
+    def part(self, block: Block) -> Part:
+        """What is found in a block."""
+        arranged = block.arranged(membership(self.program))
+        part = Part(len(arranged.starts))
+        if not arranged.size:
+            return part
+        if self.program.timed_only and not arranged.timed:
+            part.lacking = (arranged, np.arange(len(arranged.starts)), 0, NO_TIMES)
+        elif self.columnar:
+            with np.errstate(all="ignore"):
+                self._columnar(At(arranged, self.cap), part)
+        else:
+            self._plain(arranged, part)
+        return part
+
+    def _columnar(self, at: At, part: Part) -> None:
+        program, body = self.program, self.program.body
+        match body:
+            case SequenceProgram():
+                part.hits, first = of_sequence(program, body, at), body.places[0]
+                reason = f"step '{first.step}' could not be judged anywhere"
+                unknown, need = unjudged(at, first.condition), plain._need(first.condition)
+            case LevelProgram():
+                part.hits, reason = of_level(program, body, at), "its condition could not be judged anywhere"
+                unknown, need = unjudged(at, body.when), plain._need(body.when)
+            case SilenceProgram():
+                found = silences(body, at, self.as_of)
+                part.hits, reason = of_silence(program, found, at), "too few events to know what is usual"
+                unknown, need = found.unknown, max(body.at_least, plain._need(body.longer_than))
+            case _:
+                return
+        if len(unknown):
+            part.lacking = (at.arranged, unknown, need, reason)
+
+    def _plain(self, arranged: Arranged, part: Part) -> None:
+        """What columns cannot say goes the plain way."""
+        for number, start in enumerate(arranged.starts.tolist()):
+            outcome, row = Outcome(), arranged.row(start)
+            plain.run_history(self.program, arranged.history(number), self.as_of, self.cap, outcome)
+            part.found += [(row, one) for one in outcome.findings]
+            part.noted += [(row, one) for one in outcome.insufficient]

@@ -1,0 +1,174 @@
+"""Sequences over all histories of a block: where each place stands, and where the whole fires.
+
+Only positions that meet a place's condition are followed: `stands[i]` are the positions at which places
+1..i stand, and `back[i]` says, for each, which entry of `stands[i-1]` it goes on from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..compile import uses_steps
+from ..program import Place, SequenceProgram
+from ..tree import And, Duration, Events, Expr, Limits
+from .arranged import Arranged
+from .columns import Ints, Mask
+from .evaluate import At
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Where places stand, and the firings: their chains as one row of positions per place."""
+
+    stands: tuple[Ints, ...]
+    fired: tuple[Ints, ...]
+    last_fired: Ints
+    """For each firing, the position of the one before it in its history, or -1."""
+
+
+def match(body: SequenceProgram, at: At) -> Matched:
+    """Everything a sequence finds in the histories of a block."""
+    if is_contiguous(body):
+        return match_contiguous(body, at)
+    stands, back = [np.flatnonzero(at.holds(body.places[0].condition))], [np.empty(0, np.int64)]
+    for i in range(1, len(body.places)):
+        positions, came = _place(body, i, at, stands, back)
+        stands.append(positions)
+        back.append(came)
+    chains = trace(stands, back, len(stands) - 1, np.arange(len(stands[-1])))
+    inside = reaches(at.arranged, body.within, chains[0], chains[-1], both_ends=True)
+    chains = [positions[inside] for positions in chains]
+    chosen, last = _fire(at.arranged, chains[0], chains[-1])
+    return Matched(tuple(stands), tuple(positions[chosen] for positions in chains), last)
+
+
+def _place(body: SequenceProgram, i: int, at: At, stands: list[Ints], back: list[Ints]) -> tuple[Ints, Ints]:
+    """Where places 1..i+1 stand, and the entry of the place before that each goes on from."""
+    place, earlier = body.places[i], stands[i - 1]
+    if not len(earlier):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    alone, chained = split(place.condition)
+    found = np.flatnonzero(at.holds(alone)) if alone is not None else np.arange(at.size)
+    came = np.searchsorted(earlier, found, "left") - 1
+    before = earlier[came]
+    kept = (came >= 0) & (before >= at.arranged.start[found])
+    found, came, before = found[kept], came[kept], before[kept]
+    kept = _allowed(place, at, before, found)
+    found, came = found[kept], came[kept]
+    if chained is not None and len(found):
+        chain = _chain(body, i, trace(stands, back, i - 1, came))
+        kept = At(at.arranged, at.cap, found, chain).holds(chained)
+        found, came = found[kept], came[kept]
+    return found, came
+
+
+def split(condition: Expr) -> tuple[Expr | None, Expr | None]:
+    """The part of a condition that names no steps, and the part that does."""
+    items = condition.items if isinstance(condition, And) else (condition,)
+    alone = tuple(item for item in items if not uses_steps(item))
+    chained = tuple(item for item in items if uses_steps(item))
+    return _joined(alone), _joined(chained)
+
+
+def _joined(items: tuple[Expr, ...]) -> Expr | None:
+    return None if not items else items[0] if len(items) == 1 else And(items)
+
+
+def _allowed(place: Place, at: At, start: Ints, end: Ints) -> Mask:
+    """Where gaps, soon and never of a place allow going on from one position to another."""
+    allowed = reaches(at.arranged, place.soon, start, end)
+    if place.gaps is not None:
+        allowed &= end - start - 1 <= place.gaps
+    for never in place.nevers:
+        # A never that forbids is strictly between, so the newest before the end decides.
+        marks = np.flatnonzero(at.holds(never))
+        if len(marks):
+            newest = np.searchsorted(marks, end, "left") - 1
+            allowed &= ~((newest >= 0) & (marks[newest] > start))
+    return allowed
+
+
+def reaches(arranged: Arranged, limits: Limits, start: Ints, end: Ints, *, both_ends: bool = False) -> Mask:
+    """Where all limits hold from one position to another of the same history."""
+    out = np.ones(len(start), bool)
+    for limit in limits:
+        if isinstance(limit, Events):
+            out &= end - start + both_ends <= limit.n
+        elif isinstance(limit, Duration) and arranged.timed:
+            out &= arranged.times[end] - arranged.times[start] <= limit.us
+    return out
+
+
+def trace(stands: list[Ints], back: list[Ints], place: int, entries: Ints) -> list[Ints]:
+    """The chains of some entries of a place: positions for each place up to it."""
+    out = [stands[place][entries]]
+    for i in range(place, 0, -1):
+        entries = back[i][entries]
+        out.append(stands[i - 1][entries])
+    return out[::-1]
+
+
+def _chain(body: SequenceProgram, i: int, positions: list[Ints]) -> dict[str, list[Ints]]:
+    """The positions matched by each step before place i."""
+    out: dict[str, list[Ints]] = {}
+    for place, at in zip(body.places[:i], positions, strict=True):
+        out.setdefault(place.step, []).append(at)
+    return out
+
+
+def _fire(arranged: Arranged, first: Ints, last: Ints) -> tuple[Ints, Ints]:
+    """Which chains fire, each after the firing before it; and the position of that one, or -1."""
+    if first is last or not len(last) or bool((first == last).all()):
+        before = np.full(len(last), -1)
+        same = arranged.start[last[1:]] <= last[:-1] if len(last) else np.empty(0, bool)
+        before[1:][same] = last[:-1][same]
+        return np.arange(len(last)), before
+    chosen, fired_before = [], []
+    for k, previous in _greedy(first.tolist(), last.tolist(), arranged.start[last].tolist()):
+        chosen.append(k)
+        fired_before.append(previous)
+    return np.array(chosen, np.int64), np.array(fired_before, np.int64)
+
+
+def _greedy(first: list[int], last: list[int], start: list[int]) -> Iterator[tuple[int, int]]:
+    fired = -1
+    for k, (begin, end, low) in enumerate(zip(first, last, start, strict=True)):
+        fired = fired if fired >= low else -1
+        if begin > fired:
+            yield k, fired
+            fired = end
+
+
+# --- with no gaps, shifted masks are enough -------------------------------------------------
+
+
+def is_contiguous(body: SequenceProgram) -> bool:
+    """Whether each place must stand right after the one before, and no place looks back at another."""
+    return all(
+        place.gaps == 0 and not place.soon and not uses_steps(place.condition) for place in body.places
+    )
+
+
+def match_contiguous(body: SequenceProgram, at: At) -> Matched:
+    """The same as `match`, by the AND of each place's mask with the one before, moved on by one."""
+    masks = [at.holds(body.places[0].condition)]
+    for place in body.places[1:]:
+        here = at.holds(place.condition).copy()
+        here[1:] &= masks[-1][:-1]
+        here[:1] = False
+        here &= ~at.arranged.new
+        masks.append(here)
+    end = np.flatnonzero(masks[-1])
+    first = end - (len(masks) - 1)
+    inside = reaches(at.arranged, body.within, first, end, both_ends=True)
+    first, end = first[inside], end[inside]
+    chosen, last = _fire(at.arranged, first, end)
+    fired = tuple(first[chosen] + i for i in range(len(masks)))
+    names = [place.step for place in body.places]
+    collecting = {names.index(step) for step in body.collects} if len(chosen) else set()
+    none = np.empty(0, np.int64)
+    stands = tuple(np.flatnonzero(mask) if i in collecting else none for i, mask in enumerate(masks))
+    return Matched(stands, fired, last)

@@ -1,0 +1,131 @@
+"""Levels live: closed, or open with the highest level and confidence so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...records import rank
+from ..program import LevelProgram, Program
+from .counted import counted
+from .plan import Judge, Plan
+from .record import CLOSED, OPENED, ROSE, Change, Episode
+from .rows import Mark, Rows
+
+
+@dataclass(slots=True)
+class Open:
+    """An open episode. Details and explanation were read at the peak, evidence where it opened."""
+
+    opened: Mark
+    evidence: tuple[Mark, ...]
+    fired_confidence: float
+    confidence: float
+    level: str
+    peak: Mark
+    peak_confidence: float
+    details: dict[str, Any]
+    explanation: str
+    last: str
+    count: int = 1
+
+
+class LevelState:
+    """What a level remembers of one history, its rows apart."""
+
+    __slots__ = ("known", "open")
+
+    def __init__(self) -> None:
+        self.open: Open | None = None
+        self.known = False
+
+
+class LevelMachine:
+    """Moves a level's state on by one event."""
+
+    def __init__(self, plan: Plan, body: LevelProgram) -> None:
+        self.plan, self.body, self.judge = plan, body, Judge(plan)
+        self.when, self.not_when = plan.must_ask("when"), plan.must_ask("not when")
+        self.clears = plan.ask("clears")
+
+    def start(self) -> LevelState:
+        """The state of a history with no events."""
+        return LevelState()
+
+    def step(
+        self, state: LevelState, rows: Rows, mark: Mark, subject: str
+    ) -> tuple[str, Open, int | None] | None:
+        """What this event changes: what it is, the episode, and when it closed."""
+        nothing, none, now = self.plan.nothing, self.plan.none, state.open
+        if now is None:
+            if self.when(rows, nothing, none):
+                state.known = True
+                if self.clears is None or not self.clears(rows, nothing, none):
+                    state.open = self._open(rows, mark, subject)
+                    return OPENED, state.open, None
+            elif not state.known:
+                state.known = self.not_when(rows, nothing, none)
+            return None
+        if not self.body.stays:
+            clears = self.clears or self.not_when
+            if clears(rows, nothing, none):
+                state.open = None
+                return CLOSED, now, mark.us
+        return (ROSE, now, None) if self._extend(now, rows, mark, subject) else None
+
+    def _open(self, rows: Rows, mark: Mark, subject: str) -> Open:
+        confidence = self.judge.confidence(rows)
+        return Open(
+            opened=mark,
+            evidence=counted(self.plan.counted, rows, mark),
+            fired_confidence=confidence,
+            confidence=confidence,
+            level=self.judge.level(rows),
+            peak=mark,
+            peak_confidence=confidence,
+            details=self.judge.details(rows),
+            explanation=self.judge.explanation(rows, subject),
+            last=mark.id,
+        )
+
+    def _extend(self, now: Open, rows: Rows, mark: Mark, subject: str) -> bool:
+        """Whether the level rose with this further event of the episode."""
+        level, confidence = self.judge.level(rows), self.judge.confidence(rows)
+        now.count += 1
+        now.last = mark.id
+        now.confidence = max(now.confidence, confidence)
+        height = rank(level) - rank(now.level)
+        if height < 0 or (height == 0 and confidence < now.peak_confidence):
+            return False
+        now.level, now.peak, now.peak_confidence = level, mark, confidence
+        now.details = self.judge.details(rows)
+        now.explanation = self.judge.explanation(rows, subject)
+        return height > 0
+
+    def change(
+        self, what: str, program: Program, source: str, key: Any, one: Open, closed: int | None
+    ) -> Change:
+        """The episode as it is now."""
+        evidence = [("counted", mark) for mark in one.evidence]
+        evidence.append(("opened", one.opened))
+        if one.peak.order != one.opened.order:
+            evidence.append(("peak", one.peak))
+        return Change(
+            what,
+            Episode(
+                program, source, key,
+                fired=one.opened,
+                first=one.opened.id,
+                last=one.last,
+                count=one.count,
+                level=one.level,
+                confidence=one.confidence,
+                fired_confidence=one.fired_confidence,
+                opened_at=one.opened.us,
+                detected_at=one.opened.us,
+                closed_at=closed,
+                evidence=tuple(evidence),
+                details=one.details,
+                explanation=one.explanation,
+            ),
+        )  # fmt: skip

@@ -1,0 +1,104 @@
+"""Purging: events and what was made of them, removed for good."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from ..records import micros
+from .moving import last_key, set_meta
+from .protocol import Purged, Who
+from .sql import Sql, run
+
+PURGED_BEFORE = "purged_before_us"
+HORIZON = "SELECT value FROM meta WHERE name = :name"
+
+
+class Purges(Sql):
+    """Removing what need not be kept."""
+
+    def purge(self, *, subject: Who | str | None = None, before: datetime | None = None) -> Purged:
+        """What was removed: a subject (in all sources, or in one), or what lies before a moment, or both.
+
+        Detections go with their subject; of those before a moment, the ones that were over by then. Verdicts
+        on a detection that goes, and runner states, go too. States can be made again from what is left.
+        """
+        with self.writing() as connection:
+            set_meta(connection, "last_key", last_key(connection))
+            events = _events(connection, subject, before)
+            detections = _detections(connection, subject, before)
+            for table in ("staged", "imports", "files", "runner_states"):
+                run(connection, f"DELETE FROM {table}")
+            if before is not None:
+                earlier = run(connection, HORIZON, name=PURGED_BEFORE).scalar()
+                set_meta(connection, PURGED_BEFORE, max(micros(before), earlier or micros(before)))
+        return Purged(events, detections, self.scrub())
+
+    def scrub(self) -> bool:
+        """Whether no copy of removed rows is left in the file."""
+        return True
+
+    def purged_before(self) -> int | None:
+        """Microseconds since 1970 before which something was purged, if anything was."""
+        with self.reading() as connection:
+            found: int | None = run(connection, HORIZON, name=PURGED_BEFORE).scalar()
+        return found
+
+
+def _whose(subject: Who | str) -> tuple[str, dict[str, str]]:
+    if isinstance(subject, str):
+        return "u.name = :name", {"name": subject}
+    return "o.name = :source AND u.name = :name", {"source": subject[0], "name": subject[1]}
+
+
+def _events(connection: Connection, subject: Who | str | None, before: datetime | None) -> int:
+    conditions: list[str] = []
+    values: dict[str, str] = {}
+    if subject is not None:
+        whose, names = _whose(subject)
+        keys = f"SELECT u.key FROM subjects u JOIN sources o ON o.key = u.source WHERE {whose}"
+        conditions.append(f"subject IN ({keys})")
+        values |= names
+    if before is not None:
+        conditions.append("at_us < :before")
+    given = values | ({} if before is None else {"before": micros(before)})
+    where = " AND ".join(conditions)
+    touched = run(connection, f"SELECT DISTINCT subject FROM events WHERE {where}", **given).scalars().all()
+    removed: int = run(connection, f"DELETE FROM events WHERE {where}", **given).rowcount
+    for key in touched:
+        _recount(connection, key)
+    return removed
+
+
+def _recount(connection: Connection, key: int) -> None:
+    query = "SELECT count(*), min(at_us), max(at_us) FROM events WHERE subject = :key"
+    count, first, last = run(connection, query, key=key).one()
+    if not count:
+        run(connection, "DELETE FROM subjects WHERE key = :key", key=key)
+        return
+    update = "UPDATE subjects SET events = :n, first_us = :first, last_us = :last WHERE key = :key"
+    run(connection, update, n=count, first=first, last=last, key=key)
+
+
+def _detections(connection: Connection, subject: Who | str | None, before: datetime | None) -> int:
+    conditions, values = [], {}
+    if isinstance(subject, str):
+        conditions.append("(subject = :name OR target = :name)")
+        values = {"name": subject}
+    elif subject is not None:
+        conditions.append("source = :source AND (subject = :name OR target = :name)")
+        values = {"source": subject[0], "name": subject[1]}
+    if before is not None:
+        conditions.append("coalesce(closed_us, detected_us) < :before AND state <> 'opened'")
+    given = values | ({} if before is None else {"before": micros(before)})
+    where = " AND ".join(conditions)
+    run(
+        connection,
+        f"DELETE FROM verdicts WHERE detection IN (SELECT id FROM detections WHERE {where})",
+        **given,
+    )
+    if subject is not None:
+        run(connection, "DELETE FROM verdicts WHERE subject = :name", name=values["name"])
+    removed: int = run(connection, f"DELETE FROM detections WHERE {where}", **given).rowcount
+    return removed

@@ -1,0 +1,149 @@
+"""`ethogram store` and `--store`: events kept between runs, said plainly, and gone when asked."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from ethogram.cli.main import main
+from small import BOTH, GONE, HOT, WARM, turns, warm_messages, write_events, write_patterns
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    (tmp_path / "nothing").mkdir()
+    monkeypatch.setattr("ethogram.library.load.SHIPPED", tmp_path / "nothing")
+    monkeypatch.chdir(tmp_path)
+    write_patterns(tmp_path / "patterns", WARM, HOT, GONE, BOTH)
+    write_events(tmp_path / "a.jsonl", warm_messages()[:2])
+    write_events(tmp_path / "b.jsonl", warm_messages()[2:])
+    (tmp_path / "ethogram.yaml").write_text("patterns: [patterns]\n")
+    return tmp_path
+
+
+def run(*args: str, code: int = 0) -> None:
+    assert main(list(args)) == code
+
+
+def records(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_an_import_says_what_is_new_and_what_was_known(folder, capsys):
+    run("store", "import", "a.jsonl", "--store", "s.db")
+    assert capsys.readouterr().out == "2 events added to s.db.\n"
+    run("store", "import", "a.jsonl", "b.jsonl", "--store", "sqlite:///s.db")
+    assert capsys.readouterr().out == "2 events added to sqlite:///s.db.\nKnown already: 2 events\n"
+    run("store", "import", "a.jsonl", "--store", "s.db", "--json")
+    assert records(capsys.readouterr().out) == [
+        {
+            "record": "import",
+            "store": "s.db",
+            "added": 0,
+            "repeated": 2,
+            "files": 1,
+            "files_known": 1,
+            "resumed_after": 0,
+            "bad": 0,
+            "skipped": {},
+        }
+    ]
+
+
+def test_a_bad_line_is_exit_2_and_the_store_is_as_before(folder, capsys):
+    (folder / "bad.jsonl").write_text(json.dumps(warm_messages()[0]) + "\n{\n")
+    run("store", "import", "bad.jsonl", "--store", "s.db", code=2)
+    assert "bad.jsonl:2" in capsys.readouterr().err
+    run("store", "info", "--store", "s.db", "--json")
+    assert records(capsys.readouterr().out)[0]["events"] == 0
+    run("store", "import", "bad.jsonl", "--store", "s.db", "--skip-bad")
+    said = capsys.readouterr()
+    assert said.out == "1 event added to s.db.\nLeft out: 1 bad line\n"
+    assert "bad.jsonl:2" in said.err
+
+
+def test_analyze_with_a_store_sees_what_came_before(folder, capsys):
+    run("analyze", "a.jsonl", "--store", "s.db", "--json")
+    assert records(capsys.readouterr().out)[-1]["detections"] == 0
+    run("analyze", "b.jsonl", "--store", "s.db", "--json")
+    stored = records(capsys.readouterr().out)
+    run("analyze", "a.jsonl", "b.jsonl", "--json")
+    assert stored == records(capsys.readouterr().out)
+    assert stored[-1]["detections"] == 1
+    run("analyze", "--store", "s.db", "--as-of", "2026-01-02T12:00:00Z", "--json")
+    assert records(capsys.readouterr().out)[-1]["events"] == 2
+
+
+def test_analyze_without_paths_and_store_is_told(folder, capsys):
+    run("analyze", code=2)
+    assert "name files or folders of events, or a --store" in capsys.readouterr().err
+
+
+def test_what_is_exported_can_be_imported_elsewhere(folder, capsys):
+    run("store", "import", ".", "--store", "s.db", "--source", "forum", "--keep-text")
+    capsys.readouterr()
+    run("store", "export", "--store", "s.db")
+    lines = capsys.readouterr().out
+    assert [one["id"] for one in records(lines)] == ["ann-1", "ann-2", "ann-3", "ann-4"]
+    assert {one["source"] for one in records(lines)} == {"forum"}
+    (folder / "out.jsonl").write_text(lines)
+    run("store", "import", "out.jsonl", "--store", "t.db")
+    capsys.readouterr()
+    run("store", "export", "--store", "t.db")
+    assert capsys.readouterr().out == lines
+    run("store", "export", "--store", "t.db", "--subject", "nobody")
+    assert capsys.readouterr().out == ""
+
+
+def test_info_counts_what_is_there(folder, capsys):
+    run("store", "import", "a.jsonl", "--store", "s.db")
+    capsys.readouterr()
+    run("store", "info", "--store", "s.db")
+    said = capsys.readouterr().out
+    assert "  2 events\n  1 subject\n" in said
+    assert "  from 2026-01-01 12:00 to 2026-01-02 12:00 UTC\n  source input\n" in said
+
+
+def test_purge_says_what_is_gone_and_needs_to_know_what(folder, capsys):
+    write_events(folder / "c.jsonl", turns("cy", [0.1, 0.2], [1, 9]))
+    run("store", "import", ".", "--store", "s.db")
+    capsys.readouterr()
+    run("store", "purge", "--store", "s.db", code=2)
+    assert "--subject NAME or --before TIME" in capsys.readouterr().err
+    run("store", "purge", "--store", "s.db", "--before", "yesterday", code=2)
+    assert "--before: 'yesterday' is not a time" in capsys.readouterr().err
+    run("store", "purge", "--store", "s.db", "--subject", "ann")
+    assert capsys.readouterr().out == "Removed for good: 4 events and 0 detections.\n"
+    run("store", "purge", "--store", "s.db", "--before", "2026-01-05T00:00:00Z", "--json")
+    assert records(capsys.readouterr().out) == [
+        {"record": "purge", "events": 1, "detections": 0, "clean": True}
+    ]
+
+
+@pytest.mark.parametrize("command", ["info", "export"])
+def test_no_store_there_is_exit_2_with_how_to_make_one(folder, capsys, command):
+    run("store", command, "--store", "none.db", code=2)
+    said = "ethogram: there is no store at none.db; `ethogram store import FILE --store none.db` makes one\n"
+    assert capsys.readouterr().err == said
+    assert not (folder / "none.db").exists()
+
+
+def test_a_newer_schema_is_exit_2(folder, capsys):
+    run("store", "import", "a.jsonl", "--store", "s.db")
+    with sqlite3.connect("s.db") as file:
+        file.execute("INSERT INTO schema_version VALUES (99)")
+    file.close()
+    run("store", "import", "b.jsonl", "--store", "s.db", code=2)
+    assert "s.db has schema 99, and this ethogram knows up to" in capsys.readouterr().err
+
+
+def test_a_store_that_cannot_be_used_is_told_in_one_line(folder, capsys):
+    (folder / "s.db").mkdir()
+    run("store", "info", "--store", "s.db", code=2)
+    run("store", "import", "a.jsonl", "--store", "no/such/folder/s.db", code=2)
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert "there is no folder no/such/folder" in said

@@ -1,0 +1,332 @@
+"""What every store promises, checked on everything that is registered."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from ethogram import registry
+from ethogram.errors import BadUsage, Conflict
+from ethogram.records import Detection, Event, Evidence, Reading, Verdict
+from ethogram.stores import Found, Store, Swept
+from ethogram.stores.protocol import Clashes, Staged
+
+NAMES = registry.stores.names()
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(params=NAMES)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    # A store on a server would take its address from the environment here.
+    with registry.stores.get(request.param)(f"{request.param}:///{tmp_path}/store", create=True) as opened:
+        yield opened
+
+
+def event(name: str, minute: int = 0, **fields) -> Event:
+    fields.setdefault("subject", "ann")
+    return Event.sample(id=name, at=NOON + timedelta(minutes=minute), seq=minute, **fields)
+
+
+def found(name: str = "d1", **fields) -> Detection:
+    made = Detection(
+        id=name,
+        pattern="loop",
+        version="v1",
+        state="opened",
+        subject="ann",
+        target="bo",
+        thread=None,
+        level="low",
+        confidence=0.5,
+        opened_at=NOON,
+        detected_at=NOON,
+        closed_at=None,
+        first_event="a",
+        last_event="b",
+        count=2,
+        evidence=(Evidence("step", "a", NOON, {"risk": 0.5, "topic": "x"}),),
+        details={"times": 3, "names": ["a", "b"]},
+        confirms=("MAN_LOVEBOMB",),
+        scorer="given",
+        explanation="ann went in circles.",
+        recommendation="Stop.",
+        history={"subject": "ann", "target": "bo"},
+        fired_event="b",
+        fired_confidence=0.4,
+    )
+    return replace(made, **fields)
+
+
+def test_there_are_stores_and_each_says_what_it_is():
+    assert NAMES
+    for name in NAMES:
+        assert len((inspect.getdoc(registry.stores.get(name)) or "").partition("\n")[0]) > 10
+
+
+def test_an_event_comes_back_as_it_was(store):
+    whole = event(
+        "a",
+        target="bo",
+        reply_to="z",
+        thread="t",
+        session="s",
+        kind="action",
+        text="Hello \u00e9 \U0001f600",
+        attributes={"tool": "sh", "exit": 1, "deep": {"list": [1, 2.5, None, True]}},
+        readings={"risk": 0.1 + 0.2, "topic": "caf\u00e9", "virtue": 1e-300},
+        scorers={"topic": "m@1"},
+        widths={"topic": 4, "risk": 2},
+        received_at=NOON + HOUR,
+        source="forum",
+    )
+    store.add([whole], keep_text=True)
+    assert list(store.events()) == [whole]
+
+
+@pytest.mark.parametrize("year", [1, 1969, 9999])
+def test_any_moment_comes_back_to_the_microsecond(store, year):
+    at = datetime(year, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
+    store.add([replace(event("a"), at=at, seq=2**63 - 1)])
+    assert [(one.at, one.seq) for one in store.events()] == [(at, 2**63 - 1)]
+
+
+def test_events_come_in_order_whatever_order_they_came_in(store):
+    given = [event("c", 2), event("b", 1), event("a", 1), event("d", 1, subject="bo")]
+    store.add([replace(one, seq=0) for one in given])
+    assert [one.id for one in store.events()] == ["a", "b", "d", "c"]
+    assert [one.id for one in store.events([("input", "ann")])] == ["a", "b", "c"]
+    assert [one.id for one in store.events(until=NOON + timedelta(minutes=1))] == ["a", "b", "d"]
+    assert list(store.events([])) == []
+
+
+def test_a_repeat_is_counted_and_ignored_also_within_one_call(store):
+    assert store.add([event("a"), event("a"), event("b", 1)])[:2] == (2, 1)
+    assert store.add([replace(event("a"), seq=77), event("c", 2)])[:2] == (1, 1)
+    assert [one.id for one in store.events()] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"text": "other"}, {"subject": "bo"}, {"readings": {"risk": 1.0}}, {"thread": ""}, {"kind": "x"}],
+)
+def test_the_same_id_with_other_content_is_a_conflict_and_nothing_of_the_call_is_kept(store, change):
+    store.add([event("a")])
+    with pytest.raises(Conflict, match="the id 'a' has other content"):
+        store.add([event("new", 5), replace(event("a"), **change)])
+    with pytest.raises(Clashes):
+        store.add([event("x"), replace(event("x"), **change)])
+    assert [one.id for one in store.events()] == ["a"]
+
+
+def test_the_same_id_in_two_sources_is_two_events(store):
+    store.add([event("a"), event("a", source="other", text="else")])
+    assert [one.source for one in store.events()] == ["input", "other"]
+    assert [(one.source, one.name) for one in store.subjects("ann")] == [("input", "ann"), ("other", "ann")]
+    assert [one.who for one in store.subjects("ann", "other")] == [("other", "ann")]
+
+
+def test_subjects_are_counted_with_their_first_and_last_event(store):
+    store.add([event("b", 5), event("c", 9)])
+    store.add([event("a", 1)])
+    (one,) = store.subjects()
+    assert (one.events, one.first_at, one.last_at) == (
+        3,
+        NOON + timedelta(minutes=1),
+        NOON + timedelta(minutes=9),
+    )
+
+
+def test_readings_made_later_join_their_event_and_never_replace_what_came_with_it(store):
+    store.add([event("a", readings={"risk": 0.1})])
+    later = [Reading("risk", 0.9, "m@1", 4), Reading("virtue", 0.5, "m@1", 4), Reading("topic", "x", "m@1")]
+    assert store.add_readings(("input", "a"), later) == 3
+    assert store.add_readings(("input", "a"), [Reading("virtue", 0.7, "m@1", 4)]) == 1
+    assert store.add_readings(("input", "nobody"), later) == 0
+    (one,) = store.events()
+    assert one.readings == {"risk": 0.1, "virtue": 0.7, "topic": "x"}
+    assert (one.scorers, one.widths) == ({"virtue": "m@1", "topic": "m@1"}, {"virtue": 4})
+
+
+def test_thread_mates_and_authors(store):
+    store.add([event("a", thread="t"), event("b", 1, subject="bo", thread="t"), event("c", 2, subject="cy")])
+    mates = store.thread_mates([("input", "ann")], NOON + HOUR)
+    assert [one.id for one in mates] == ["a", "b"]
+    assert store.authors("input", ["b", "c", "none"]) == {"b": "bo", "c": "cy"}
+
+
+# --- imports --------------------------------------------------------------------------------
+
+
+def test_what_is_staged_is_seen_by_nobody_until_it_is_finished(store):
+    of = store.begin_import("k", {"at": 0}, NOON)
+    of, _ = store.stage(of, [Staged(event("a"), 0, 1, (Reading("length", 4.0, "length@1"),))], {"at": 1})
+    assert (list(store.events()), store.subjects(), store.sources()) == ([], [], {})
+    again = store.begin_import("k", {"at": 0}, NOON)
+    assert (again.number, again.staged, again.state) == (of.number, 1, {"at": 1})
+    done = store.finish_import(again, {"input": {"risk": "number"}}, files={"h": 1}, options="o", at=NOON)
+    assert done[:2] == (1, 0)
+    assert [one.readings for one in store.events()] == [{"length": 4.0}]
+    assert (store.imports(), store.known_files("o"), store.known_files("p")) == ([], {"h": 1}, {})
+    assert store.sources()["input"].kinds == {"risk": "number"}
+
+
+def test_a_dropped_import_leaves_nothing(store):
+    of = store.begin_import("k", {}, NOON)
+    of, _ = store.stage(of, [Staged(event("a"), 0, 1)], {})
+    store.drop_import(of)
+    assert store.imports() == []
+    assert list(store.events()) == []
+    assert store.begin_import("k", {}, NOON).staged == 0
+
+
+def test_a_clash_in_an_import_names_both_places_and_can_be_skipped(store):
+    store.add([event("old")])
+    of = store.begin_import("k", {}, NOON)
+    of, _ = store.stage(of, [Staged(event("a"), 0, 1), Staged(event("old", text="new"), 0, 2)], {})
+    clash = Staged(event("a", text="other"), 1, 7)
+    with pytest.raises(Clashes) as raised:
+        store.stage(of, [clash], {})
+    assert [(one.id, one.file, one.line, one.other) for one in raised.value.found] == [("a", 1, 7, "at 0:1")]
+    of, clashes = store.stage(of, [clash, Staged(event("b"), 1, 8)], {}, skip_clashes=True)
+    assert [one.id for one in clashes] == ["a"]
+    with pytest.raises(Clashes, match="in the store"):
+        store.finish_import(of, {}, files={}, options="o", at=NOON)
+    assert len(list(store.events())) == 1
+    done = store.finish_import(of, {}, files={}, options="o", at=NOON, skip_clashes=True)
+    assert (done.added, [one.id for one in done.clashes]) == (2, ["old"])
+
+
+# --- detections and sweeps ------------------------------------------------------------------
+
+
+def test_a_detection_comes_back_whole_and_is_kept_once(store):
+    store.keep_sweep("s", "v", NOON, found=[("new", Found(found()))])
+    store.keep_sweep("s", "v", NOON + HOUR, found=[("closed", Found(found(state="closed", closed_at=NOON)))])
+    assert store.detections() == [found(state="closed", closed_at=NOON)]
+    assert [one["change"] for one in store.history("d1")] == ["new", "closed"]
+
+
+def test_detections_are_found_by_subject_source_pattern_and_state(store):
+    others = [found("d2", subject="bo"), found("d3", pattern="spiral"), found("d4", source="x")]
+    store.keep_sweep("s", "v", NOON, found=[("new", Found(one)) for one in [found(), *others]])
+    store.keep_sweep("s", "v", NOON, found=[("new", Found(found("d5", state="closed"), part=True))])
+
+    def ids(**how):
+        return {one.id for one in store.detections(**how)}
+
+    assert ids(subjects=[("input", "bo"), ("x", "ann")]) == {"d2", "d4"}
+    assert ids(sources=["x"]) == {"d4"}
+    assert ids(patterns=["spiral"]) == {"d3"}
+    assert ids(states=["closed"]) == {"d5"}
+    assert ids(parts=False) == {"d1", "d2", "d3", "d4"}
+
+
+def test_a_change_is_told_once_and_those_of_parts_and_tests_never(store):
+    changes = [
+        ("new", Found(found())),
+        ("", Found(found("d2"))),
+        ("new", Found(found("d3"), part=True)),
+        ("new", Found(found("d4", status="test"))),
+    ]
+    store.keep_sweep("s", "v", NOON, found=changes)
+    (one,) = store.untold()
+    assert (one.change, one.detection) == ("new", found())
+    store.mark_told([one.key])
+    assert store.untold() == []
+
+
+def test_a_subject_is_touched_until_it_was_swept_with_these_versions(store):
+    store.add([event("a"), event("b", 1, subject="bo")])
+
+    def touched(versions="v", at=NOON + HOUR, **how):
+        return [one.name for one in store.touched("s", versions, at, **how)]
+
+    rows = store.touched("s", "v", NOON + HOUR)
+    assert [one.name for one in rows] == ["ann", "bo"]
+    due = [Swept(one.who, one.changed, None) for one in rows]
+    store.keep_sweep("s", "v", NOON + HOUR, swept=due)
+    assert touched() == []
+    assert touched("v2") == ["ann", "bo"]
+    assert touched(since=NOON + timedelta(minutes=1)) == ["bo"]
+    store.add([event("late", -5)])
+    assert touched() == ["ann"]
+    assert touched(min_events=3) == []
+    store.add([event("future", 90, subject="bo")])
+    assert store.last_sweep() == NOON + HOUR
+
+
+def test_an_event_of_the_future_touches_its_subject_when_it_has_come(store):
+    store.add([event("a"), event("soon", 120)])
+    (row,) = store.touched("s", "v", NOON + HOUR)
+    store.keep_sweep("s", "v", NOON + HOUR, swept=[Swept(row.who, row.changed, None)])
+    assert store.touched("s", "v", NOON + HOUR + timedelta(minutes=30)) == []
+    assert [one.name for one in store.touched("s", "v", NOON + 2 * HOUR)] == ["ann"]
+
+
+def test_a_silence_that_is_due_touches_its_subject(store):
+    store.add([event("a")])
+    (row,) = store.touched("s", "v", NOON)
+    deadline = NOON + 3 * HOUR
+    due = (deadline - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    store.keep_sweep("s", "v", NOON, swept=[Swept(row.who, row.changed, due)])
+    assert store.touched("s", "v", deadline) == []
+    assert len(store.touched("s", "v", deadline + timedelta(microseconds=1))) == 1
+
+
+def test_who_shares_a_thread_with_somebody_new_is_touched_too(store):
+    store.add(
+        [event("a", thread="t"), event("b", subject="bo", thread="t"), event("c", subject="cy", thread="u")]
+    )
+    rows = store.touched("s", "v", NOON + HOUR)
+    store.keep_sweep("s", "v", NOON + HOUR, swept=[Swept(one.who, one.changed, None) for one in rows])
+    store.add([event("late", -1, thread="t")])
+    assert [one.name for one in store.touched("s", "v", NOON + HOUR)] == ["ann"]
+    assert [one.name for one in store.touched("s", "v", NOON + HOUR, threads=True)] == ["ann", "bo"]
+
+
+def test_a_lock_is_held_by_one_and_what_is_written_without_it_is_refused(store):
+    held = store.lock("sweep", NOON)
+    with pytest.raises(BadUsage, match="another sweep is at work since 2026-01-01T12:00:00Z"):
+        store.lock("sweep", NOON + timedelta(minutes=1))
+    store.beat(held, NOON + timedelta(minutes=2))
+    store.unlock(held)
+    with pytest.raises(BadUsage, match="took over"):
+        store.keep_sweep("s", "v", NOON, found=[("new", Found(found()))], lock=held)
+    assert store.detections() == []
+    store.unlock(store.lock("sweep", NOON))
+
+
+def test_verdicts_and_states_are_kept(store):
+    given = Verdict("confirmed", "kim", NOON, "loop", "v1", "d1", why="seen it")
+    store.add_verdict(given)
+    store.add_verdict(Verdict("missed", "kim", NOON + HOUR, "loop", subject="bo"))
+    assert store.verdicts("d1") == [given]
+    assert [one.verdict for one in store.verdicts()] == ["confirmed", "missed"]
+    state = json.dumps({"a": 1}).encode() + b"\0\xff"
+    store.save_state("stream", "ann", b"old", NOON)
+    store.save_state("stream", "ann", state, NOON)
+    assert store.load_state("stream", "ann") == state
+    store.save_state("stream", "ann", None, NOON)
+    assert store.load_state("stream", "ann") is None
+
+
+def test_a_purged_subject_takes_its_detections_and_verdicts_along(store):
+    store.add([event("a"), event("b", subject="bo")])
+    store.keep_sweep(
+        "s",
+        "v",
+        NOON,
+        found=[("new", Found(found())), ("new", Found(found("d2", subject="bo", target=None)))],
+    )
+    store.add_verdict(Verdict("confirmed", "kim", NOON, "loop", "v1", "d1"))
+    assert store.purge(subject=("input", "ann"))[:2] == (1, 1)
+    assert [one.id for one in store.detections()] == ["d2"]
+    assert (store.verdicts(), [one.detection.id for one in store.untold()]) == ([], ["d2"])
+    assert store.info().counts["events"] == 1

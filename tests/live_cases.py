@@ -1,0 +1,83 @@
+"""Running random cases through the live runner, whole or cut in pieces, and comparing the outcome."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from ethogram.config import Settings
+from ethogram.detections.find import find
+from ethogram.modes.live import Watch
+from ethogram.modes.live_save import load
+from ethogram.records import EPOCH, Detection, Event
+from ethogram.shapes.compile import compile_patterns
+from ethogram.shapes.program import Program
+from strategies import Case
+
+Row = dict[str, Any]
+
+
+def events_of(case: Case) -> tuple[list[Event], datetime]:
+    """The case's events in order, those after its question left out, and the moment of the question."""
+    events = sorted(case.events, key=lambda event: event.order)
+    as_of = case.as_of or max((event.at for event in events), default=EPOCH)
+    return [event for event in events if event.at <= as_of], as_of
+
+
+def plain_rows(case: Case) -> list[Row]:
+    """What the plain runner finds."""
+    events, as_of = events_of(case)
+    found = find(compile_patterns(case.patterns), events, as_of=as_of, cap=case.cap)
+    return [row(one) for one in found.detections]
+
+
+def live_rows(
+    case: Case,
+    *,
+    cuts: Sequence[int] = (),
+    arrival: Sequence[Event] | None = None,
+    lateness: int = 0,
+    ticks: bool = False,
+) -> list[Row]:
+    """What a watch has told when all is over; at each cut it is saved as text and loaded anew."""
+    events, as_of = events_of(case)
+    programs, settings = compile_patterns(case.patterns), Settings(lateness=lateness)
+    watch = Watch.of_programs(programs, settings, case.cap)
+    told: list[Detection] = []
+    for k, event in enumerate(events if arrival is None else arrival):
+        if k in cuts:
+            watch = reloaded(watch, programs, case.cap)
+        if ticks:
+            told += watch.tick(event.at)
+        told += watch.observe(event)
+    if len(events) in cuts:
+        watch = reloaded(watch, programs, case.cap)
+    told += watch.flush(as_of)
+    assert watch.late == 0
+    return last_rows([*told, *watch.open()])
+
+
+def reloaded(watch: Watch, programs: Sequence[Program], cap: int) -> Watch:
+    """Another watch that goes on where this one is, through JSON text."""
+    text = json.dumps(watch.save())
+    other = Watch.of_programs(programs, watch.settings, cap)
+    load(other, json.loads(text))
+    assert not other.notes
+    assert json.dumps(other.save()) == text
+    return other
+
+
+def last_rows(told: Iterable[Detection]) -> list[Row]:
+    """What was told last of each detection, in output order."""
+    last = {one.id: one for one in told}
+    return [row(one) for one in sorted(last.values(), key=lambda one: one.order)]
+
+
+def row(one: Detection) -> Row:
+    """A detection without what a combination takes over from the later course of its parts."""
+    if one.parts:
+        one = replace(one, explanation="", scorer="")
+    return one.to_dict() | {"fired_event": one.fired_event, "fired_confidence": one.fired_confidence}

@@ -1,0 +1,312 @@
+"""Sweeping: only what is new, each change once, and in the end the same as looking at everything at once."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from ethogram.config import Settings
+from ethogram.errors import BadUsage
+from ethogram.ingest import events_of
+from ethogram.library.load import Library, load_patterns
+from ethogram.modes import sweep as sweeping
+from ethogram.modes.analyze import analyze
+from ethogram.modes.sweep import Sweep, chunks, sweep
+from ethogram.records import Event
+from ethogram.stores import Store, SubjectRow, open_store
+from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_patterns
+
+SPREAD = """\
+name: heat_spreads
+title: Heat spreads
+description: Hot for long in one, then in two others it met.
+shape: {spread: {from: hot_for_long, to: hot_for_long, at_least: 2, within: 10d}}
+level: high
+examples:
+  fires: [{story: not looked at here, risk: [0.9]}]
+  quiet: [{story: cool, risk: [0.1]}, {story: alone, risk: [0.9, 0.9, 0.9]}]
+"""
+NOW = datetime(2026, 1, 4, 13, tzinfo=UTC)
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch) -> Library:
+    (tmp_path / "nothing").mkdir()
+    monkeypatch.setattr("ethogram.library.load.SHIPPED", tmp_path / "nothing")
+    return load_patterns([write_patterns(tmp_path / "patterns", WARM, HOT, GONE, BOTH, SPREAD)])
+
+
+@pytest.fixture
+def store(tmp_path) -> Iterator[Store]:
+    with open_store(str(tmp_path / "store.db"), create=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+def swept(store, library) -> Callable[..., Sweep]:
+    """A sweep whose changes are told."""
+
+    def once(as_of: datetime = NOW, **how) -> Sweep:
+        done = sweep(store, how.pop("library", library), as_of=as_of, clock=lambda: as_of, **how)
+        store.mark_told(one.key for one in done.changes)
+        return done
+
+    return once
+
+
+def events(lines: list[dict]) -> tuple[Event, ...]:
+    return events_of(lines).events
+
+
+def told(done: Sweep) -> list[tuple[str, str, str]]:
+    return [(one.change, one.detection.pattern, one.detection.subject) for one in done.changes]
+
+
+def test_what_is_found_is_told_once_and_a_second_sweep_reads_nothing(store, swept):
+    store.add(events(warm_messages() + turns("cy", [0.1, 0.1], [1, 2])))
+    first = swept()
+    assert told(first) == [("new", "warm_then_cold", "ann")]
+    assert (first.subjects, first.events) == (2, 6)
+    second = swept(NOW + timedelta(minutes=1))
+    assert (told(second), second.subjects, second.events) == ([], 0, 0)
+
+
+def test_only_who_has_something_new_is_looked_at_again(store, swept):
+    store.add(events(warm_messages() + turns("cy", [0.1, 0.1], [1, 2])))
+    swept()
+    store.add(events([message("cy-3", 3, "cy", risk=0.1)]))
+    done = swept(NOW + timedelta(minutes=1))
+    assert (done.subjects, done.events) == (1, 3)
+
+
+def test_a_silence_is_found_when_its_time_has_passed_though_nothing_came(store, swept):
+    store.add(events(turns("cy", [0.9, 0.9, 0.9], [1, 2, 3])))
+    early = swept(datetime(2026, 1, 5, 12, tzinfo=UTC))
+    assert told(early) == [("new", "hot_for_long", "cy")]
+    assert swept(datetime(2026, 1, 5, 12, tzinfo=UTC)).subjects == 0
+    late = swept(datetime(2026, 1, 5, 12, 0, 1, tzinfo=UTC))
+    assert told(late) == [("new", "gone_away", "cy"), ("new", "hot_then_gone", "cy")]
+    assert swept(datetime(2026, 1, 9, tzinfo=UTC)).subjects == 0
+
+
+def test_an_episode_is_told_when_it_rises_and_when_it_closes_and_not_while_it_lasts(store, swept):
+    store.add(events(turns("cy", [0.9, 0.9, 0.9], [1, 2, 3])))
+    assert told(swept()) == [("new", "hot_for_long", "cy")]
+    store.add(events(turns("cy", [0.9] * 4, [1, 2, 3, 4])[3:]))
+    assert told(swept(NOW + timedelta(hours=1))) == []
+    store.add(events(turns("cy", [0.9] * 4 + [0.99], [1, 2, 3, 4, 5])[4:]))
+    assert told(swept(NOW + timedelta(days=1))) == [("risen", "hot_for_long", "cy")]
+    store.add(events(turns("cy", [0.9] * 5 + [0.1], [1, 2, 3, 4, 5, 6])[5:]))
+    assert told(swept(NOW + timedelta(days=2))) == [("closed", "hot_for_long", "cy")]
+    (one,) = store.detections(patterns=["hot_for_long"])
+    assert [entry["change"] for entry in store.history(one.id)] == ["new", "risen", "closed"]
+
+
+def test_what_a_late_event_undoes_is_withdrawn_and_found_again_if_it_holds_after_all(store, swept):
+    store.add(events(warm_messages()))
+    assert told(swept()) == [("new", "warm_then_cold", "ann")]
+    apology = {**message("sorry", 4, "ann", apology=0.9), "at": "2026-01-04T06:00:00Z"}
+    store.add(events([apology]))
+    done = swept(NOW + timedelta(minutes=1))
+    assert told(done) == [("withdrawn", "warm_then_cold", "ann")]
+    assert done.at_or_above("low") == []
+    store.purge(before=datetime(2025, 1, 1, tzinfo=UTC))  # removes nothing, and changes nothing
+    assert told(swept(NOW + timedelta(minutes=2))) == []
+
+
+def test_a_new_version_of_a_pattern_looks_at_everybody_and_supersedes(store, swept, library, tmp_path):
+    store.add(events(warm_messages() + turns("cy", [0.9, 0.9, 0.9], [1, 2, 3])))
+    swept()
+    stricter = load_patterns([tmp_path / "patterns"], parameters={"warm_then_cold": {"warmth": 0.95}})
+    done = swept(NOW + timedelta(minutes=1), library=stricter)
+    assert done.subjects == 2
+    assert told(done) == [("superseded", "warm_then_cold", "ann")]
+    back = swept(NOW + timedelta(minutes=2), library=library)
+    assert told(back) == [("found again", "warm_then_cold", "ann")]
+
+
+def test_what_a_killed_sweep_found_and_did_not_tell_is_told_by_the_next(store, library):
+    store.add(events(warm_messages()))
+    done = sweep(store, library, as_of=NOW, clock=lambda: NOW)
+    assert len(done.changes) == 1  # and then it dies before telling them
+    again = sweep(store, library, as_of=NOW, clock=lambda: NOW)
+    assert again.subjects == 0
+    assert told(again) == told(done)
+
+
+def test_a_sweep_that_stops_half_way_goes_on_with_the_others(store, library, swept, monkeypatch):
+    monkeypatch.setattr(sweeping, "MOST_SUBJECTS", 1)
+    store.add(events([line for name in "abc" for line in warm_messages(name)]))
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep(store, library, as_of=NOW, clock=lambda: NOW, progress=stop)
+    rest = swept()
+    assert rest.subjects == 2
+    assert [subject for _, _, subject in told(rest)] == ["a", "b", "c"]
+
+
+def test_only_one_sweeps_at_a_time(store, library, tmp_path):
+    store.add(events(warm_messages()))
+    with open_store(str(tmp_path / "store.db")) as other:
+        held = other.lock("sweep", NOW)
+        with pytest.raises(BadUsage, match="another sweep is at work"):
+            sweep(store, library, as_of=NOW, clock=lambda: NOW)
+        other.unlock(held)
+    assert sweep(store, library, as_of=NOW, clock=lambda: NOW).subjects == 1
+
+
+def test_the_lock_of_a_dead_process_is_taken_over(store, library):
+    store.lock("sweep", NOW)
+    with store.writing() as connection:
+        connection.exec_driver_sql("UPDATE locks SET pid = 4194305")  # above any that Linux gives out
+    store.add(events(warm_messages()))
+    assert sweep(store, library, as_of=NOW, clock=lambda: NOW).subjects == 1
+
+
+def test_a_lock_whose_process_number_was_given_to_another_is_taken_over(store, library):
+    store.lock("sweep", NOW)
+    with store.writing() as connection:
+        connection.exec_driver_sql("UPDATE locks SET pid = 1, started = 'long ago'")
+    assert sweep(store, library, as_of=NOW, clock=lambda: NOW).subjects == 0
+
+
+def test_the_lock_of_another_machine_is_taken_over_only_after_long_silence(store, library):
+    store.lock("sweep", NOW)
+    with store.writing() as connection:
+        connection.exec_driver_sql("UPDATE locks SET host = 'elsewhere'")
+    with pytest.raises(BadUsage, match="on elsewhere"):
+        sweep(store, library, as_of=NOW, clock=lambda: NOW + timedelta(minutes=10))
+    sweep(store, library, as_of=NOW, clock=lambda: NOW + timedelta(minutes=20))
+
+
+def test_a_sweep_goes_forward_only(store, swept):
+    store.add(events(warm_messages()))
+    swept()
+    with pytest.raises(BadUsage, match="a sweep goes forward only"):
+        swept(NOW - timedelta(days=1))
+
+
+def test_since_and_min_events_choose_whom_to_look_at(store, swept):
+    store.add(events(warm_messages() + turns("cy", [0.1], [2])))
+    assert swept(min_events=2).subjects == 1
+    assert swept().subjects == 1
+    assert swept(since=datetime(2026, 1, 3, tzinfo=UTC)).subjects == 1
+    assert swept(since=datetime(2026, 1, 1, tzinfo=UTC)).subjects == 2
+
+
+def test_patterns_under_test_are_kept_and_not_told(store, swept, tmp_path):
+    quiet = load_patterns([tmp_path / "patterns"], status={"warm_then_cold": "test"})
+    store.add(events(warm_messages()))
+    assert told(swept(library=quiet)) == []
+    assert [one.pattern for one in store.detections()] == ["warm_then_cold"]
+
+
+def test_subjects_come_in_pieces_of_bounded_size(monkeypatch):
+    monkeypatch.setattr(sweeping, "MOST_EVENTS", 10)
+    sizes = [4, 4, 4, 25, 1]
+    rows = [SubjectRow("input", str(i), n, NOW, NOW, 0) for i, n in enumerate(sizes)]
+    assert [[one.events for one in piece] for piece in chunks(rows)] == [[4, 4], [4], [25], [1]]
+
+
+def test_the_readings_of_a_thread_are_those_of_all_who_were_in_it(tmp_path, store, monkeypatch):
+    """A late word of somebody else changes when ann was answered, though ann did nothing new."""
+    monkeypatch.setattr("ethogram.library.load.SHIPPED", tmp_path / "nothing")
+    pattern = """\
+name: slow_answer
+title: Slow
+description: Answers after an hour or more.
+shape: {level: {when: reply_gap > 3600}}
+level: low
+confidence: 0.5
+examples:
+  fires: [{story: slow, reply_gap: [9000], at: 1}]
+  quiet: [{story: quick, reply_gap: [9]}, {story: quicker, reply_gap: [1]}]
+"""
+    library = load_patterns([write_patterns(tmp_path / "slow", pattern)])
+
+    def say(name: str, subject: str, hour: int) -> dict:
+        return {"id": name, "subject": subject, "thread": "t", "at": f"2026-01-01T{hour:02d}:00:00Z"}
+
+    store.add(events([say("1", "bo", 1), say("2", "ann", 4)]))
+    first = sweep(store, library, as_of=NOW, clock=lambda: NOW)
+    store.mark_told(one.key for one in first.changes)
+    assert told(first) == [("new", "slow_answer", "ann")]
+    late = [{**say("3", "bo", 3), "at": "2026-01-01T03:30:00Z"}]
+    store.add(events(late))
+    assert ("withdrawn", "slow_answer", "ann") in told(sweep(store, library, as_of=NOW, clock=lambda: NOW))
+
+
+def random_lines(rng: random.Random) -> list[dict]:
+    """Subjects who write to each other, warm, cold and hot, with pauses in which silences fit."""
+    lines = []
+    for number, subject in enumerate("abcde"):
+        hour = rng.randrange(48)
+        for i in range(rng.randrange(4, 14)):
+            hour += rng.choice([1, 5, 12, 60])
+            hot = rng.random() < 0.6
+            readings = {"risk": rng.choice([0.9, 0.97]) if hot else 0.1}
+            if rng.random() < 0.7:
+                warm = rng.random() < 0.7
+                readings |= {"compassion": 0.9 if warm else 0.1, "manipulation": 0.1 if warm else 0.8}
+            at = datetime(2026, 1, 1, number, tzinfo=UTC) + timedelta(hours=hour)
+            target = rng.choice("abcde".replace(subject, ""))
+            line = {"id": f"{subject}{i}", "subject": subject, "target": target, "readings": readings}
+            lines.append({**line, "at": at.isoformat()})
+    return lines
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sweeps_over_what_comes_bit_by_bit_and_late_end_where_one_look_at_everything_does(
+    store, library, seed, monkeypatch
+):
+    monkeypatch.setattr(sweeping, "MOST_SUBJECTS", 2)
+    rng = random.Random(seed)
+    lines = random_lines(rng)
+    order = lines[:]
+    rng.shuffle(order)
+    cuts = sorted(rng.sample(range(len(order)), 3))
+    end = datetime(2026, 3, 1, tzinfo=UTC)
+    moments = [datetime(2026, 1, day, tzinfo=UTC) for day in (3, 8, 20)]
+    history: dict[str, str] = {}
+    for start, stop, at in zip([0, *cuts], [*cuts, len(order)], [*moments, end], strict=True):
+        store.add(events(order[start:stop]))
+        done = sweep(store, library, as_of=at, clock=lambda: NOW)
+        store.mark_told(one.key for one in done.changes)
+        for one in done.changes:
+            # Nothing is told as new twice, and only what stands is taken back.
+            before = history.get(one.detection.id, "")
+            assert (one.change == "new") == (before == "")
+            assert one.change != "found again" or before in ("withdrawn", "superseded")
+            history[one.detection.id] = one.change
+        assert sweep(store, library, as_of=at, clock=lambda: NOW).subjects == 0
+    kept = [one.to_dict() for one in store.detections(states=["opened", "closed"])]
+    whole = analyze(lines, library, as_of=end, settings=Settings())
+    assert kept == [one.to_dict() for one in whole.detections]
+
+
+def test_the_random_histories_are_not_dull(library):
+    found = [one.pattern for seed in range(12) for one in analyze(random_lines(random.Random(seed)), library)]
+    assert {*found} >= {"warm_then_cold", "hot_for_long", "gone_away", "heat_spreads"}
+
+
+def test_the_shipped_patterns_sweep_to_what_analyze_finds(tmp_path):
+    from ethogram.modes.demo import examples
+    from ethogram.modes.importing import import_events
+
+    paths = [one.path for one in examples()]
+    as_of = datetime(2026, 4, 1, tzinfo=UTC)
+    library = load_patterns()
+    with open_store(str(tmp_path / "shipped.db"), create=True) as opened:
+        import_events(opened, paths, at=NOW)
+        sweep(opened, library, as_of=as_of, clock=lambda: NOW)
+        kept = [one.to_dict() for one in opened.detections(parts=False) if one.status != "test"]
+    whole = analyze(Path(paths[0]).parent, library, as_of=as_of)
+    assert kept == [one.to_dict() for one in whole.detections]
+    assert len(kept) > 5

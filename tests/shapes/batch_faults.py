@@ -1,0 +1,386 @@
+"""Faults to be put into the batch runner, and a loader of a runner that has one.
+
+Each is (what is wrong, module, text, replacement, case that shows it). A case is a kind of shape or a
+measure, and a seed of `strategies.random_case`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+PACKAGE = "ethogram.shapes.batch"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault, and the case that shows it."""
+
+    says: str
+    module: str
+    text: str
+    instead: str
+    kind: str
+    seed: int
+
+
+class Patched(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds one module of the batch runner with a text replaced."""
+
+    def __init__(self, fault: Fault) -> None:
+        self.fault = fault
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name != f"{PACKAGE}.{self.fault.module}":
+            return None
+        return importlib.machinery.ModuleSpec(name, self)
+
+    def exec_module(self, module: ModuleType) -> None:
+        package = importlib.import_module("ethogram.shapes")
+        assert package.__file__ is not None
+        source = (Path(package.__file__).parent / "batch" / f"{self.fault.module}.py").read_text()
+        assert source.count(self.fault.text) == 1, f"not once in {self.fault.module}: {self.fault.text}"
+        changed = source.replace(self.fault.text, self.fault.instead)
+        exec(compile(changed, self.fault.module, "exec"), module.__dict__)
+
+
+@contextmanager
+def faulty(fault: Fault) -> Iterator[Callable[..., Any]]:
+    """The batch runner with a fault in it; afterwards everything is as before."""
+    ours = {name: module for name, module in sys.modules.items() if name.startswith(PACKAGE)}
+    for name in ours:
+        del sys.modules[name]
+    finder = Patched(fault)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield importlib.import_module(f"{PACKAGE}.run").run
+    finally:
+        sys.meta_path.remove(finder)
+        for name in [name for name in sys.modules if name.startswith(PACKAGE)]:
+            del sys.modules[name]
+        sys.modules.update(ours)
+
+
+FAULTS = (
+    Fault(
+        "a place may take the event of the place before",
+        "sequence",
+        'came = np.searchsorted(earlier, found, "left") - 1',
+        'came = np.searchsorted(earlier, found, "right") - 1',
+        "sequence",
+        0,
+    ),
+    Fault(
+        "gaps counts one event too many",
+        "sequence",
+        "end - start - 1 <= place.gaps",
+        "end - start <= place.gaps",
+        "sequence",
+        1,
+    ),
+    Fault(
+        "never looks at the event it starts from",
+        "sequence",
+        "(marks[newest] > start)",
+        "(marks[newest] >= start)",
+        "sequence",
+        1,
+    ),
+    Fault(
+        "never looks at the event it ends at",
+        "sequence",
+        'newest = np.searchsorted(marks, end, "left") - 1',
+        'newest = np.searchsorted(marks, end, "right") - 1',
+        "sequence",
+        7,
+    ),
+    Fault(
+        "within counts one end only",
+        "sequence",
+        "end - start + both_ends <= limit.n",
+        "end - start <= limit.n",
+        "sequence",
+        88,
+    ),
+    Fault(
+        "a duration is not inclusive",
+        "sequence",
+        "<= limit.us",
+        "< limit.us",
+        "sequence",
+        40,
+    ),
+    Fault(
+        "durations count without times",
+        "sequence",
+        "isinstance(limit, Duration) and arranged.timed",
+        "isinstance(limit, Duration)",
+        "sequence",
+        570,
+    ),
+    Fault(
+        "a chain may start at the last firing",
+        "sequence",
+        "if begin > fired:",
+        "if begin >= fired:",
+        "sequence",
+        4,
+    ),
+    Fault(
+        "the last firing is its first event",
+        "sequence",
+        "            fired = end\n",
+        "            fired = begin\n",
+        "sequence",
+        0,
+    ),
+    Fault(
+        "a chain without gaps crosses histories",
+        "sequence",
+        "        here &= ~at.arranged.new\n",
+        "",
+        "sequence",
+        80,
+    ),
+    Fault(
+        "a chain crosses histories",
+        "sequence",
+        "(before >= at.arranged.start[found])",
+        "(before >= 0)",
+        "sequence",
+        4,
+    ),
+    Fault(
+        "also takes the event of the last firing",
+        "evidence",
+        "going &= earlier > floor",
+        "going &= earlier >= floor",
+        "sequence",
+        3,
+    ),
+    Fault(
+        "also looks beyond within",
+        "evidence",
+        "        going &= reaches(at.arranged, body.within, earlier, fired[-1], both_ends=True)\n",
+        "",
+        "sequence",
+        88,
+    ),
+    Fault(
+        "also does not mind gaps",
+        "evidence",
+        "            going &= here - earlier - 1 <= place.gaps\n",
+        "            pass\n",
+        "sequence",
+        206,
+    ),
+    Fault(
+        "an optional step takes the event on its left",
+        "evidence",
+        "(newest > low)",
+        "(newest >= low)",
+        "sequence",
+        7,
+    ),
+    Fault(
+        "optional steps may be filled in any order",
+        "evidence",
+        "right[one.after] = np.where(found >= 0, found, high)",
+        "right[one.after] = high",
+        "sequence",
+        894,
+    ),
+    Fault(
+        "a level opens where it clears",
+        "level",
+        "opens = opens & ~clear",
+        "opens = opens.copy()",
+        "level",
+        2,
+    ),
+    Fault(
+        "unknown closes a level",
+        "level",
+        "at.fails(body.when) if opens.any()",
+        "~opens if opens.any()",
+        "level",
+        26,
+    ),
+    Fault(
+        "an episode goes on into the next history",
+        "level",
+        "    was_up &= ~fresh\n",
+        "",
+        "level",
+        3,
+    ),
+    Fault(
+        "of equal peaks the first is taken",
+        "hits",
+        "np.maximum.reduceat(np.where(score == best, rows, -1), begins)",
+        "np.minimum.reduceat(np.where(score == best, rows, 1 << 60), begins)",
+        "trend",
+        0,
+    ),
+    Fault(
+        "the lowest level that holds is taken",
+        "judge",
+        "for k, (_, condition) in enumerate(self.program.levels):",
+        "for k, (_, condition) in reversed(list(enumerate(self.program.levels))):",
+        "level",
+        1,
+    ),
+    Fault(
+        "the cap is ignored",
+        "ranges",
+        "np.maximum(start, positions + 1 - at.cap)",
+        "start",
+        "rate",
+        0,
+    ),
+    Fault(
+        "a duration reaches back to its very end",
+        "ranges",
+        'np.searchsorted(line, line[positions] - back, "right")',
+        'np.searchsorted(line, line[positions] - back, "left")',
+        "fading",
+        2,
+    ),
+    Fault(
+        "since includes the event that meets it",
+        "ranges",
+        "newest + 1, low)",
+        "newest, low)",
+        "cover",
+        6,
+    ),
+    Fault(
+        "keep keeps one too many",
+        "ranges",
+        "high - keep), high",
+        "high - keep - 1), high",
+        "sequence",
+        3,
+    ),
+    Fault(
+        "a skipped duration does not move now",
+        "ranges",
+        "        now = now - window.skip.us\n",
+        "",
+        "fading",
+        2,
+    ),
+    Fault(
+        "where is not asked",
+        "ranges",
+        "        valid = valid & read.holds(where)\n",
+        "        pass\n",
+        "level",
+        0,
+    ),
+    Fault(
+        "over=subject looks at this history",
+        "ranges",
+        "        here, positions = here.whole, here.in_whole(positions)\n",
+        "        pass\n",
+        "usual",
+        0,
+    ),
+    Fault(
+        "above has no tolerance",
+        "numbers",
+        "return high if above(high, c) else math.inf",
+        "return math.nextafter(c, math.inf)",
+        "share",
+        2,
+    ),
+    Fault(
+        "different from something absent is true",
+        "compare",
+        "return known & ~equal, unsure",
+        "return ~equal, unsure",
+        "rate",
+        0,
+    ),
+    Fault(
+        "a share counts unknown ones",
+        "measures",
+        "look.trues() / look.n)",
+        "look.trues() / (look.ranges.high - look.ranges.low))",
+        "sequence",
+        2,
+    ),
+    Fault(
+        "at_least asks for one more",
+        "measures",
+        "look.n < expr.window.at_least",
+        "look.n <= expr.window.at_least",
+        "level",
+        2,
+    ),
+    Fault(
+        "a run goes on beyond the window",
+        "measures",
+        "np.maximum(_equal_since(look), look.a)",
+        "_equal_since(look)",
+        "run",
+        3,
+    ),
+    Fault(
+        "a prior is left out",
+        "measures",
+        "x = (n0 * m + total)",
+        "x = total",
+        "usual",
+        1,
+    ),
+    Fault(
+        "a silence opens at its deadline when the next event comes then",
+        "silence",
+        "(until > deadline)",
+        "(until >= deadline)",
+        "silence",
+        8,
+    ),
+    Fault(
+        "a silence asks for one event more",
+        "silence",
+        ">= body.at_least - 1",
+        ">= body.at_least",
+        "silence",
+        3,
+    ),
+    Fault(
+        "an evaluated event without indicators is in no history",
+        "arrange",
+        "block.evaluated.copy() if evaluated else",
+        "block.evaluated & False if evaluated else",
+        "cover",
+        0,
+    ),
+    Fault(
+        "an indicator that was not found is absent",
+        "evaluate",
+        "np.where(zero, 0.0, num)",
+        "num",
+        "mean",
+        0,
+    ),
+    Fault(
+        "the first event has a gap",
+        "evaluate",
+        "np.where(at > start, (times",
+        "np.where(at >= start, (times",
+        "silence",
+        2,
+    ),
+)

@@ -1,0 +1,184 @@
+"""kill -9 at random moments: nothing acknowledged is lost, nothing doubled, and it opens at once.
+
+Ten kills in `make test`, a hundred in `make test-long`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ethogram.modes.importing import Options, import_events
+from ethogram.stores import open_store
+from small import turns, write_events
+from stores_support import NOON
+
+KILLS = 100 if os.environ.get("ETHOGRAM_TESTS") == "long" else 10
+EVENTS = 3000
+IMPORTER = """
+import sys
+from datetime import UTC, datetime
+from ethogram.modes.importing import Options, import_events
+from ethogram.stores import open_store
+from ethogram.config import Settings
+from ethogram.modes.importing import known_kinds
+with open_store(sys.argv[1], create=True) as store:
+    known_kinds(Settings())  # so that what follows is the import and not the loading of code
+    print("go", flush=True)
+    done = import_events(store, sys.argv[2:], at=datetime(2026, 1, 1, tzinfo=UTC), options=Options(batch=100))
+    print("done", done.added, flush=True)
+"""
+OBSERVER = """
+import sys
+from datetime import UTC, datetime, timedelta
+from ethogram.records import Event
+from ethogram.stores import open_store
+first = int(sys.argv[2])
+with open_store(sys.argv[1], create=True) as store:
+    print("go", flush=True)
+    for i in range(first, first + 100_000):
+        at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=i)
+        store.add([Event(id=f"e{i}", at=at, subject=f"s{i % 7}", seq=i, readings={"risk": 0.5})])
+        print(i, flush=True)
+"""
+
+
+def start(code: str, *args: str) -> subprocess.Popen[str]:
+    """The process, once it has opened the store."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "go\n", process.stderr.read()
+    return process
+
+
+def kill(process: subprocess.Popen[str], after: float) -> list[str]:
+    """What a process said in the time it had."""
+    time.sleep(after)
+    process.send_signal(signal.SIGKILL)
+    said, _ = process.communicate(timeout=30)
+    return said.split()
+
+
+def is_whole(path: Path) -> bool:
+    with open_store(str(path)) as store, store.reading() as connection:
+        checked = connection.exec_driver_sql("PRAGMA integrity_check").scalar_one()
+        orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+    return checked == "ok" and not orphans
+
+
+def test_a_killed_import_is_wholly_there_or_wholly_not_and_goes_on(tmp_path):
+    rng = random.Random(KILLS)
+    lines = [
+        {**one, "id": f"{one['id']}-{i}"}
+        for i in range(EVENTS // 28)
+        for one in turns(f"s{i}", [0.5] * 28, range(1, 29))
+    ]
+    files = [write_events(tmp_path / f"{name}.jsonl", lines[i::2]) for i, name in enumerate("ab")]
+    process = start(IMPORTER, str(tmp_path / "timed.db"), *map(str, files))
+    began, _ = time.monotonic(), process.communicate(timeout=60)
+    takes = time.monotonic() - began
+    path, whole = tmp_path / "store.db", 0
+    resumed = []
+    for _ in range(KILLS // 2):
+        said = kill(start(IMPORTER, str(path), *map(str, files)), after=rng.uniform(0, takes))
+        began = time.monotonic()
+        with open_store(str(path)) as store:
+            count = store.info().counts["events"]
+            resumed += [one.staged for one in store.imports()]
+        assert time.monotonic() - began < 5
+        assert count in (0, len(lines))
+        assert "done" not in said or count == len(lines)
+        assert is_whole(path)
+        if count:
+            whole += 1
+            path.unlink()
+            for beside in tmp_path.glob("store.db-*"):
+                beside.unlink()
+    with open_store(str(path), create=True) as store:
+        import_events(store, files, at=NOON, options=Options(batch=100))
+        found = [event.id for event in store.events()]
+        assert len(found) == len(set(found)) == len(lines)
+        assert store.imports() == []
+    assert any(resumed), "no kill fell into an import"
+
+
+def test_what_a_killed_observer_acknowledged_is_there_once(tmp_path):
+    rng = random.Random(KILLS)
+    path = tmp_path / "store.db"
+    acknowledged = -1
+    for _ in range(KILLS - KILLS // 2):
+        said = kill(start(OBSERVER, str(path), str(acknowledged + 1)), after=rng.uniform(0, 0.3))
+        acknowledged = max([acknowledged, *(int(one) for one in said if one.isdigit())])
+        with open_store(str(path)) as store:
+            found = sorted(event.seq for event in store.events())
+            counted = sum(one.events for one in store.subjects())
+        # One more than was acknowledged may be there: it was killed before it could say so.
+        assert found == list(range(len(found)))
+        assert len(found) in (acknowledged + 1, acknowledged + 2)
+        assert counted == len(found)
+        assert is_whole(path)
+
+
+def test_a_reader_sees_whole_imports_only_while_another_process_writes(tmp_path):
+    lines = [
+        {**one, "id": f"{one['id']}-{i}"}
+        for i in range(100)
+        for one in turns(f"s{i}", [0.5] * 28, range(1, 29))
+    ]
+    file = write_events(tmp_path / "a.jsonl", lines)
+    path = tmp_path / "store.db"
+    process = start(IMPORTER, str(path), str(file))
+    seen = set()
+    with open_store(str(path)) as store:
+        while process.poll() is None:
+            seen.add(sum(1 for _ in store.events()))
+        seen.add(sum(1 for _ in store.events()))
+    assert process.communicate()[0] == f"done {len(lines)}\n"
+    assert seen <= {0, len(lines)}
+    assert len(lines) in seen
+
+
+@pytest.mark.parametrize("signal_sent", [signal.SIGINT])
+def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(tmp_path, signal_sent):
+    lines = [
+        {**one, "id": f"{one['id']}-{i}"}
+        for i in range(430)
+        for one in turns(f"s{i}", [0.5] * 28, range(1, 29))
+    ]
+    file = write_events(tmp_path / "a.jsonl", lines)
+    command = [sys.executable, "-m", "ethogram", "store", "import", str(file), "--store"]
+    path = tmp_path / "store.db"
+    process = subprocess.Popen(
+        [*command, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while process.poll() is None and not is_staged(path):
+        time.sleep(0.02)
+    process.send_signal(signal_sent)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "kept aside, and in no history; the same command goes on from there" in said
+    again = subprocess.run([*command, str(path), "--json"], capture_output=True, timeout=120, check=True)
+    done = json.loads(again.stdout)
+    assert done["added"] == len(lines)
+    assert done["resumed_after"] >= 5000
+
+
+def is_staged(path: Path) -> bool:
+    import sqlite3
+
+    if not path.exists():
+        return False
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+            return bool(connection.execute("SELECT max(staged) FROM imports").fetchone()[0])
+    except sqlite3.Error:
+        return False

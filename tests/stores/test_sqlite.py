@@ -1,0 +1,241 @@
+"""The SQLite file: whose it is, which version it has, and what is left in it after a purge."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import inspect
+
+from ethogram.errors import BadUsage, EthogramError
+from ethogram.records import Event, Reading
+from ethogram.stores import open_store
+from ethogram.stores.migrations import newest
+from ethogram.stores.sqlite import SQLiteStore
+from ethogram.stores.tables import METADATA
+
+VERSION_1 = """
+CREATE TABLE schema_version (version INTEGER PRIMARY KEY) STRICT;
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE sources (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, timed INTEGER NOT NULL,
+  next_seq INTEGER NOT NULL, kinds TEXT NOT NULL) STRICT;
+CREATE TABLE subjects (key INTEGER PRIMARY KEY, source INTEGER NOT NULL REFERENCES sources (key),
+  name TEXT NOT NULL, events INTEGER NOT NULL, first_us INTEGER NOT NULL, last_us INTEGER NOT NULL,
+  changed INTEGER NOT NULL, UNIQUE (source, name)) STRICT;
+CREATE TABLE events (key INTEGER PRIMARY KEY, source INTEGER NOT NULL REFERENCES sources (key),
+  subject INTEGER NOT NULL REFERENCES subjects (key), id TEXT NOT NULL, content BLOB NOT NULL,
+  at_us INTEGER NOT NULL, seq INTEGER NOT NULL, timed INTEGER NOT NULL, received_us INTEGER, target TEXT,
+  thread TEXT, session TEXT, reply_to TEXT, kind TEXT NOT NULL, text TEXT, attributes TEXT, readings TEXT,
+  UNIQUE (source, id)) STRICT;
+CREATE TABLE readings (event INTEGER NOT NULL REFERENCES events (key) ON DELETE CASCADE,
+  signal TEXT NOT NULL, number REAL, text TEXT, scorer TEXT NOT NULL, width INTEGER,
+  PRIMARY KEY (event, signal, scorer)) STRICT, WITHOUT ROWID;
+CREATE TABLE imports (number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,
+  begun_us INTEGER NOT NULL, staged INTEGER NOT NULL, repeated INTEGER NOT NULL, state TEXT NOT NULL) STRICT;
+CREATE TABLE staged (n INTEGER PRIMARY KEY, import INTEGER NOT NULL, source TEXT NOT NULL,
+  subject TEXT NOT NULL, file INTEGER NOT NULL, line INTEGER NOT NULL, id TEXT NOT NULL,
+  content BLOB NOT NULL, at_us INTEGER NOT NULL, seq INTEGER NOT NULL, timed INTEGER NOT NULL,
+  received_us INTEGER, target TEXT, thread TEXT, session TEXT, reply_to TEXT, kind TEXT NOT NULL, text TEXT,
+  attributes TEXT, readings TEXT, UNIQUE (import, source, id)) STRICT;
+CREATE TABLE staged_readings (n INTEGER NOT NULL REFERENCES staged (n) ON DELETE CASCADE,
+  signal TEXT NOT NULL, number REAL, text TEXT, scorer TEXT NOT NULL, width INTEGER,
+  PRIMARY KEY (n, signal, scorer)) STRICT, WITHOUT ROWID;
+CREATE TABLE files (options TEXT NOT NULL, hash TEXT NOT NULL, events INTEGER NOT NULL,
+  imported_us INTEGER NOT NULL, PRIMARY KEY (options, hash)) STRICT, WITHOUT ROWID;
+INSERT INTO schema_version VALUES (1);
+INSERT INTO sources VALUES (1, 'input', 1, 1, '{}');
+INSERT INTO subjects VALUES (1, 1, 'ann', 1, 1000000, 1000000, 1);
+INSERT INTO events VALUES (1, 1, 1, 'old', x'00', 1000000, 0, 1, NULL, 'bo', NULL, NULL, NULL, 'message',
+  NULL, '{"tool":"sh"}', '{"risk":0.5}');
+"""
+
+
+def test_a_new_file_has_the_newest_schema(store):
+    assert store.info().schema == newest()
+
+
+def test_the_tables_in_the_code_are_those_in_the_file(store):
+    found = inspect(store.engine)
+    for table in METADATA.sorted_tables:
+        columns = [one["name"] for one in found.get_columns(table.name)]
+        assert [column.name for column in table.columns] == columns, table.name
+    assert {*METADATA.tables} == {*found.get_table_names()} - {"sqlite_sequence"}
+
+
+def test_every_table_is_strict(store):
+    with store.reading() as connection:
+        rows = connection.exec_driver_sql("SELECT name, strict FROM pragma_table_list WHERE type = 'table'")
+        loose = [name for name, strict in rows if not strict and not name.startswith("sqlite_")]
+    assert not loose
+
+
+def test_a_store_of_version_1_is_brought_up_to_date_with_its_events(path):
+    with sqlite3.connect(path) as old:
+        old.executescript(VERSION_1)
+    old.close()
+    with open_store(str(path)) as opened:
+        (event,) = opened.events()
+        assert (event.id, event.subject, event.readings, event.attributes) == (
+            "old",
+            "ann",
+            {"risk": 0.5},
+            {"tool": "sh"},
+        )
+        assert opened.info().schema == newest()
+        assert opened.detections() == []
+    with open_store(str(path)) as again:
+        assert again.info().counts["events"] == 1
+
+
+def test_a_newer_schema_than_is_known_is_refused_with_what_to_do(store, path):
+    with store.writing() as connection:
+        connection.exec_driver_sql(f"INSERT INTO schema_version VALUES ({newest() + 1})")
+    store.close()
+    with pytest.raises(BadUsage, match=r"a newer one wrote it\. Upgrade with pip install -U ethogram"):
+        open_store(str(path))
+
+
+def test_a_migration_that_fails_leaves_the_store_as_it_was(path, monkeypatch):
+    with sqlite3.connect(path) as old:
+        old.executescript(VERSION_1)
+    old.close()
+    good = __import__("ethogram.stores.migrations", fromlist=["steps"]).steps()
+    broken = (good[0], (*good[1], "CREATE TABLE nonsense ("))
+    monkeypatch.setattr("ethogram.stores.migrations.steps", lambda: broken)
+    with pytest.raises(EthogramError):
+        open_store(str(path))
+    monkeypatch.undo()
+    with open_store(str(path)) as opened:
+        assert opened.info().schema == newest()
+
+
+@pytest.mark.parametrize("content", [b"hello", b"SQLite format 2", b"{}" * 100])
+def test_a_file_that_is_no_store_is_refused_and_left_alone(path, content):
+    path.write_bytes(content)
+    with pytest.raises(BadUsage, match="is not a store"):
+        open_store(str(path), create=True)
+    assert path.read_bytes() == content
+
+
+def test_an_sqlite_file_of_another_program_is_refused(path):
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE mine (a)")
+    other.close()
+    with pytest.raises(BadUsage, match="another program"):
+        open_store(str(path), create=True)
+
+
+def test_without_create_nothing_is_made(path):
+    with pytest.raises(BadUsage, match="there is no store at"):
+        open_store(str(path))
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite://", "sqlite://host/x", "sqlite:///x.db?nolock=1", "sqlite:///x.db?synchronous=off"]
+)
+def test_a_url_that_names_no_file_or_asks_for_nonsense_is_refused(url):
+    with pytest.raises(BadUsage):
+        open_store(url, create=True)
+
+
+def test_an_unknown_kind_of_store_is_told_with_the_nearest():
+    with pytest.raises(BadUsage, match="unknown store 'sqlit'; did you mean 'sqlite'"):
+        open_store("sqlit:///x")
+
+
+def test_a_url_and_a_path_are_the_same_file(store, path, made):
+    store.add(made(3))
+    with open_store(f"sqlite:///{path}?synchronous=full") as again:
+        assert len(list(again.events())) == 3
+
+
+def test_text_is_kept_only_where_asked(store, path):
+    store.add([Event.sample(id="a", text="a very private word")])
+    store.add([Event.sample(id="b", text="a shared word")], keep_text=True)
+    assert [event.text for event in store.events()] == [None, "a shared word"]
+    store.close()
+    assert b"very private" not in everything(path)
+
+
+def everything(path):
+    """All bytes on disk of a store."""
+    return b"".join(one.read_bytes() for one in path.parent.glob(path.name + "*"))
+
+
+def test_a_purged_subject_is_nowhere_in_the_file(store, path):
+    secret = {"command": "curl hunter2-token.example"}
+    lines = [
+        Event.sample(id=f"{who}-{i}-id", subject=who, seq=i, attributes=secret if who == "zoe-q" else {})
+        for i in range(200)
+        for who in ("zoe-q", "kim-q")
+    ]
+    store.add(lines)
+    store.add_readings(("input", "zoe-q-3-id"), [Reading("topic", "zebra-crossing", "model@1")])
+    assert b"hunter2" in everything(path)
+    assert b"zebra-crossing" in everything(path)
+    done = store.purge(subject="zoe-q")
+    assert (done.events, done.clean) == (200, True)
+    left = everything(path)
+    for trace in (b"hunter2", b"zebra-crossing", b"zoe-q"):
+        assert trace not in left
+    assert b"kim-q" in left
+    assert {event.subject for event in store.events()} == {"kim-q"}
+
+
+def test_what_lies_before_a_moment_is_purged_and_the_rest_stays(store, made):
+    events = made(10)
+    store.add(events)
+    assert store.purge(before=events[4].at).events == 4
+    assert [event.id for event in store.events()] == [f"e{i}" for i in range(4, 10)]
+    assert [(one.name, one.events, one.first_at) for one in store.subjects()] == [
+        ("s0", 2, events[6].at),
+        ("s1", 2, events[4].at),
+        ("s2", 2, events[5].at),
+    ]
+
+
+def test_keys_are_not_used_twice_after_a_purge(store, made):
+    events = made(6, subjects=1)
+    store.add(events)
+    (before,) = store.subjects()
+    store.purge(before=events[-1].at + timedelta(days=1))
+    store.add([replace(events[0], id="new")])
+    (after,) = store.subjects()
+    assert after.changed > before.changed
+
+
+def test_readings_can_be_asked_for_by_signal(store):
+    event = Event.sample(
+        id="a", readings={"risk": 0.5, "topic": "x"}, scorers={"topic": "m@1"}, widths={"topic": 4}
+    )
+    store.add([event])
+    store.add_readings(("input", "a"), [Reading("virtue", 0.25, "m@2")])
+    query = "SELECT signal, number, text, scorer, width FROM all_readings ORDER BY signal"
+    with store.reading() as connection:
+        rows = [tuple(row) for row in connection.exec_driver_sql(query)]
+    assert rows == [
+        ("risk", 0.5, None, "given", None),
+        ("topic", None, "x", "m@1", 4),
+        ("virtue", 0.25, None, "m@2", None),
+    ]
+
+
+def test_one_reads_while_another_writes(store, path, made):
+    """The reader sees what was there when it began, and is in nobody's way."""
+    store.add(made(50))
+    with SQLiteStore(str(path)) as reader:
+        reading = reader.events()
+        first = next(reading)
+        store.add([replace(one, id=f"new-{one.id}") for one in made(50)])
+        assert len([first, *reading]) == 50
+        assert len(list(reader.events())) == 100
+
+
+def test_importing_the_package_does_not_bring_in_sqlalchemy():
+    code = "import ethogram.cli.main as m, sys; m.build_app(); assert 'sqlalchemy' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0

@@ -1,0 +1,7 @@
+"""What tests of stores share."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
