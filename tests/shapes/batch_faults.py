@@ -130,18 +130,18 @@ FAULTS = (
     Fault(
         "a chain may start at the last firing",
         "sequence",
-        "if begin > fired:",
-        "if begin >= fired:",
+        "out.append(first[k] > fired)",
+        "out.append(first[k] >= fired)",
         "sequence",
         4,
     ),
     Fault(
         "the last firing is its first event",
         "sequence",
-        "            fired = end\n",
-        "            fired = begin\n",
+        "            fired = last[k]\n",
+        "            fired = first[k]\n",
         "sequence",
-        0,
+        4,
     ),
     Fault(
         "a chain without gaps crosses histories",
@@ -157,7 +157,7 @@ FAULTS = (
         "(before >= at.arranged.start[found])",
         "(before >= 0)",
         "sequence",
-        4,
+        6,
     ),
     Fault(
         "also takes the event of the last firing",

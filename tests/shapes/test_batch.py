@@ -81,7 +81,7 @@ def cases(count: int) -> Iterator[Case]:
             yield random_case(seed, kind)
 
 
-@pytest.mark.parametrize("rows", [1, 4, 65_536])
+@pytest.mark.parametrize("rows", [1, 4, 131_072])
 def test_the_size_of_blocks_changes_nothing(rows: int, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(blocks, "ROWS", rows)
     for case in cases(12):

@@ -17,11 +17,22 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from faults import Fault, seeded  # noqa: E402
-from strategies import KINDS, MEASURES, START, Case, random_case  # noqa: E402
-
-from ethogram.records import Event  # noqa: E402
-from ethogram.shapes.tree import Compare, Number, Pattern, Sequence, Signal, Step, StepCount  # noqa: E402
+from ethogram.records import Event
+from ethogram.shapes.tree import (
+    Compare,
+    Events,
+    Level,
+    Measure,
+    Number,
+    Pattern,
+    Sequence,
+    Signal,
+    Step,
+    StepCount,
+    Window,
+)
+from faults import Fault, seeded
+from strategies import KINDS, MEASURES, START, Case, random_case
 
 STREAM, DETECTIONS, MODES = "ethogram.shapes.stream", "ethogram.detections", "ethogram.modes"
 ANEW = (
@@ -34,50 +45,301 @@ ANEW = (
 FAULTS: dict[str, tuple[Fault, str, int]] = {
     name: (Fault(f"ethogram.{module}", text, replacement), kind, seed)
     for name, (module, text, replacement, kind, seed) in {
-        "within one event too long": ("shapes.stream.sequence", "self.within.holds(at - first.position + 1,", "self.within.holds(at - first.position,", "sequence", 195),
-        "gaps one too few": ("shapes.stream.sequence", "at - start.position - 1 > gaps) or (", "at - start.position > gaps) or (", "sequence", 1),
-        "also reaches the step before": ("shapes.stream.sequence", "one.position > floor)", "one.position >= floor - 1)", "sequence", 22),
-        "a limit in events is exclusive": ("shapes.stream.sequence", "and events > self.events:", "and events >= self.events:", "sequence", 1),
-        "a duration is exclusive": ("shapes.stream.sequence", "or us <= self.us or", "or us < self.us or", "sequence", 40),
-        "a never is never forgotten": ("shapes.stream.sequence", "state.blocked[i + 1] = False", "pass", "sequence", 1),
-        "a never is not heeded": ("shapes.stream.sequence", "if not state.blocked[i] and self.conditions", "if self.conditions", "sequence", 168),
-        "optional steps outlive their gap": ("shapes.stream.sequence", "state.fills[i] = _unfilled(len(self.optionals[i]))", "pass", "sequence", 7),
-        "an optional step takes the earliest": ("shapes.stream.sequence", "if ask(rows, self.plan.nothing, self.plan.none):", "if old[j][j] is None and ask(rows, self.plan.nothing, self.plan.none):", "optional", 0),
-        "optional steps share an event": ("shapes.stream.sequence", "(*(old[j - 1] if j else ())", "(*(fills[j - 1] if j else ())", "optional", 0),
-        "chains outlive a firing": ("shapes.stream.sequence", "state.standing = [None] * len(state.standing)", "state.fired = -1", "sequence", 0),
-        "a step keeps its first capture": ("shapes.stream.sequence", "(*behind[:step], seen.captured,", "(*behind[:step], behind[step] or seen.captured,", "sequence", 0),
-        "also outside the limits": ("shapes.stream.sequence", "for one in link.also if self._inside(one, fired, rows.timed)]", "for one in link.also]", "sequence", 88),
-        "also out of reach": ("shapes.stream.sequence", "            run = ()\n", "            pass\n", "sequence", 40),
-        "places move in the wrong order": ("shapes.stream.sequence", "range(self.last, 0, -1)", "range(1, self.last + 1)", "sequence", 0),
-        "the earliest of equal peaks": ("shapes.stream.level", "confidence < now.peak_confidence", "confidence <= now.peak_confidence", "level", 2),
+        "within one event too long": (
+            "shapes.stream.sequence",
+            "self.within.holds(at - first.position + 1,",
+            "self.within.holds(at - first.position,",
+            "sequence",
+            195,
+        ),
+        "gaps one too few": (
+            "shapes.stream.sequence",
+            "at - start.position - 1 > gaps) or (",
+            "at - start.position > gaps) or (",
+            "sequence",
+            1,
+        ),
+        "also reaches the step before": (
+            "shapes.stream.sequence",
+            "one.position > floor)",
+            "one.position >= floor - 1)",
+            "sequence",
+            22,
+        ),
+        "a limit in events is exclusive": (
+            "shapes.stream.sequence",
+            "and events > self.events:",
+            "and events >= self.events:",
+            "sequence",
+            1,
+        ),
+        "a duration is exclusive": (
+            "shapes.stream.sequence",
+            "or us <= self.us or",
+            "or us < self.us or",
+            "sequence",
+            40,
+        ),
+        "a never is never forgotten": (
+            "shapes.stream.sequence",
+            "state.blocked[i + 1] = False",
+            "pass",
+            "sequence",
+            1,
+        ),
+        "a never is not heeded": (
+            "shapes.stream.sequence",
+            "if not state.blocked[i] and self.conditions",
+            "if self.conditions",
+            "sequence",
+            168,
+        ),
+        "optional steps outlive their gap": (
+            "shapes.stream.sequence",
+            "state.fills[i] = _unfilled(len(self.optionals[i]))",
+            "pass",
+            "sequence",
+            7,
+        ),
+        "an optional step takes the earliest": (
+            "shapes.stream.sequence",
+            "if ask(rows, self.plan.nothing, self.plan.none):",
+            "if old[j][j] is None and ask(rows, self.plan.nothing, self.plan.none):",
+            "optional",
+            0,
+        ),
+        "optional steps share an event": (
+            "shapes.stream.sequence",
+            "(*(old[j - 1] if j else ())",
+            "(*(fills[j - 1] if j else ())",
+            "optional",
+            0,
+        ),
+        "chains outlive a firing": (
+            "shapes.stream.sequence",
+            "state.standing = [None] * len(state.standing)",
+            "state.fired = -1",
+            "sequence",
+            0,
+        ),
+        "a step keeps its first capture": (
+            "shapes.stream.sequence",
+            "(*behind[:step], seen.captured,",
+            "(*behind[:step], behind[step] or seen.captured,",
+            "sequence",
+            0,
+        ),
+        "also outside the limits": (
+            "shapes.stream.sequence",
+            "for one in link.also if self._inside(one, fired, rows.timed)]",
+            "for one in link.also]",
+            "sequence",
+            88,
+        ),
+        "also out of reach": (
+            "shapes.stream.sequence",
+            "            run = ()\n",
+            "            pass\n",
+            "sequence",
+            40,
+        ),
+        "places move in the wrong order": (
+            "shapes.stream.sequence",
+            "range(self.last, 0, -1)",
+            "range(1, self.last + 1)",
+            "sequence",
+            0,
+        ),
+        "the earliest of equal peaks": (
+            "shapes.stream.level",
+            "confidence < now.peak_confidence",
+            "confidence <= now.peak_confidence",
+            "level",
+            2,
+        ),
         "events of an episode not counted": ("shapes.stream.level", "now.count += 1", "pass", "level", 1),
-        "opens where it clears": ("shapes.stream.level", "if self.clears is None or not self.clears(rows, nothing, none):", "if True:", "level", 2),
-        "the highest confidence is forgotten": ("shapes.stream.level", "max(now.confidence, confidence)", "confidence", "level", 10),
-        "the opening event counts itself": ("shapes.stream.counted", "if mark.order < limit}", "if mark.order <= limit}", "level", 0),
-        "the first of equally frequent values": ("shapes.stream.counted", "(values.count(pair[1]), pair[0])", "(values.count(pair[1]), -pair[0])", "level", 69),
-        "a silence needs one event more": ("shapes.stream.silence", "rows.n < self.body.at_least", "rows.n <= self.body.at_least", "silence", 3),
-        "a deadline that was moved": ("shapes.stream.stream", "            if state.deadline >= us:\n", "            if state.deadline >= us + 10**15:\n", "sequence", 0),
-        "the cap is ignored": ("shapes.stream.window", "        start = max(0, rows_now - cap)\n        end = rows_now - skip", "        start = 0\n        end = rows_now - skip", "sequence", 0),
-        "a duration includes its start": ("shapes.stream.window", "bisect_right(times, now - duration, 0, end)", "bisect_right(times, now - duration - 1, 0, end)", "sequence", 0),
-        "rows under skip are not kept": ("shapes.stream.window", "(window.skip.n if window.skip is not None else 0)", "0", "sequence", 0),
-        "since includes its event": ("shapes.stream.measure", "(end - seen.index(True) if", "(end - seen.index(True) - 1 if", "sequence", 0),
-        "keep has one too few": ("shapes.stream.measure", "kept = kept[-most:] if most else []", "kept = kept[-most + 1 :] if most else []", "sequence", 0),
-        "keep forgets to skip": ("shapes.stream.measure", "if one.position < rows.n - skip]", "if one.position <= rows.n - skip]", "sequence", 0),
-        "gap since the first event": ("shapes.stream.layout", "S.gap = (us - S.us) / 1e6", "S.gap = (us - S.first) / 1e6", "sequence", 0),
-        "nevers are not loaded": ("shapes.stream.save", "            standing, state.blocked, runs, fills, state.fired, state.known = data", "            standing, _, runs, fills, state.fired, state.known = data", "sequence", 0),
-        "further evidence is not loaded": ("shapes.stream.save", "state.runs = [unpacker.seens(run) for run in runs]", "pass", "sequence", 0),
-        "fillings are not loaded": ("shapes.stream.save", "state.fills = [[_fill(fill, unpacker) for fill in gap] for gap in fills]", "pass", "sequence", 0),
-        "one kept value is not loaded": ("shapes.stream.save", "for p, t, value, m in ones] for ones in kept]", "for p, t, value, m in ones[1:]] for ones in kept]", "sequence", 0),
-        "the first time is not loaded": ("shapes.stream.save", "rows.times = n, us, first, list(times)", "rows.times = n, us, us, list(times)", "sequence", 0),
-        "the height of the peak is not loaded": ("shapes.stream.save", "                    at_peak,\n                    details,", "                    0.0,\n                    details,", "sequence", 0),
-        "an open silence is loaded closed": ("shapes.stream.save", "            before, state.deadline, state.is_open, read, state.asked, state.known = data", "            before, state.deadline, _, read, state.asked, state.known = data", "sequence", 0),
-        "in_order takes equal times": ("detections.parts_live", "one.detected_at > joined.now:", "one.detected_at >= joined.now:", "sequence", 0),
-        "all_of fires twice": ("detections.parts_live", "        joined.newest = {}\n", "        pass\n", "sequence", 0),
-        "overlap forgets who has ended": ("detections.live", "            one.close(closed)\n        if", "            pass\n        if", "sequence", 0),
-        "spread at the same time": ("detections.spread_live", "if not start.us < us <=", "if not start.us <= us <=", "sequence", 0),
-        "spread misses a meeting at once": ("detections.spread_live", "and us >= self.us:", "and us > self.us:", "sequence", 0),
-        "combinations do not wait for their time": ("detections.live", "        if source.queue and micros(source.queue[0][0][0]) < us:\n            joined, latest = self._join(name, source, us, latest)", "        if source.queue:\n            joined, latest = self._join(name, source, us + 1, latest)", "sequence", 0),
-        "a deadline is a moment early": ("shapes.stream.silence", "max(0, round(seconds * 1e6))", "max(0, round(seconds * 1e6) - 1)", "sequence", 0),
+        "opens where it clears": (
+            "shapes.stream.level",
+            "if self.clears is None or not self.clears(rows, nothing, none):",
+            "if True:",
+            "level",
+            2,
+        ),
+        "the highest confidence is forgotten": (
+            "shapes.stream.level",
+            "max(now.confidence, confidence)",
+            "confidence",
+            "level",
+            10,
+        ),
+        "the opening event counts itself": (
+            "shapes.stream.counted",
+            "if mark.order < limit}",
+            "if mark.order <= limit}",
+            "level",
+            0,
+        ),
+        "the first of equally frequent values": (
+            "shapes.stream.counted",
+            "(values.count(pair[1]), pair[0])",
+            "(values.count(pair[1]), -pair[0])",
+            "level",
+            69,
+        ),
+        "a silence needs one event more": (
+            "shapes.stream.silence",
+            "rows.n < self.body.at_least",
+            "rows.n <= self.body.at_least",
+            "silence",
+            3,
+        ),
+        "a deadline that was moved": (
+            "shapes.stream.stream",
+            "            if state.deadline >= us:\n",
+            "            if state.deadline >= us + 10**15:\n",
+            "silence",
+            13,
+        ),
+        "the cap is ignored": (
+            "shapes.stream.window",
+            "        start = max(0, rows_now - cap)\n        end = rows_now - skip",
+            "        start = 0\n        end = rows_now - skip",
+            "level",
+            2,
+        ),
+        "a duration includes its start": (
+            "shapes.stream.window",
+            "bisect_right(times, now - duration, 0, end)",
+            "bisect_right(times, now - duration - 1, 0, end)",
+            "level",
+            9,
+        ),
+        "rows under skip are not kept": (
+            "shapes.stream.window",
+            "(window.skip.n if window.skip is not None else 0)",
+            "0",
+            "skip",
+            1,
+        ),
+        "since includes its event": (
+            "shapes.stream.measure",
+            "(end - seen.index(True) if",
+            "(end - seen.index(True) - 1 if",
+            "level",
+            3,
+        ),
+        "keep has one too few": (
+            "shapes.stream.measure",
+            "kept = kept[-most:] if most else []",
+            "kept = kept[-most + 1 :] if most else []",
+            "level",
+            41,
+        ),
+        "keep forgets to skip": (
+            "shapes.stream.measure",
+            "if one.position < rows.n - skip]",
+            "if one.position <= rows.n - skip]",
+            "level",
+            24,
+        ),
+        "gap since the first event": (
+            "shapes.stream.layout",
+            "S.gap = (us - S.us) / 1e6",
+            "S.gap = (us - S.first) / 1e6",
+            "level",
+            20,
+        ),
+        "nevers are not loaded": (
+            "shapes.stream.save",
+            "            standing, state.blocked, runs, fills, state.fired, state.known = data",
+            "            standing, _, runs, fills, state.fired, state.known = data",
+            "sequence",
+            1,
+        ),
+        "further evidence is not loaded": (
+            "shapes.stream.save",
+            "state.runs = [unpacker.seens(run) for run in runs]",
+            "pass",
+            "sequence",
+            0,
+        ),
+        "fillings are not loaded": (
+            "shapes.stream.save",
+            "state.fills = [[_fill(fill, unpacker) for fill in gap] for gap in fills]",
+            "pass",
+            "sequence",
+            47,
+        ),
+        "one kept value is not loaded": (
+            "shapes.stream.save",
+            "for p, t, value, m in ones] for ones in kept]",
+            "for p, t, value, m in ones[1:]] for ones in kept]",
+            "level",
+            1,
+        ),
+        "the first time is not loaded": (
+            "shapes.stream.save",
+            "rows.times = n, us, first, list(times)",
+            "rows.times = n, us, us, list(times)",
+            "level",
+            0,
+        ),
+        "the height of the peak is not loaded": (
+            "shapes.stream.save",
+            "                    at_peak,\n                    details,",
+            "                    0.0,\n                    details,",
+            "level",
+            1,
+        ),
+        "an open silence is loaded closed": (
+            "shapes.stream.save",
+            "            before, state.deadline, state.is_open, read, state.asked, state.known = data",
+            "            before, state.deadline, _, read, state.asked, state.known = data",
+            "silence",
+            3,
+        ),
+        "in_order takes equal times": (
+            "detections.parts_live",
+            "one.detected_at > joined.now:",
+            "one.detected_at >= joined.now:",
+            "combination",
+            24,
+        ),
+        "all_of fires twice": (
+            "detections.parts_live",
+            "        joined.newest = {}\n",
+            "        pass\n",
+            "combination",
+            3,
+        ),
+        "overlap forgets who has ended": (
+            "detections.live",
+            "            one.close(closed)\n        if",
+            "            pass\n        if",
+            "combination",
+            11,
+        ),
+        "spread misses a meeting at once": (
+            "detections.spread_live",
+            "if other is None or us < self.us or",
+            "if other is None or us <= self.us or",
+            "spread",
+            4,
+        ),
+        "combinations do not wait for their time": (
+            "detections.live",
+            "        if source.queue and source.queue[0][0] < us:\n",
+            "        us += 1\n        if source.queue:\n",
+            "combination",
+            5,
+        ),
+        "a deadline is a moment early": (
+            "shapes.stream.silence",
+            "max(0, round(seconds * 1e6))",
+            "max(0, round(seconds * 1e6) - 1)",
+            "silence",
+            3,
+        ),
     }.items()
 }
 
@@ -111,9 +373,21 @@ def optional_case() -> Case:
     return Case((pattern,), events, kind="sequence")
 
 
+def skip_case() -> Case:
+    """A level over the two events before the last four."""
+    mean = Measure("mean", Signal("x"), Window(skip=Events(4), last=(Events(2),)))
+    pattern = Pattern("skipping", Level(Compare(">", mean, Number(0.5))), confidence=mean)
+    events = tuple(
+        Event(f"e{k}", START + timedelta(minutes=k), "ann", seq=k, readings={"x": x})
+        for k, x in enumerate((0.1, 0.9, 0.8, 0.2, 0.1, 0.9, 0.9, 0.7, 0.1, 0.3, 0.9, 0.2))
+    )
+    return Case((pattern,), events, kind="level")
+
+
 def make(kind: str, seed: int) -> Case:
-    if kind == "optional":
-        return optional_case()
+    crafted = {"optional": optional_case, "skip": skip_case}
+    if kind in crafted:
+        return crafted[kind]()
     return random_case(seed, kind) if kind in KINDS else random_case(seed, measure=kind)
 
 

@@ -27,7 +27,7 @@ _SCRIPTS: tuple[tuple[dict[str, float], ...], ...] = (
 class Evaluations:
     """Columns clustered by subject and in order of time; `observed` is 1 where the subject was watched."""
 
-    subject: NDArray[np.int32]
+    subject: NDArray[np.int64]
     at: NDArray[np.int64]
     observed: NDArray[np.float64]
     traits: dict[str, NDArray[np.float64]]
@@ -41,7 +41,7 @@ def evaluations(rows: int, seed: int = 7, per_subject: int = PER_SUBJECT) -> Eva
     """So many evaluations, the same for the same seed."""
     rng = np.random.default_rng(seed)
     subjects = max(1, rows // per_subject)
-    subject = np.repeat(np.arange(subjects, dtype=np.int32), per_subject)[:rows]
+    subject = np.repeat(np.arange(subjects, dtype=np.int64), per_subject)[:rows]
     subject = np.pad(subject, (0, rows - len(subject)), mode="edge")
     at = np.arange(rows, dtype=np.int64) * 60_000_000
     traits = {name: rng.beta(2.5, 3.0, rows) for name in GOOD}

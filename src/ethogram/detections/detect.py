@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 from ..records import GIVEN, Detection, Event, Evidence, Value, detection_id, moment
@@ -127,13 +128,19 @@ def readings_of(event: Measured, condition: Expr | None) -> Mapping[str, Value]:
     """The readings on an event that a condition names; indicators only where they were found."""
     if condition is None:
         return {}
-    names = [one.name for one in walk(condition) if isinstance(one, (Signal, Indicator))]
-    indicators = set(named(condition, Indicator))
+    names, indicators = _names(condition)
     return {
         name: event.readings[name]
-        for name in sorted(set(names))
+        for name in names
         if name in event.readings and (name not in indicators or event.readings[name] not in (0, 0.0))
     }
+
+
+@lru_cache(maxsize=4096)
+def _names(condition: Expr) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The signals and indicators a condition names, sorted, and which of them are indicators."""
+    names = {one.name for one in walk(condition) if isinstance(one, (Signal, Indicator))}
+    return tuple(sorted(names)), frozenset(named(condition, Indicator))
 
 
 def scorers_of(program: Program, events: Sequence[Measured]) -> str:

@@ -19,7 +19,7 @@ from .find import by_depth
 from .parts_live import Combining
 from .spread_live import Meeting, Spreading, Told
 
-Queue = list[tuple[Any, int, Detection]]
+Queue = list[tuple[int, Any, int, Detection]]
 """Detections of parts that wait until no other of their time can come, in output order."""
 
 
@@ -78,17 +78,19 @@ class Live:
         """
         source = self.source(name)
         changes = self.stream.advance(name, us)
-        told = self._told(source, changes) if changes else []
-        latest = max((change.episode.detected_at for change in changes), default=None)
-        if source.queue and micros(source.queue[0][0][0]) < us:
+        told: list[Told] = []
+        latest: int | None = None
+        if changes:
+            told = self._told(source, changes)
+            latest = max(change.episode.detected_at for change in changes)
+        if source.queue and source.queue[0][0] < us:
             joined, latest = self._join(name, source, us, latest)
             told += joined
         for one in self.spreads:
-            over = list(one.advance(name, us))
-            told += over
-            latest = (
-                max([latest or 0, *(micros(d.closed_at) for _, d in over if d.closed_at)]) if over else latest
-            )
+            for closed in one.advance(name, us):
+                told.append(closed)
+                over = micros(closed[1].closed_at or closed[1].detected_at)
+                latest = over if latest is None else max(over, latest)
         if concludes and latest is not None:
             source.concluded = max(latest, source.concluded or latest)
         return told
@@ -129,27 +131,27 @@ class Live:
 
     def _push(self, source: Source, one: Detection) -> None:
         self._pushed += 1
-        heappush(source.queue, (one.order, self._pushed, one))
+        heappush(source.queue, (micros(one.detected_at), one.order, self._pushed, one))
 
     def _close(self, source: Source, closed: Detection) -> None:
         for one in self.overlapping:
             one.close(closed)
         if self.overlapping:
             source.queue[:] = [
-                (order, n, replace(d, closed_at=closed.closed_at) if d.id == closed.id else d)
-                for order, n, d in source.queue
+                (us, order, n, replace(d, closed_at=closed.closed_at) if d.id == closed.id else d)
+                for us, order, n, d in source.queue
             ]
 
     def _join(self, name: str, source: Source, us: int, latest: int | None) -> tuple[list[Told], int | None]:
         """What follows from the detections of parts before a moment, one time after the other."""
         told: list[Told] = []
-        while source.queue and micros(source.queue[0][0][0]) < us:
-            at = source.queue[0][0][0]
+        while source.queue and source.queue[0][0] < us:
+            at = source.queue[0][0]
             batch: list[Detection] = []
-            while source.queue and source.queue[0][0][0] == at:
-                batch.append(heappop(source.queue)[2])
+            while source.queue and source.queue[0][0] == at:
+                batch.append(heappop(source.queue)[3])
             told += self._batch(name, source, batch)
-            latest = max(micros(at), latest or 0)
+            latest = at if latest is None else max(at, latest)
         return told, latest
 
     def _batch(self, name: str, source: Source, batch: list[Detection]) -> list[Told]:

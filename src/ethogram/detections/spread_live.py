@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -30,11 +31,13 @@ class Start:
         self.reached: dict[str, Detection] = {}
         self.level: str | None = None
 
-    def meet(self, us: int, a: str, b: str) -> None:
-        """Note a meeting, where it is one of this start's subject and not before it."""
+    def meet(self, us: int, a: str, b: str) -> str | None:
+        """Whom this start's subject met, if it is one of the two and has not met the other since."""
         other = b if a == self.one.subject else a if b == self.one.subject else None
-        if other is not None and us >= self.us:
-            self.met.setdefault(other, us)
+        if other is None or us < self.us or other in self.met:
+            return None
+        self.met[other] = us
+        return other
 
 
 class Spreading:
@@ -43,25 +46,46 @@ class Spreading:
     def __init__(self, program: Program) -> None:
         assert isinstance(program.body, Spread)
         self.program, self.body = program, program.body
-        self.starts: dict[str, list[Start]] = {}
+        self.starts: dict[str, deque[Start]] = {}
+        """By source, the earliest first."""
+        self._of: dict[tuple[str, str], list[Start]] = {}
+        self._met: dict[tuple[str, str], list[Start]] = {}
+        """Starts by (source, subject): those of the subject itself, and those that have met it."""
 
     def meet(self, source: str, meeting: Meeting) -> None:
         """Note an event between two subjects."""
-        for start in self.starts.get(source, ()):
-            start.meet(*meeting)
+        for who in meeting[1:]:
+            for start in self._of.get((source, who), ()):
+                self._meet(source, start, meeting)
+
+    def _meet(self, source: str, start: Start, meeting: Meeting) -> None:
+        other = start.meet(*meeting)
+        if other is not None:
+            self._met.setdefault((source, other), []).append(start)
 
     def see(self, source: str, batch: Sequence[Detection], recent: Sequence[Meeting]) -> Iterator[Told]:
         """What follows from detections of one time; `recent` are the meetings of that time and after."""
-        starts = self.starts.setdefault(source, [])
         for end in batch:
             if parts_meant((self.body.then,), end.pattern):
-                for start in starts:
+                for start in self._met.get((source, end.subject), ()):
                     yield from self._reach(start, end)
         for one in batch:
             if parts_meant((self.body.first,), one.pattern):
-                starts.append(begun := Start(one))
+                begun = self._begin(source, one)
                 for meeting in recent:
-                    begun.meet(*meeting)
+                    self._meet(source, begun, meeting)
+
+    def _begin(self, source: str, one: Detection) -> Start:
+        start = Start(one)
+        self.starts.setdefault(source, deque()).append(start)
+        self._of.setdefault((source, one.subject), []).append(start)
+        return start
+
+    def _forget(self, source: str, start: Start) -> None:
+        for index, who in [(self._of, start.one.subject), *((self._met, other) for other in start.met)]:
+            index[source, who].remove(start)
+            if not index[source, who]:
+                del index[source, who]
 
     def _reach(self, start: Start, end: Detection) -> Iterator[Told]:
         us, subject = micros(end.detected_at), end.subject
@@ -84,11 +108,10 @@ class Spreading:
 
     def advance(self, source: str, us: int) -> Iterator[Told]:
         """Close and forget the starts that were over before a moment."""
-        starts = self.starts.get(source, [])
-        over = [start for start in starts if start.us + self.body.within < us]
-        if over:
-            self.starts[source] = [start for start in starts if start.us + self.body.within >= us]
-        for start in over:
+        starts = self.starts.get(source)
+        while starts and starts[0].us + self.body.within < us:
+            start = starts.popleft()
+            self._forget(source, start)
             if start.level is not None:
                 yield CLOSED, self._made(start, closed=True)
 
@@ -110,7 +133,8 @@ class Spreading:
     def load(self, saved: list[Any], unpack: Any) -> None:
         """Remember what was saved."""
         for source, one, met, reached, level in saved:
-            start = Start(unpack(one))
+            start = self._begin(source, unpack(one))
             start.met, start.level = dict(met), level
             start.reached = {who: unpack(d) for who, d in reached.items()}
-            self.starts.setdefault(source, []).append(start)
+            for other in start.met:
+                self._met.setdefault((source, other), []).append(start)

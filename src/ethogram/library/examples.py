@@ -152,7 +152,9 @@ def _position(read: FieldReader, node: Node | None, events: int) -> int | None:
     if node is None:
         return None
     value = node.value if isinstance(node, Scalar) else None
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= max(events, 1):
+    if not events:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= events:
         read.fault(node, f"at is the position of the firing event, from 1 to {events}")
         return None
     return value
@@ -181,7 +183,8 @@ def _series(read: FieldReader, node: Fields, vocabulary: Vocabulary) -> tuple[Ev
     columns = {key: plain(value) for key, value in node.entries if key.text not in KEYS}
     lengths = {len(value) for value in columns.values() if isinstance(value, list)}
     if len(lengths) > 1:
-        read.fault(node, f"the lists of an example have the same length, not {sorted(lengths)}")
+        found = ", ".join(f"{key.text} {len(v)}" for key, v in columns.items() if isinstance(v, list))
+        read.fault(node, f"the lists of an example have the same length, not {found}")
         return ()
     if not lengths:
         read.fault(node, "an example needs values by signal: compassion: [0.8, 0.7], or events:")
@@ -218,7 +221,8 @@ def _put(read: FieldReader, key: Scalar, row: dict[str, Any], value: Any, vocabu
     elif key.text in vocabulary.attributes:
         row.setdefault("attributes", {})[key.text] = value
     else:
-        row.setdefault("readings", {})[_reading_name(key.text)] = _reading(read, key, value)
+        kind = vocabulary.signals.get(key.text, "any")
+        row.setdefault("readings", {})[_reading_name(key.text)] = _reading(read, key, value, kind)
 
 
 def _reading_name(name: str) -> str:
@@ -226,9 +230,13 @@ def _reading_name(name: str) -> str:
     return folded if is_indicator_name(folded) else name
 
 
-def _reading(read: FieldReader, place: Node, value: Any) -> float | str:
+def _reading(read: FieldReader, place: Node, value: Any, kind: str = "any") -> float | str:
     if isinstance(value, str):
+        if kind == "number":
+            read.fault(place, f"a number is due here, not {value[:40]!r}")
         return value
+    if kind == "category":
+        read.fault(place, f"a category is due here, not {value!r}")
     if isinstance(value, (int, float)) and math.isfinite(value):
         return float(value)
     read.fault(place, "a reading is a number or a word; null where it was not measured")
@@ -262,11 +270,11 @@ def _whole_events(read: FieldReader, node: Node, vocabulary: Vocabulary) -> tupl
             read.fault(item, "an event takes its fields by name")
             continue
         read.known_keys(item, EVENT_KEYS, "an event")
-        found.append(_whole_event(read, item, i))
+        found.append(_whole_event(read, item, i, vocabulary))
     return tuple(found)
 
 
-def _whole_event(read: FieldReader, node: Fields, index: int) -> Event:
+def _whole_event(read: FieldReader, node: Fields, index: int, vocabulary: Vocabulary) -> Event:
     fields = {name: str(plain(value)) for name in FIELDS if (value := node.get(name)) is not None}
     text = node.get("text")
     return Event(
@@ -275,7 +283,7 @@ def _whole_event(read: FieldReader, node: Fields, index: int) -> Event:
         seq=index,
         text=None if text is None else read.text(text, "text"),
         readings={
-            _reading_name(key): _reading(read, node, value)
+            _reading_name(key): _reading(read, node, value, vocabulary.signals.get(key, "any"))
             for key, value in _mapping(read, node.get("readings"), "readings").items()
             if value is not None
         },

@@ -17,6 +17,8 @@ from .vocabulary import load_vocabulary
 
 SHIPPED = Path(__file__).parents[1] / "patterns"
 SUFFIXES = (".yaml", ".yml")
+NO_PATTERNS = (".", "ethogram.")
+"""Files in a folder of patterns that are something else: hidden ones and settings."""
 ON = ("stable", "test")
 
 
@@ -88,7 +90,7 @@ def _is_path(selector: str | Path) -> bool:
 def _paths(given: str | Path) -> list[Path]:
     path = Path(given)
     if path.is_dir():
-        found = [p for p in path.rglob("*") if p.suffix in SUFFIXES and not p.name.startswith(".")]
+        found = [p for p in path.rglob("*") if p.suffix in SUFFIXES and not p.name.startswith(NO_PATTERNS)]
         return sorted(found)
     return [path]
 
@@ -104,8 +106,7 @@ def _places(more: Sequence[str | Path], selectors: Sequence[str | Path]) -> dict
             faults.append(Fault(str(path), 1, 1, f"pattern {path.stem!r} is also in {known}; rename one"))
     if faults:
         raise BadPattern(faults)
-    beside = {p.stem: p for path in own.values() for p in _paths(path.parent) if p.parent == path.parent}
-    return {**shipped, **{n: p for n, p in beside.items() if n not in shipped}, **own}
+    return shipped | own
 
 
 def _wanted(places: Mapping[str, Path], selectors: Sequence[str | Path]) -> set[str]:
@@ -114,12 +115,20 @@ def _wanted(places: Mapping[str, Path], selectors: Sequence[str | Path]) -> set[
     for selector in selectors:
         found = _matching(places, selector)
         if not found:
-            near = did_you_mean(str(selector), places)
-            faults.append(Fault("", 0, 0, f"no pattern is named {str(selector)!r}{near}"))
+            faults.append(_not_found(places, selector))
         wanted |= found
     if faults:
         raise BadPattern(faults)
     return wanted
+
+
+def _not_found(places: Mapping[str, Path], selector: str | Path) -> Fault:
+    name = str(selector)
+    if Path(name).is_dir():
+        return Fault(name, 0, 0, "is a folder without pattern files (*.yaml)")
+    if "/" in name:
+        return Fault(name, 0, 0, "no such file or folder, and no pattern of that name")
+    return Fault("", 0, 0, f"no pattern is named {name!r}{did_you_mean(name, places)}")
 
 
 def _matching(places: Mapping[str, Path], selector: str | Path) -> set[str]:
@@ -154,6 +163,9 @@ def _read_with_parts(
         files[name] = file
         new = {base(part) for part in parts_of(file)} - seen
         seen |= new
+        # A part may lie beside the combination that names it.
+        beside = {part: Path(file.path).with_name(f"{part}.yaml") for part in new - places.keys()}
+        places = {**places, **{part: path for part, path in beside.items() if path.is_file()}}
         waiting += sorted(new & places.keys())
     if faults:
         raise BadPattern(faults)

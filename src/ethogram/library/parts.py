@@ -32,7 +32,7 @@ def with_parts(files: Mapping[str, PatternFile], names: Iterable[str]) -> set[st
         name = waiting.pop()
         if name not in needed:
             needed.add(name)
-            waiting += [base(part) for part in parts_of(files[name])]
+            waiting += [base(part) for part in parts_of(files[name]) if base(part) in files]
     return needed
 
 
@@ -40,24 +40,24 @@ def check_parts(files: Mapping[str, PatternFile]) -> None:
     """Raise BadPattern with every part that is not there, every circle, and what is too deep."""
     known = _known_names(files)
     faults = [
-        Fault(
-            file.path, 1, 1, f"{file.name} refers to an unknown pattern {part!r}{did_you_mean(part, known)}"
-        )
+        _fault(file, part, f"{file.name} refers to an unknown pattern {part!r}{did_you_mean(part, known)}")
         for file in files.values()
         for part in parts_of(file)
         if part not in known
     ]
-    if not faults:
-        for name, file in files.items():
-            deep = _depth(files, name, ())
-            if deep is None:
-                faults.append(Fault(file.path, 1, 1, f"{name} is made of itself, directly or through others"))
-            elif deep > DEEPEST:
-                faults.append(
-                    Fault(file.path, 1, 1, f"{name} combines combinations more than {DEEPEST} deep")
-                )
+    for name, file in files.items():
+        deep = _depth(files, name, ())
+        if deep is None:
+            faults.append(_fault(file, "", f"{name} is made of itself, directly or through others"))
+        elif deep > DEEPEST:
+            faults.append(_fault(file, "", f"{name} combines combinations more than {DEEPEST} deep"))
     if faults:
-        raise BadPattern(faults)
+        raise BadPattern(sorted(faults))
+
+
+def _fault(file: PatternFile, part: str, message: str) -> Fault:
+    first = next(iter(file.places.values()), (1, 1))
+    return Fault(file.path, *file.places.get(part, first), message)
 
 
 def _known_names(files: Mapping[str, PatternFile]) -> set[str]:
@@ -73,6 +73,8 @@ def _known_names(files: Mapping[str, PatternFile]) -> set[str]:
 def _depth(files: Mapping[str, PatternFile], name: str, above: tuple[str, ...]) -> int | None:
     if name in above:
         return None
+    if name not in files:
+        return 0
     depths = [_depth(files, base(part), (*above, name)) for part in parts_of(files[name])]
     if any(depth is None for depth in depths):
         return None

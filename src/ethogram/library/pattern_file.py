@@ -14,7 +14,7 @@ from ..shapes.fields import FieldReader
 from ..shapes.parse import parse_patterns
 from ..shapes.tree import Pattern
 from ..shapes.vocabulary import Vocabulary
-from ..shapes.yaml import Fields, Node, Scalar, plain, read_yaml, read_yaml_file
+from ..shapes.yaml import Fields, Items, Node, Scalar, plain, read_yaml, read_yaml_file
 from .examples import Example, names_in, read_examples
 
 REQUIRED = ("name", "title", "description", "shape", "examples")
@@ -45,6 +45,8 @@ class PatternFile:
     kinds: Mapping[str, str]
     examples: tuple[Example, ...]
     vocabulary: Vocabulary
+    places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Line and column of each part that a combination names."""
     data: Mapping[str, Any] = field(repr=False, default_factory=dict)
 
     @property
@@ -111,6 +113,7 @@ def check_pattern(
         kinds=parsed.kinds,
         examples=examples,
         vocabulary=known,
+        places=_part_places(node.get("shape")),
         data=plain(node),
     )
 
@@ -147,7 +150,21 @@ def _with_examples(read: FieldReader, node: Fields, vocabulary: Vocabulary) -> V
                 )
             else:
                 into[name] = kind
+                if kind == "any":
+                    message = f"{name!r} is a number in one example and a category in another"
+                    read.fault(given.places[name], message)
     return replace(vocabulary, signals=signals, attributes=attributes)
+
+
+def _part_places(shape: Node | None) -> dict[str, tuple[int, int]]:
+    """Where a combination or spread names each of its parts."""
+    found: dict[str, tuple[int, int]] = {}
+    for _, body in shape.entries if isinstance(shape, Fields) else ():
+        named = body.items if isinstance(body, Items) else ()
+        if isinstance(body, Fields):
+            named = tuple(one for one in (body.get("from"), body.get("to")) if one is not None)
+        found |= {one.text: (one.line, one.column) for one in named if isinstance(one, Scalar)}
+    return found
 
 
 def _is_combination(shape: Node | None) -> bool:

@@ -192,7 +192,7 @@ def _example() -> Schema:
         "type": "object",
         "required": ["story"],
         "properties": fields,
-        "additionalProperties": {"type": "array", "items": SCALAR, "description": "One value per event."},
+        "additionalProperties": one_or_each | {"description": "One value per event, or one for all."},
     }
 
 

@@ -124,7 +124,7 @@ def insufficient_to_dict(one: Insufficient) -> dict[str, Any]:
         "subject": history["subject"],
         "history": history,
         "have": one.have,
-        "need": one.need,
+        "need": one.need if one.need > 1 else None,
         "reason": one.reason,
     }
 

@@ -68,7 +68,7 @@ def load(watch: Watch, saved: Mapping[str, Any]) -> None:
 
 
 def _save_source(one: Source, table: Table) -> list[Any]:
-    queue = [table.pack(detection) for _, _, detection in sorted(one.queue, key=lambda item: item[:2])]
+    queue = [table.pack(item[-1]) for item in sorted(one.queue, key=lambda item: item[:3])]
     return [one.timed, one.concluded, one.recent, queue]
 
 

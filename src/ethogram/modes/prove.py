@@ -20,13 +20,17 @@ from ..shapes.program import Program
 from .analyze import measured_events
 from .how_far import Positions, how_far
 
+ALL = "all"
 FIRES_AT_ITS_LAST = (tree.Sequence, tree.Combination, tree.Spread)
 """The other shapes fire where they open, at their first event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One example on one runner: what it states, what came, and whether the two agree."""
+    """One example: what it states, what came, and whether the two agree.
+
+    `runner` is "all" where every runner says the same, as they should; else there is one proof for each.
+    """
 
     pattern: str
     runner: str
@@ -43,7 +47,7 @@ class Proof:
     def fault(self) -> Fault:
         """The failure as it is told."""
         said = f"{self.pattern}: {self.story!r} should {self.expected}, but {self.came}"
-        where = "" if len(RUNNERS) == 1 else f" (runner {self.runner})"
+        where = "" if self.runner == ALL else f" (runner {self.runner})"
         return Fault(self.path, self.line, self.column, said + where)
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,7 +81,7 @@ def summary(proofs: Sequence[Proof]) -> dict[str, Any]:
         "record": "summary",
         "patterns": len({proof.pattern for proof in proofs}),
         "examples": len({(proof.path, proof.line, proof.column) for proof in proofs}),
-        "runners": len({proof.runner for proof in proofs}),
+        "runners": len(RUNNERS) if proofs else 0,
         "failed": sum(not proof.ok for proof in proofs),
     }
 
@@ -99,9 +103,14 @@ def summary_line(proofs: Sequence[Proof]) -> str:
 
 def _prove_file(library: Library, file: PatternFile) -> list[Proof]:
     programs = replace(library, chosen=(file.name,)).programs
-    return [
-        _prove_example(file, programs, example, runner) for example in file.examples for runner in RUNNERS
-    ]
+    return [proof for example in file.examples for proof in _on_every_runner(file, programs, example)]
+
+
+def _on_every_runner(file: PatternFile, programs: Sequence[Program], example: Example) -> list[Proof]:
+    proofs = [_prove_example(file, programs, example, runner) for runner in RUNNERS]
+    if len({(proof.ok, proof.came) for proof in proofs}) == 1:
+        return [replace(proofs[0], runner=ALL)]
+    return proofs
 
 
 def _prove_example(file: PatternFile, programs: Sequence[Program], example: Example, runner: str) -> Proof:

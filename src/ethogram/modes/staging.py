@@ -141,6 +141,7 @@ class Reader(Collector):
                 self._state_now(),
                 keep_text=self._options.keep_text,
                 skip_clashes=skip,
+                received_at=self._at,
             )
         except Clashes as error:
             self._doomed, clashes = True, error.found
@@ -152,8 +153,6 @@ class Reader(Collector):
 
     def _staged(self, event: Event, place: Place) -> Staged:
         measured = self._measure(event) if event.text is not None and self._measure else ()
-        if event.received_at is None:
-            event = replace(event, received_at=self._at)
         return Staged(event, place.file, place.line, measured)
 
     # --- what a later run has to know --------------------------------------------------------

@@ -36,7 +36,7 @@ MAX_EVENTS = 512
 _SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
 _ARITY = {"abs": 1, "log": 1, "sqrt": 1, "clip": 3}
 _COVER = MeasureKind("set", "weights of the different indicators seen", options={"weights": Option()})
-_NAMES = (*MEASURES, "cover", "known", "or_else", "any", *_SECONDS, *_ARITY)
+NAMES = (*MEASURES, "cover", "known", "or_else", "any", *_SECONDS, *_ARITY)
 
 
 def read_call(reader: Reader, node: ast.Call) -> Typed:
@@ -62,7 +62,7 @@ def read_call(reader: Reader, node: ast.Call) -> Typed:
         if not isinstance(value, Number):
             return reader.fault(node, f"{name}(...) takes a plain number")
         return Number(value.value * _SECONDS[name]), "number"
-    return reader.fault(node, f"unknown function {name!r}{did_you_mean(name, _NAMES)}")
+    return reader.fault(node, f"unknown function {name!r}{did_you_mean(name, NAMES)}")
 
 
 def _no_keywords(reader: Reader, node: ast.Call, name: str) -> None:

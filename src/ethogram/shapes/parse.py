@@ -21,6 +21,8 @@ from .yaml import Fields, Items, Node, Scalar, plain
 HISTORY_FIELDS = ("subject", "target", "thread", "session")
 STATUSES = ("experimental", "test", "stable", "retired")
 VERSIONED = ("history", "shape", "define", "tell_at")
+NO_CONFIDENCE = "confidence is missing; write a number from 0 to 1 or an expression"
+NO_LEVEL = "a pattern has level: high, or levels: by condition; one of the two"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -50,10 +52,13 @@ def _pattern(read: FieldReader, fields: Fields, scope: Scope, suffix: str) -> Pa
     name = read.text(fields.get("name"), "name")
     scope = scope.at("here", defines=_defines(read, fields.get("define"), scope))
     shape_node = fields.get("shape")
-    if shape_node is None:
-        return None
-    kind, shape = parse_shape(read, shape_node, scope)
+    kind, shape = ("", None) if shape_node is None else parse_shape(read, shape_node, scope)
     if shape is None:
+        # What can be said without the shape; the rest would be faults that are none.
+        if fields.get("confidence") is None and kind not in ("all_of", "in_order", "any_of", "spread"):
+            read.fault(fields, NO_CONFIDENCE)
+        if fields.get("level") is None and fields.get("levels") is None:
+            read.fault(fields, NO_LEVEL)
         return None
     scope = _after(scope, kind, shape)
     details = _details(read, fields.get("details"), scope)
@@ -201,7 +206,7 @@ def _confidence(read: FieldReader, fields: Fields, scope: Scope, shape: Shape) -
     node = fields.get("confidence")
     if node is None:
         if not isinstance(shape, (Combination, Spread)):
-            read.fault(fields, "confidence is missing; write a number from 0 to 1 or an expression")
+            read.fault(fields, NO_CONFIDENCE)
         return None
     return read.expression(node, scope.at("in confidence"), "number", "confidence")[0]
 
@@ -209,7 +214,7 @@ def _confidence(read: FieldReader, fields: Fields, scope: Scope, shape: Shape) -
 def _levels(read: FieldReader, fields: Fields, scope: Scope) -> tuple[tuple[str, Expr | None], ...]:
     one, many = fields.get("level"), fields.get("levels")
     if (one is None) == (many is None):
-        read.fault(many or fields, "a pattern has level: high, or levels: by condition; one of the two")
+        read.fault(many or fields, NO_LEVEL)
         return (("low", None),)
     if one is not None:
         return ((_level_name(read, one, read.text(one, "level")), None),)

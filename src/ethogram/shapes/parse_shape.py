@@ -90,12 +90,11 @@ def _sequence(read: FieldReader, node: Fields, body: Node, scope: Scope) -> Sequ
         if found is not None:
             items.append(found)
             nodes.append(item)
-    if len(items) < len(body.items):
-        return None
     within = read.limits(node.get("within"), "within") or (Events(256),)
     sequence = Sequence(tuple(items), _gaps(read, node.get("gaps"), scope), within)
-    check_sequence(read, sequence, nodes, node)
-    return sequence
+    if len(items) == len(body.items):
+        check_sequence(read, sequence, nodes, node)
+    return sequence if items else None
 
 
 def _gaps(read: FieldReader, node: Node | None, scope: Scope) -> int | None:
@@ -115,12 +114,11 @@ def _item(read: FieldReader, node: Node, scope: Scope, earlier: tuple[str, ...])
         read.known_keys(node, ("never",), "never")
         return Never(read.condition(value, scope.at("in never", steps=()), "never"))
     names = [one.text for one, _ in node.entries if one.text not in _STEP_KEYS]
-    if len(names) != 1:
-        if names:
-            read.known_keys(node, (names[0], *_STEP_KEYS), f"step {names[0]!r}")
-        else:
-            read.fault(node, "a step is written `name: condition`")
+    if not names:
+        read.fault(node, "a step is written `name: condition`")
         return None
+    if len(names) > 1:
+        read.known_keys(node, (names[0], *_STEP_KEYS), f"step {names[0]!r}")
     name_key = node.key(names[0])
     assert name_key is not None
     read_name(read, name_key, "step", scope)
@@ -155,8 +153,11 @@ def read_name(read: FieldReader, key: Scalar, what: str, scope: Scope) -> None:
         "a parameter": scope.parameters if what != "parameter" else {},
         "a define": scope.defines if what != "define" else {},
         "a for_each name": scope.bindings,
-        "built in": ("gap", "age", "and", "or", "not", "in", "count", "never"),
+        "an attribute": scope.vocabulary.attributes if what in ("parameter", "define") else {},
     }
+    if name in ("gap", "age", "and", "or", "not", "in", "count", "never"):
+        read.fault(key, f"{what} {name!r} is a word of the language; choose another")
+        return
     for kind, names in taken.items():
         if name in names:
             read.fault(key, f"{what} {name!r} has the name of {kind}; choose another")
@@ -326,7 +327,7 @@ def _combination(read: FieldReader, node: Fields, kind: str, body: Node, scope: 
     if overlapping and kind != "all_of":
         read.fault(node, "overlapping goes with all_of")
     within = read.duration(node.get("within"), "within")
-    if within is None and kind != "any_of" and not overlapping:
+    if node.get("within") is None and kind != "any_of" and not overlapping:
         read.fault(node, f"{kind} needs within: such as 1h")
     if kind == "any_of" and (given := node.get("within")) is not None:
         read.fault(given, "any_of takes no within")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -131,8 +130,3 @@ def keep(connection: Connection, change: str, found: Found, as_of_us: int) -> No
     connection.execute(
         tables.changes.insert().values(detection=one.id, change=change, as_of_us=as_of_us, told=told, **row)
     )
-
-
-def json_state(data: Any) -> bytes:
-    """Plain data as a state that can be saved."""
-    return json.dumps(data, separators=(",", ":")).encode()

@@ -178,6 +178,7 @@ class Store(Protocol):
         *,
         keep_text: bool = False,
         skip_clashes: bool = False,
+        received_at: datetime | None = None,
     ) -> tuple[Import, tuple[Clash, ...]]: ...
     def finish_import(
         self,

@@ -17,8 +17,8 @@ ABSENT = "\0-"
 encode = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str).encode
 
 
-def event_values(event: Event, *, keep_text: bool) -> Row:
-    """The values of tables.EVENT_FIELDS, in that order."""
+def event_values(event: Event, *, keep_text: bool, received_us: int | None = None) -> Row:
+    """The values of tables.EVENT_FIELDS, in that order; `received_us` where the event does not say."""
     at = micros(event.at)
     attributes = encode(dict(event.attributes)) if event.attributes else None
     readings = encode(_told(event)) if event.readings else None
@@ -39,7 +39,7 @@ def event_values(event: Event, *, keep_text: bool) -> Row:
         at,
         event.seq,
         int(event.timed),
-        None if event.received_at is None else micros(event.received_at),
+        received_us if event.received_at is None else micros(event.received_at),
         event.target,
         event.thread,
         event.session,

@@ -39,8 +39,8 @@ class SQLiteStore(Staging, Reads, Keeps, Sweeps, States, Locks, Purges):
     """A file in WAL mode: one writes while others read, and a killed process leaves it whole.
 
     `synchronous=normal` loses nothing that was acknowledged when a process dies. When the power fails, the
-    last commits may be missing, never torn; finished imports are there in any case. `?synchronous=full` in
-    the URL waits for the disk at every commit.
+    last commits may be missing, never torn; a finished import is brought to the disk at once.
+    `?synchronous=full` in the URL waits for the disk at every commit.
     """
 
     def __init__(self, url: str, *, create: bool = False) -> None:

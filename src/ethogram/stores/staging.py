@@ -28,8 +28,9 @@ class Staging(Sql):
     def add(self, events: Sequence[Event], *, keep_text: bool = False) -> Added:
         """What became of events, all of which are kept now; Clashes, and none is, where an id is taken."""
         batch = [Staged(event, 0, number) for number, event in enumerate(events)]
+        rows = [_row(DIRECT, one, keep_text) for one in batch]
         with self.writing() as connection:
-            repeated, _ = stage_rows(connection, DIRECT, batch, keep_text=keep_text, skip_clashes=False)
+            repeated, _ = stage_rows(connection, DIRECT, batch, rows, skip_clashes=False)
             moved = move(connection, DIRECT)
             clear(connection, DIRECT)
         return Added(moved.added, moved.repeated + repeated)
@@ -55,12 +56,13 @@ class Staging(Sql):
         *,
         keep_text: bool = False,
         skip_clashes: bool = False,
+        received_at: datetime | None = None,
     ) -> tuple[Import, tuple[Clash, ...]]:
         """The import with one more batch, and what was left out of it; the state goes in the same commit."""
+        received = None if received_at is None else micros(received_at)
+        rows = [_row(of.number, one, keep_text, received) for one in batch]
         with self.writing() as connection:
-            repeated, clashes = stage_rows(
-                connection, of.number, batch, keep_text=keep_text, skip_clashes=skip_clashes
-            )
+            repeated, clashes = stage_rows(connection, of.number, batch, rows, skip_clashes=skip_clashes)
             more = """UPDATE imports SET staged = staged + :staged, repeated = repeated + :repeated,
                 state = :state WHERE number = :number"""
             new = len(batch) - repeated - len(clashes)
@@ -136,10 +138,9 @@ def clear(connection: Connection, number: int) -> None:
 
 
 def stage_rows(
-    connection: Connection, number: int, batch: Sequence[Staged], *, keep_text: bool, skip_clashes: bool
+    connection: Connection, number: int, batch: Sequence[Staged], rows: Sequence[Row], *, skip_clashes: bool
 ) -> tuple[int, tuple[Clash, ...]]:
     """How many of a batch were staged before with the same content, and which with another."""
-    rows = [_row(number, one, keep_text) for one in batch]
     if len({(row[1], row[5]) for row in rows}) == len(rows):
         try:
             with connection.begin_nested():
@@ -154,10 +155,10 @@ def stage_rows(
     return repeated, tuple(clashes)
 
 
-def _row(number: int, one: Staged, keep_text: bool) -> Row:
+def _row(number: int, one: Staged, keep_text: bool, received_us: int | None = None) -> Row:
     event = one.event
     where = (number, event.source, event.subject, one.file, one.line)
-    return where + event_values(event, keep_text=keep_text)
+    return where + event_values(event, keep_text=keep_text, received_us=received_us)
 
 
 def _insert(connection: Connection, batch: Iterable[Staged], rows: Sequence[Row]) -> None:

@@ -11,7 +11,7 @@ from .arrange import Membership
 from .arranged import Arranged
 from .columns import Columns, Ints, Mask, Rows, Values
 
-ROWS = 65_536
+ROWS = 131_072
 """Rows in a block, or those of one subject where it has more."""
 
 

@@ -59,8 +59,11 @@ class At:
         chain: Chain | None = None,
         *,
         exact: bool = False,
+        fresh: bool = False,
     ) -> None:
         self.arranged, self.cap, self.rows, self.chain, self.exact = arranged, cap, rows, chain, exact
+        # Numbers worked out for these rows alone have a smaller error than those kept for all.
+        self.fresh = fresh or exact
         self.size = arranged.size if rows is None else len(rows)
 
     def some(self, mask: Mask, *, exact: bool = False) -> At:
@@ -83,7 +86,7 @@ class At:
             if token not in memo:
                 memo[token] = compute(self)
             return memo[token]
-        if self.chain is None and token in memo and not (self.exact and what == "number"):
+        if self.chain is None and token in memo and not (self.fresh and what == "number"):
             return gather(memo[token], self.rows)
         return compute(self)
 

@@ -33,7 +33,7 @@ class Judges:
             return np.zeros(at.size)
         if not self._in_columns(expr):
             return np.array([self._plain(k) for k in range(at.size)])
-        found = at.number(expr)
+        found = At(at.arranged, at.cap, at.positions, at.chain, fresh=True).number(expr)
         x = np.broadcast_to(np.asarray(found.x, np.float64), (at.size,))
         x = np.minimum(np.maximum(np.where(np.isnan(x), 0.0, x), 0.0), 1.0)
         scaled = x * PLACES

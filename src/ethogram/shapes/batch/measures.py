@@ -117,10 +117,11 @@ def _std(look: Look) -> Num:
     largest = float(np.nanmax(np.abs(mean), initial=0.0))
     size = float(np.nanmax(np.abs(look.values), initial=0.0))
     err = err2 + 2 * largest * err1 + err1 * err1 + 8 * ULP * (largest + size) ** 2
-    typical = float(np.nanmean(variance[look.n > 1])) if (look.n > 1).any() else 0.0
-    edge = max(1e3 * err, 1e-4 * typical)
     # One value, or equal ones, have no spread at all; under a root, a small one is not to be trusted.
     spread = (look.n > 1) & (_equal_since(look) > look.a)
+    some = variance[spread]
+    typical, smallest = (float(some.mean()), float(some.min())) if len(some) else (0.0, 0.0)
+    edge = max(1e3 * err, 1e-4 * typical, smallest)
     x = np.where(spread, np.sqrt(np.maximum(variance, 0.0)), 0.0)
     return Num(_where(look.n > 0, x), err / np.sqrt(edge) if err else 0.0, (variance < edge) & spread)
 

@@ -38,8 +38,9 @@ def ranges(at: At, window: Window) -> Ranges:
     here, positions = at.arranged, at.positions
     if window.over_subject:
         here, positions = here.whole, here.in_whole(positions)
-    start = here.start[positions]
-    now, end = here.times[positions], positions + 1
+    every = at.rows is None and not window.over_subject
+    start = here.start if every else here.start[positions]
+    now, end = here.times if every else here.times[positions], positions + 1
     if isinstance(window.skip, Events):
         end = end - window.skip.n
     elif isinstance(window.skip, Duration):

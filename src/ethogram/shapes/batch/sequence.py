@@ -6,7 +6,6 @@ Only positions that meet a place's condition are followed: `stands[i]` are the p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,25 +120,30 @@ def _chain(body: SequenceProgram, i: int, positions: list[Ints]) -> dict[str, li
 
 def _fire(arranged: Arranged, first: Ints, last: Ints) -> tuple[Ints, Ints]:
     """Which chains fire, each after the firing before it; and the position of that one, or -1."""
-    if first is last or not len(last) or bool((first == last).all()):
-        before = np.full(len(last), -1)
-        same = arranged.start[last[1:]] <= last[:-1] if len(last) else np.empty(0, bool)
-        before[1:][same] = last[:-1][same]
-        return np.arange(len(last)), before
-    chosen, fired_before = [], []
-    for k, previous in _greedy(first.tolist(), last.tolist(), arranged.start[last].tolist()):
-        chosen.append(k)
-        fired_before.append(previous)
-    return np.array(chosen, np.int64), np.array(fired_before, np.int64)
+    fires = np.ones(len(last), bool)
+    # A chain that starts after the end of the one before it fires whatever came earlier.
+    behind = np.flatnonzero(first[1:] <= last[:-1]) + 1
+    if len(behind):
+        fires[behind] = _after_firing(behind.tolist(), first.tolist(), last.tolist())
+    chosen = np.flatnonzero(fires)
+    before = np.full(len(chosen), -1)
+    ends = last[chosen]
+    before[1:] = np.where(arranged.start[ends[1:]] <= ends[:-1], ends[:-1], -1)
+    return chosen, before
 
 
-def _greedy(first: list[int], last: list[int], start: list[int]) -> Iterator[tuple[int, int]]:
-    fired = -1
-    for k, (begin, end, low) in enumerate(zip(first, last, start, strict=True)):
-        fired = fired if fired >= low else -1
-        if begin > fired:
-            yield k, fired
-            fired = end
+def _after_firing(behind: list[int], first: list[int], last: list[int]) -> list[bool]:
+    """Which of the chains that overlap the one before them start after the last firing."""
+    out: list[bool] = []
+    fired, previous = -1, -1
+    for k in behind:
+        if k - 1 != previous:
+            fired = last[k - 1]
+        previous = k
+        out.append(first[k] > fired)
+        if out[-1]:
+            fired = last[k]
+    return out
 
 
 # --- with no gaps, shifted masks are enough -------------------------------------------------

@@ -26,7 +26,8 @@ class Sums:
         self.before = np.zeros(len(values) + 1, Wide)
         np.cumsum(values, dtype=Wide, out=self.before[1:])
         # Each addition rounds by at most half a unit of the sum so far.
-        bound = 2 * _EPS * len(values) * float(np.abs(self.before).max())
+        largest = max(float(self.before.max()), -float(self.before.min()))
+        bound = 2 * _EPS * len(values) * largest
         self.err = bound if np.isfinite(bound) else np.inf
 
     def over(self, a: Ints, b: Ints) -> tuple[Floats, float]:

@@ -256,7 +256,7 @@ def _last_seen(column: int, left: Callable[[Rows], Cut], bits: list[tuple[int, f
     """The weight of indicators seen in a window that ends here: each is in it if it was seen last in it."""
 
     def compute(rows: Rows) -> float:
-        upto, last = rows.distances.get(column) or (0, {})
+        upto, last = rows.distances.get(column) or (0, dict[int, int]())
         length, seen = len(rows.times), rows.columns[column]
         past = rows.n - length
         for i in range(max(0, upto - past), length):

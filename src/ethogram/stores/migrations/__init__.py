@@ -2,8 +2,8 @@
 
 A step is a module `mNNNN_name.py` with a tuple `STATEMENTS`. Steps are never edited once released: what they
 made is on people's disks. All steps that are lacking run in one transaction, so a store is always whole at
-one version. Alembic was not taken: on SQLite it changes a table by copying it, without STRICT, and it needs a
-folder of its own configuration for what is a list of statements here.
+one version. Alembic was not taken: it is one more package, with a folder of configuration of its own, for
+what is a list of statements here.
 """
 
 from __future__ import annotations

@@ -90,8 +90,8 @@ STATEMENTS = (
       imported_us INTEGER NOT NULL,
       PRIMARY KEY (options, hash)
     ) STRICT, WITHOUT ROWID""",
-    # Readings that came with an event are in its row, since they are part of what it says and one row is
-    # read and written twice as fast as thirteen; this is for whoever asks by signal.
+    # Readings that came with an event are in its row, since they are part of what it says, and one row is
+    # written twice as fast as one for each of twelve readings; this is for whoever asks by signal.
     """CREATE VIEW all_readings AS
       SELECT event, signal, number, text, scorer, width FROM readings
       UNION ALL
