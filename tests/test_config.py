@@ -120,7 +120,7 @@ def test_mappings_are_laid_over_each_other_entry_by_entry():
     assert loaded.settings.parameters == {"a": {"x": 1, "y": 5}, "b": {"z": 3}, "c": {"w": 9}}
     assert loaded.origins["parameters.a.x"] == "ethogram.yaml:1:18"
     assert loaded.origins["parameters.a.y"] == "ETHOGRAM_PARAMETERS"
-    assert loaded.origins["parameters.c.w"] == "--parameters"
+    assert loaded.origins["parameters.c.w"] == "--set"
 
 
 def test_lists_are_replaced_whole():
@@ -181,7 +181,7 @@ def test_an_unknown_key_is_refused_with_its_place_and_the_nearest():
         ),
         ("scorers: {a: [b]}", "1:14: scorers.a must be a text; here is ['b']"),
         ("signals: {a: text}", "1:14: signals.a must be one of number, category; here is 'text'"),
-        ("signals: {My Mood: number}", "1:11: unknown key in signals: 'My Mood'"),
+        ("signals: {My Mood: number}", "1:11: signals: the name 'My Mood' must be a plain word"),
         (
             "time_zone: Europe/Pariss",
             "1:12: time_zone must be the name of a time zone, like Europe/Paris; here is 'Europe/Pariss'",

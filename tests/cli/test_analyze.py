@@ -243,3 +243,11 @@ def test_an_interrupt_is_exit_130_with_nothing_half_written(folder):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (130, b"", b"ethogram: interrupted\n")
+
+
+def test_an_empty_input_has_no_moment(folder, capsys):
+    (folder / "empty.jsonl").touch()
+    run("empty.jsonl", "--json")
+    assert records(capsys.readouterr().out)[-1]["as_of"] is None
+    run("empty.jsonl", "--html", "page.html")
+    assert "1970" not in capsys.readouterr().out + (folder / "page.html").read_text(encoding="utf-8")

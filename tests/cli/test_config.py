@@ -33,6 +33,8 @@ def test_every_setting_is_listed_with_its_origin(folder, monkeypatch, capsys):
 
 def test_with_json_there_is_one_record_a_setting(folder, capsys):
     (folder / "own.yaml").write_text("patterns: [a, b]\n")
+    (folder / "a").mkdir()
+    (folder / "b").mkdir()
     assert main(["config", "show", "--json", "--config", "own.yaml"]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {"record": "setting", "key": "patterns", "value": ["a", "b"], "origin": "own.yaml:1:1"} in found

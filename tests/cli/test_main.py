@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -129,3 +130,64 @@ def test_a_reader_that_goes_away_is_no_error():
     finally:
         os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device here")  # noqa: PTH110
+@pytest.mark.parametrize("args", [["schema", "pattern"], ["demo"], ["--help"]], ids=lambda args: args[0])
+def test_no_room_for_the_output_is_said_and_is_no_internal_error(args):
+    with open("/dev/full", "wb") as full:
+        done = command(*args, stdout=full)
+    assert (done.returncode, done.stderr) == (1, b"ethogram: cannot write: No space left on device\n")
+
+
+def closed(*which: int) -> dict[str, object]:
+    """Starts a command with these streams closed."""
+    return {"preexec_fn": lambda: [os.close(one) for one in which]}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="streams cannot be closed there")
+@pytest.mark.parametrize(
+    ("args", "which", "code", "said"),
+    [
+        (["schema", "pattern"], (1,), 1, b"ethogram: cannot write: standard output is closed\n"),
+        (
+            ["analyze", "-"],
+            (0,),
+            2,
+            b"ethogram: -: standard input is closed; send events into it, or name a file\n",
+        ),
+        (["analyze", "nosuch"], (2,), 2, b""),
+        (["analyze", "nosuch"], (1, 2), 1, b""),
+    ],
+)
+def test_a_closed_stream_is_no_crash(args, which, code, said):
+    done = command(*args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **closed(*which))
+    assert (done.returncode, done.stdout, done.stderr) == (code, b"", said)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device here")  # noqa: PTH110
+def test_no_room_for_the_error_leaves_its_code():
+    line = [sys.executable, "-m", "ethogram", "schema", "nosuch"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(line, stdout=subprocess.PIPE, stderr=full, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+
+
+class Terminal(io.StringIO):
+    """What looks like one."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_without_colour_there_are_no_codes_at_all(monkeypatch, no_color):
+    from rich.text import Text
+
+    from ethogram.cli.text import show
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    show(Text("HIGH", "bold red"), Text("title", "bold"), Text("id", "dim"))
+    assert ("\x1b" in sys.stdout.getvalue()) is (no_color == "")

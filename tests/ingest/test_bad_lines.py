@@ -57,11 +57,12 @@ BAD = {
     "duplicate inside": ('{"subject": "a", "readings": {"x": 1, "x": 2}}', "the key 'x' is given twice"),
     "too deep": ('{"subject": "a", "attributes": {"x": ' + DEEP + "}}", "nested more than 32 deep"),
     "far too deep": ("[" * 100_000, "nested too deep"),
+    "spread over lines": ('{\n"subject": "a",\n  "attributes": {\n  }\n}', "write one event per line"),
     "seq a text": ('{"subject": "a", "seq": "1"}', "seq must be a whole number"),
     "seq a fraction": ('{"subject": "a", "seq": 1.5}', "seq must be a whole number"),
     "seq true": ('{"subject": "a", "seq": true}', "seq must be a whole number"),
-    "seq negative": ('{"subject": "a", "seq": -1}', "seq must lie between 0 and"),
-    "seq too large": ('{"subject": "a", "seq": 9223372036854775808}', "seq must lie between 0 and"),
+    "seq negative": ('{"subject": "a", "seq": -1}', "seq must be a whole number from 0, not -1"),
+    "seq too large": ('{"subject": "a", "seq": 9223372036854775808}', "from 0 to 9223372036854775807, not"),
     "seq past all time": ('{"subject": "a", "seq": 253402300800}', "too large for a source without times"),
     "id a fraction": ('{"subject": "a", "id": 1.5}', "id must be text, not a number"),
     "id true": ('{"subject": "a", "id": true}', "id must be text, not true or false"),
@@ -112,7 +113,7 @@ def test_bad_json_says_in_which_column(fault):
 
 
 def test_a_message_about_an_over_long_value_says_how_to_raise_the_limit(fault):
-    assert "Limits(name=...)" in fault({"subject": "a" * 513}).message
+    assert "limits: {name: ...} in ethogram.yaml" in fault({"subject": "a" * 513}).message
 
 
 def test_a_raised_limit_lets_more_in(read):

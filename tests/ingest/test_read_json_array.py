@@ -73,4 +73,4 @@ def test_a_long_element_is_a_bad_one(array):
 def test_a_file_too_large_to_hold_says_so(array):
     ((_, _, message),) = faults(array("[" + " " * 200 + "]"), limits=Limits(whole=100))
     assert "larger than 100 bytes" in message
-    assert "Limits(whole=...)" in message
+    assert "limits: {whole: ...}" in message

@@ -184,6 +184,6 @@ def test_a_bad_line_says_nothing_about_kinds(read):
 
 def test_too_many_events_are_refused_even_where_bad_lines_are_skipped(lines):
     path = lines(*[{"subject": "a"}] * 4)
-    with pytest.raises(BadEvents, match=r"more than 3 events .*Limits\(events=") as caught:
+    with pytest.raises(BadEvents, match=r"more than 3 events .*limits: \{events:") as caught:
         read_events([path], limits=Limits(events=3), skip_bad=True)
     assert caught.value.faults[0].line == 4

@@ -222,3 +222,24 @@ def test_a_file_that_cannot_be_a_pattern_is_refused_by_name(tmp_path: Path):
             read_pattern_file(tmp_path / f"{name}.yaml", vocabulary)
         assert says in str(raised.value)
         assert time.process_time() - start < 0.5
+
+
+def test_a_fault_in_the_shape_does_not_hide_those_after_it():
+    text = changed("    - then: manipulation", "    - then: manipulaton")
+    text = text.replace(
+        "\nconfidence: then.manipulation", "\n      son: 3 events\nconfidence: mean(frst.compassion)"
+    )
+    text = text.replace("level: high", "level: hihg")
+    found = faults(text)
+    assert [fault.split(":")[1] for fault in found] == ["7", "8", "9", "10"], found
+
+
+@pytest.mark.parametrize("value", ["high", ".nan", "'0.9'"])
+def test_a_word_where_an_example_gives_a_number_is_a_fault(value):
+    found = faults(changed("      compassion: [0.9, 0.1]\n", f"      compassion: [{value}, 0.1]\n"))
+    assert any("p.yaml:13:7: a number is due here" in fault for fault in found), found
+
+
+@pytest.mark.parametrize("name", ["subject", "kind", "compassion", "gap"])
+def test_a_parameter_may_not_take_the_name_of_something_else(name):
+    assert any("choose another" in fault for fault in faults(f"parameters: {{{name}: 1}}\n" + GOOD))

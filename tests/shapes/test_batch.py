@@ -23,10 +23,13 @@ from ethogram.shapes.batch.parquet import from_parquet
 from ethogram.shapes.compile import compile_patterns
 from ethogram.shapes.finding import Finding
 from ethogram.shapes.tree import (
+    And,
     Compare,
+    Elapsed,
     Level,
     Measure,
     Number,
+    OrElse,
     Pattern,
     Sequence,
     Signal,
@@ -218,6 +221,17 @@ def test_sums_that_drown_in_one_huge_value_are_still_exact():
             programs = compile_patterns([Pattern("sum", shape, confidence=measure)])
             ours = run.run(programs, events[:count], as_of=micros(events[-1].at))
             assert said(ours) == said(plain.run(programs, events[:count], as_of=micros(events[-1].at)))
+
+
+def test_a_value_that_is_the_same_everywhere_is_still_one_for_each_event():
+    waited = Compare(">", OrElse(Elapsed("gap"), Number(0.5)), Number(0.2))
+    share = Measure("share", waited, condition=True)
+    shape = Level(And((Compare(">=", share, Number(1.0)), over("x", 0.5))))
+    events = [Event.sample(id=str(k), seq=k, timed=False, readings={"x": 0.9}) for k in range(3)]
+    programs = compile_patterns([Pattern("same", shape, confidence=share)])
+    ours = run.run(programs, events, as_of=micros(events[-1].at))
+    assert said(ours) == said(plain.run(programs, events, as_of=micros(events[-1].at)))
+    assert len(ours.findings) == 1
 
 
 # --- Parquet --------------------------------------------------------------------------------

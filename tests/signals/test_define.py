@@ -3,9 +3,10 @@
 import pytest
 
 from ethogram import registry
-from ethogram.errors import BadUsage
+from ethogram.errors import BadUsage, EthogramError
 from ethogram.records import Event
 from ethogram.signals.define import lookup, make, signal
+from ethogram.signals.options import Options
 
 
 def one(event: Event) -> float:
@@ -83,3 +84,23 @@ def test_a_plug_in_that_is_no_signal_is_refused_by_name(monkeypatch: pytest.Monk
     monkeypatch.setitem(registry.signals._items, "plain", one)
     with pytest.raises(BadUsage, match="'plain' is not a signal"):
         lookup("plain")
+
+
+def test_a_signal_that_fails_is_told_with_its_name_and_the_event():
+    def broken(event: Event) -> float:
+        """Fails."""
+        return 1 / 0
+
+    class NoState:
+        """Forgets to return a state."""
+
+        scope, start, max_state_bytes = "subject", None, 10
+
+        def measure(self, event: Event, state: object) -> float:
+            return 1.0
+
+    event = Event.sample(id="e7")
+    with pytest.raises(EthogramError, match="signal 'broken' failed at event 'e7': ZeroDivisionError"):
+        make(broken, "broken", (0, 1)).step(event, None, Options())
+    with pytest.raises(EthogramError, match="signal 'no_state' failed at event 'e7': TypeError"):
+        make(NoState, "no_state", (0, 1)).step(event, None, Options())

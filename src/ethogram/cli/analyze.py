@@ -49,6 +49,9 @@ def analyze(
     store: Annotated[
         str, typer.Option(metavar="URL", help="Bring the events into this store, and look at all in it.")
     ] = "",
+    runner: Annotated[
+        str, typer.Option(metavar="NAME", help="stream, batch or plain: another way to the same answer.")
+    ] = "stream",
 ) -> None:
     """Look for patterns in files of events."""
     from datetime import UTC, datetime
@@ -66,8 +69,8 @@ def analyze(
     if not paths and not store:
         raise typer.BadParameter("name files or folders of events, or a --store")
     asked = Asked(paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json)
-    moment, settings = asked.moment(), asked.settings()
-    library = load_library(patterns or None, settings)
+    moment, loaded = asked.moment(), asked.loaded()
+    settings, library = loaded.settings, load_library(patterns or None, loaded)
     progress = Progress()
     batch = (
         stored_batch(store, asked, library, settings) if store else asked.read(library, settings, progress)
@@ -75,7 +78,9 @@ def analyze(
     with progress.checking(
         f"checking {plural(len(batch.events), 'event')} for {plural(len(library), 'pattern')}"
     ):
-        analysis = analyze_batch(batch, library, as_of=moment, settings=settings, traced=bool(html))
+        analysis = analyze_batch(
+            batch, library, as_of=moment, settings=settings, runner=runner, traced=bool(html)
+        )
         analysis = mute(analysis, asked.mutes(), batch.events, now=datetime.now(UTC))
         if excerpts:
             analysis = with_excerpts(analysis, batch.events)

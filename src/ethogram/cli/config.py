@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from .inputs import AsJson, Config
+from .inputs import AsJson, Config, load_config
 from .output import printable, write_json, write_line
 
 
@@ -21,10 +21,12 @@ def register(app: typer.Typer) -> None:
 
 def show(as_json: AsJson = False, config: Config = "") -> None:
     """List every setting with its value and what set it."""
-    from ethogram.config import load_settings
     from ethogram.config import show as settings_of
+    from ethogram.library.settings_check import check_patterns
 
-    rows = settings_of(load_settings(config or None))
+    loaded = load_config(config)
+    check_patterns(loaded)
+    rows = settings_of(loaded)
     if as_json:
         for key, value, origin in rows:
             write_json({"record": "setting", "key": key, "value": value, "origin": origin})

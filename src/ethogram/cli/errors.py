@@ -3,7 +3,7 @@
 | code | means |
 | --- | --- |
 | 0 | fine |
-| 1 | an internal error: ours, not yours |
+| 1 | an internal error: ours, not yours; or no room for the output |
 | 2 | bad input or bad usage |
 | 3 | detections at or above `--fail-on` |
 | 130, 141 | interrupted; the reader of the output went away |
@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -20,27 +21,47 @@ import typer
 
 from ethogram.errors import BadInput, EthogramError, Fault
 
-from .output import printable, write_json, write_line
+from .output import CannotWrite, drop, printable, write_json, write_line
 
 INTERNAL, BAD, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 DEBUG = "ETHOGRAM_DEBUG"
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def tell(error: BaseException, *, as_json: bool) -> int:
-    """Says on standard error what went wrong; returns the exit code."""
+    """Says on standard error what went wrong, if that can be written; returns the exit code."""
     if isinstance(error, typer.Exit):
         return error.exit_code
+    if isinstance(error, BrokenPipeError):
+        drop(sys.stdout)
+        return PIPE_CLOSED
+    if isinstance(error, OSError) and not _names_a_file(error) and error.errno in NO_ROOM:
+        error = CannotWrite(error.strerror or str(error))
+    if isinstance(error, CannotWrite):
+        drop(sys.stdout)
+    try:
+        return _tell(error, as_json=as_json)
+    except (OSError, CannotWrite):
+        drop(sys.stderr)
+        return _code(error)
+
+
+def _tell(error: BaseException, *, as_json: bool) -> int:
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         write_line("ethogram: interrupted", to=sys.stderr)
-        return INTERRUPTED
-    if isinstance(error, BrokenPipeError):
-        return _close_quietly()
+        return _code(error)
     if _asks_for_help(error):
         write_line(str(error), to=sys.stderr)
         return BAD
     _write_faults(faults_of(error), as_json=as_json)
     if os.environ.get(DEBUG) and not _is_expected(error):
         traceback.print_exception(error)
+    return _code(error)
+
+
+def _code(error: BaseException) -> int:
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return INTERRUPTED
     if isinstance(error, EthogramError | typer.TyperException):
         return error.exit_code
     return BAD if _names_a_file(error) else INTERNAL
@@ -91,10 +112,3 @@ def _names_a_file(error: BaseException) -> bool:
 
 def _is_expected(error: BaseException) -> bool:
     return isinstance(error, EthogramError | typer.TyperException)
-
-
-def _close_quietly() -> int:
-    # What is still buffered has no reader; without this the interpreter would complain on its way out.
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    return PIPE_CLOSED

@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 
     from .progress import Progress
 
+
+def _not_empty(context: typer.Context, param: typer.CallbackParam, value: str) -> str:
+    # Only what was written on the command line: not given is empty too.
+    given = context.get_parameter_source(param.name or "")
+    if given is not None and given.name == "COMMANDLINE" and not value.strip():
+        raise typer.BadParameter("must not be empty", ctx=context, param_hint=f"--{param.name}")
+    return value
+
+
 Paths = Annotated[
     list[str],
     typer.Argument(
@@ -33,7 +42,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON record a line ins
 Config = Annotated[
     str, typer.Option(metavar="FILE", help="Settings; without it, ethogram.yaml if it is here.")
 ]
-Source = Annotated[str, typer.Option(metavar="NAME", help="The name of the source, for events without one.")]
+Source = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="The name of the source, for events without one.", callback=_not_empty),
+]
 SkipBad = Annotated[
     bool, typer.Option("--skip-bad", help="Leave out lines that are no events, and list them.")
 ]
@@ -63,6 +75,14 @@ class Asked:
     fail_on: str = ""
     as_json: bool = False
 
+    def __post_init__(self) -> None:
+        import sys
+
+        from ethogram.errors import BadUsage
+
+        if "-" in self.paths and sys.stdin is None:
+            raise BadUsage("-: standard input is closed; send events into it, or name a file")
+
     def settings(self) -> Settings:
         """The settings from file, environment and these options."""
         return self.loaded().settings
@@ -75,15 +95,13 @@ class Asked:
 
     def loaded(self) -> Loaded:
         """The settings, and where they come from."""
-        from ethogram.config import load_settings
-
         overrides = {
             "source": self.source or None,
             "fail_on": self.fail_on or None,
             "scorers": scorers_of(self.scorers) or None,
             "parameters": parameters_of(self.parameters) or None,
         }
-        return load_settings(self.config or None, overrides=overrides)
+        return load_config(self.config, overrides)
 
     def moment(self) -> datetime | None:
         """The moment of the question, if one was given."""
@@ -125,14 +143,33 @@ class Asked:
                 write_line(printable(str(fault)), to=sys.stderr)
 
 
+def load_config(config: str, overrides: Mapping[str, Any] | None = None) -> Loaded:
+    """The settings of a file, or of the usual one; the signals they name are known or not nearly known."""
+    from ethogram.config import load_settings
+    from ethogram.library.settings_check import check_names
+
+    loaded = load_settings(config or None, overrides=overrides)
+    check_names(loaded)
+    return loaded
+
+
 def scorers_of(given: Sequence[str]) -> dict[str, str]:
     """Signal to scorer; a scorer alone stands for every signal not named.
 
     >>> scorers_of(["rubric-2", "compassion=local@3"])
     {'*': 'rubric-2', 'compassion': 'local@3'}
     """
-    pairs = [one.split("=", 1) if "=" in one else ("*", one) for one in given]
-    return {signal.strip(): scorer.strip() for signal, scorer in pairs}
+    from ethogram.errors import BadUsage
+
+    found: dict[str, str] = {}
+    for one in given:
+        signal, scorer = one.split("=", 1) if "=" in one else ("*", one)
+        if not signal.strip() or not scorer.strip():
+            raise BadUsage(
+                f"--scorer takes SCORER or SIGNAL=SCORER, like compassion=rubric-2; here is {one!r:.80}"
+            )
+        found[signal.strip()] = scorer.strip()
+    return found
 
 
 def parameters_of(given: Sequence[str]) -> Mapping[str, Mapping[str, float]]:

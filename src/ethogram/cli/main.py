@@ -15,16 +15,16 @@ import ethogram
 from ethogram import cli
 
 from .errors import tell
-from .output import make_streams_safe, write_line
+from .output import CannotWrite, flush, make_streams_safe, write_line
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code (see cli/errors.py). `argv` defaults to the command line's."""
     args = list(sys.argv[1:] if argv is None else argv)
-    make_streams_safe()
     try:
+        make_streams_safe()
         _run(args)
-        sys.stdout.flush()
+        flush()
     except BaseException as error:
         if isinstance(error, SystemExit | GeneratorExit):
             raise
@@ -80,7 +80,8 @@ def _options(
 def _flushed(code: int) -> int:
     """The exit code, once what was written before the error has gone out too."""
     try:
-        sys.stdout.flush()
-    except BrokenPipeError as error:
+        if sys.stdout is not None:
+            flush()
+    except (BrokenPipeError, CannotWrite) as error:
         return tell(error, as_json=False)
     return code

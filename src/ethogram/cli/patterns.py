@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .errors import BAD
-from .inputs import AsJson, Config
+from .inputs import AsJson, Config, load_config
 from .output import printable, write_json, write_line
 from .text import plural
 
@@ -172,9 +172,7 @@ def lock(
 
 
 def _settings(config: str) -> Loaded:
-    from ethogram.config import load_settings
-
-    return load_settings(config or None)
+    return load_config(config)
 
 
 def _as_written(loaded: Loaded, selectors: Sequence[str | Path] | None) -> Library:
@@ -185,9 +183,11 @@ def _as_written(loaded: Loaded, selectors: Sequence[str | Path] | None) -> Libra
 def _as_set(loaded: Loaded, selectors: Sequence[str | Path] | None) -> Library:
     """The patterns asked for, of every status, with parameters and statuses as the settings have them."""
     from ethogram.library.select import select
+    from ethogram.library.settings_check import check_patterns
     from ethogram.library.vocabulary import load_vocabulary
 
     settings = loaded.settings
+    check_patterns(loaded, selectors)
     return select(
         selectors or (),
         more=settings.patterns,

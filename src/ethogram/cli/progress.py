@@ -70,9 +70,12 @@ class Progress:
         from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar
 
+        from .output import colours
+
         amount = [DownloadColumn()] if total else []
         columns = [TextColumn("{task.description}"), BarColumn(), *amount, TimeElapsedColumn()]
-        bar = Bar(*columns, console=Console(stderr=True, markup=False), transient=True)
+        console = Console(stderr=True, markup=False, color_system=colours())
+        bar = Bar(*columns, console=console, transient=True)
         self._task = bar.add_task(what, total=total)
         bar.start()
         self._bar = bar

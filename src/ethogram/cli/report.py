@@ -67,7 +67,7 @@ def untimed_sources(batch: Batch) -> set[str]:
 def headline(analysis: Analysis, *, untimed: bool = False) -> str:
     """How much was found in how much."""
     where = f"{plural(analysis.events, 'event')} of {plural(analysis.subjects, 'subject')}"
-    if not untimed and analysis.events:
+    if not untimed and analysis.events and analysis.as_of:
         where += f", as of {stamp(analysis.as_of)} UTC"
     if not analysis.events:
         return "There are no events in this input."

@@ -192,4 +192,19 @@ def left_out(analysis: Analysis, batch: Batch) -> Iterator[str]:
     if analysis.bad_count:
         yield f"Left out: {plural(analysis.bad_count, 'bad line')}"
     for what, n in sorted(batch.skipped.items()):
-        yield f"Left out: {n:,} {clean(what)}"
+        yield f"Left out: {skipped_text(what, n, batch.not_events)}"
+    for one in analysis.unknown:
+        near = " or ".join(map(repr, one.near))
+        yield f"Nobody reads {clean(one.signal)!r} ({plural(one.count, 'reading')}); did you mean {near}?"
+
+
+def skipped_text(what: str, n: int, names: Sequence[str] = ()) -> str:
+    """How much of what was skipped; of files, the names of the first.
+
+    >>> skipped_text("files that are not events", 1, ["a/notes.md"])
+    '1 file that is not events: a/notes.md'
+    """
+    if what != "files that are not events":
+        return f"{n:,} {clean(what)}"
+    told = ", ".join(clean(one) for one in names) + (", ..." if 0 < len(names) < n else "")
+    return (f"{n:,} files that are" if n != 1 else "1 file that is") + " not events" + (told and f": {told}")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .inputs import AsJson, Config
+from .inputs import AsJson, Config, load_config
 from .output import printable, write_json, write_line
 
 Row = dict[str, Any]
@@ -47,9 +47,7 @@ def list_names(
 
 
 def _declared(config: str) -> Mapping[str, str]:
-    from ethogram.config import load_settings
-
-    return load_settings(config or None).settings.signals
+    return load_config(config).settings.signals
 
 
 def signal_rows(declared: Mapping[str, str]) -> Iterator[Row]:

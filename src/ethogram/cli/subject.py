@@ -46,10 +46,11 @@ def subject(
     from ethogram.stores import open_store
 
     asked = Asked((), as_of, config, "", False, scorers, parameters, "", as_json)
-    settings = asked.settings()
+    loaded = asked.loaded()
+    settings = loaded.settings
     with open_store(store) as opened:
         row = find_subject(opened, name, source or None)
-        library = load_library(patterns or None, settings)
+        library = load_library(patterns or None, loaded)
         at = asked.moment() or row.last_at
         found = subject_context(opened, row.source, row.name, at, library=library, settings=settings)
     if as_json:

@@ -45,7 +45,9 @@ def sweep(
         list[str],
         typer.Option("--patterns", metavar="SELECTOR", help="Only these; a name, glob, file or folder."),
     ] = [],  # noqa: B006 (typer copies it)
-    runner: Annotated[str, typer.Option(metavar="NAME", help="Which runner finds the detections.")] = "plain",
+    runner: Annotated[
+        str, typer.Option(metavar="NAME", help="Which runner finds the detections.")
+    ] = "stream",
     fail_on: Annotated[
         str, typer.Option(metavar="LEVEL", help="Exit 3 where something new is at or above this level.")
     ] = "",
@@ -55,21 +57,17 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Look at every subject with something new in a store, and tell what changed, each change once."""
-    from ethogram.detections.find import RUNNERS
-    from ethogram.errors import BadUsage, did_you_mean
+    from ethogram.errors import BadUsage
     from ethogram.modes.analyze import load_library
     from ethogram.modes.sweep import mute_changes
     from ethogram.stores import open_store
 
     asked = Asked((), as_of, config, "", False, scorers, parameters, fail_on, as_json)
-    settings, pause = asked.settings(), duration(every)
-    if runner not in RUNNERS:
-        raise BadUsage(
-            f"unknown runner {runner!r}{did_you_mean(runner, RUNNERS)}; known: {', '.join(RUNNERS)}"
-        )
+    loaded, pause = asked.loaded(), duration(every)
+    settings = loaded.settings
     if pause and as_of:
         raise BadUsage("--every asks anew each time, so it takes no --as-of")
-    library = load_library(patterns or None, settings)
+    library = load_library(patterns or None, loaded)
     with open_store(store) as opened:
         while True:
             options = {"since": moment(since, "--since"), "min_events": min_events, "runner": runner}
@@ -118,8 +116,7 @@ def wait(seconds: float) -> None:
 
 def tell(store: Store, done: Sweep, *, as_json: bool) -> None:
     """Print the changes, then remember that they were told: who is killed in between hears them again."""
-    import sys
-
+    from .output import flush
     from .text import show
 
     if as_json:
@@ -129,7 +126,7 @@ def tell(store: Store, done: Sweep, *, as_json: bool) -> None:
     else:
         untimed = {one.name for one in store.sources().values() if not one.timed}
         show(*sweep_parts(done, untimed))
-    sys.stdout.flush()
+    flush()
     store.mark_told(one.key for one in (*done.changes, *done.muted))
 
 

@@ -16,13 +16,11 @@ STYLES = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cya
 
 def show(*parts: RenderableType) -> None:
     """Everything at once on standard output, so that nothing is there half."""
-    import sys
-
-    from .output import console
+    from .output import console, write_text
 
     out = console()
     with out.capture() as captured:
         for part in parts:
             out.print(part)
     lines = captured.get().splitlines()
-    sys.stdout.write("".join(line.rstrip() + "\n" for line in lines))
+    write_text("".join(line.rstrip() + "\n" for line in lines))

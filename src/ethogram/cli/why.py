@@ -10,7 +10,7 @@ from .inputs import AsJson, Asked, AsOf, Config, Parameters, Paths, Scorers, Ski
 from .output import write_json
 
 if TYPE_CHECKING:
-    from ethogram.config import Settings
+    from ethogram.config import Loaded, Settings
     from ethogram.library.load import Library
     from ethogram.shapes.program import Program
 
@@ -44,8 +44,9 @@ def why(
     from .why_report import why_parts
 
     asked = Asked(paths, as_of, config, source, skip_bad, scorers, parameters, as_json=as_json)
-    moment, settings = asked.moment(), asked.settings()
-    library, programs = load_one(pattern, settings)
+    moment, loaded = asked.moment(), asked.loaded()
+    settings = loaded.settings
+    library, programs = load_one(pattern, loaded)
     progress = Progress()
     batch = asked.read(library, settings, progress)
     question = Question(subject, target or None, thread or None, at or None)
@@ -58,7 +59,7 @@ def why(
         show(*why_parts(found))
 
 
-def load_one(pattern: str, settings: Settings) -> tuple[Library, list[Program]]:
+def load_one(pattern: str, settings: Settings | Loaded) -> tuple[Library, list[Program]]:
     """The library with one pattern chosen, and the programs meant: `name`, `name.value` or `name@2`.
 
     BadPattern or BadUsage where there is no such pattern, or more than one.

@@ -6,13 +6,17 @@ as Settings has it, or MISSING. Mappings lose their bad entries only, so that ev
 
 from __future__ import annotations
 
+import keyword
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from ..errors import did_you_mean
 from ..records import LEVELS, parse_duration
+from ..shapes.calls import NAMES
+from ..shapes.scope import ELAPSED
 from .settings import LIMITS, STATUSES
 
 Place = tuple[str | int, ...]
@@ -21,6 +25,8 @@ Check = Callable[[Any, Place, "Report"], Any]
 MISSING: Any = object()
 SHOWN = 50
 NOT_ZONES = frozenset({"localtime", "Factory"})
+# Units of time are functions too, but good names for signals: the catalogue has one of them.
+FUNCTIONS = frozenset(NAMES) - {"seconds", "minutes", "hours", "days"}
 SIGNAL_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
@@ -109,18 +115,22 @@ def or_none(of: Check) -> Check:
     return lambda value, place, report: None if value is None else of(value, place, report)
 
 
-def mapping(of: Check, is_key: Callable[[str], bool] | None = None, known: Iterable[str] = ()) -> Check:
-    """A check for a mapping with values that pass a check, and keys that pass one or are known."""
+def mapping(of: Check, bad_key: Callable[[str], str] = lambda key: "", known: Iterable[str] = ()) -> Check:
+    """A check for a mapping with values that pass a check, and keys that are known, if any are.
+
+    `bad_key` says what is wrong with a key; nothing where it is fine.
+    """
     names = tuple(known)
-    allowed = is_key or (lambda key: not names or key in names)
 
     def check(value: Any, place: Place, report: Report) -> Any:
         if not isinstance(value, Mapping):
             return _wrong(value, "a mapping, like {name: value}", place, report)
         found = {}
         for key, item in value.items():
-            if not allowed(key):
+            if names and key not in names:
                 unknown_key(key, place, names, report)
+            elif why := bad_key(key):
+                report.add((*place, key), partial("{}: {}".format, _dotted(place), why), key=True)
             elif (checked := of(item, (*place, key), report)) is not MISSING:
                 found[key] = checked
         return found
@@ -134,13 +144,21 @@ def unknown_key(key: str, place: Place, known: Iterable[str], report: Report) ->
     report.add((*place, key), lambda: f"{what} {key!r:.60}{did_you_mean(key, known)}", key=True)
 
 
-def is_signal_name(key: str) -> bool:
-    """Whether a signal can be called that: pattern files must be able to write it.
+def bad_signal_name(key: str) -> str:
+    """Why no signal can be called that; pattern files must be able to write it.
 
-    >>> is_signal_name("my_score"), is_signal_name("My Score")
-    (True, False)
+    >>> bad_signal_name("my_score")
+    ''
+    >>> bad_signal_name("mean")
+    "'mean' is a function of the pattern language; choose another name"
     """
-    return SIGNAL_NAME.fullmatch(key) is not None
+    if not SIGNAL_NAME.fullmatch(key):
+        return f"the name {key!r:.60} must be a plain word: small letters, digits and _"
+    if key in FUNCTIONS:
+        return f"{key!r} is a function of the pattern language; choose another name"
+    if key in ELAPSED or keyword.iskeyword(key):
+        return f"{key!r} is a word of the pattern language; choose another name"
+    return ""
 
 
 def _wrong(value: Any, right: str, place: Place, report: Report, known: Iterable[str] = ()) -> Any:
@@ -162,7 +180,7 @@ CHECKS: Mapping[str, Check] = {
     "parameters": mapping(mapping(number)),
     "status": mapping(one_of(STATUSES)),
     "scorers": mapping(text),
-    "signals": mapping(one_of(("number", "category")), is_signal_name),
+    "signals": mapping(one_of(("number", "category")), bad_signal_name),
     "time_zone": time_zone,
     "session_inactivity": duration,
     "lateness": duration,

@@ -16,6 +16,8 @@ from .settings import Settings
 CONFIG_FILE = "ethogram.yaml"
 CONFIG_VARIABLE = "ETHOGRAM_CONFIG"
 PREFIX = "ETHOGRAM_"
+OPTIONS = {"parameters": "--set", "scorers": "--scorer"}
+"""Options that are not called like their setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,16 @@ class Layer:
     def fault(self, place: Place, message: str, *, key: bool) -> Fault:
         """A fault in a value, or in its key."""
         return Fault(self.name, *_position(self.node, place, key=key), message)
+
+    def says(self, place: Place) -> bool:
+        """Whether this layer has a value at a place."""
+        value: Any = self.values
+        for part in place:
+            known = range(len(value)) if isinstance(value, (list, tuple)) else value
+            if not isinstance(known, (range, Mapping)) or part not in known:
+                return False
+            value = value[part]
+        return True
 
     def origin(self, place: Place) -> str:
         """The file with line and column of the key; the variable; the option."""
@@ -84,7 +96,7 @@ def from_overrides(overrides: Mapping[str, Any]) -> Iterator[Layer]:
     """One layer per option that was given."""
     for name, value in overrides.items():
         if value is not None:
-            yield Layer("--" + name.replace("_", "-"), {name: value})
+            yield Layer(OPTIONS.get(name, "--" + name.replace("_", "-")), {name: value})
 
 
 def _from_text(key: str, given: str, variable: str) -> Any:

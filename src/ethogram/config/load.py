@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,14 @@ class Loaded:
     settings: Settings
     origins: Mapping[str, str]
     path: str | None = None
+    layers: tuple[Layer, ...] = field(default=(), repr=False, compare=False)
+
+    def fault(self, place: Place, message: str, *, key: bool = True) -> Fault:
+        """A fault at the layer that has the last word on a place, in its key or in its value."""
+        for layer in reversed(self.layers):
+            if layer.says(place):
+                return layer.fault(place, message, key=key)
+        return Fault("", 0, 0, message)
 
     @property
     def mutes_path(self) -> Path:
@@ -62,7 +70,7 @@ def load_settings(
         more += report.more
     if faults:
         raise BadConfig(faults, more=more)
-    return loaded
+    return replace(loaded, layers=tuple(layers))
 
 
 def show(loaded: Loaded) -> list[tuple[str, Any, str]]:

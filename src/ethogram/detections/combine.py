@@ -170,7 +170,7 @@ def assemble(program: Program, multiplier: float, parts: Parts, last: Detection)
         details=read_details(program.details, values),
         confirms=program.confirms,
         scorer=", ".join(sorted({one.scorer for one in ones})),
-        explanation=_explain(program.explanation, values, ones),
+        explanation=_explain(program, values),
         recommendation=program.recommendation,
         source=last.source,
         title=program.title,
@@ -187,9 +187,9 @@ def _field(program: Program, one: Detection, name: str) -> str | None:
     return str(one.history[name]) if name in program.history else None
 
 
-def _explain(pieces: tuple[str | Slot, ...], values: Values, parts: list[Detection]) -> str:
+def _explain(program: Program, values: Values) -> str:
     written = [
         write(read_slot(piece.of, values), piece.form) if isinstance(piece, Slot) else piece
-        for piece in pieces
+        for piece in program.explanation
     ]
-    return "".join(written) or " ".join(one.explanation for one in parts)
+    return "".join(written) or f"{values['subject']}: {program.title}."

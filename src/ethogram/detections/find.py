@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
+from ..errors import BadUsage, did_you_mean
 from ..records import Detection, Event, Value, micros
 from ..shapes import plain
 from ..shapes.finding import NO_TIMES, Finding, Insufficient
@@ -62,6 +63,9 @@ def find(
     runner: str = "plain",
 ) -> Found:
     """What the programs find in events that are in order and not after `as_of`."""
+    if runner not in RUNNERS:
+        known = ", ".join(sorted(RUNNERS))
+        raise BadUsage(f"unknown runner {runner!r}{did_you_mean(runner, RUNNERS)}; known: {known}")
     outcome = RUNNERS[runner](programs, events, as_of=micros(as_of), cap=cap)
     detections = [_made(finding, cap) for finding in outcome.findings]
     met = contacts(events) if any(isinstance(one.body, Spread) for one in programs) else {}

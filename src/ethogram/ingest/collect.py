@@ -19,6 +19,10 @@ from .readings import Rules
 
 LAST_SECOND = 253_402_300_799
 """The last whole second of the year 9999, which is as far as an untimed source can count."""
+NOT_EVENTS = "files that are not events"
+NAMED = 5
+"""Files left out that are named."""
+MOST_STRAYS = 200
 NO_TIME = "at is missing; it may be missing only for a whole source, and others of this source have it"
 
 
@@ -27,7 +31,8 @@ class Batch:
     """Everything that was read.
 
     `timed` is true where every event has a time of its own. `repeated` counts events that came again with the
-    same content. `skipped` counts what was left out on purpose, by what it was.
+    same content. `skipped` counts what was left out on purpose, by what it was, and `not_events` names the
+    first files of it. `strays` counts the cells of table columns that look like misspelt signals.
     """
 
     events: tuple[Event, ...]
@@ -37,6 +42,8 @@ class Batch:
     timed: bool = True
     files: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
+    not_events: tuple[str, ...] = ()
+    strays: Mapping[str, int] = field(default_factory=dict)
 
 
 class Place(NamedTuple):
@@ -67,6 +74,8 @@ class Collector:
     def __init__(self, source: str, rules: Rules) -> None:
         self.repeated = 0
         self.skipped: Counter[str] = Counter()
+        self.not_events: list[str] = []
+        self.strays: Counter[str] = Counter()
         self._source = source
         self._rules = rules
         self._limits = rules.limits
@@ -101,6 +110,18 @@ class Collector:
             self._check_kinds(state, event.readings, place)
             self._keep(state, event, place)
 
+    def add_strays(self, found: Mapping[str, int]) -> None:
+        """Count cells of columns that look like misspelt signals; of no more than MOST_STRAYS columns."""
+        for name, count in found.items():
+            if name in self.strays or len(self.strays) < MOST_STRAYS:
+                self.strays[name] += count
+
+    def skip_file(self, name: str) -> None:
+        """Count a file of a folder that is not of events, and keep the names of the first few."""
+        self.skipped[NOT_EVENTS] += 1
+        if len(self.not_events) < NAMED:
+            self.not_events.append(name)
+
     def _keep(self, state: _Source, event: Event, place: Place) -> None:
         if len(self._events) >= self._limits.events:
             message = over("events", self._limits.events, f"more than {self._limits.events} events")
@@ -123,7 +144,17 @@ class Collector:
         events.sort(key=by_order)
         bad = tuple(Fault(place.path, place.line, column, text) for place, column, text in self._faults)
         timed = all(event.timed for event in events)
-        return Batch(tuple(events), bad, self._bad, self.repeated, timed, files, dict(self.skipped))
+        return Batch(
+            tuple(events),
+            bad,
+            self._bad,
+            self.repeated,
+            timed,
+            files,
+            dict(self.skipped),
+            tuple(self.not_events),
+            dict(self.strays),
+        )
 
     def _state(self, name: str) -> _Source:
         if (state := self._sources.get(name)) is None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from .adapter import Adapter, Input, Record, adapter
 from .errors import BadLine
 from .limits import Limits, over
 from .readings import CATEGORY
-from .streams import lines
+from .streams import Line, lines
 from .strict_json import BOM
-from .table import ATTRIBUTES, READINGS, Column, columns_of, line_of
+from .table import ATTRIBUTES, READINGS, Column, columns_of, line_of, strays_of
 
-SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 DELIMITERS = (",", ";", "\t")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
@@ -29,12 +29,13 @@ Cell = Callable[[str], Any]
 
 @adapter("csv")
 class Csv(Adapter):
-    """Its first line has a column `subject`, or its name ends in .csv or .tsv."""
+    """Its first line has a column `subject`."""
 
     general = True
+    suffixes = (".csv", ".tsv")
 
     def recognises(self, head: bytes, name: str) -> bool:
-        return name.lower().endswith(SUFFIXES) or "subject" in _header(head, _delimiter(head))
+        return "subject" in _header(head, _delimiter(head))
 
     def read(self, file: Input) -> Iterator[Record]:
         """One record for each row, at the line the row begins on."""
@@ -51,10 +52,12 @@ class Csv(Adapter):
             yield line, bad.message, 0
             return
         cells = [_cell(column, file.kinds) for column in columns]
+        strays = strays_of(header, columns, file.kinds)
         for line, row in rows:
             if isinstance(row, str):
                 yield line, row, 0
             elif row:
+                file.strays.update(name for place, name in strays if row[place : place + 1] not in ([], [""]))
                 yield line, _event_line(columns, cells, row), 0
 
 
@@ -124,7 +127,7 @@ def _rows(file: Input) -> Iterator[tuple[int, list[str] | str]]:
     # The module's own limit is one for the whole process and below the longest text allowed.
     csv.field_size_limit(max(csv.field_size_limit(), file.limits.line))
     texts = _Texts(file)
-    reader = csv.reader(texts, delimiter=_delimiter(file.head), strict=True)
+    reader = csv.reader(texts, delimiter=_delimiter(texts.first()), strict=True)
     while True:
         line = texts.begin_row()
         try:
@@ -144,10 +147,18 @@ class _Texts:
     """
 
     def __init__(self, file: Input) -> None:
-        self._lines = lines(file.stream, file.limits.line)
+        self._lines: Iterator[Line] = lines(file.stream, file.limits, "row")
         self._limits: Limits = file.limits
         self._number = 0
         self._room = 0
+
+    def first(self) -> bytes:
+        """The first line that is not blank, which stays the next to be read; b"" where it cannot be."""
+        for number, raw in self._lines:
+            if isinstance(raw, str) or raw.removeprefix(BOM).strip():
+                self._lines, self._number = chain([(number, raw)], self._lines), number - 1
+                return b"" if isinstance(raw, str) else raw
+        return b""
 
     def begin_row(self) -> int:
         """The number of the line on which the next row begins."""
@@ -159,7 +170,9 @@ class _Texts:
 
     def __next__(self) -> str:
         self._number, raw = next(self._lines)
-        self._room -= self._limits.line + 1 if raw is None else len(raw)
-        if raw is None or self._room < 0:
+        if isinstance(raw, str):
+            raise BadLine(raw)
+        self._room -= len(raw)
+        if self._room < 0:
             raise BadLine(over("line", self._limits.line, f"row longer than {self._limits.line} bytes"))
         return (raw.removeprefix(BOM) if self._number == 1 else raw).decode("utf-8", "surrogateescape")

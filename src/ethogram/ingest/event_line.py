@@ -85,7 +85,8 @@ def _seq(fields: Fields, key: str, value: Any, rules: Rules) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise BadLine(f"seq must be a whole number, not {shown(value)}")
     if not 0 <= value <= LARGEST_SEQ:
-        raise BadLine(f"seq must lie between 0 and {LARGEST_SEQ}, not at {shown(value)}")
+        most = f" to {LARGEST_SEQ}" if value > LARGEST_SEQ else ""
+        raise BadLine(f"seq must be a whole number from 0{most}, not {shown(value)}")
     fields["seq"] = value
 
 

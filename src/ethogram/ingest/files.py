@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from .adapter import HEAD
 from .limits import Limits
-from .streams import GZIP, head_of, rewound, unpacked
+from .streams import GZIP, head_before_damage, head_of, rewound, unpacked
 
 STDIN = "-"
 
@@ -101,6 +101,6 @@ def opened(found: Found, stdin: BinaryIO | None, limits: Limits) -> Iterator[Ope
         stream = rewound(handle, head)
         if head.startswith(GZIP):
             packed = unpacked(stream, limits)
-            head = head_of(packed, HEAD)
+            head = head_before_damage(packed, HEAD)
             stream = rewound(packed, head)
         yield Opened(stream, head, handle)

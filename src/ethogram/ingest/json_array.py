@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .adapter import Adapter, Input, Record, adapter
+from .adapter import Adapter, Input, Record, adapter, with_gz
 from .errors import BadLine, type_name
+from .jsonl import SUFFIXES as LINES
 from .limits import over
 from .streams import whole
 from .strict_json import BOM, after_blanks, decode, parse_at
@@ -14,12 +15,17 @@ from .strict_json import BOM, after_blanks, decode, parse_at
 
 @adapter("json")
 class JsonArray(Adapter):
-    """Begins with '['. Held in memory at once, so large inputs are better written as JSON lines."""
+    """Begins with '[', and is not named as JSON lines.
+
+    Held in memory at once, so large inputs are better written as JSON lines.
+    """
 
     general = True
+    suffixes = (".json",)
 
     def recognises(self, head: bytes, name: str) -> bool:
-        return head.removeprefix(BOM).lstrip().startswith(b"[")
+        is_lines = name.lower().endswith(with_gz(LINES))
+        return not is_lines and head.removeprefix(BOM).lstrip().startswith(b"[")
 
     def read(self, file: Input) -> Iterator[Record]:
         """One record for each element, at the line it begins on. Stops where the text is not JSON."""
@@ -54,7 +60,12 @@ def _place(text: str, position: int) -> tuple[int, int]:
 
 def _elements(text: str) -> Iterator[tuple[int, Any, int]]:
     """Each element of the array with the positions where it begins and ends."""
-    at = after_blanks(text, after_blanks(text, 0) + 1)
+    begin = after_blanks(text, 0)
+    if not text.startswith("[", begin):
+        if begin == len(text):
+            return
+        raise BadLine("not JSON: an array begins with '['", begin + 1)
+    at = after_blanks(text, begin + 1)
     more = text[at : at + 1] != "]"
     while more:
         value, end = parse_at(text, at)

@@ -36,6 +36,7 @@ def over(limit: str, value: int, what: str) -> str:
     """The message for something over a limit: which one, and how to raise it.
 
     >>> over("name", 512, "subject is longer than 512 characters")
-    'subject is longer than 512 characters (the limit can be raised: Limits(name=...))'
+    'subject is longer than 512 characters (to raise it: limits: {name: ...} in ethogram.yaml)'
     """
-    return f"{what.replace(str(value), f'{value:,}')} (the limit can be raised: Limits({limit}=...))"
+    told = what.replace(str(value), f"{value:,}")
+    return f"{told} (to raise it: limits: {{{limit}: ...}} in ethogram.yaml)"

@@ -13,7 +13,7 @@ from ..records import format_time
 from .adapter import Adapter, Input, Record, adapter
 from .errors import BadLine, Unreadable
 from .streams import whole
-from .table import Column, columns_of, line_of
+from .table import Column, columns_of, line_of, strays_of
 
 MAGIC = b"PAR1"
 ROWS = 4096
@@ -25,20 +25,26 @@ class Parquet(Adapter):
     """Begins with PAR1. Needs the package pyarrow."""
 
     general = True
+    suffixes = (".parquet",)
 
     def recognises(self, head: bytes, name: str) -> bool:
         return head.startswith(MAGIC)
 
     def read(self, file: Input) -> Iterator[Record]:
         """One record for each row; `line` is the row's number from 1."""
+        if not file.head.startswith(MAGIC):
+            raise Unreadable("not a Parquet file: it does not begin with PAR1")
         table = _open(file)
         try:
-            columns = columns_of(table.schema_arrow.names, file.kinds)
+            columns = columns_of(names := table.schema_arrow.names, file.kinds)
         except BadLine as bad:
             yield 0, bad.message, 0
             return
+        strays = strays_of(names, columns, file.kinds)
         number = 0
         for rows in _batches(table):
+            for place, name in strays:
+                file.strays[name] += sum(value is not None for value in rows[place])
             for number, values in enumerate(zip(*rows, strict=True), number + 1):  # noqa: B020
                 yield number, _event_line(columns, values), 0
 

@@ -8,18 +8,17 @@ from typing import Any, BinaryIO
 
 from .. import registry
 from ..errors import BadEvents, BadUsage, Fault
-from .adapter import HEAD, Input, Record, Skipped, choose
+from .adapter import HEAD, NOT_UTF_8, UTF_16, Input, Record, Skipped, choose
 from .collect import Batch, Collector, Place
 from .errors import BadLine, Unreadable, shown, type_name
 from .files import Found, Opened, find, opened
 from .limits import Limits
-from .readings import CATEGORY, NUMBER, Rules
+from .readings import CATEGORY, NUMBER, Range, Rules
 from .strict_json import BOM
 
 Progress = Callable[[int, int], None]
 STEP = 8192
 """Records between two calls of `progress`."""
-NOT_EVENTS = "files that are not events"
 
 
 def read_events(
@@ -28,6 +27,7 @@ def read_events(
     source: str = "input",
     skip_bad: bool = False,
     kinds: Mapping[str, str] | None = None,
+    ranges: Mapping[str, Range] | None = None,
     stdin: BinaryIO | None = None,
     limits: Limits = Limits(),  # noqa: B008 (frozen)
     progress: Progress | None = None,
@@ -35,9 +35,11 @@ def read_events(
     """The events of files and folders ('-' is standard input), which together are one source.
 
     Raises BadEvents with every bad line counted and the first 50 told, unless `skip_bad`. A path where there
-    is nothing is an error in any case. `progress` is told how many bytes of how many were read.
+    is nothing is an error in any case. A line is bad where a reading is outside `ranges`
+    (the lowest and highest number of a signal, or its categories). `progress` is told how many bytes of how
+    many were read.
     """
-    rules = _rules(limits, kinds)
+    rules = _rules(limits, kinds, ranges)
     found, missing = find(paths)
     if missing:
         raise BadEvents([Fault(path, 0, 0, "no such file or folder") for path in missing])
@@ -55,6 +57,7 @@ def events_of(
     source: str = "input",
     skip_bad: bool = False,
     kinds: Mapping[str, str] | None = None,
+    ranges: Mapping[str, Range] | None = None,
     limits: Limits = Limits(),  # noqa: B008 (frozen)
 ) -> Batch:
     """The events of event lines that are already in memory, as dicts; checked as those of a file are.
@@ -62,7 +65,7 @@ def events_of(
     >>> [event.subject for event in events_of([{"subject": "ann"}, {"subject": "bo"}]).events]
     ['ann', 'bo']
     """
-    collector = Collector(source, _rules(limits, kinds))
+    collector = Collector(source, _rules(limits, kinds, ranges))
     records: Iterator[Record] = (
         (number, line if isinstance(line, dict) else f"an event is a dict, not {type_name(line)}", 0)
         for number, line in enumerate(lines, 1)
@@ -71,11 +74,11 @@ def events_of(
     return _checked(collector.batch(0), skip_bad)
 
 
-def _rules(limits: Limits, kinds: Mapping[str, str] | None) -> Rules:
+def _rules(limits: Limits, kinds: Mapping[str, str] | None, ranges: Mapping[str, Range] | None) -> Rules:
     for name, kind in (kinds or {}).items():
         if kind not in (NUMBER, CATEGORY):
             raise BadUsage(f"the kind of {name!r} is {NUMBER!r} or {CATEGORY!r}, not {shown(kind)}")
-    return Rules(limits, kinds or {})
+    return Rules(limits, kinds or {}, ranges=ranges or {})
 
 
 def _checked(batch: Batch, skip_bad: bool) -> Batch:
@@ -129,17 +132,18 @@ def _read_opened(
     if adapter is not None:
         given = Input(found.name, file.stream, file.head, rules.kinds, rules.limits)
         _gather(adapter.read(given), place, collector, lambda: meter.tell(_position(file.handle)))
+        collector.add_strays(given.strays)
         return 1
     if found.named:
         collector.add_fault(place, _unknown(file.head))
     else:
-        collector.skipped[NOT_EVENTS] += 1
+        collector.skip_file(found.name)
     return 0
 
 
 def _unknown(head: bytes) -> str:
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return "this is UTF-16; save it as UTF-8"
+    if head.startswith(UTF_16):
+        return NOT_UTF_8
     return f"none of the known formats: {', '.join(registry.adapters.names())}"
 
 

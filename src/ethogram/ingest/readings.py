@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from ..errors import did_you_mean
@@ -15,6 +15,8 @@ from .values import check_name, finite
 
 NUMBER, CATEGORY = "number", "category"
 REMEMBERED = 4096
+Range = tuple[float, float] | tuple[str, ...]
+"""The lowest and highest number, both included; or the categories."""
 PARTS = frozenset({"value", "scorer", "width"})
 
 
@@ -31,7 +33,7 @@ def signal_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a line is checked against: sizes, and the kind each known signal has.
+    """What a line is checked against: sizes, and the kind and range each known signal has.
 
     `names` remembers what each name of a reading came to, as the same few come on every line.
     """
@@ -39,6 +41,7 @@ class Rules:
     limits: Limits
     kinds: Mapping[str, str]
     names: dict[str, str] = field(default_factory=dict)
+    ranges: Mapping[str, Range] = field(default_factory=dict)
 
 
 def _checked_name(told: Any, rules: Rules) -> str:
@@ -52,7 +55,7 @@ def _checked_name(told: Any, rules: Rules) -> str:
 
 def add_readings(fields: dict[str, Any], given: Any, rules: Rules) -> None:
     """Put `readings`, and `scorers` and `widths` where any are told, into an event's fields."""
-    limits, kinds = rules.limits, rules.kinds
+    limits, kinds, ranges = rules.limits, rules.kinds, rules.ranges
     if not isinstance(given, Mapping):
         raise BadLine(f"readings must be an object, not {type_name(given)}")
     if len(given) > limits.readings:
@@ -64,11 +67,15 @@ def add_readings(fields: dict[str, Any], given: Any, rules: Rules) -> None:
             raise BadLine(f"reading {shown(name)} is given twice")
         if type(one) is float and isfinite(one) and kinds.get(name) != CATEGORY:  # nearly all of them
             readings[name] = one
+            if name in ranges:
+                _check_range(name, one, ranges[name])
             continue
         if isinstance(one, Mapping):
             one = _measured(fields, name, one, limits)
         if one is not None:  # null: not measured
             readings[name] = _value(name, one, limits, kinds.get(name))
+            if name in ranges:
+                _check_range(name, readings[name], ranges[name])
     if readings:
         fields["readings"] = readings
 
@@ -83,6 +90,22 @@ def _value(name: str, value: Any, limits: Limits, due: str | None) -> Value:
     if due == NUMBER:
         raise BadLine(f"reading {shown(name)} is text ({shown(value)}) where a number is due")
     return check_name(f"reading {shown(name)}", value, limits)
+
+
+def _check_range(name: str, value: Value, allowed: Range) -> None:
+    """Nothing where a value lies in the range of its signal; else BadLine. Kinds were looked at before."""
+    if isinstance(value, str):
+        if isinstance(allowed[0], str) and value not in allowed:
+            raise BadLine(f"{name}: {shown(value)} is none of {', '.join(map(str, allowed))}")
+        return
+    low, high = allowed[0], allowed[-1]
+    if not isinstance(low, str) and not isinstance(high, str) and not low <= value <= high:
+        within = f"{_number(low)} or more" if high == inf else f"{_number(low)} to {_number(high)}"
+        raise BadLine(f"{name}: {_number(value)} is outside {within}")
+
+
+def _number(value: float) -> str:
+    return shown(int(value)) if abs(value) < 1e15 and value == int(value) else shown(value)
 
 
 def _measured(fields: dict[str, Any], name: str, one: Mapping[str, Any], limits: Limits) -> Any:

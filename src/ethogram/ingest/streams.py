@@ -13,14 +13,30 @@ from .limits import Limits, over
 GZIP = b"\x1f\x8b"
 CHUNK = 256 * 1024
 
+Line = tuple[int, bytes | str]
+"""A line with its number from 1; text in place of the line says what is wrong with it."""
+
 
 def head_of(stream: BinaryIO, size: int) -> bytes:
     """The first bytes of a stream; fewer only where it ends. Pipes hand them over in pieces."""
+    return b"".join(_pieces(stream, size))
+
+
+def head_before_damage(stream: BinaryIO, size: int) -> bytes:
+    """The same of a compressed stream, up to where it is torn; reading on raises what is wrong."""
     parts: list[bytes] = []
-    while size > 0 and (part := stream.read(size)):
-        parts.append(part)
-        size -= len(part)
+    try:
+        parts.extend(_pieces(stream, size))
+    except Unreadable:
+        if not b"".join(parts).strip():
+            raise
     return b"".join(parts)
+
+
+def _pieces(stream: BinaryIO, size: int) -> Iterator[bytes]:
+    while size > 0 and (part := stream.read(size)):
+        yield part
+        size -= len(part)
 
 
 def rewound(stream: BinaryIO, head: bytes) -> BinaryIO:
@@ -33,20 +49,24 @@ def rewound(stream: BinaryIO, head: bytes) -> BinaryIO:
 
 def unpacked(stream: BinaryIO, limits: Limits) -> BinaryIO:
     """What a gzip stream holds. Reading it raises Unreadable where it is torn or grows too large."""
-    return cast(BinaryIO, io.BufferedReader(_Unpacked(stream, limits), CHUNK))
+    # Not buffered: a buffer would lose what it holds where the stream is torn. `rewound` adds one.
+    return cast(BinaryIO, _Unpacked(stream, limits))
 
 
-def lines(stream: BinaryIO, longest: int) -> Iterator[tuple[int, bytes | None]]:
-    """Each line with its number from 1; None in place of a line that is too long, which is never held."""
+def lines(stream: BinaryIO, limits: Limits, what: str = "line") -> Iterator[Line]:
+    """Each line; a message in place of one too long, which is never held, and of all after damage."""
     number = 0
-    while line := stream.readline(longest + 1):
-        number += 1
-        if len(line) <= longest:
-            yield number, line
-            continue
-        while line and not line.endswith(b"\n"):
-            line = stream.readline(longest)
-        yield number, None
+    try:
+        while line := stream.readline(limits.line + 1):
+            number += 1
+            if len(line) <= limits.line:
+                yield number, line
+                continue
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(limits.line)
+            yield number, over("line", limits.line, f"{what} longer than {limits.line} bytes")
+    except Unreadable as error:
+        yield number + 1, str(error)
 
 
 def whole(stream: BinaryIO, limits: Limits) -> bytes:
@@ -83,16 +103,23 @@ class _Unpacked(io.RawIOBase):
         self._left = b""
         self._member = zlib.decompressobj(wbits=31)
         self._inside = False
+        self._torn = ""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        part = self._next(len(buffer))
-        self._total += len(part)
-        if self._total > self._limits.unpacked:
-            size = self._limits.unpacked
-            raise Unreadable(over("unpacked", size, f"unpacks to more than {size} bytes"))
+        if self._torn:
+            raise Unreadable(self._torn)
+        try:
+            part = self._next(len(buffer))
+            self._total += len(part)
+            if self._total > self._limits.unpacked:
+                size = self._limits.unpacked
+                raise Unreadable(over("unpacked", size, f"unpacks to more than {size} bytes"))
+        except Unreadable as error:
+            self._torn = str(error)
+            raise
         buffer[: len(part)] = part
         return len(part)
 

@@ -29,7 +29,8 @@ def columns_of(header: Sequence[str], kinds: Mapping[str, str]) -> tuple[Column,
     """What each column is; BadLine where the header cannot be that of an event table."""
     names = [name.strip() for name in header]
     if "subject" not in names:
-        hint = did_you_mean("subject", names) or f"; the columns are {shown(', '.join(names))}"
+        near = next((name for name in names if did_you_mean(name, ["subject"])), "")
+        hint = f" (there is {shown(near)})" if near else f"; the columns are {shown(', '.join(names))}"
         raise BadLine(f"a table of events needs a column 'subject'{hint}")
     columns = tuple(_column(number, name, kinds) for number, name in enumerate(names, 1))
     for number, column in enumerate(columns):
@@ -51,6 +52,17 @@ def _column(number: int, name: str, kinds: Mapping[str, str]) -> Column:
     if signal in kinds or signal in TRAITS or is_indicator_name(signal):
         return Column(READINGS, signal)
     return Column(ATTRIBUTES, name)
+
+
+def strays_of(
+    header: Sequence[str], columns: Sequence[Column], kinds: Mapping[str, str]
+) -> tuple[tuple[int, str], ...]:
+    """Place and name of each column kept as an attribute, unasked, whose name is near to that of a signal."""
+    return tuple(
+        (place, column.name)
+        for place, (name, column) in enumerate(zip(header, columns, strict=True))
+        if column == Column(ATTRIBUTES, name.strip()) and did_you_mean(column.name, kinds)
+    )
 
 
 def line_of(columns: Iterable[Column], values: Iterable[Any]) -> dict[str, Any]:

@@ -62,6 +62,17 @@ def known_signals() -> dict[str, str]:
     return supplied | {name: str(one.kind) for name, one in registry.signals.items()}
 
 
+def known_ranges() -> dict[str, tuple[float, float] | tuple[str, ...]]:
+    """Name to (lowest, highest) or to the categories, of every known signal that may not be just anything.
+
+    >>> known_ranges()["compassion"]
+    (0, 1)
+    """
+    supplied = {entry.name: entry.range for entry in signal_catalogue().values()}
+    found = supplied | {name: one.range for name, one in registry.signals.items()}
+    return {name: allowed for name, allowed in found.items() if allowed}
+
+
 @lru_cache(maxsize=1)
 def signal_catalogue() -> Mapping[str, Entry]:
     """The signals that scorers may supply, by name."""

@@ -9,13 +9,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..config import Settings
+from ..config import Loaded, Settings
 from ..detections.find import find
 from ..errors import BadUsage, Fault
 from ..ingest import Batch, Limits, events_of, in_order, read_events
 from ..library.load import Library, load_patterns
-from ..library.vocabulary import load_vocabulary
-from ..records import EPOCH, Detection, Event, format_time, rank
+from ..library.settings_check import check_patterns
+from ..library.vocabulary import known_ranges, load_vocabulary
+from ..records import EPOCH, Detection, Event, format_time, parse_time, rank
 from ..records.mute import Muting
 from ..shapes.finding import Insufficient
 from ..shapes.history import CAP
@@ -23,6 +24,7 @@ from ..shapes.program import Program
 from ..signals import Measurer, Options, plan
 from .scorers import only_scorers
 from .traces import Traces, trace
+from .unread import Unread, unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,16 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What was found. Iterating gives the detections; `kept` are those of patterns under test."""
+    """What was found. Iterating gives the detections; `kept` are those of patterns under test.
+
+    `as_of` is None where nothing was asked about and there was no event to take it from.
+    """
 
     detections: tuple[Detection, ...]
     kept: tuple[Detection, ...]
     insufficient: tuple[Insufficient, ...]
     checked: tuple[Checked, ...]
-    as_of: datetime
+    as_of: datetime | None
     events: int
     subjects: int
     repeated: int = 0
@@ -57,6 +62,7 @@ class Analysis:
     bad_count: int = 0
     unused: Mapping[tuple[str, str], int] = field(default_factory=dict)
     unmeasured: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    unknown: tuple[Unread, ...] = ()
     traces: Traces = field(default_factory=Traces)
     muting: Muting = field(default_factory=Muting)
 
@@ -84,7 +90,7 @@ class Analysis:
         """Counts of what was read, checked and left out."""
         return {
             "record": "summary",
-            "as_of": format_time(self.as_of),
+            "as_of": None if self.as_of is None else format_time(self.as_of),
             "events": self.events,
             "subjects": self.subjects,
             "detections": len(self.detections),
@@ -111,6 +117,9 @@ class Analysis:
                 {"signal": signal, "reason": reason, "count": count}
                 for (signal, reason), count in sorted(self.unmeasured.items())
             ],
+            "unknown_readings": [
+                {"signal": one.signal, "count": one.count, "near": list(one.near)} for one in self.unknown
+            ],
         }
 
 
@@ -136,26 +145,46 @@ def analyze(
     events: Source,
     patterns: Sequence[str | Path] | Library | None = None,
     *,
-    as_of: datetime | None = None,
+    as_of: datetime | str | None = None,
     settings: Settings | None = None,
     skip_bad: bool = False,
 ) -> Analysis:
     """Look for patterns in events: Event objects, dicts as in an event line, or a path to read.
 
     `patterns` are files, folders, names or globs; without any, those that are on by default. `as_of` is
-    the moment of the question (default: the newest event). Nothing is kept.
+    the moment of the question, with a time zone or as ISO text (default: the newest event). Nothing is
+    kept.
 
     >>> analyze([], patterns=["love_bombing"]).detections
     ()
     """
     settings = settings or Settings()
     library = patterns if isinstance(patterns, Library) else load_library(patterns, settings)
-    return analyze_batch(_batch(events, library, settings, skip_bad), library, as_of=as_of, settings=settings)
+    moment = _moment(as_of)
+    batch = _batch(events, library, settings, skip_bad)
+    return analyze_batch(batch, library, as_of=moment, settings=settings)
 
 
-def load_library(patterns: Sequence[str | Path] | str | Path | None, settings: Settings) -> Library:
-    """The patterns asked for, with the overlays of the settings."""
+def _moment(given: object) -> datetime | None:
+    if isinstance(given, str):
+        try:
+            return parse_time(given)
+        except ValueError as error:
+            raise BadUsage(f"as_of: {error}") from None
+    if given is None or isinstance(given, datetime):
+        return given
+    raise BadUsage(f"as_of takes a datetime or ISO text like 2026-01-31T12:00:00Z; here is {given!r:.80}")
+
+
+def load_library(patterns: Sequence[str | Path] | str | Path | None, settings: Settings | Loaded) -> Library:
+    """The patterns asked for, with the overlays of the settings.
+
+    Given with their origins, a mistake in them is BadConfig that says where it was made.
+    """
     chosen = [patterns] if isinstance(patterns, (str, Path)) else patterns
+    if isinstance(settings, Loaded):
+        check_patterns(settings, chosen)
+        settings = settings.settings
     return load_patterns(
         chosen,
         more=settings.patterns,
@@ -167,9 +196,19 @@ def load_library(patterns: Sequence[str | Path] | str | Path | None, settings: S
 
 def _batch(events: Source, library: Library, settings: Settings, skip_bad: bool) -> Batch:
     limits = Limits(**settings.limits)
-    common = {"source": settings.source, "skip_bad": skip_bad, "kinds": library.kinds, "limits": limits}
+    common = {
+        "source": settings.source,
+        "skip_bad": skip_bad,
+        "kinds": library.kinds,
+        "ranges": known_ranges(),
+        "limits": limits,
+    }
     if isinstance(events, (str, Path)):
         return read_events([events], **common)  # type: ignore[arg-type]
+    if isinstance(events, (bytes, Mapping, Event)) or not isinstance(events, Iterable):
+        raise BadUsage(
+            f"events are a path, or a list of Event objects or of dicts; here is {type(events).__name__}"
+        )
     given = list(events)
     if all(isinstance(one, Event) for one in given):
         ordered = in_order(given)  # type: ignore[arg-type]
@@ -188,7 +227,7 @@ def analyze_batch(
     as_of: datetime | None = None,
     settings: Settings | None = None,
     cap: int = CAP,
-    runner: str = "plain",
+    runner: str = "stream",
     traced: bool = False,
 ) -> Analysis:
     """The analysis of events that were read already; `traced` keeps what a chart of it needs."""
@@ -210,7 +249,7 @@ def analyze_batch(
         kept=tuple(one for one in told if one.status == "test"),
         insufficient=lacking,
         checked=_checked(chosen, found.checked, told, lacking),
-        as_of=asked,
+        as_of=asked if as_of or batch.events else None,
         events=len(events),
         subjects=len({(event.source, event.subject) for event in events}),
         repeated=batch.repeated,
@@ -219,6 +258,7 @@ def analyze_batch(
         bad_count=batch.bad_count,
         unused=dict(unused + not_ours),
         unmeasured=dict(unmeasured),
+        unknown=unread(events, batch.strays, programs, load_vocabulary(settings.signals)),
         traces=trace(told, scored, asked) if traced else Traces(),
     )
 

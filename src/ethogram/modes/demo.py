@@ -77,7 +77,7 @@ def together(analyses: Sequence[Analysis]) -> Analysis:
         kept=tuple(one for analysis in analyses for one in analysis.kept),
         insufficient=tuple(one for analysis in analyses for one in analysis.insufficient),
         checked=tuple(checked[name] for name in sorted(checked)),
-        as_of=max(one.as_of for one in analyses),
+        as_of=max((one.as_of for one in analyses if one.as_of), default=None),
         events=sum(one.events for one in analyses),
         subjects=sum(one.subjects for one in analyses),
         traces=Traces(

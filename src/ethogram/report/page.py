@@ -52,7 +52,7 @@ def _sections(
     numbers: Mapping[Who, int],
     muted: Mapping[str, str],
 ) -> list[Html]:
-    if not shown:
+    if not shown or analysis.as_of is None:
         return [beside(analysis, more)]
     untimed = analysis.traces.untimed
     drawn = chart(shown, analysis.traces, analysis.as_of, numbers)
@@ -92,7 +92,7 @@ def head() -> Html:
 def header(analysis: Analysis) -> Html:
     """How much was found in how much."""
     where = f"{plural(analysis.events, 'event')} of {plural(analysis.subjects, 'subject')}"
-    if analysis.events and not analysis.traces.untimed:
+    if analysis.events and analysis.as_of and not analysis.traces.untimed:
         where += f", as of {stamp(analysis.as_of)} UTC"
     found = plural(len(analysis.detections), "detection") if analysis.detections else "Nothing was found"
     counts = Counter(one.level for one in analysis.detections)

@@ -35,6 +35,9 @@ from .options import Options
 State = Any
 """Plain JSON data in tuples and dicts, never changed in place: a step returns the next one."""
 
+Step = Callable[[Event, State, Options], tuple[Any, State]]
+"""Takes an event, the state and the options; gives the value or None, and the next state."""
+
 Range = tuple[float, float] | tuple[str, ...] | None
 """The lowest and highest number, both included; or the categories; or None for any category."""
 
@@ -65,7 +68,7 @@ class Signal:
     range: Range
     cost: str
     version: int
-    step: Callable[[Event, State, Options], tuple[Any, State]] = field(repr=False, compare=False)
+    step: Step = field(repr=False, compare=False)
     needs: tuple[str, ...] = ()
     scope: str | None = None
     start: State = None
@@ -117,7 +120,7 @@ def make(
     description = (inspect.getdoc(made) or "").partition("\n")[0].strip()
     _check(name, description, allowed, cost, version)
     state = _state_of(name, made) if inspect.isclass(made) else {}
-    step = _stateful(made) if inspect.isclass(made) else _stateless(made)
+    step = _told(name, _stateful(made) if inspect.isclass(made) else _stateless(made))
     built = Signal(name, description, allowed, cost, version, step, tuple(needs), **state)
     # As functools.wraps does, so that a clash of two names can say where each was written.
     vars(built).update(__module__=made.__module__, __qualname__=made.__qualname__)
@@ -199,14 +202,30 @@ def _state_of(name: str, made: Any) -> Mapping[str, Any]:
     return {"scope": made.scope, "start": made.start, "max_state_bytes": made.max_state_bytes}
 
 
-def _stateful(made: Callable[[], Any]) -> Callable[[Event, State, Options], tuple[Any, State]]:
+def _told(name: str, step: Step) -> Step:
+    """The same step, whose errors name the signal and the event."""
+
+    def told(event: Event, state: State, options: Options) -> tuple[Any, State]:
+        try:
+            value, moved = step(event, state, options)
+        except EthogramError:
+            raise
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise EthogramError(f"signal {name!r} failed at event {event.id!r:.80}: {said:.200}") from error
+        return value, moved
+
+    return told
+
+
+def _stateful(made: Callable[[], Any]) -> Step:
     measure: Callable[..., tuple[Any, State]] = made().measure
     if _takes_options(measure):
         return lambda event, state, options: measure(event, state, options=options)
     return lambda event, state, options: measure(event, state)
 
 
-def _stateless(made: Callable[..., Any]) -> Callable[[Event, State, Options], tuple[Any, State]]:
+def _stateless(made: Callable[..., Any]) -> Step:
     if _takes_options(made):
         return lambda event, state, options: (made(event, options=options), None)
     return lambda event, state, options: (made(event), None)

@@ -37,6 +37,12 @@ class Arranged:
         self.memo: dict[Any, Any] = {}
         self._histories: dict[int, History] = {}
 
+    def forget(self) -> None:
+        """Let go of what can be worked out again."""
+        self.memo.clear()
+        for name in ("which", "start", "evaluated"):
+            self.__dict__.pop(name, None)
+
     @cached_property
     def ends(self) -> Ints:
         return np.append(self.starts[1:], self.size)

@@ -82,7 +82,7 @@ class Block:
     def forget(self) -> None:
         """Let go of what was worked out; histories already handed out stay good."""
         for one in self._arranged.values():
-            one.memo.clear()
+            one.forget()
         self._arranged.clear()
         self._kept.clear()
 

@@ -271,6 +271,7 @@ class At:
             case OrElse() if kind(expr) == "number":
                 first, other = self.number(expr.of), self.number(expr.default)
                 x = np.where(np.equal(first.x, first.x), first.x, other.x)
+                x = np.broadcast_to(x, (self.size,))
                 return Num(x, max(first.err, other.err), joined(first.doubt, other.doubt))
         if kind(expr) == "truth":
             return Num(np.nan)

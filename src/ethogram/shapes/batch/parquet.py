@@ -13,6 +13,9 @@ from ..history import FIELDS
 from .columns import Codes, Floats, Ints, Texts, Values
 from .table import TableColumns
 
+AT_ONCE = 131_072
+"""Rows of a column read in one piece."""
+
 
 def from_parquet(path: Path | str, *, signals: Collection[str] = (), source: str = "input") -> TableColumns:
     """A flat Parquet file: fields of events, readings (traits, indicators, `signals`), else attributes.
@@ -40,10 +43,13 @@ def from_parquet(path: Path | str, *, signals: Collection[str] = (), source: str
         found = _values(file, name, texts)
         return found if order is None else found.at(order)
 
-    said = _column_of(file, "id") if "id" in names else None
+    said: list[Any] = []
 
     def event_id(row: int) -> str | None:
-        found = None if said is None else said[row if order is None else int(order[row])].as_py()
+        if not said:
+            # Many texts that only detections ask for.
+            said.append(_column_of(file, "id") if "id" in names else None)
+        found = None if said[0] is None else said[0][row if order is None else int(order[row])].as_py()
         return None if found is None else str(found)
 
     if order is not None:
@@ -103,15 +109,25 @@ def _subjects(file: Any) -> tuple[Codes, list[str]]:
 def _values(file: Any, name: str, texts: Texts) -> Values:
     import pyarrow
 
-    column = _column_of(file, name)
-    kind = column.type
+    kind = file.schema_arrow.field(name).type
     if pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind) or pyarrow.types.is_boolean(kind):
-        if pyarrow.types.is_boolean(kind):
-            column = column.cast(pyarrow.int8())
-        found: Floats = np.asarray(column.to_numpy(zero_copy_only=False))
-        return Values(found if found.dtype == np.float32 else found.astype(np.float64, copy=False), None)
+        return Values(_numbers(file, name, np.float32 if kind == pyarrow.float32() else np.float64), None)
+    column = _column_of(file, name)
     if not pyarrow.types.is_dictionary(kind):
         column = column.dictionary_encode()
     new = texts.encode([str(one) for one in column.dictionary.to_pylist()])
     codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return Values(None, np.where(codes < 0, -1, new[codes] if len(new) else -1).astype(np.int32))
+
+
+def _numbers(file: Any, name: str, kind: Any) -> Floats:
+    """A column of numbers, filled piece by piece, so that it is in memory only once."""
+    out = np.empty(file.metadata.num_rows, kind)
+    start = 0
+    for batch in file.iter_batches(AT_ONCE, columns=[name]):
+        column = batch.column(0)
+        if column.type == "bool":
+            column = column.cast("int8")
+        out[start : start + len(column)] = column.to_numpy(zero_copy_only=False)
+        start += len(column)
+    return out

@@ -1,0 +1,97 @@
+"""Finding patterns: by name, glob, file or folder, with the parts they need, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ethogram.errors import BadPattern
+from ethogram.library.load import load_patterns
+
+PART = """\
+name: {name}
+title: Warm
+description: Warmth.
+shape: {{sequence: [{{warm: compassion > 0.5}}]}}
+confidence: 1
+level: low
+examples:
+  fires: [{{story: warm, compassion: [0.9], at: 1}}]
+  quiet: [{{story: cold, compassion: [0.1]}}, {{story: cool, compassion: [0.2]}}]
+"""
+BOTH = """\
+name: {name}
+title: Both
+description: Both.
+shape: {{all_of: [{parts}], within: 1h}}
+level: low
+examples:
+  fires: [{{story: warm, compassion: [0.9], at: 1}}]
+  quiet: [{{story: cold, compassion: [0.1]}}, {{story: cool, compassion: [0.2]}}]
+"""
+
+
+def part(folder: Path, name: str) -> None:
+    (folder / f"{name}.yaml").write_text(PART.format(name=name))
+
+
+def both(folder: Path, name: str, *parts: str) -> Path:
+    path = folder / f"{name}.yaml"
+    path.write_text(BOTH.format(name=name, parts=", ".join(parts)))
+    return path
+
+
+def test_a_name_reads_that_pattern_alone():
+    assert list(load_patterns(["love_bombing"]).files) == ["love_bombing"]
+
+
+def test_a_combination_finds_its_parts_beside_it(tmp_path: Path):
+    part(tmp_path, "one")
+    part(tmp_path, "two")
+    library = load_patterns([both(tmp_path, "pair", "one", "two")])
+    assert library.chosen == ("pair",)
+    assert sorted(library.files) == ["one", "pair", "two"]
+
+
+def test_an_unknown_part_is_told_where_it_stands_and_hides_no_circle(tmp_path: Path):
+    part(tmp_path, "one")
+    both(tmp_path, "pair", "one", "tow")
+    both(tmp_path, "left", "one", "right")
+    both(tmp_path, "right", "one", "left")
+    with pytest.raises(BadPattern) as raised:
+        load_patterns([tmp_path])
+    told = [str(fault).removeprefix(f"{tmp_path}/") for fault in raised.value.faults]
+    assert told == [
+        "left.yaml:4:18: left is made of itself, directly or through others",
+        "pair.yaml:4:23: pair refers to an unknown pattern 'tow'",
+        "right.yaml:4:18: right is made of itself, directly or through others",
+    ]
+
+
+def test_the_settings_of_a_folder_are_no_pattern(tmp_path: Path):
+    part(tmp_path, "one")
+    (tmp_path / "ethogram.yaml").write_text("source: here\n")
+    assert load_patterns([tmp_path]).chosen == ("one",)
+
+
+def test_a_file_of_yours_takes_the_place_of_a_shipped_one(tmp_path: Path):
+    part(tmp_path, "love_bombing")
+    assert load_patterns(more=[tmp_path]).files["love_bombing"].title == "Warm"
+
+
+@pytest.mark.parametrize(
+    ("selector", "says"),
+    [
+        ("lov_bombing", "no pattern is named 'lov_bombing'; did you mean 'love_bombing'?"),
+        ("empty", "is a folder without pattern files"),
+        ("none/there", "no such file or folder"),
+        ("none.yaml", "none.yaml: cannot be read: No such file or directory"),
+    ],
+)
+def test_what_is_not_there_is_said(selector: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadPattern) as raised:
+        load_patterns([selector])
+    assert says in str(raised.value)

@@ -1,0 +1,38 @@
+"""`ethogram.analyze` called from Python: what it takes, and what it says of the rest."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pytest
+
+import ethogram
+from ethogram.errors import BadUsage
+from ethogram.library.load import load_patterns
+from small import warm_messages
+
+LIBRARY = load_patterns(["love_bombing"])
+
+
+def test_the_moment_may_be_a_text():
+    found = ethogram.analyze(warm_messages(), LIBRARY, as_of="2026-01-02T12:00:00Z")
+    assert found.as_of == datetime(2026, 1, 2, 12, tzinfo=UTC)
+    assert (found.events, found.after_as_of) == (2, 2)
+
+
+@pytest.mark.parametrize("moment", ["soon", 5, date(2026, 1, 1), datetime(2026, 1, 1), True])  # noqa: DTZ001
+def test_another_moment_is_bad_usage(moment: object):
+    with pytest.raises(BadUsage, match="as_of"):
+        ethogram.analyze([], LIBRARY, as_of=moment)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("events", [5, None, b"events.jsonl", {"id": "a"}, ethogram.Event.sample()])
+def test_what_is_no_list_of_events_is_bad_usage_that_says_what_is_taken(events: object):
+    with pytest.raises(BadUsage, match="a path, or a list of Event objects or of dicts; here is"):
+        ethogram.analyze(events, LIBRARY)  # type: ignore[arg-type]
+
+
+def test_of_nothing_there_is_no_moment_unless_one_is_asked_about():
+    assert ethogram.analyze([], LIBRARY).summary()["as_of"] is None
+    asked = ethogram.analyze([], LIBRARY, as_of=datetime(2026, 1, 1, tzinfo=UTC))
+    assert asked.summary()["as_of"].startswith("2026-01-01T00:00:00")
