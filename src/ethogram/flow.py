@@ -22,8 +22,8 @@ def flow(
 ) -> Watch:
     """Events become readings, readings form shapes, shapes become detections, detections get a response.
 
-    Events come in order of time; settings.lateness says how far they may not. `respond` is called with each detection when it opens, rises in level or closes. What comes back is the
-    watch, which can go on observing.
+    Events come in order of time; settings.lateness says how far they may not. `respond` is called with each
+    detection when it opens, rises in level or closes. What comes back is the watch, which can go on.
 
     >>> told = []
     >>> signs = {"MAN_INJECTION": 0.8}

@@ -86,3 +86,9 @@ def test_a_person_is_told_what_nobody_reads(lines):
         "Left out: 1 file that is not events: a.md",
         "Nobody reads 'compasion' (1 reading); did you mean 'compassion'?",
     ]
+
+
+@pytest.mark.parametrize("value", [1e101, -1e300, 10**120])
+def test_a_number_whose_square_would_not_be_one_is_refused(value):
+    with pytest.raises(BadEvents, match="larger than 1e"):
+        events_of([{"subject": "ann", "readings": {"heat": value}}])

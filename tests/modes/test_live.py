@@ -312,11 +312,11 @@ def test_state_of_another_version_starts_empty_and_says_so(tmp_path):
 
 @pytest.mark.parametrize("name", [file.name for file in load_patterns(any_status=True)])
 def test_state_does_not_grow_with_the_history(name: str):
-    library, events = load_patterns([name]), library_events(6_000, subjects=2)
+    library, events = load_patterns([name]), library_events(9_000, subjects=2)
     watch, sizes = Watch(library), []
     for k, event in enumerate(events, 1):
         watch.observe(event)
-        if k in (2_500, 6_000):
+        if k in (5_000, 9_000):
             sizes.append(len(json.dumps(watch.save())))
     # Numbers get longer, and how much lies within a limit varies; a list that grew would more than double.
     assert sizes[1] < 1.25 * sizes[0]

@@ -116,12 +116,14 @@ class Asked:
     def read(self, library: Library, settings: Settings, progress: Progress) -> Batch:
         """The events; bad lines that were left out are listed on standard error."""
         from ethogram.ingest import Limits, read_events
+        from ethogram.library.vocabulary import known_ranges
 
         batch = read_events(
             self.paths,
             source=settings.source,
             skip_bad=self.skip_bad,
             kinds=library.kinds,
+            ranges=known_ranges(),
             limits=Limits(**settings.limits),
             progress=progress.read,
         )

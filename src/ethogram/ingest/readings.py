@@ -53,6 +53,10 @@ def _checked_name(told: Any, rules: Rules) -> str:
     return name
 
 
+LARGEST = 1e100
+"""Squares and sums of readings must still be numbers."""
+
+
 def add_readings(fields: dict[str, Any], given: Any, rules: Rules) -> None:
     """Put `readings`, and `scorers` and `widths` where any are told, into an event's fields."""
     limits, kinds, ranges = rules.limits, rules.kinds, rules.ranges
@@ -65,7 +69,7 @@ def add_readings(fields: dict[str, Any], given: Any, rules: Rules) -> None:
         name = rules.names.get(told) or _checked_name(told, rules)
         if name in readings:
             raise BadLine(f"reading {shown(name)} is given twice")
-        if type(one) is float and isfinite(one) and kinds.get(name) != CATEGORY:  # nearly all of them
+        if type(one) is float and abs(one) <= LARGEST and kinds.get(name) != CATEGORY:  # nearly all of them
             readings[name] = one
             if name in ranges:
                 _check_range(name, one, ranges[name])
@@ -84,7 +88,9 @@ def _value(name: str, value: Any, limits: Limits, due: str | None) -> Value:
     if isinstance(value, float | int):
         if due == CATEGORY:
             raise BadLine(f"reading {shown(name)} is a number ({shown(value)}) where text is due")
-        return finite(f"reading {shown(name)}", value)
+        if isfinite(number := finite(f"reading {shown(name)}", value)) and abs(number) > LARGEST:
+            raise BadLine(f"reading {shown(name)} is larger than {LARGEST:g}")
+        return number
     if not isinstance(value, str):
         raise BadLine(f"reading {shown(name)} must be a number or text, not {type_name(value)}")
     if due == NUMBER:

@@ -13,6 +13,7 @@ from ..ingest.errors import BadLine, shown
 from ..ingest.event_line import fields_of
 from ..ingest.order import Buffer, flush, release
 from ..ingest.readings import Rules
+from ..library.vocabulary import known_ranges
 from ..records import Event, content_hash, default_id, micros, moment
 
 REMEMBERED = 2_000
@@ -123,7 +124,7 @@ def event_from_line(
 
 def rules_of(limits: Mapping[str, int], kinds: Mapping[str, str]) -> Rules:
     """What dicts are checked against."""
-    return Rules(Limits(**limits), kinds)
+    return Rules(Limits(**limits), kinds, ranges=known_ranges())
 
 
 def utc(at: datetime, what: str) -> datetime:

@@ -16,7 +16,7 @@ from ..ingest import Limits
 from ..ingest.collect import NO_TIME
 from ..ingest.files import STDIN, Found, find
 from ..ingest.readings import CATEGORY, NUMBER, Rules
-from ..library.vocabulary import load_vocabulary
+from ..library.vocabulary import known_ranges, load_vocabulary
 from ..records import stable_hash
 from ..stores.protocol import Clash, Clashes, Source, Store
 from .staging import BATCH, Progress, Reader, TextSignals, text_signals
@@ -66,7 +66,7 @@ def import_events(
     """
     settings = settings or Settings()
     options = options or Options(source=settings.source)
-    rules = Rules(Limits(**settings.limits), known_kinds(settings))
+    rules = Rules(Limits(**settings.limits), known_kinds(settings), ranges=known_ranges())
     found, missing = find(paths)
     if missing:
         raise BadEvents([Fault(path, 0, 0, "no such file or folder") for path in missing])
@@ -103,6 +103,7 @@ def options_key(options: Options, rules: Rules) -> str:
         options.keep_text,
         limits,
         sorted(rules.kinds.items()),
+        sorted(rules.ranges.items()),
     )[:32]
 
 

@@ -121,7 +121,7 @@ def _measure(expr: Measure, cap: int) -> Callable[[History, int], Any]:
 
 
 _PLAIN: dict[str, Callable[[Sequence[Any]], Any]] = {
-    "sum": math.fsum,
+    "sum": st.total,
     "mean": st.mean,
     "min": lambda values: min(values, default=None),
     "max": lambda values: max(values, default=None),
@@ -155,14 +155,14 @@ def _value(expr: Measure, found: Selected) -> Any:
         return _checked(st.excess(values, (expr.option("over") or (0.0,))[0]))
     if expr.name == "usual":
         m, n0 = expr.option("prior") or (0.0, 0.0)
-        return st.finite(lambda: (n0 * m + math.fsum(values)) / (n0 + len(values)))
+        return st.finite(lambda: (n0 * m + st.total(values)) / (n0 + len(values)))
     if expr.name == "values":
         return list(dict.fromkeys(reversed(values)))[:MOST_VALUES]
     if expr.name == "fading":
         half = (expr.option("half") or (HOUR,))[0]
         times = history.times
         faded = [x * 2 ** (-(seen.now - times[i]) / half) for i, x in zip(positions, values, strict=True)]
-        return math.fsum(faded) if faded else None
+        return st.total(faded) if faded else None
     kept = [i for i, x in zip(positions, values, strict=True) if x is True or not expr.condition]
     if expr.name == "count":
         return float(len(kept))
@@ -193,8 +193,8 @@ def _surprise(found: Selected, x: float | None, expr: Measure) -> float | None:
     n = n0 + len(values)
     if x is None or n < 2:
         return None
-    mu = (n0 * m + math.fsum(values)) / n
-    v = (n0 * s**2 + math.fsum((y - mu) ** 2 for y in values) + n0 * (m - mu) ** 2) / n
+    mu = (n0 * m + st.total(values)) / n
+    v = (n0 * s**2 + st.total(st.square(y - mu) for y in values) + n0 * st.square(m - mu)) / n
     # A spread that is only rounding is no spread.
     if equal(mu + math.sqrt(v), mu):
         return None
@@ -268,6 +268,6 @@ def _cover(expr: Cover, cap: int) -> Callable[[History, int], Any]:
         _, positions, found = look(history, at)
         if len(positions) < expr.window.at_least:
             return None
-        return math.fsum(weight for j, weight in enumerate(expr.weights) if any(row[j] for row in found))
+        return st.total(weight for j, weight in enumerate(expr.weights) if any(row[j] for row in found))
 
     return read

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ..records import Value
 from .truth import above, at_least
@@ -13,16 +13,33 @@ Numbers = Sequence[float]
 LARGEST_T = 1000.0
 
 
+def total(values: Iterable[float]) -> float:
+    """The exact sum, rounded once; not finite where it is too large to be a number.
+
+    >>> total([1.7e308, 1.7e308])
+    inf
+    """
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):
+        return math.inf
+
+
+def square(x: float) -> float:
+    """x times itself; x ** 2 would raise where this is infinite."""
+    return x * x
+
+
 def mean(values: Numbers) -> float | None:
-    return math.fsum(values) / len(values) if values else None
+    return total(values) / len(values) if values else None
 
 
 def std(values: Numbers) -> float | None:
     """Population standard deviation."""
     if not values:
         return None
-    middle = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((x - middle) ** 2 for x in values) / len(values))
+    middle = total(values) / len(values)
+    return math.sqrt(total(square(x - middle) for x in values) / len(values))
 
 
 def median(values: Numbers) -> float | None:
@@ -80,7 +97,7 @@ def slope(values: Numbers) -> float | None:
         return None
     middle = (n - 1) / 2
     spread = n * (n * n - 1) / 12
-    return math.fsum((i - middle) * x for i, x in enumerate(values)) / spread
+    return total((i - middle) * x for i, x in enumerate(values)) / spread
 
 
 def rise(values: Numbers) -> float | None:
@@ -139,18 +156,18 @@ def swing_growth(values: Numbers, by: float) -> float | None:
 
 def welch(first: Numbers, second: Numbers) -> float:
     """Welch's t of second minus first; each side needs two values."""
-    a, b = math.fsum(first) / len(first), math.fsum(second) / len(second)
+    a, b = total(first) / len(first), total(second) / len(second)
     if not above(abs(b - a), 0.0):
         return 0.0
     error = _sample_variance(first, a) / len(first) + _sample_variance(second, b) / len(second)
     # A variance this small against the step is rounding, not spread.
-    if error <= (b - a) ** 2 / LARGEST_T**2:
+    if error <= square(b - a) / LARGEST_T**2:
         return math.copysign(LARGEST_T, b - a)
     return (b - a) / math.sqrt(error)
 
 
 def _sample_variance(values: Numbers, middle: float) -> float:
-    return math.fsum((x - middle) ** 2 for x in values) / (len(values) - 1)
+    return total(square(x - middle) for x in values) / (len(values) - 1)
 
 
 def jump(values: Numbers) -> float | None:
