@@ -16,7 +16,7 @@ from ethogram.records import Event
 characters = st.characters(codec="utf-8", exclude_characters="\0")
 names = st.text(characters, min_size=1, max_size=20)
 subjects = names.filter(lambda name: not name.isspace())
-numbers = st.floats(allow_nan=False, allow_infinity=False)
+numbers = st.floats(-1e100, 1e100)
 texts = st.text(characters, max_size=40)
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | numbers | texts,

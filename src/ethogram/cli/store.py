@@ -144,7 +144,7 @@ def imported_lines(done: Imported, url: str) -> Iterator[str]:
     if done.bad_count:
         yield f"Left out: {plural(done.bad_count, 'bad line')}"
     for what, count in sorted((done.skipped or {}).items()):
-        yield f"Left out: {count:,} {clean(what)}"
+        yield f"Left out: {skipped_text(what, count)}"
 
 
 def info(store: StoreUrl, as_json: AsJson = False) -> None:
