@@ -135,7 +135,8 @@ def imported_record(done: Imported, url: str) -> dict[str, Any]:
 
 def imported_lines(done: Imported, url: str) -> Iterator[str]:
     """The text form."""
-    from .text import clean, plural
+    from .report_rest import skipped_text
+    from .text import plural
 
     went_on = f" (went on after {plural(done.resumed, 'event')} kept aside)" if done.resumed else ""
     yield f"{plural(done.added, 'event')} added to {printable(url)}{went_on}."
