@@ -52,6 +52,8 @@ $(VENV)/.base: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing ethogram into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@# Python 3.11 puts it there and nothing here uses it.
+	@$(BIN)/python -m pip uninstall --quiet --yes setuptools 2>/dev/null || true
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base
