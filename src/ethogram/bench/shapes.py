@@ -44,7 +44,13 @@ def ours(data: Evaluations) -> Callable[[], Hits]:
 
     def run() -> Hits:
         columns = TableColumns(
-            data.at, data.subject, names, values.__getitem__, readings=data.traits, attributes=["observed"]
+            data.at,
+            data.subject,
+            names,
+            values.__getitem__,
+            readings=data.traits,
+            attributes=["observed"],
+            ids="row {}".format,
         )
         outcome = run_columns(programs, columns, as_of=as_of)
         for finding in outcome.findings:
@@ -111,18 +117,21 @@ def verdicts(timings: list[Timing]) -> list[dict[str, Any]]:
     for name, (bar, goal) in BARS.items():
         if name in by_name:
             ratio = by_name[name].wall / mine.wall
-            out.append(_ratio(f"faster than {name}", ratio, bar, goal, ratio >= bar, ratio >= goal))
+            out.append(ratio_record(f"faster than {name}", ratio, bar, goal, ratio >= bar, ratio >= goal))
     ratio = mine.wall / by_name["floor"].wall
     bar, goal = FLOOR
-    out.append(_ratio("times the column floor", ratio, bar, goal, ratio <= bar, ratio <= goal))
+    out.append(ratio_record("times the column floor", ratio, bar, goal, ratio <= bar, ratio <= goal))
     return out
 
 
-def _ratio(what: str, ratio: float, bar: float, goal: float, holds: bool, reached: bool) -> dict[str, Any]:
+def ratio_record(
+    what: str, ratio: float, bar: float, goal: float, holds: bool, reached: bool
+) -> dict[str, Any]:
+    """A ratio beside what must hold and what is wanted, as a JSON record."""
     return {
         "record": "ratio",
         "what": what,
-        "ratio": float(np.round(ratio, 2)),
+        "ratio": float(f"{ratio:.3g}"),
         "bar": bar,
         "goal": goal,
         "bar_holds": holds,

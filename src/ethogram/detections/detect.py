@@ -129,10 +129,9 @@ def readings_of(event: Measured, condition: Expr | None) -> Mapping[str, Value]:
     if condition is None:
         return {}
     names, indicators = _names(condition)
+    found = ((name, event.readings.get(name)) for name in names)
     return {
-        name: event.readings[name]
-        for name in names
-        if name in event.readings and (name not in indicators or event.readings[name] not in (0, 0.0))
+        name: value for name, value in found if value is not None and not (value == 0 and name in indicators)
     }
 
 
@@ -147,6 +146,12 @@ def scorers_of(program: Program, events: Sequence[Measured]) -> str:
     """Who measured what counted, with the context widths where known: 'local@3/4, local@3/20'."""
     found = set()
     for event in events:
+        if not event.scorers and not event.widths:
+            if GIVEN not in found and any(
+                name in event.readings for name in program.signals or event.readings
+            ):
+                found.add(GIVEN)
+            continue
         for name in program.signals or event.readings:
             if name in event.readings:
                 scorer, width = event.scorers.get(name, GIVEN), event.widths.get(name)

@@ -7,6 +7,7 @@ hashable. The meaning of each node is in docs/language.md and, executable, in te
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, get_args
 
 # --- limits ---------------------------------------------------------------------------------
 
@@ -30,49 +31,56 @@ Limits = tuple[Limit, ...]
 """All hold. Empty: no limit."""
 
 
+class Node:
+    """An expression's node keeps its hash: trees are looked up often, and never change."""
+
+    __slots__ = ("_hash",)
+    _hash: int
+
+
 # --- expressions: values at one event -------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Number(Node):
     value: float
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(Node):
     value: str
 
 
 @dataclass(frozen=True, slots=True)
-class Signal:
+class Signal(Node):
     """The reading of a signal at this event."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Indicator:
+class Indicator(Node):
     """The reading of an indicator; 0 on an evaluated event where it was not found."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(Node):
     """A field or attribute of the event itself: `kind`, `tool`, `target`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Elapsed:
+class Elapsed(Node):
     """`gap` or `age`: seconds since this history's previous or first event."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class StepValue:
+class StepValue(Node):
     """`step.x`: an expression read at the last matched event of an earlier step."""
 
     step: str
@@ -80,14 +88,14 @@ class StepValue:
 
 
 @dataclass(frozen=True, slots=True)
-class StepCount:
+class StepCount(Node):
     """`step.count`: matched events of the step, `also` included."""
 
     step: str
 
 
 @dataclass(frozen=True, slots=True)
-class StepMean:
+class StepMean(Node):
     """`mean(step.x)`: over the matched events of the step, `also` included."""
 
     step: str
@@ -95,19 +103,19 @@ class StepMean:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Result(Node):
     """What the shape itself found: `rise`, `t`, `deadline`, or `part.confidence`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Negative:
+class Negative(Node):
     of: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(Node):
     """`op` is one of + - * /."""
 
     op: str
@@ -116,7 +124,7 @@ class Arithmetic:
 
 
 @dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(Node):
     """`op` is one of < <= > >= == !=."""
 
     op: str
@@ -125,7 +133,7 @@ class Compare:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class Member(Node):
     """`x in (a, b)`."""
 
     of: Expr
@@ -134,40 +142,40 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class Not(Node):
     of: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class And:
+class And(Node):
     items: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Or:
+class Or(Node):
     items: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(Node):
     """`any(A, B)`: one of these indicators is above 0."""
 
     items: tuple[Indicator, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Known(Node):
     of: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class OrElse:
+class OrElse(Node):
     of: Expr
     default: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class Function(Node):
     """abs, min, max, log, sqrt or clip of plain values."""
 
     name: str
@@ -175,7 +183,7 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class Window(Node):
     """Which events a measure looks at. See "Windows" in docs/language.md for the order of the cuts."""
 
     skip: Limit | None = None
@@ -188,7 +196,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Node):
     """A measure over a window.
 
     `condition` is true where `of` is a condition rather than a value. `options` holds the measure's
@@ -207,7 +215,7 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Cover:
+class Cover(Node):
     """`cover(SET, weights=TABLE)`: the weights stand beside the indicators."""
 
     items: tuple[Indicator, ...]
@@ -216,7 +224,7 @@ class Cover:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Node):
     """One number of a contrast: difference, plain_difference, t, n_where or n_against."""
 
     name: str
@@ -233,6 +241,23 @@ Expr = (
     | Negative | Arithmetic | Compare | Member | Not | And | Or | AnyOf | Known | OrElse | Function
     | Measure | Cover | Difference
 )  # fmt: skip
+
+
+def _keeps_hash(kind: type) -> None:
+    made: Any = kind.__hash__
+
+    def kept(self: Node) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            object.__setattr__(self, "_hash", made(self))
+            return self._hash
+
+    setattr(kind, "__hash__", kept)  # noqa: B010
+
+
+for _kind in (*get_args(Expr), Window):
+    _keeps_hash(_kind)
 
 
 # --- shapes ---------------------------------------------------------------------------------

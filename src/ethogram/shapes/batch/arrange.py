@@ -24,13 +24,16 @@ def membership(program: Program) -> Membership:
     return program.history, program.signals, program.evaluated
 
 
-def arrange(block: Block, member: Membership) -> tuple[Ints | None, Ints]:
-    """Which rows are in a history, in order of histories, and the number of the history of each."""
-    fields, signals, evaluated = member
-    inside = _inside(block, signals, evaluated)
+def arrange(block: Block, member: Membership) -> tuple[Ints | None, Ints | None]:
+    """Which rows are in a history, in order of histories, and the number of the history of each.
+
+    Both None: all are, each subject's in one.
+    """
+    fields = member[0]
+    inside = belong(block, member)
     if fields == WHOLE:
         if inside is None:
-            return None, block.subject
+            return None, None
         index = np.flatnonzero(inside)
         return index, block.subject[index]
     inside = np.ones(block.size, bool) if inside is None else inside
@@ -44,9 +47,10 @@ def arrange(block: Block, member: Membership) -> tuple[Ints | None, Ints]:
     return index, group[index]
 
 
-def _inside(block: Block, signals: tuple[str, ...], evaluated: bool) -> Mask | None:
+def belong(block: Block, member: Membership) -> Mask | None:
     """Where an event belongs; None where all do."""
-    if not signals and not evaluated:
+    _, signals, evaluated = member
+    if (not signals and not evaluated) or block.some_full(signals):
         return None
     inside = block.evaluated.copy() if evaluated else np.zeros(block.size, bool)
     for name in signals:

@@ -29,10 +29,7 @@ class Arranged:
         self.timed = block.timed
         self.index, group = arrange(block, member)
         self.size = block.size if self.index is None else len(self.index)
-        new = np.ones(self.size, bool)
-        new[1:] = group[1:] != group[:-1]
-        self.new: Mask = new
-        self.starts: Ints = np.flatnonzero(new)
+        self.starts: Ints = block.starts if group is None else _first_of(group)
         self.times: Ints = block.times if self.index is None else block.times[self.index]
         self.memo: dict[Any, Any] = {}
         self._histories: dict[int, History] = {}
@@ -44,18 +41,23 @@ class Arranged:
             self.__dict__.pop(name, None)
 
     @cached_property
+    def lengths(self) -> Ints:
+        """How many events each history has."""
+        return np.diff(self.starts, append=self.size)
+
+    @cached_property
     def ends(self) -> Ints:
         return np.append(self.starts[1:], self.size)
 
     @cached_property
     def which(self) -> Ints:
         """The number of the history at each position."""
-        return np.cumsum(self.new) - 1
+        return np.repeat(np.arange(len(self.starts)), self.lengths)
 
     @cached_property
     def start(self) -> Ints:
         """The first position of the history at each position."""
-        return np.repeat(self.starts, np.diff(np.append(self.starts, self.size)))
+        return np.repeat(self.starts, self.lengths)
 
     @cached_property
     def whole(self) -> Arranged:
@@ -74,6 +76,17 @@ class Arranged:
         """Readings or attributes at all positions."""
         found: Values = self.block.column(kind, name)
         return found if self.index is None else found.at(self.index)
+
+    def is_full(self, name: str) -> bool:
+        """Whether every position has a number as its reading."""
+        if self.block.is_full(name):
+            return True
+        token = ("full", name)
+        if token not in self.memo:
+            num = None if self.index is None else self.column("reading", name).num
+            self.memo[token] = num is not None and not bool(np.isnan(num).any())
+        found: bool = self.memo[token]
+        return found
 
     @cached_property
     def evaluated(self) -> Mask:
@@ -122,6 +135,11 @@ class Arranged:
             history.whole = self.whole.history(owner)
             history.index_in_whole = (positions - self.whole.starts[owner]).tolist()
         return history
+
+
+def _first_of(group: Ints) -> Ints:
+    """Where a number differs from the one before it."""
+    return np.append(0, np.flatnonzero(group[1:] != group[:-1]) + 1)[: len(group)]
 
 
 class _Key:

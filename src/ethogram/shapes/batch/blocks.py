@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import numpy as np
 
-from .arrange import Membership
+from .arrange import Membership, belong
 from .arranged import Arranged
-from .columns import Columns, Ints, Mask, Rows, Values
+from .columns import Columns, Ints, Mask, Rows, Values, changes
 
 ROWS = 131_072
 """Rows in a block, or those of one subject where it has more."""
@@ -18,10 +18,8 @@ ROWS = 131_072
 def by_subject(columns: Columns) -> Ints | None:
     """An order of rows in which those of one subject stand together, or None where they already do."""
     subject = columns.subject
-    if bool((subject[1:] >= subject[:-1]).all()):
-        return None
-    first = np.flatnonzero(np.concatenate(([True], subject[1:] != subject[:-1])))
-    if len(np.unique(subject[first])) == len(first):
+    first = subject[np.append(0, columns.turns)] if len(subject) else subject
+    if bool((first[1:] > first[:-1]).all()) or len(np.unique(first)) == len(first):
         return None
     return np.argsort(subject, kind="stable")
 
@@ -31,32 +29,34 @@ def blocks(columns: Columns, order: Ints | None, rows: int = 0) -> Iterator[Bloc
     rows = rows or ROWS
     if not columns.rows:
         return
-    subject = columns.subject if order is None else columns.subject[order]
-    timed = columns.timed if order is None else columns.timed[order]
-    change = (subject[1:] != subject[:-1]) | (timed[1:] != timed[:-1])
-    turn = np.flatnonzero(timed[1:] != timed[:-1]) + 1
-    ends = np.append(np.flatnonzero(change) + 1, columns.rows)
+    turn = changes(columns.timed if order is None else columns.timed[order])
+    first = columns.turns if order is None else changes(columns.subject[order])
+    if len(turn):
+        first = np.union1d(first, turn)
+    ends, turns = np.append(first, columns.rows), np.append(turn, columns.rows)
     start = 0
     while start < columns.rows:
         k = min(int(np.searchsorted(ends, start + rows, "left")), len(ends) - 1)
-        end = int(ends[k])
-        later = turn[np.searchsorted(turn, start, "right") :]
-        end = min(end, int(later[0])) if len(later) else end
-        yield Block(columns, slice(start, end) if order is None else order[start:end])
+        end = min(int(ends[k]), int(turns[np.searchsorted(turns, start, "right")]))
+        starts = first[np.searchsorted(first, start, "right") : np.searchsorted(first, end, "left")] - start
+        some = slice(start, end) if order is None else order[start:end]
+        yield Block(columns, some, np.append(0, starts))
         start = end
 
 
 class Block:
-    """Some subjects' rows. `rows` are their numbers in the columns."""
+    """Some subjects' rows. `rows` are their numbers in the columns, `starts` where each subject begins."""
 
-    def __init__(self, columns: Columns, rows: Rows) -> None:
-        self.columns, self.rows = columns, rows
+    def __init__(self, columns: Columns, rows: Rows, starts: Ints) -> None:
+        self.columns, self.rows, self.starts = columns, rows, starts
         self.times = columns.times[rows]
         self.size = len(self.times)
         self.timed = bool(columns.timed[rows][0])
         self.subject = columns.subject[rows]
         self._arranged: dict[Membership, Arranged] = {}
+        self._members: dict[Membership, Membership] = {}
         self._kept: dict[tuple[str, str], Values] = {}
+        self._low: dict[str, float | None] = {}
 
     def reading(self, name: str) -> Values:
         return self.column("reading", name)
@@ -87,7 +87,31 @@ class Block:
         self._kept.clear()
 
     def arranged(self, member: Membership) -> Arranged:
-        """The histories of programs with this membership."""
+        """The histories of programs with this membership; where all rows belong, they are one arrangement."""
+        if member not in self._members:
+            self._members[member] = (member[0], (), False) if belong(self, member) is None else member
+        member = self._members[member]
         if member not in self._arranged:
             self._arranged[member] = Arranged(self, member)
         return self._arranged[member]
+
+    def is_full(self, name: str) -> bool:
+        """Whether every row has a number as its reading."""
+        return self._lowest(name) is not None
+
+    def some_full(self, names: Iterable[str]) -> bool:
+        """Whether one of some readings is a number in every row; those looked at already come first."""
+        return any(self._low.get(name) is not None for name in names) or any(map(self.is_full, names))
+
+    def bounds(self, name: str) -> tuple[float, float] | None:
+        """The lowest and the highest reading, where every row has one."""
+        low, num = self._lowest(name), self.reading(name).num
+        return None if low is None or num is None else (low, float(num.max()))
+
+    def _lowest(self, name: str) -> float | None:
+        if name not in self._low:
+            num = self.reading(name).num
+            # One look: the least of anything with a NaN in it is NaN.
+            low = np.nan if num is None else float(num.min())
+            self._low[name] = None if low != low else low
+        return self._low[name]

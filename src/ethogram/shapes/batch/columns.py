@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from threading import RLock
 from typing import Any
 
@@ -78,6 +79,13 @@ class Texts:
         return np.array([code(value) if isinstance(value, str) else ABSENT for value in values], np.int32)
 
 
+def changes(column: NDArray[Any]) -> Ints:
+    """The rows whose value is not that of the row before; none where all share one cell of memory."""
+    if column.strides == (0,):
+        return np.empty(0, np.int64)
+    return np.flatnonzero(column[1:] != column[:-1]) + 1
+
+
 class Columns(ABC):
     """What a runner reads of an input. Rows of one subject are in order (at, seq, id)."""
 
@@ -85,12 +93,19 @@ class Columns(ABC):
         self.texts = Texts()
         self._lock = RLock()
         self._kept: dict[tuple[str, str], Values] = {}
+        self.shares: dict[tuple[Expr, bool], float] = {}
+        """How often a condition was true (or false) where it was last asked: the rarer is asked first."""
 
     rows: int
     times: Ints
     timed: Mask
     subject: Ints
     """A number for each (source, subject)."""
+
+    @cached_property
+    def turns(self) -> Ints:
+        """The rows at which another subject begins, in the order they are in."""
+        return changes(self.subject)
 
     @abstractmethod
     def event(self, row: int) -> Event:

@@ -62,6 +62,12 @@ def kind(expr: Expr) -> str:
 
 
 @lru_cache(maxsize=4096)
+def measures_in(expr: Expr) -> tuple[Expr, ...]:
+    """The measures an expression is made of."""
+    return tuple(one for one in walk(expr) if isinstance(one, (Measure, Cover, Difference)))
+
+
+@lru_cache(maxsize=4096)
 def cost(expr: Expr) -> int:
     """0 without measures, 1 with columnar ones, 2 where the plain reader must be asked row by row."""
     return max(

@@ -36,8 +36,8 @@ from ..tree import (
 )
 from .arranged import Arranged
 from .columns import Floats, Ints, Mask, Values
-from .compare import equal_masks, order_masks
-from .cost import cost, kind
+from .compare import equal_masks, order_masks, simple_mask
+from .cost import cost, kind, measures_in
 from .numbers import Num, joined
 from .pieces import first_known, gather, only_where, step_mean
 
@@ -94,7 +94,15 @@ class At:
 
     def holds(self, expr: Expr) -> Mask:
         """Where a condition is true."""
-        found: Mask = self._once("holds", expr, lambda at: at._truth(expr, True))
+        memo, token = self.arranged.memo, ("holds", expr, self.cap)
+        found: Mask | None = memo.get(token) if self.chain is None else None
+        if found is not None:
+            return found if self.rows is None else found[self.rows]
+        found = simple_mask(self.arranged, expr, self.rows)
+        if found is None:
+            found = self._truth(expr, True)
+        if self.rows is None:
+            memo[token] = found
         return found
 
     def fails(self, expr: Expr) -> Mask:
@@ -130,11 +138,11 @@ class At:
     def _every(self, items: tuple[Expr, ...], wanted: bool) -> Mask:
         """Where all items are true (or all false), the cheap ones first and the others only where needed."""
         out: Mask | None = None
-        for item in sorted(items, key=cost):
+        for item in self._rarest_first(items, wanted):
             if out is None:
-                out = self._item(item, wanted).copy()
+                out = self._noted(item, wanted).copy()
             elif cost(item) == 0 or np.count_nonzero(out) > MANY * self.size:
-                out &= self._item(item, wanted)
+                out &= self._noted(item, wanted)
             elif out.any():
                 out[np.flatnonzero(out)] = self.some(out)._item(item, wanted)
         return np.ones(self.size, bool) if out is None else out
@@ -142,13 +150,36 @@ class At:
     def _some(self, items: tuple[Expr, ...], wanted: bool) -> Mask:
         """Where one of the items is true (or one false)."""
         out = np.zeros(self.size, bool)
-        for item in sorted(items, key=cost):
+        for item in self._likeliest_first(items, wanted):
             left = ~out
             if cost(item) == 0 or np.count_nonzero(left) > MANY * self.size:
-                out |= self._item(item, wanted)
+                out |= self._noted(item, wanted)
             elif left.any():
                 out[np.flatnonzero(left)] = self.some(left)._item(item, wanted)
         return out
+
+    def _ready(self, item: Expr) -> bool:
+        """Whether the measures in a condition have been worked out at all positions."""
+        return all(("number", one, self.cap) in self.arranged.memo for one in measures_in(item))
+
+    def _rarest_first(self, items: tuple[Expr, ...], wanted: bool) -> list[Expr]:
+        """The cheap ones first; of the others, the one that was rarest where it was last asked."""
+        shares = self.arranged.block.columns.shares
+        return sorted(items, key=lambda one: (cost(one), shares.get((one, wanted), MANY)))
+
+    def _likeliest_first(self, items: tuple[Expr, ...], wanted: bool) -> list[Expr]:
+        """The cheap ones first, then those worked out already, then the most frequent."""
+        shares = self.arranged.block.columns.shares
+        return sorted(
+            items, key=lambda one: (cost(one), not self._ready(one), -shares.get((one, wanted), MANY))
+        )
+
+    def _noted(self, item: Expr, wanted: bool) -> Mask:
+        found = self._item(item, wanted)
+        if cost(item):
+            shares = self.arranged.block.columns.shares
+            shares[item, wanted] = np.count_nonzero(found) / max(1, self.size)
+        return found
 
     def _item(self, item: Expr, wanted: bool) -> Mask:
         return self.holds(item) if wanted else self.fails(item)
@@ -166,6 +197,14 @@ class At:
         return out
 
     def _compared(self, expr: Compare, wanted: bool) -> Mask:
+        if wanted and self.rows is None and cost(expr):
+            from .screen import may_hold
+
+            asked = may_hold(self, expr)
+            if asked is not None and len(asked) <= MANY * self.size:
+                out = np.zeros(self.size, bool)
+                out[asked] = At(self.arranged, self.cap, asked)._compared(expr, True)
+                return out
         if expr.op in ("==", "!="):
             same = wanted == (expr.op == "==")
             out, unsure = equal_masks(self._side(expr.left), self._side(expr.right), same, self.size)

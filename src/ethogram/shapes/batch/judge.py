@@ -8,7 +8,7 @@ import numpy as np
 
 from ..plain import Judge
 from ..program import Program
-from ..tree import Expr
+from ..tree import Expr, Number
 from .columns import Floats, Ints
 from .cost import sayable
 from .evaluate import At, exactly
@@ -31,6 +31,8 @@ class Judges:
         expr, at = self.program.confidence, self.at
         if expr is None:
             return np.zeros(at.size)
+        if isinstance(expr, Number):
+            return np.full(at.size, round(min(1.0, max(0.0, float(expr.value))), 6))
         if not self._in_columns(expr):
             return np.array([self._plain(k) for k in range(at.size)])
         found = At(at.arranged, at.cap, at.positions, at.chain, fresh=True).number(expr)

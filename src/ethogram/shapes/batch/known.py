@@ -4,25 +4,55 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..tree import And, Compare, Expr, Not, Number, Or, Signal
+from ..tree import And, Compare, Expr, Measure, Not, Number, Or, Signal
 from .columns import Ints, Mask
 from .cost import cost
 from .evaluate import At
+from .so_far import SoFar, is_so_far
 
 NONE: Ints = np.empty(0, np.int64)
 
 
 def unjudged(at: At, condition: Expr) -> Ints:
     """Numbers of the histories in which a condition is nowhere true or false."""
-    if always_known(at, condition) or not at.size:
+    if not at.size or known_at_start(at, condition):
         return NONE
-    known = _any(at, at.holds(condition))
+    known = known_at_end(at, condition)
+    if known is not None and known.all():
+        return NONE
+    known = _any(at, at.holds(condition)) if known is None else known | _any(at, at.holds(condition))
     items = condition.items if isinstance(condition, And) else (condition,)
     for item in sorted(items, key=cost):
         if known.all():
             return NONE
         known = _further(at, item, known)
     return np.flatnonzero(~known)
+
+
+def known_at_end(at: At, expr: Expr) -> Mask | None:
+    """Histories at whose last event a condition is surely known, from counts alone; None where unsure."""
+    match expr:
+        case And() | Or():
+            known = np.ones(len(at.arranged.starts), bool)
+            for item in expr.items:
+                part = known_at_end(at, item)
+                if part is None:
+                    return None
+                known &= part
+            return known
+        case Compare(left=Measure() as measure, right=Number()) if expr.op not in ("==", "!="):
+            if not is_so_far(at, measure) or measure.name not in _LEAST:
+                return None
+            windows = SoFar(at, measure)
+            n = at.arranged.lengths
+            if windows.valid is not None:
+                n = np.add.reduceat(windows.valid, at.arranged.starts, dtype=np.int64)
+            return n >= max(_LEAST[measure.name], measure.window.at_least)
+    return None
+
+
+_LEAST = {"mean": 1, "std": 1, "rise": 2, "share": 1, "count": 0, "sum": 0}
+"""How many readings a measure needs to have a value."""
 
 
 def _further(at: At, item: Expr, known: Mask) -> Mask:
@@ -40,14 +70,14 @@ def _any(at: At, mask: Mask) -> Mask:
     return np.logical_or.reduceat(mask, at.arranged.starts)
 
 
-def always_known(at: At, expr: Expr) -> bool:
-    """Whether a condition is true or false at every position, as far as can be seen at once."""
+def known_at_start(at: At, expr: Expr) -> bool:
+    """Whether a condition on readings alone is true or false at the first event of every history."""
     match expr:
         case Compare(left=Signal() as signal, right=Number()) if expr.op not in ("==", "!="):
             column = at.arranged.column("reading", signal.name).num
-            return column is not None and not bool(np.isnan(column).any())
+            return column is not None and not bool(np.isnan(column[at.arranged.starts]).any())
         case And() | Or():
-            return all(always_known(at, item) for item in expr.items)
+            return all(known_at_start(at, item) for item in expr.items)
         case Not():
-            return always_known(at, expr.of)
+            return known_at_start(at, expr.of)
     return False

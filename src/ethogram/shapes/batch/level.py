@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..program import LevelProgram
-from .columns import Ints
+from .columns import Ints, Mask
 from .evaluate import At
 
 
@@ -18,8 +18,7 @@ def episodes(body: LevelProgram, at: At) -> tuple[Ints, Ints]:
     elif body.stays:
         clear = np.zeros(at.size, bool)
     else:
-        # Only a history in which it opens can have something to close.
-        clear = at.fails(body.when) if opens.any() else np.zeros(at.size, bool)
+        clear = _fails_where_open(body, at, opens)
     opens = opens & ~clear
     moves = np.flatnonzero(opens if body.stays else opens | clear)
     up = opens[moves]
@@ -30,6 +29,16 @@ def episodes(body: LevelProgram, at: At) -> tuple[Ints, Ints]:
     was_up &= ~fresh
     opened, closed = moves[up & ~was_up], moves[~up & was_up]
     return opened, _closings(at, opened, closed)
+
+
+def _fails_where_open(body: LevelProgram, at: At, opens: Mask) -> Mask:
+    """Where the condition is false, in the histories in which it is true somewhere: only these can close."""
+    out = np.zeros(at.size, bool)
+    if opens.any():
+        some = np.logical_or.reduceat(opens, at.arranged.starts)
+        asked = np.repeat(some, at.arranged.lengths)
+        out[asked] = at.some(asked).fails(body.when)
+    return out
 
 
 def _closings(at: At, opened: Ints, closed: Ints) -> Ints:

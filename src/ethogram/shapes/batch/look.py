@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..measures import MEASURES
 from ..tree import Measure
 from .columns import Floats, Ints
 from .ranges import Ranges, Readings, ranges, readings
-from .tables import Sums
+from .tables import Sums, highest
 
 if TYPE_CHECKING:
     from .evaluate import At
@@ -41,22 +42,61 @@ class Look:
         return memo[token]
 
     @property
+    def largest(self) -> float:
+        """The largest size of a reading."""
+        found: float = self.shared("largest", lambda: highest(self.values))
+        return found
+
+    @property
+    def has_numbers(self) -> bool:
+        return self.read.num is not None
+
+    @property
     def is_wild(self) -> bool:
         """Whether some value is so large that sums of others would drown in it."""
-        found: bool = self.shared("wild", lambda: bool(np.abs(self.values).max(initial=0.0) > WILD))
-        return found
+        return self.largest > WILD
 
     @property
     def values(self) -> Floats:
         return np.empty(0) if self.read.num is None else self.read.num
 
-    def sums(self, what: str, make: Callable[[], Floats]) -> tuple[Floats, float]:
-        """The sums of something over the windows, and the error of each."""
-        found: Sums = self.shared(what, lambda: Sums(make()))
-        return found.over(self.a, self.b)
+    @property
+    def middle(self) -> float:
+        """About the mean of all readings: a point from which their distances are small."""
+        found: float = self.shared("middle", lambda: float(np.mean(self.values)) if len(self.values) else 0.0)
+        return found
+
+    @cached_property
+    def widest(self) -> int:
+        return int(self.n.max(initial=0))
+
+    @cached_property
+    def counts(self) -> Floats:
+        """How many readings each window has, as floats."""
+        return self.n.astype(np.float64)
+
+    def sums(self, what: str, make: Callable[[Floats], Floats]) -> tuple[Floats, float]:
+        """The sums of something made of each value over the windows, and the error per value summed."""
+        found: Sums = self.shared(what, lambda: Sums(make(self.values)))
+        return found.over(self.a, self.b), found.err
 
     def total(self) -> tuple[Floats, float]:
-        return self.sums("sum", lambda: self.values)
+        return self.sums("sum", _same)
+
+    def moments(self) -> tuple[Floats, float, float]:
+        """The sums of value times place in the window, from 0; the error per value; the largest factor."""
+        order: Ints = self.shared("order", self._order)
+        total, err1 = self.total()
+        found, err2 = self.sums("moments", lambda values: values * order)
+        first = order[np.minimum(self.a, max(len(order) - 1, 0))] if len(order) else np.zeros(len(self.a))
+        farthest = float(np.abs(first).max(initial=0.0))
+        return found - first * total, err2 + farthest * err1, farthest
+
+    def _order(self) -> Ints:
+        """Each reading's number within its history."""
+        start = self.here.start[self.read.at]
+        first = start if self.read.before is None else self.read.before[start]
+        return np.arange(len(self.read.at)) - first
 
     def trues(self) -> Ints:
         """How many are true, or with a value how many there are."""
@@ -65,3 +105,7 @@ class Look:
             return self.n
         before: Ints = self.shared("trues", lambda: np.concatenate(([0], np.cumsum(true))))
         return before[self.b] - before[self.a]
+
+
+def _same(values: Floats) -> Floats:
+    return values

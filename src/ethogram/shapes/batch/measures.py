@@ -5,6 +5,7 @@ What is rare or complicated is asked of the plain reader, row by row, and only w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +14,20 @@ import numpy as np
 from ..measure import HOUR
 from ..tree import Cover, Difference, Expr, Measure
 from ..walk import needs_time
-from .columns import Floats, Ints, Values
+from .columns import Floats, Ints, Mask, Values
 from .cost import INEXACT, PREFIX
-from .look import Look
+from .few import Few, few
+from .look import WILD, Look
 from .numbers import ULP, Num
 from .pieces import as_floats
 from .slices import sliced
+from .so_far import SoFar, is_so_far
 from .tables import extremes, run_starts
 
 if TYPE_CHECKING:
     from .evaluate import At
+
+Windows = Look | SoFar | Few
 
 
 def number_measure(at: At, expr: Measure | Cover | Difference) -> Num:
@@ -33,14 +38,26 @@ def number_measure(at: At, expr: Measure | Cover | Difference) -> Num:
         return Num(once(at, expr, lambda some: as_floats(some.plain(expr))))
     if expr.name in ("rate", "span") and not at.arranged.timed:
         return Num(np.nan)
-    look = Look(at, expr)
-    if expr.name not in PREFIX or (expr.name in INEXACT and (at.exact or look.is_wild)):
+    look = windows(at, expr)
+    if expr.name not in PREFIX or (expr.name in INEXACT and (at.exact or look.largest > WILD)):
         return Num(once(at, expr, lambda some: sliced(some, Look(some, expr))))
     with np.errstate(all="ignore"):
         found = _COMPUTE[expr.name](look)
         if expr.window.at_least:
-            found = Num(np.where(look.n < expr.window.at_least, np.nan, found.x), found.err, found.doubt)
+            found = Num(_hidden(found.x, look.n < expr.window.at_least), found.err, found.doubt)
     return found
+
+
+def windows(at: At, expr: Measure) -> Windows:
+    """The windows of a measure at the rows asked about."""
+    return SoFar(at, expr) if is_so_far(at, expr) else few(at, expr) or Look(at, expr)
+
+
+def _hidden(x: Floats | float, mask: Mask) -> Floats:
+    """Absent where a mask says so."""
+    out = np.broadcast_to(x, mask.shape).copy() if isinstance(x, float) or not x.flags.writeable else x
+    np.copyto(out, np.nan, where=mask)
+    return out
 
 
 def value_measure(at: At, expr: Measure) -> Values:
@@ -74,56 +91,75 @@ def once(at: At, expr: Expr, compute: Callable[[At], Floats]) -> Floats:
     return found
 
 
-def _count(look: Look) -> Num:
+def _count(look: Windows) -> Num:
     return Num(look.trues().astype(np.float64))
 
 
-def _share(look: Look) -> Num:
-    return Num(_where(look.n > 0, look.trues() / look.n))
+def _share(look: Windows) -> Num:
+    return Num(look.trues() / look.n)
 
 
-def _sum(look: Look) -> Num:
-    if look.read.num is None:
+def _sum(look: Windows) -> Num:
+    if not look.has_numbers:
         return Num(np.zeros(len(look.n)))
     total, err = look.total()
-    return Num(total, err)
+    return Num(total, err * look.widest)
 
 
-def _mean(look: Look) -> Num:
+def _mean(look: Windows) -> Num:
+    if not look.has_numbers:
+        return Num(np.full(len(look.n), np.nan))
     total, err = look.total()
-    return Num(_where(look.n > 0, total / look.n), err)
+    total /= look.counts
+    return Num(total, err + ULP * look.largest)
 
 
-def _usual(look: Look) -> Num:
+def _usual(look: Windows) -> Num:
     m, n0 = look.expr.option("prior") or (0.0, 0.0)
-    total, err = look.total()
+    total, err = look.total() if look.has_numbers else (np.zeros(len(look.n)), 0.0)
     weight = n0 + look.n
     known = weight != 0
     smallest = float(np.abs(weight[known]).min(initial=1.0))
     x = (n0 * m + total) / np.where(known, weight, np.nan)
-    size = abs(n0 * m) + float(np.abs(total).max(initial=0.0))
-    return Num(x, (err + 4 * ULP * size) / smallest)
+    size = abs(n0 * m) + look.widest * look.largest
+    return Num(x, (err * look.widest + 4 * ULP * size) / smallest)
 
 
-def _std(look: Look) -> Num:
-    if look.read.num is None:
+def _std(look: Windows) -> Num:
+    if not look.has_numbers:
         return Num(np.full(len(look.n), np.nan))
     # About their middle, so that squares do not swallow the spread.
-    middle: float = look.shared("middle", lambda: float(np.mean(look.values)) if len(look.values) else 0.0)
-    one, err1 = look.sums("centred", lambda: look.values - middle)
-    two, err2 = look.sums("squares", lambda: (look.values - middle) ** 2)
-    mean = one / look.n
-    variance = two / look.n - mean * mean
-    largest = float(np.nanmax(np.abs(mean), initial=0.0))
-    size = float(np.nanmax(np.abs(look.values), initial=0.0))
-    err = err2 + 2 * largest * err1 + err1 * err1 + 8 * ULP * (largest + size) ** 2
-    # One value, or equal ones, have no spread at all; under a root, a small one is not to be trusted.
-    spread = (look.n > 1) & (_equal_since(look) > look.a)
-    some = variance[spread]
-    typical, smallest = (float(some.mean()), float(some.min())) if len(some) else (0.0, 0.0)
-    edge = max(1e3 * err, 1e-4 * typical, smallest)
-    x = np.where(spread, np.sqrt(np.maximum(variance, 0.0)), 0.0)
-    return Num(_where(look.n > 0, x), err / np.sqrt(edge) if err else 0.0, (variance < edge) & spread)
+    middle = look.middle
+    one, err1 = look.sums("centred", lambda values: values - middle)
+    two, err2 = look.sums("squares", lambda values: _squares(values, middle))
+    one /= look.counts
+    two /= look.counts
+    one *= one
+    two -= one
+    size = look.largest + abs(middle)
+    err = err2 + 2 * size * err1 + err1 * err1 + 8 * ULP * size * size
+    # Under a root a small variance is not to be trusted; and equal values have no spread at all.
+    edge = max(1e3 * err, 1e-6 * size * size)
+    close = (two < edge) & (look.n >= max(1, look.expr.window.at_least))
+    np.maximum(two, 0.0, out=two)
+    x = np.sqrt(two, out=two)
+    return Num(x, err / math.sqrt(edge) if err else 0.0, _spread(look, x, close) if close.any() else None)
+
+
+def _squares(values: Floats, middle: float) -> Floats:
+    out = values - middle
+    out *= out
+    return out
+
+
+def _spread(look: Windows, x: Floats, close: Mask) -> Mask | None:
+    """Set 0 where the values of a window are equal; gives where they are not."""
+    inner = Look(look.at.some(close), look.expr)
+    some = (inner.n > 1) & (_equal_since(inner) > inner.a)
+    at = np.flatnonzero(close)
+    x[at[~some]] = 0.0
+    close[at] = some
+    return close if some.any() else None
 
 
 def _equal_since(look: Look) -> Ints:
@@ -147,28 +183,15 @@ def _run(look: Look) -> Num:
     return Num(np.where(look.n > 0, length, 0).astype(np.float64))
 
 
-def _rise(look: Look) -> Num:
-    n, a = look.n, look.a
-    if look.read.num is None:
-        return Num(np.full(len(n), np.nan))
-    order: Ints = look.shared("order", lambda: _order(look))
+def _rise(look: Windows) -> Num:
+    if not look.has_numbers:
+        return Num(np.full(len(look.n), np.nan))
+    n = look.counts
     total, err1 = look.total()
-    moment, err2 = look.sums("moments", lambda: look.values * order)
-    middle = (n - 1) / 2
-    first = order[np.minimum(a, max(len(order) - 1, 0))] if len(order) else np.zeros(len(a))
-    shift = first + middle
-    spread = n * (n.astype(np.float64) * n - 1) / 12
-    x = (moment - shift * total) / spread * (n - 1)
-    farthest = float(np.abs(shift).max(initial=0.0))
-    size = float(np.nanmax(np.abs(total), initial=0.0)) * farthest
-    return Num(_where(n > 1, x), 2 * (err2 + farthest * err1) + 1e-15 * (size + 1.0))
-
-
-def _order(look: Look) -> Ints:
-    """Each reading's number within its history."""
-    start = look.here.start[look.read.at]
-    first = start if look.read.before is None else look.read.before[start]
-    return np.arange(len(look.read.at)) - first
+    moment, err2, farthest = look.moments()
+    x = (moment - total * ((n - 1) / 2)) * (12 / (n * (n + 1)))
+    err = 6 * (err1 + err2) + 32 * ULP * (farthest + 1.0) * look.largest
+    return Num(_hidden(x, look.n < 2), err)
 
 
 def _rate(look: Look) -> Num:
@@ -200,7 +223,7 @@ def _where(known: Any, x: Floats) -> Floats:
     return np.where(known, x, np.nan)
 
 
-_COMPUTE: dict[str, Callable[[Look], Num]] = {
+_COMPUTE: dict[str, Callable[[Any], Num]] = {
     "count": _count,
     "share": _share,
     "sum": _sum,

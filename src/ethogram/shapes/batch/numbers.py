@@ -61,17 +61,24 @@ def near(a: Num, b: Num) -> Mask | None:
     return joined(edge, doubt)
 
 
+def equal_to(x: Floats, c: float) -> Mask:
+    """`truth.equal` with one number; false where it is absent."""
+    out: Mask = x < lowest_above(c)
+    out &= x > highest_below(c)
+    return out
+
+
 def _near_constant(x: Floats, c: float, err: float) -> Mask | None:
     """The same against one number, looking closely only at what is not far from it."""
     size = max(1.0, abs(c))
-    apart = np.abs(x - c)
-    close = np.flatnonzero(apart <= 1.001 * (TOLERANCE * size + err + 8 * ULP * size))
+    reach = 1.001 * (TOLERANCE * size + err + 8 * ULP * size)
+    found = (x >= c - reach) & (x <= c + reach)
+    close = np.flatnonzero(found) if found.any() else ()
     if not len(close):
         return None
-    out = np.zeros(len(x), bool)
-    sizes = np.maximum(size, np.abs(x[close]))
-    out[close] = np.abs(apart[close] - TOLERANCE * sizes) <= err + 8 * ULP * sizes
-    return out
+    sizes, apart = np.maximum(size, np.abs(x[close])), np.abs(x[close] - c)
+    found[close] = np.abs(apart - TOLERANCE * sizes) <= err + 8 * ULP * sizes
+    return found
 
 
 @lru_cache(maxsize=4096)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..tree import Duration, Events, Expr, Limits, Window
+from ..tree import Duration, Events, Expr, Limits, Signal, Window
 from .arranged import Arranged
 from .columns import Floats, Ints, Mask, Values
 
@@ -155,6 +155,7 @@ def _readings(
 
     read = Reader(here, at.cap)
     true: Mask | None = None
+    valid: Mask | None
     values = Values(None, None)
     if condition:
         true = read.holds(of)
@@ -162,10 +163,12 @@ def _readings(
     else:
         values = read._as_value(of)
         values = Values(values.num, None) if numeric else values
-        valid = values.present(here.size)
+        full = isinstance(of, Signal) and here.is_full(of.name)
+        valid = None if full else values.present(here.size)
     if where is not None:
-        valid = valid & read.holds(where)
-    if valid.all():
+        held = read.holds(where)
+        valid = held if valid is None else valid & held
+    if valid is None or valid.all():
         return Readings(None, np.arange(here.size), values.num, values.code, true)
     kept = np.flatnonzero(valid)
     values = values.at(kept)

@@ -130,7 +130,7 @@ class Plan:
         self.columns = columns
         # Histories cannot even be told apart by what columns do not hold.
         self.strange = any(
-            columns.attribute(name).odd or (name not in FIELDS and columns.reading(name).odd)
+            name not in FIELDS and (columns.attribute(name).odd or columns.reading(name).odd)
             for name in program.history
         )
 
@@ -160,20 +160,21 @@ class Plan:
         program, body = self.program, self.program.body
         match body:
             case SequenceProgram():
-                part.hits, first = of_sequence(program, body, at), body.places[0]
-                reason = f"step '{first.step}' could not be judged anywhere"
-                unknown, need = unjudged(at, first.condition), plain._need(first.condition)
+                first = body.places[0]
+                part.hits, unknown = of_sequence(program, body, at), unjudged(at, first.condition)
+                reason, need = f"step '{first.step}' could not be judged anywhere", first.condition
             case LevelProgram():
-                part.hits, reason = of_level(program, body, at), "its condition could not be judged anywhere"
-                unknown, need = unjudged(at, body.when), plain._need(body.when)
+                part.hits, unknown = of_level(program, body, at), unjudged(at, body.when)
+                reason, need = "its condition could not be judged anywhere", body.when
             case SilenceProgram():
                 found = silences(body, at, self.as_of)
-                part.hits, reason = of_silence(program, found, at), "too few events to know what is usual"
-                unknown, need = found.unknown, max(body.at_least, plain._need(body.longer_than))
+                part.hits, unknown = of_silence(program, found, at), found.unknown
+                reason, need = "too few events to know what is usual", body.longer_than
             case _:
                 return
         if len(unknown):
-            part.lacking = (at.arranged, unknown, need, reason)
+            least = body.at_least if isinstance(body, SilenceProgram) else 0
+            part.lacking = (at.arranged, unknown, max(least, plain._need(need)), reason)
 
     def _plain(self, arranged: Arranged, part: Part) -> None:
         """What columns cannot say goes the plain way."""

@@ -7,6 +7,7 @@ Only positions that meet a place's condition are followed: `stands[i]` are the p
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from ..program import Place, SequenceProgram
 from ..tree import And, Duration, Events, Expr, Limits
 from .arranged import Arranged
 from .columns import Ints, Mask
+from .cost import cost
 from .evaluate import At
 
 
@@ -146,9 +148,10 @@ def _after_firing(behind: list[int], first: list[int], last: list[int]) -> list[
     return out
 
 
-# --- with no gaps, shifted masks are enough -------------------------------------------------
+# --- with no gaps, every place is known from the first --------------------------------------
 
 
+@lru_cache(maxsize=1024)
 def is_contiguous(body: SequenceProgram) -> bool:
     """Whether each place must stand right after the one before, and no place looks back at another."""
     return all(
@@ -157,22 +160,59 @@ def is_contiguous(body: SequenceProgram) -> bool:
 
 
 def match_contiguous(body: SequenceProgram, at: At) -> Matched:
-    """The same as `match`, by the AND of each place's mask with the one before, moved on by one."""
+    """The same as `match`: each place stands a fixed number of events after the first."""
+    if body.collects:
+        return _masked(body, at)
+    size, conditions = len(body.places), [place.condition for place in body.places]
+    order = _rarest_first(at, conditions)
+    # Where the rarest condition holds, the others are asked one after another.
+    here = np.flatnonzero(at.holds(conditions[order[0]]))
+    number = np.searchsorted(at.arranged.starts, here, "right") - 1
+    first = here - order[0]
+    kept = (first >= at.arranged.starts[number]) & (first + size <= at.arranged.ends[number])
+    first = first[kept]
+    for i in order[1:]:
+        if not len(first):
+            break
+        first = first[At(at.arranged, at.cap, first + i).holds(conditions[i])]
+    return _matched(body, at, first, ())
+
+
+def _rarest_first(at: At, conditions: list[Expr]) -> list[int]:
+    """The places, those first whose conditions cost least and are rarest, as far as seen in blocks before."""
+    shares = at.arranged.block.columns.shares
+    for condition in conditions:
+        if (condition, True) not in shares and cost(condition) == 0:
+            shares[condition, True] = np.count_nonzero(at.holds(condition)) / max(1, at.size)
+
+    def rank(i: int) -> tuple[int, float]:
+        return cost(conditions[i]), shares.get((conditions[i], True), 1.0)
+
+    return sorted(range(len(conditions)), key=rank)
+
+
+def _masked(body: SequenceProgram, at: At) -> Matched:
+    """By the AND of each place's mask with the one before, moved on by one: gives all that stands."""
     masks = [at.holds(body.places[0].condition)]
     for place in body.places[1:]:
         here = at.holds(place.condition).copy()
         here[1:] &= masks[-1][:-1]
-        here[:1] = False
-        here &= ~at.arranged.new
+        here[at.arranged.starts] = False
         masks.append(here)
-    end = np.flatnonzero(masks[-1])
-    first = end - (len(masks) - 1)
-    inside = reaches(at.arranged, body.within, first, end, both_ends=True)
-    first, end = first[inside], end[inside]
-    chosen, last = _fire(at.arranged, first, end)
-    fired = tuple(first[chosen] + i for i in range(len(masks)))
+    first = np.flatnonzero(masks[-1]) - (len(masks) - 1)
     names = [place.step for place in body.places]
-    collecting = {names.index(step) for step in body.collects} if len(chosen) else set()
+    collecting = {names.index(step) for step in body.collects} if len(first) else set()
     none = np.empty(0, np.int64)
     stands = tuple(np.flatnonzero(mask) if i in collecting else none for i, mask in enumerate(masks))
-    return Matched(stands, fired, last)
+    return _matched(body, at, first, stands)
+
+
+def _matched(body: SequenceProgram, at: At, first: Ints, stands: tuple[Ints, ...]) -> Matched:
+    """The firings among whole chains that begin at some positions."""
+    size = len(body.places)
+    if len(first):
+        first = first[reaches(at.arranged, body.within, first, first + size - 1, both_ends=True)]
+    if not len(first):
+        return Matched(stands, (first,) * size, first)
+    chosen, last = _fire(at.arranged, first, first + size - 1)
+    return Matched(stands, tuple(first[chosen] + i for i in range(size)), last)

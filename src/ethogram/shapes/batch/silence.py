@@ -36,7 +36,8 @@ def silences(body: SilenceProgram, at: At, as_of: int) -> Silences:
     if body.after is not None:
         asked &= _held(at, body.after, asked)
     following = np.full(at.size, int(FAR))
-    following[:-1] = np.where(arranged.new[1:], int(FAR), arranged.times[1:])
+    following[:-1] = arranged.times[1:]
+    following[arranged.ends - 1] = int(FAR)
     until = np.where(following == int(FAR), as_of, following)
     seconds = _seconds(at, body, asked, until)
     unknown = _unknown(at, body, asked, seconds == seconds)

@@ -42,11 +42,8 @@ class TableColumns(Columns):
         self.rows, self.times, self.source, self.is_timed = len(times), times, source, timed
         self.subject, self.names, self.seq, self.ids = subjects, names, seq, ids
         self.timed = np.broadcast_to(np.array(timed), (self.rows,))
-        self.readings, self.attributes, self.fields = (
-            tuple(readings),
-            frozenset(attributes),
-            frozenset(fields),
-        )
+        self.readings, self.attributes = dict.fromkeys(readings), frozenset(attributes)
+        self.fields = frozenset(fields)
         self._load = load
         self._evaluated: Mask | None = None
 
@@ -83,16 +80,19 @@ class TableColumns(Columns):
 
     def cell(self, kind: str, name: str, row: int) -> Value | None:
         """One value as Python has it; None where it is absent."""
-        found = self._get(kind, name)
+        found = self._kept.get((kind, name)) or self._get(kind, name)
         if found.code is not None and found.code[row] >= 0:
             return self.texts.texts[int(found.code[row])]
-        if found.num is None or np.isnan(found.num[row]):
+        if found.num is None:
             return None
-        return float(found.num[row])
+        value = float(found.num[row])
+        return None if value != value else value
 
     def event(self, row: int) -> Event:
         """The event of a row; its readings are looked up when they are read."""
-        fields: dict[str, Any] = {name: self.cell("attribute", name, row) for name in _TEXT_FIELDS}
+        fields: dict[str, Any] = {
+            name: self.cell("attribute", name, row) for name in _TEXT_FIELDS if name in self.fields
+        }
         at = int(self.times[row])
         seq = row if self.seq is None else int(self.seq[row])
         return Event(
@@ -127,11 +127,18 @@ class Cells(Mapping[str, Any]):
     def _names(self) -> Collection[str]:
         return self.columns.readings if self.kind == "reading" else self.columns.attributes
 
-    def __getitem__(self, name: str) -> Value:
+    def get(self, name: str, default: Any = None) -> Any:
         found = self.columns.cell(self.kind, name, self.row) if name in self._names() else None
+        return default if found is None else found
+
+    def __getitem__(self, name: str) -> Value:
+        found: Value | None = self.get(name)
         if found is None:
             raise KeyError(name)
         return found
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name) is not None
 
     def __iter__(self) -> Iterator[str]:
         return (name for name in self._names() if self.columns.cell(self.kind, name, self.row) is not None)

@@ -2,38 +2,99 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .arrange import group_codes
-from .columns import Floats, Ints, Values
+from .columns import Floats, Ints, Mask, Values
 from .numbers import ULP
 from .ranges import Readings
 
-Wide = np.longdouble
-_EPS = float(np.finfo(Wide).eps)
+BITS = 62
+"""What a sum of whole numbers may take of 63."""
 
 
 class Sums:
-    """Prefix sums in the widest float there is; `err` bounds the error of every sum read from them.
+    """Prefix sums of whole multiples of a unit, so that no sum rounds; `err` bounds the error per value.
 
-    One value so large that the others drown in it makes the error infinite: then the plain reader is asked.
+    A window's error grows with its own length alone, not with what came before it. One value so large that
+    the others drown in it makes the unit large: then the plain reader is asked.
     """
 
-    def __init__(self, values: Floats) -> None:
-        self.before = np.zeros(len(values) + 1, Wide)
-        np.cumsum(values, dtype=Wide, out=self.before[1:])
-        # Each addition rounds by at most half a unit of the sum so far.
-        largest = max(float(self.before.max()), -float(self.before.min()))
-        bound = 2 * _EPS * len(values) * largest
-        self.err = bound if np.isfinite(bound) else np.inf
+    def __init__(self, values: Floats, valid: Mask | None = None, largest: float | None = None) -> None:
+        largest = highest(values) if largest is None else largest
+        room = BITS - (len(values) + 1).bit_length() - math.frexp(largest)[1] if largest < np.inf else -BITS
+        room = min(room, 1000)
+        whole = np.empty(len(values) + 1, np.int64)
+        whole[0] = 0
+        # The product is exact, a power of two; what is cut off is less than a unit.
+        np.multiply(values, math.ldexp(1.0, room), out=whole[1:], casting="unsafe")
+        if valid is not None:
+            whole[1:] *= valid
+        self.before = np.add.accumulate(whole, out=whole)
+        self.scale = math.ldexp(1.0, -room)
+        # Besides what was cut off, a sum is rounded once when it becomes a float.
+        self.err = self.scale + ULP * largest if largest < np.inf else np.inf
 
-    def over(self, a: Ints, b: Ints) -> tuple[Floats, float]:
-        """The sums from a up to, not including, b; and how far they may be off."""
-        found = (self.before[b] - self.before[a]).astype(np.float64)
-        return found, self.err + ULP * float(np.abs(found).max(initial=0.0))
+    def over(self, a: Ints, b: Ints) -> Floats:
+        """The sums from a up to, not including, b."""
+        found: Floats = (self.before[b] - self.before[a]) * self.scale
+        return found
+
+    def so_far(self, starts: Ints, lengths: Ints) -> Floats:
+        """The sums from the start of each history up to and including each position."""
+        sums = np.repeat(self.before[starts], lengths)
+        np.subtract(self.before[1:], sums, out=sums)
+        found: Floats = sums * self.scale
+        return found
+
+
+def highest(values: Floats) -> float:
+    """The largest size of a number among values, 0 where there is none."""
+    if not len(values):
+        return 0.0
+    high, low = float(values.max()), float(values.min())
+    if high != high or low != low:
+        high, low = float(np.fmax.reduce(values)), float(np.fmin.reduce(values))
+    found = max(high, -low)
+    return found if found == found else 0.0
+
+
+class Pieces:
+    """A few windows, one after another: `at` their members, `place` the number of each in its window."""
+
+    def __init__(self, a: Ints, b: Ints) -> None:
+        self.lengths = b - a
+        self.some = np.flatnonzero(self.lengths)
+        length = self.lengths[self.some]
+        self.begins = np.cumsum(length) - length
+        self.place = np.arange(int(length.sum())) - np.repeat(self.begins, length)
+        self.at = self.place + np.repeat(a[self.some], length)
+        self.widest = int(length.max(initial=0))
+
+    def sums(self, values: Floats) -> tuple[Floats, float]:
+        """The sum of each window, from a value for each of its members; and its error per value."""
+        out = np.zeros(len(self.lengths))
+        if len(self.some):
+            out[self.some] = np.add.reduceat(values, self.begins)
+        return out, 2 * ULP * self.widest * highest(values)
+
+    def count(self, mask: Mask) -> Ints:
+        """How many members of each window a mask marks."""
+        out = np.zeros(len(self.lengths), np.int64)
+        if len(self.some):
+            out[self.some] = np.add.reduceat(mask, self.begins, dtype=np.int64)
+        return out
+
+    def places(self, mask: Mask) -> Ints:
+        """The number of each marked member among those of its window."""
+        so_far = np.cumsum(mask)
+        before = so_far[self.begins] - mask[self.begins]
+        out: Ints = so_far - 1 - np.repeat(before, self.lengths[self.some])
+        return out
 
 
 def extremes(

@@ -1,0 +1,117 @@
+"""Many histories in one block: what is worked out for all at once stays within each of them."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ethogram.bench.six import six_programs
+from ethogram.library.pattern_file import read_pattern_text
+from ethogram.library.vocabulary import load_vocabulary
+from ethogram.records import Event, moment
+from ethogram.shapes import plain
+from ethogram.shapes.batch import blocks
+from ethogram.shapes.batch.run import run
+from ethogram.shapes.compile import compile_patterns
+from ethogram.shapes.program import Program
+from shapes.batch_faults import AMONG_MANY, Fault, faulty
+
+LATER = 1_800_000_000_000_000
+_HEAD = """\
+name: one
+title: one
+description: A shape for this test.
+level: low
+confidence: 1
+examples:
+  fires: [{story: unused, compassion: [1]}]
+  quiet: [{story: unused, compassion: [0]}, {story: unused, compassion: [1]}]
+shape:
+"""
+LEVELS = (
+    "mean(compassion, at_least=3) > 0.5",
+    "mean(compassion) >= 0.5",
+    "mean(compassion, at_least=2) < 0.25",
+    "0.5 < mean(compassion, where=manipulation > 0.5, at_least=2)",
+    "std(compassion, at_least=3) > 0.35",
+    "std(compassion, where=manipulation > 0.25) > 0.3",
+    "rise(compassion, at_least=3) > 0.4 and mean(manipulation) < 0.5",
+    "rise(compassion, where=manipulation < 0.75) >= 0.5",
+    "share(compassion > 0.5, at_least=2) > 0.6 or sum(manipulation) > 9",
+    "count(compassion > 0.5) > 6 and mean(compassion, at_least=4) > 0.5",
+)
+SEQUENCES = (
+    "[{a: compassion > 0.5}, {b: compassion < 0.5}]",
+    "[{a: compassion > 0.5}, {b: manipulation > 0.5}, {c: compassion < 0.5}]",
+    "[{a: mean(compassion) > 0.5}, {b: compassion < 0.5}]",
+)
+
+
+def _programs(shape: str) -> tuple[Program, ...]:
+    return compile_patterns(read_pattern_text(_HEAD + shape, load_vocabulary()).patterns)
+
+
+def _events(rng: random.Random, gaps: float) -> list[Event]:
+    """Subjects with histories of all lengths, one after another; values that tie often; some absent."""
+    out: list[Event] = []
+    fine = rng.random() < 0.5
+    for subject in range(rng.randint(1, 40)):
+        for k in range(rng.choice((1, 2, 3, 5, 17, 40, 60))):
+            names = [n for n in ("compassion", "manipulation", "deception") if rng.random() >= gaps]
+            readings = {n: rng.random() if fine else rng.choice((0, 0.25, 0.5, 0.75, 1.0)) for n in names}
+            at = moment(1_700_000_000_000_000 + (subject * 100 + k) * 60_000_000)
+            out.append(Event(id=f"{subject}.{k}", at=at, subject=f"s{subject}", seq=k, readings=readings))
+    return out
+
+
+def _said(outcome: plain.Outcome) -> tuple[object, ...]:
+    found = sorted(
+        (one.program.name, one.history.events[one.fired].id, one.first, one.last, one.peak, one.count,
+         one.level, one.confidence, one.opened_at, one.closed_at, str(one.chain))
+        for one in outcome.findings
+    )  # fmt: skip
+    lacking = sorted(
+        (one.program.name, one.key, one.have, one.need, one.reason) for one in outcome.insufficient
+    )
+    return found, lacking, outcome.checked
+
+
+@pytest.mark.parametrize("fault", AMONG_MANY, ids=lambda fault: fault.says)
+def test_a_fault_between_histories_is_caught(fault: Fault):
+    shapes = [f"  level: {{when: '{when}'}}\n" for when in LEVELS]
+    shapes += [f"  sequence: {steps}\n  gaps: false\n" for steps in SEQUENCES]
+    programs = [_programs(shape) for shape in shapes]
+    with faulty(fault) as wrong:
+        assert any(
+            _said(wrong(one, events, as_of=LATER, cap=512))
+            != _said(plain.run(one, events, as_of=LATER, cap=512))
+            for events in (_events(random.Random(seed), 0.3) for seed in range(5))
+            for one in programs
+        )
+
+
+def _agree(programs: tuple[Program, ...], seed: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    rng = random.Random(seed)
+    events = _events(rng, rng.choice((0.0, 0.0, 0.3)))
+    monkeypatch.setattr(blocks, "ROWS", rng.choice((1, 50, 400, 131_072)))
+    cap = rng.choice((7, 512, 512))
+    expected = plain.run(programs, events, as_of=LATER, cap=cap)
+    assert _said(run(programs, events, as_of=LATER, cap=cap)) == _said(expected), f"seed {seed}"
+    return len(expected.findings)
+
+
+@pytest.mark.parametrize("when", LEVELS)
+def test_levels_of_all_so_far(when: str, monkeypatch: pytest.MonkeyPatch):
+    programs = _programs(f"  level: {{when: '{when}'}}\n")
+    assert sum(_agree(programs, seed, monkeypatch) for seed in range(25)) > 20
+
+
+@pytest.mark.parametrize("steps", SEQUENCES)
+def test_sequences_without_gaps(steps: str, monkeypatch: pytest.MonkeyPatch):
+    programs = _programs(f"  sequence: {steps}\n  gaps: false\n")
+    assert sum(_agree(programs, seed, monkeypatch) for seed in range(25)) > 20
+
+
+def test_the_six_shapes_together(monkeypatch: pytest.MonkeyPatch):
+    assert sum(_agree(six_programs(), seed, monkeypatch) for seed in range(40)) > 20
