@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -41,6 +42,16 @@ LEVELS = (
     "share(compassion > 0.5, at_least=2) > 0.6 or sum(manipulation) > 9",
     "count(compassion > 0.5) > 6 and mean(compassion, at_least=4) > 0.5",
 )
+OTHERS = (
+    "contrast: {of: compassion, where: observed == 0, against: observed == 1, difference: 0.2, t: 1.5}",
+    "contrast: {of: compassion, where: observed == 0, against: observed == 1, difference: 0.1, t: 1, last: 9,"
+    " within_each: \"or_else(task, 'any')\"}",
+    "contrast: {of: compassion, where: manipulation > 0.25, against: manipulation < 0.75, difference: 0.1, t: 1,"
+    " at_least: 3, within_each: task}",
+    "level: {when: 'cover((MAN_POWER, DEC_HIDDEN), last=12, at_least=2) > 1'}",
+    "level: {when: 'cover((MAN_POWER, DEC_HIDDEN, MAN_SOCENG), where=compassion > 0.25) >= 2'}",
+    "level: {when: \"surprise_count(compassion > 0.5, span='5m', last='1h', prior=(1, 1)) > 0.3\"}",
+)
 SEQUENCES = (
     "[{a: compassion > 0.5}, {b: compassion < 0.5}]",
     "[{a: compassion > 0.5}, {b: manipulation > 0.5}, {c: compassion < 0.5}]",
@@ -61,7 +72,13 @@ def _events(rng: random.Random, gaps: float) -> list[Event]:
             names = [n for n in ("compassion", "manipulation", "deception") if rng.random() >= gaps]
             readings = {n: rng.random() if fine else rng.choice((0, 0.25, 0.5, 0.75, 1.0)) for n in names}
             at = moment(1_700_000_000_000_000 + (subject * 100 + k) * 60_000_000)
-            out.append(Event(id=f"{subject}.{k}", at=at, subject=f"s{subject}", seq=k, readings=readings))
+            readings |= {n: 0.5 for n in ("MAN_POWER", "DEC_HIDDEN", "MAN_SOCENG") if rng.random() < 0.1}
+            said: dict[str, Any] = {"observed": rng.choice((0.0, 1.0))} if rng.random() < 0.9 else {}
+            said |= {"task": rng.choice("abc")} if rng.random() < 0.8 else {}
+            event = Event(
+                id=f"{subject}.{k}", at=at, subject=f"s{subject}", seq=k, readings=readings, attributes=said
+            )
+            out.append(event)
     return out
 
 
@@ -81,6 +98,7 @@ def _said(outcome: plain.Outcome) -> tuple[object, ...]:
 def test_a_fault_between_histories_is_caught(fault: Fault):
     shapes = [f"  level: {{when: '{when}'}}\n" for when in LEVELS]
     shapes += [f"  sequence: {steps}\n  gaps: false\n" for steps in SEQUENCES]
+    shapes += [f"  {shape}\n" for shape in OTHERS]
     programs = [_programs(shape) for shape in shapes]
     with faulty(fault) as wrong:
         assert any(
@@ -104,6 +122,12 @@ def _agree(programs: tuple[Program, ...], seed: int, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("when", LEVELS)
 def test_levels_of_all_so_far(when: str, monkeypatch: pytest.MonkeyPatch):
     programs = _programs(f"  level: {{when: '{when}'}}\n")
+    assert sum(_agree(programs, seed, monkeypatch) for seed in range(25)) > 20
+
+
+@pytest.mark.parametrize("shape", OTHERS)
+def test_contrasts_covers_and_counts(shape: str, monkeypatch: pytest.MonkeyPatch):
+    programs = _programs(f"  {shape}\n")
     assert sum(_agree(programs, seed, monkeypatch) for seed in range(25)) > 20
 
 

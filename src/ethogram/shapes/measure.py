@@ -224,17 +224,20 @@ def _surprise_count(expr: Measure, cap: int) -> Callable[[History, int], Any]:
         count = sum(1 for i in positions if times[i] > now - span)
         start = max(now - span - last, times[oldest])
         past = sum(1 for i in positions if now - span - last < times[i] <= now - span)
-        shape, rate = k + past, h + max(0, now - span - start) / HOUR
-        if shape <= 0 or rate <= 0:
-            return None
-        exposure = span / HOUR
-        below, upper = negative_binomial_tails(count, shape, rate, exposure)
-        usual = shape * exposure / rate
-        if equal(count, usual):
-            return 0.0
-        return _signed(count - usual, min(1.0, 2 * min(below, upper)))
+        return count_surprise(count, k + past, h + max(0, now - span - start) / HOUR, span / HOUR)
 
     return read
+
+
+def count_surprise(count: int, shape: float, rate: float, exposure: float) -> float | None:
+    """How surprising a count is after so much in so many hours, over an exposure in hours; signed."""
+    if shape <= 0 or rate <= 0:
+        return None
+    below, upper = negative_binomial_tails(count, shape, rate, exposure)
+    usual = shape * exposure / rate
+    if equal(count, usual):
+        return 0.0
+    return _signed(count - usual, min(1.0, 2 * min(below, upper)))
 
 
 def covered(expr: Cover, cap: int) -> Callable[[History, int], tuple[History, list[int], list[list[bool]]]]:

@@ -16,12 +16,15 @@ from ..tree import Cover, Difference, Expr, Measure
 from ..walk import needs_time
 from .columns import Floats, Ints, Mask, Values
 from .cost import INEXACT, PREFIX
+from .cover import cover
+from .difference import difference
 from .few import Few, few
 from .look import WILD, Look
 from .numbers import ULP, Num
 from .pieces import as_floats
 from .slices import sliced
 from .so_far import SoFar, is_so_far
+from .surprise import surprise_count
 from .tables import extremes, run_starts
 
 if TYPE_CHECKING:
@@ -34,8 +37,16 @@ def number_measure(at: At, expr: Measure | Cover | Difference) -> Num:
     """A measure that gives a number, at the rows asked about."""
     if needs_time(expr) and not at.arranged.timed:
         return Num(np.nan)
-    if not isinstance(expr, Measure) or expr.name == "surprise_count":
+    if isinstance(expr, Cover) and expr.window.keep is None and not at.exact:
+        return cover(at, expr)
+    if isinstance(expr, Difference) and not at.exact:
+        found = difference(at, expr)
+        if found is not None:
+            return found
+    if not isinstance(expr, Measure):
         return Num(once(at, expr, lambda some: as_floats(some.plain(expr))))
+    if expr.name == "surprise_count":
+        return Num(once(at, expr, lambda some: surprise_count(some, expr)))
     if expr.name in ("rate", "span") and not at.arranged.timed:
         return Num(np.nan)
     look = windows(at, expr)
