@@ -17,6 +17,9 @@ from .columns import Columns, Ints, Mask, Values
 if TYPE_CHECKING:
     from .blocks import Block
 
+LOOKED_UP = 16
+"""A column of all histories is made for no less than one in so many positions."""
+
 
 class Arranged:
     """Histories of a block, one after another. Positions count through all of them.
@@ -58,6 +61,18 @@ class Arranged:
     def start(self) -> Ints:
         """The first position of the history at each position."""
         return np.repeat(self.starts, self.lengths)
+
+    def number_of(self, positions: Ints) -> Ints:
+        """The number of the history at some positions; few are looked up, so that none are made for all."""
+        if "which" in self.__dict__ or LOOKED_UP * len(positions) > self.size:
+            return self.which[positions]
+        return np.searchsorted(self.starts, positions, "right") - 1
+
+    def start_of(self, positions: Ints) -> Ints:
+        """The first position of the history at some positions."""
+        if "start" in self.__dict__ or LOOKED_UP * len(positions) > self.size:
+            return self.start[positions]
+        return self.starts[self.number_of(positions)]
 
     @cached_property
     def whole(self) -> Arranged:
@@ -131,7 +146,7 @@ class Arranged:
         )
         if self.member[0] != WHOLE:
             positions = self.in_whole(np.arange(start, end))
-            owner = int(self.whole.which[positions[0]])
+            owner = int(self.whole.number_of(positions[:1])[0])
             history.whole = self.whole.history(owner)
             history.index_in_whole = (positions - self.whole.starts[owner]).tolist()
         return history

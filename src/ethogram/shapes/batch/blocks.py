@@ -1,4 +1,4 @@
-"""Blocks: whole subjects, a cache's worth of rows at a time."""
+"""Blocks: whole subjects, so many rows at a time that what is worked out for each costs little."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from .arrange import Membership, belong
 from .arranged import Arranged
 from .columns import Columns, Ints, Mask, Rows, Values, changes
 
-ROWS = 131_072
-"""Rows in a block, or those of one subject where it has more."""
+ROWS = 524_288
+"""Rows in a block, or those of one subject where it has more; heavy work takes a cache's worth at a time."""
+
+FIRST = 16_384
+"""Rows in the first block, which shows which conditions are rare: the others are asked in that order."""
 
 
 def by_subject(columns: Columns) -> Ints | None:
@@ -36,7 +39,8 @@ def blocks(columns: Columns, order: Ints | None, rows: int = 0) -> Iterator[Bloc
     ends, turns = np.append(first, columns.rows), np.append(turn, columns.rows)
     start = 0
     while start < columns.rows:
-        k = min(int(np.searchsorted(ends, start + rows, "left")), len(ends) - 1)
+        size = rows if start else min(rows, FIRST)
+        k = min(int(np.searchsorted(ends, start + size, "left")), len(ends) - 1)
         end = min(int(ends[k]), int(turns[np.searchsorted(turns, start, "right")]))
         starts = first[np.searchsorted(first, start, "right") : np.searchsorted(first, end, "left")] - start
         some = slice(start, end) if order is None else order[start:end]

@@ -334,7 +334,7 @@ class At:
         if not self.arranged.timed:
             return np.nan
         at, times = self.positions, self.arranged.times
-        start = self.arranged.start[at]
+        start = self.arranged.start_of(at)
         if name == "age":
             return (times[at] - times[start]) / 1e6
         return np.where(at > start, (times[at] - times[np.maximum(at - 1, 0)]) / 1e6, np.nan)
@@ -345,7 +345,7 @@ class At:
         """What the plain reader gives at each row."""
         read, arranged = reader(expr, self.cap), self.arranged
         positions, steps = self.positions.tolist(), dict(self.chain or {})
-        which = arranged.which[self.positions].tolist()
+        which = arranged.number_of(self.positions).tolist()
         starts = arranged.starts[which].tolist() if which else []
         out = []
         for k, (at, number, start) in enumerate(zip(positions, which, starts, strict=True)):

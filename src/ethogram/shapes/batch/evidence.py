@@ -22,7 +22,7 @@ class Gather:
 
     def __init__(self, body: SequenceProgram, at: At, matched: Matched) -> None:
         self.body, self.matched = body, matched
-        self.starts = at.arranged.start[matched.fired[-1]]
+        self.starts = at.arranged.start_of(matched.fired[-1])
         self.also = {step: _also(step, body, at, matched) for step in body.collects}
         self.filled = _filled(body, at, matched)
 
@@ -64,7 +64,7 @@ def _also(step: str, body: SequenceProgram, at: At, matched: Matched) -> list[In
     """Walk back from the first matched event of a step, for all firings together."""
     first = next(i for i, place in enumerate(body.places) if place.step == step)
     place, stands, fired = body.places[first], matched.stands[first], matched.fired
-    floor = np.maximum(matched.last_fired, at.arranged.start[fired[-1]] - 1)
+    floor = np.maximum(matched.last_fired, at.arranged.start_of(fired[-1]) - 1)
     if first:
         floor = np.maximum(floor, fired[first - 1])
     here = fired[first].copy()

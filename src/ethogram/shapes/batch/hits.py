@@ -52,7 +52,7 @@ class Hits:
         """The findings, each with the row of its history's first event."""
         names = [name for name, _ in self.program.levels]
         arranged = self.arranged
-        numbers = arranged.which[self.fired]
+        numbers = arranged.number_of(self.fired)
         columns = (
             numbers, arranged.starts[numbers], self.fired, self.first, self.last, self.peak, self.count,
             self.level, self.confidence, self.fired_confidence, self.opened_at, self.closed_at,
@@ -112,7 +112,7 @@ def of_level(program: Program, body: LevelProgram, at: At) -> Hits | None:
     if not len(opened):
         return None
     arranged = at.arranged
-    ends = arranged.ends[arranged.which[opened]]
+    ends = arranged.ends[arranged.number_of(opened)]
     length = np.where(closed < 0, ends, closed) - opened
     begins = np.cumsum(length) - length
     rows = np.arange(int(length.sum())) + np.repeat(opened - begins, length)

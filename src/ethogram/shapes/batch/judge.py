@@ -67,7 +67,7 @@ class Judges:
 
     def _place(self, k: int) -> tuple[int, int, dict[str, list[int]]]:
         position = int(self.at.positions[k])
-        number = int(self.at.arranged.which[position])
+        number = int(self.at.arranged.number_of(np.array([position]))[0])
         start = int(self.at.arranged.starts[number])
         return number, position - start, self.chains(k) if self.chains else {}
 

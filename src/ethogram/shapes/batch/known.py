@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..tree import And, Compare, Expr, Measure, Not, Number, Or, Signal
+from .arranged import Arranged
 from .columns import Ints, Mask
 from .cost import cost
 from .evaluate import At
 from .so_far import SoFar, is_so_far
+from .tables import Pieces
 
 NONE: Ints = np.empty(0, np.int64)
 
@@ -44,13 +46,29 @@ def known_at_end(at: At, expr: Expr) -> Mask | None:
             if not is_so_far(at, measure) or measure.name not in _LEAST:
                 return None
             windows = SoFar(at, measure)
-            n = at.arranged.lengths
-            if windows.valid is not None:
-                n = np.add.reduceat(windows.valid, at.arranged.starts, dtype=np.int64)
-            return n >= max(_LEAST[measure.name], measure.window.at_least)
+            need = max(_LEAST[measure.name], measure.window.at_least)
+            if windows.valid is None:
+                return at.arranged.lengths >= need
+            return enough(windows.valid, at.arranged, need)
     return None
 
 
+def enough(mask: Mask, arranged: Arranged, need: int) -> Mask:
+    """Histories in which a mask is set at least so often. Most show it soon: their first events come first."""
+    starts, lengths = arranged.starts, arranged.lengths
+    soon = min(max(SOON, 4 * need), int(lengths.max(initial=1)))
+    place = np.arange(soon)
+    rows = starts[:, None] + np.minimum(place, lengths[:, None] - 1)
+    n = (mask[rows] & (place < lengths[:, None])).sum(axis=1)
+    left = np.flatnonzero((n < need) & (lengths > soon))
+    if len(left):
+        rest = Pieces(starts[left], arranged.ends[left])
+        n[left] = rest.count(mask[rest.at])
+    found: Mask = n >= need
+    return found
+
+
+SOON = 24
 _LEAST = {"mean": 1, "std": 1, "rise": 2, "share": 1, "count": 0, "sum": 0}
 """How many readings a measure needs to have a value."""
 

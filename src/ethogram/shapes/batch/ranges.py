@@ -39,7 +39,7 @@ def ranges(at: At, window: Window) -> Ranges:
     if window.over_subject:
         here, positions = here.whole, here.in_whole(positions)
     every = at.rows is None and not window.over_subject
-    start = here.start if every else here.start[positions]
+    start = here.start if every else here.start_of(positions)
     now, end = here.times if every else here.times[positions], positions + 1
     if isinstance(window.skip, Events):
         end = end - window.skip.n
@@ -92,7 +92,7 @@ def until(here: Arranged, positions: Ints, back: int) -> Ints:
 
 def _until_one_by_one(here: Arranged, positions: Ints, back: int) -> Ints:
     out = np.empty(len(positions), np.int64)
-    which = here.which[positions]
+    which = here.number_of(positions)
     for number in np.unique(which):
         start, end, rows = here.starts[number], here.ends[number], which == number
         times = here.times[start:end]

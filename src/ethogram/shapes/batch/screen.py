@@ -15,14 +15,18 @@ from ..tree import Compare, Measure, Number
 from ..truth import TOLERANCE
 from .arranged import Arranged
 from .columns import Floats, Ints
+from .look import WILD
 from .numbers import ULP
 from .so_far import SoFar, is_so_far
 
 if TYPE_CHECKING:
     from .evaluate import At
 
-PIECE = 16
+PIECE = 32
 """Positions in a piece; the last of a history may be shorter."""
+
+AT_ONCE = 1024
+"""Pieces worked on at a time, so that they stay in the cache."""
 
 _MIRROR = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 
@@ -39,51 +43,85 @@ def may_hold(at: At, expr: Compare) -> Ints | None:
     if not is_so_far(at, left) or ("number", left, at.cap) in at.arranged.memo:
         return None
     windows = SoFar(at, left)
-    if not windows.has_numbers or windows.largest > 1e100:
+    if not windows.has_numbers or windows.largest > WILD:
         return None
-    excess = _excess(windows, left.name, op, right.value)
-    if windows.valid is not None:
-        # Absent values are no numbers, and 0 times those is none either.
-        excess = excess * windows.valid if windows.is_full else np.where(windows.valid, excess, 0.0)
+    excess = Excess(windows, left.name, op, right.value)
     return _positions(at.arranged, excess, max(1, left.window.at_least))
 
 
-def _excess(windows: SoFar, name: str, op: str, c: float) -> Floats:
-    """What each value adds to a sum that is above 0 where the comparison holds, and a little more."""
-    largest = windows.largest
-    if name == "std":
-        out = windows.values - windows.middle
-        out *= out
-        size = (largest + abs(windows.middle)) ** 2
-        out -= c * c - _slack(windows, size, c * c) - 2 * TOLERANCE * max(1.0, c) * (2 * c + 1)
+class Excess:
+    """What each value adds to a sum that is above 0 where a comparison holds; and a little more."""
+
+    def __init__(self, windows: SoFar, name: str, op: str, c: float) -> None:
+        self.values, self.valid, self.full = windows.values, windows.valid, windows.is_full
+        self.is_std, self.above = name == "std", op in (">", ">=")
+        self.middle = windows.middle if self.is_std else 0.0
+        size = windows.largest + abs(self.middle)
+        size = size * size if self.is_std else size
+        over = c * c - 2 * TOLERANCE * max(1.0, c) * (2 * c + 1) if self.is_std else c
+        # More than tolerance and rounding could make of a mean.
+        slack = 2 * TOLERANCE * max(1.0, abs(over), size) + 4 * ULP * windows.widest * (size + abs(over))
+        self.edge = over - slack if self.above else over + slack
+
+    def at(self, rows: slice | Ints) -> Floats:
+        """For some positions."""
+        values = self.values[rows]
+        if self.is_std:
+            out = values - self.middle
+            out *= out
+            out -= self.edge
+        else:
+            out = values - self.edge if self.above else self.edge - values
+        if self.valid is not None:
+            valid = self.valid[rows]
+            if self.full:
+                out *= valid
+            else:
+                # Absent values are no numbers, and 0 times those is none either.
+                np.copyto(out, 0.0, where=~valid)
         return out
-    slack = _slack(windows, largest, c)
-    return windows.values - (c - slack) if op in (">", ">=") else (c + slack) - windows.values
 
 
-def _slack(windows: SoFar, size: float, c: float) -> float:
-    """More than tolerance and rounding could make of a mean."""
-    top = max(1.0, abs(c), size)
-    return 2 * TOLERANCE * top + 4 * ULP * windows.widest * (size + abs(c))
-
-
-def _positions(arranged: Arranged, excess: Floats, least: int) -> Ints:
-    """The positions in pieces where a running sum may be above 0, from the `least`-th of a history on."""
+def _positions(arranged: Arranged, excess: Excess, least: int) -> Ints:
+    """The positions where a running sum may be above 0, from the `least`-th of a history on."""
     starts, first, lengths = pieces(arranged, least)
-    sums = np.add.reduceat(excess, starts)
-    # What is positive, from the sizes: they are quicker to get than a maximum.
-    up = (np.add.reduceat(np.abs(excess, out=excess), starts) + sums) / 2
+    sums, up = _sums(excess, starts, arranged.size)
     # Of the first piece only the end counts: before it there are too few.
     up[first] = sums[first]
     before = np.cumsum(sums)
     before -= sums
     before -= np.repeat(before[first], np.diff(first, append=len(starts)))
-    # Sums of pieces are summed across histories, so they are a little off.
-    kept = np.flatnonzero(before + up > -1e-9 * max(1.0, float(np.abs(sums).max(initial=0.0))))
+    # Sums are summed across histories, so they are a little off.
+    off = 1e-9 * max(1.0, float(np.abs(sums).max(initial=0.0)))
+    kept = np.flatnonzero(before + up > -off)
     length = lengths[kept]
     begins = np.cumsum(length) - length
     out: Ints = np.arange(int(length.sum())) + np.repeat(starts[kept] - begins, length)
-    return out if least == 1 else out[out - arranged.start[out] >= least - 1]
+    if not len(out):
+        return out
+    # Within the pieces left, the running sum itself.
+    added = excess.at(out)
+    running = np.cumsum(added)
+    running += np.repeat(before[kept] - (running[begins] - added[begins]), length)
+    found = running > -off
+    if least > 1:
+        found &= out - np.repeat(arranged.start_of(starts[kept]), length) >= least - 1
+    return out[found]
+
+
+def _sums(excess: Excess, starts: Ints, size: int) -> tuple[Floats, Floats]:
+    """The sum of each piece, and that of all that is positive in it."""
+    sums, sizes = np.empty(len(starts)), np.empty(len(starts))
+    for k in range(0, len(starts), AT_ONCE):
+        some = starts[k : k + AT_ONCE]
+        end = int(starts[k + AT_ONCE]) if k + AT_ONCE < len(starts) else size
+        part = excess.at(slice(int(some[0]), end))
+        np.add.reduceat(part, some - some[0], out=sums[k : k + AT_ONCE])
+        np.abs(part, out=part)
+        np.add.reduceat(part, some - some[0], out=sizes[k : k + AT_ONCE])
+    sizes += sums
+    sizes /= 2
+    return sums, sizes
 
 
 def pieces(arranged: Arranged, least: int) -> tuple[Ints, Ints, Ints]:

@@ -55,7 +55,7 @@ def _place(body: SequenceProgram, i: int, at: At, stands: list[Ints], back: list
     found = np.flatnonzero(at.holds(alone)) if alone is not None else np.arange(at.size)
     came = np.searchsorted(earlier, found, "left") - 1
     before = earlier[came]
-    kept = (came >= 0) & (before >= at.arranged.start[found])
+    kept = (came >= 0) & (before >= at.arranged.start_of(found))
     found, came, before = found[kept], came[kept], before[kept]
     kept = _allowed(place, at, before, found)
     found, came = found[kept], came[kept]
@@ -130,7 +130,7 @@ def _fire(arranged: Arranged, first: Ints, last: Ints) -> tuple[Ints, Ints]:
     chosen = np.flatnonzero(fires)
     before = np.full(len(chosen), -1)
     ends = last[chosen]
-    before[1:] = np.where(arranged.start[ends[1:]] <= ends[:-1], ends[:-1], -1)
+    before[1:] = np.where(arranged.start_of(ends[1:]) <= ends[:-1], ends[:-1], -1)
     return chosen, before
 
 
@@ -167,7 +167,7 @@ def match_contiguous(body: SequenceProgram, at: At) -> Matched:
     order = _rarest_first(at, conditions)
     # Where the rarest condition holds, the others are asked one after another.
     here = np.flatnonzero(at.holds(conditions[order[0]]))
-    number = np.searchsorted(at.arranged.starts, here, "right") - 1
+    number = at.arranged.number_of(here)
     first = here - order[0]
     kept = (first >= at.arranged.starts[number]) & (first + size <= at.arranged.ends[number])
     first = first[kept]

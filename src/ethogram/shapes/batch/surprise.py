@@ -24,7 +24,7 @@ def surprise_count(at: At, expr: Measure) -> Floats:
     k, h = expr.option("prior") or (0.0, 0.0)
     before = np.concatenate(([0], np.cumsum(Reader(here, at.cap).holds(expr.of))))
     times, now = here.times, here.times[positions]
-    first = here.start[positions]
+    first = here.start_of(positions)
     oldest = np.maximum(first, positions + 1 - at.cap)
     # Windows are (now - span, now] and (now - span - last, now - span], cut to the newest events.
     turn = np.maximum(until(here, positions, span), oldest)
