@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .modes.analyze import Analysis, analyze
     from .modes.live import Watch
     from .records import Detection, Event, Evidence, Reading, Risk, Verdict
+    from .scanner import Scan, ThreadScan, scan, scan_thread
     from .signals import signal
 
 __version__ = "0.1.0"
@@ -40,6 +41,8 @@ __all__ = [
     "Evidence",
     "Reading",
     "Risk",
+    "Scan",
+    "ThreadScan",
     "Verdict",
     "Watch",
     "__version__",
@@ -47,6 +50,8 @@ __all__ = [
     "errors",
     "load_patterns",
     "read_events",
+    "scan",
+    "scan_thread",
     "signal",
 ]
 
@@ -58,11 +63,15 @@ _HOMES = {
     "Evidence": "records",
     "Reading": "records",
     "Risk": "records",
+    "Scan": "scanner",
+    "ThreadScan": "scanner",
     "Verdict": "records",
     "Watch": "modes.live",
     "analyze": "modes.analyze",
     "load_patterns": "library.load",
     "read_events": "ingest",
+    "scan": "scanner",
+    "scan_thread": "scanner",
     "signal": "signals",
 }
 

@@ -10,6 +10,7 @@ import pytest
 
 from ethogram import registry
 from ethogram.records import Event, parse_duration
+from ethogram.scanner.copies import fingerprint
 from ethogram.signals import Measurer, Options, Signal, measure_all
 from ethogram.signals.define import COSTS, SCOPES, bounds, checked
 from ethogram.signals.measure import measure_event, plan
@@ -112,11 +113,12 @@ def test_other_subjects_and_threads_do_not_leak_in(name: str):
     """Without the events of everyone it has no business with, the readings are the same."""
     events = random_events(4)
     scope = registry.signals.get(name).scope
-    mine = [
-        e
-        for e in events
-        if e.source == "input" and (e.thread == "t" if scope == "thread" else e.subject == "ann")
-    ]
+    said = next(mark for e in events if e.text and (mark := fingerprint(e.text)))
+    belongs = {
+        "thread": lambda e: e.thread == "t",
+        "text": lambda e: fingerprint(e.text or "") == said,
+    }.get(scope, lambda e: e.subject == "ann")
+    mine = [e for e in events if e.source == "input" and belongs(e)]
     ids = {event.id for event in mine}
     whole = [e.readings.get(name) for e in measure_all(events, [name]) if e.id in ids]
     assert values(name, tuple(mine)) == whole

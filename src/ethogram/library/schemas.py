@@ -10,7 +10,9 @@ from typing import Any
 
 from ..records import LEVELS, STATES
 from ..shapes.parse import STATUSES
+from .outcome_schemas import mute_body, summary_body
 from .pattern_schema import pattern_body
+from .scan_schemas import scan_body
 
 Schema = dict[str, Any]
 
@@ -183,4 +185,7 @@ _SCHEMAS: dict[str, tuple[str, Callable[[], Schema]]] = {
     "pattern": ("A pattern file, read as YAML 1.2.", pattern_body),
     "insufficient": ("A pattern that had too little to answer for a history.", insufficient_body),
     "fault": ("One thing that is wrong in a file or a command.", fault_body),
+    "summary": ("What was read, checked and left out: the last line of an analysis.", summary_body),
+    "mute": ("An entry that says what need not be told.", mute_body),
+    "scan": ("What the scanner finds in one message.", scan_body),
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from .. import registry
@@ -17,10 +17,12 @@ from .define import Signal, State, Unmeasured, checked, lookup
 from .options import Options
 
 StateKey = tuple[str, str, str]
-"""Signal, source, and the subject or thread whose state it is. Names belong to their source."""
+"""Signal, source, and the subject, thread or text whose state it is. Names belong to their source."""
 
 FORMAT = 1
 MAX_REASONS = 100
+MAX_TEXTS = 200_000
+"""Texts remembered by signals about copies; the one not seen for longest is forgotten."""
 OTHER = "other reasons"
 
 
@@ -80,12 +82,22 @@ def measure_event(
 
 
 def state_key(one: Signal, event: Event) -> StateKey | None:
-    """Whose state a signal uses at this event; None without state, or where the event has no thread."""
+    """Whose state a signal uses at this event; None without state, or where the event has no such thing."""
     if one.scope == "subject":
         return (one.name, event.source, event.subject)
     if one.scope == "thread" and event.thread is not None:
         return (one.name, event.source, event.thread)
+    if one.scope == "text" and event.text is not None and (mark := _mark(event.text)) is not None:
+        return (one.name, event.source, mark)
     return None
+
+
+@lru_cache(maxsize=64)
+def _mark(text: str) -> str | None:
+    """Several signals ask it of one event. Imported here: who measures none of them need not wait."""
+    from ..scanner.copies import fingerprint
+
+    return fingerprint(text)
 
 
 def measure_all(
@@ -106,10 +118,14 @@ class Measurer:
         self.options = options or Options()
         self.unmeasured: Counter[tuple[str, str]] = Counter()
         self._states: dict[StateKey, State] = {}
+        self._of_texts = frozenset(one.name for one in self.signals if one.scope == "text")
+        self._texts: dict[StateKey, None] = {}
 
     def measure(self, event: Event) -> Event:
         """The event with readings added."""
         event, moved, reasons = measure_event(self.signals, event, self._states, self.options)
+        if self._of_texts:
+            self._keep_newest(moved)
         self._states.update(moved)
         for name, reason in reasons:
             self._count(name, reason)
@@ -118,7 +134,9 @@ class Measurer:
     def save(self) -> dict[str, Any]:
         """Everything remembered, as plain JSON data."""
         versions = {one.name: one.version for one in self.signals if one.scope}
-        states = [[*key, state] for key, state in sorted(self._states.items())]
+        # Texts stand last and in the order in which they were last said.
+        named = sorted(key for key in self._states if key not in self._texts)
+        states = [[*key, self._states[key]] for key in (*named, *self._texts)]
         return {"format": FORMAT, "versions": versions, "states": states}
 
     def load(self, saved: Mapping[str, Any]) -> list[str]:
@@ -135,7 +153,19 @@ class Measurer:
             for name, source, whose, state in saved["states"]
             if name in usable
         }
+        self._texts = {key: None for key in self._states if key[0] in self._of_texts}
         return sorted(set(current) - usable)
+
+    def _keep_newest(self, moved: Mapping[StateKey, State]) -> None:
+        """Forget texts that nobody has said for longest, so that memory has a bound."""
+        for key in moved:
+            if key[0] in self._of_texts:
+                self._texts.pop(key, None)
+                self._texts[key] = None
+        while len(self._texts) > MAX_TEXTS:
+            oldest = next(iter(self._texts))
+            del self._texts[oldest]
+            self._states.pop(oldest, None)
 
     def _count(self, name: str, reason: str) -> None:
         # Reasons quote the input, so a stranger could make up any number of different ones.
@@ -149,7 +179,7 @@ def _with(event: Event, added: Mapping[str, tuple[Value, str]]) -> Event:
         return event
     readings = {name: value for name, (value, _) in added.items()}
     scorers = {name: scorer for name, (_, scorer) in added.items()}
-    return replace(event, readings={**readings, **event.readings}, scorers={**scorers, **event.scorers})
+    return event.read_as({**readings, **event.readings}, {**scorers, **event.scorers})
 
 
 def _frozen(value: Any) -> Any:

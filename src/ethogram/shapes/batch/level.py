@@ -34,7 +34,8 @@ def _clears(body: LevelProgram, at: At, opens: Ints) -> Ints:
     numbers = np.unique(at.arranged.number_of(opens))
     rows = Pieces(at.arranged.starts[numbers], at.arranged.ends[numbers]).at
     some = At(at.arranged, at.cap, rows)
-    return rows[some.fails(body.when) if body.clears is None else some.holds(body.clears)]
+    found: Ints = rows[some.fails(body.when) if body.clears is None else some.holds(body.clears)]
+    return found
 
 
 def _closings(at: At, opened: Ints, closed: Ints) -> Ints:

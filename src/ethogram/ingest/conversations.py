@@ -1,0 +1,107 @@
+"""Conversations: one on each line, as an object with its turns in order.
+
+`{"conversation_id": "c1", "turns": [{"speaker": "ann", "role": "user", "text": "...", "at": "..."}]}`
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .adapter import Adapter, Input, Record, adapter
+from .jsonl import JsonLines
+from .messages import name_of, plain_labels, time_of
+from .strict_json import BOM
+
+_TURNS = re.compile(rb'"turns"\s*:\s*\[')
+_PART = re.compile(
+    r"(user|assistant|system|human|bot|ai|model|agent|customer|operator|participant|person|speaker|player"
+    r"|persuader|persuadee|commenter|mturk[a-z_ ]*|[abc])[ _-]?\d*",
+    re.IGNORECASE,
+)
+_LINES = JsonLines()
+
+
+@adapter("conversations")
+class Conversations(Adapter):
+    """Objects with `turns`, of which each has a `speaker`."""
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        start = head.removeprefix(BOM).lstrip()
+        first = start.split(b"\n", 1)[0]
+        return start.startswith(b"{") and _TURNS.search(first) is not None and b'"speaker"' in first
+
+    def read(self, file: Input) -> Iterator[Record]:
+        """One event for each turn, at the line of its conversation."""
+        for number, told, column in _LINES.read(file):
+            if isinstance(told, str):
+                yield number, told, column
+            else:
+                yield from ((number, one, 0) for one in turns_of(told, number))
+
+
+def turns_of(told: Mapping[str, Any], number: int) -> Iterator[dict[str, Any] | str]:
+    """The event lines of a conversation, or what is wrong with it."""
+    turns = told.get("turns")
+    if not isinstance(turns, list):
+        yield "a conversation needs its turns as a list"
+        return
+    thread = name_of(told.get("conversation_id", told.get("id"))) or f"line {number}"
+    roles = {
+        one["speaker"]: one.get("role")
+        for one in turns
+        if isinstance(one, dict) and isinstance(one.get("speaker"), str)
+    }
+    pair = set(roles)
+    said: dict[str, str] = {}
+    for k, turn in enumerate(turns):
+        if not isinstance(turn, dict) or not isinstance(turn.get("speaker"), str):
+            yield f"turn {k + 1} of {thread} is no object with a speaker"
+            continue
+        line = _line(turn, thread, k, told)
+        others = pair - {turn["speaker"]}
+        target = said.get(line.get("reply_to", "")) or (next(iter(others)) if len(pair) == 2 else None)
+        if "target" not in line and target not in (None, turn["speaker"]):
+            line["target"] = subject_of(str(target), roles.get(str(target)), thread)
+        said[line["id"]] = turn["speaker"]
+        yield line
+
+
+def subject_of(speaker: str, role: Any, thread: str) -> str:
+    """Who speaks. What is only a part in a conversation, such as `user`, is somebody else in the next one.
+
+    >>> subject_of("ann", "user", "c1"), subject_of("Person 2", None, "c1")
+    ('ann', 'c1/Person 2')
+    """
+    # Agents of a network have names of their own, whatever these look like.
+    part = speaker == role or (role != "agent" and _PART.fullmatch(speaker) is not None)
+    return f"{thread}/{speaker}" if part else speaker
+
+
+def _line(turn: Mapping[str, Any], thread: str, k: int, told: Mapping[str, Any]) -> dict[str, Any]:
+    labels = turn.get("labels") if isinstance(turn.get("labels"), dict) else {}
+    assert isinstance(labels, dict)
+    line: dict[str, Any] = {
+        "id": name_of(turn.get("id", labels.get("id"))) or f"{thread}/{k}",
+        "subject": subject_of(turn["speaker"], turn.get("role"), thread),
+        "thread": thread,
+        "kind": name_of(labels.get("kind")) or "message",
+        "attributes": plain_labels(labels),
+    }
+    if isinstance(turn.get("role"), str):
+        line["attributes"]["role"] = turn["role"]
+    outer = told.get("labels")
+    if isinstance(outer, dict) and isinstance(outer.get("submolt"), str):
+        line["attributes"]["place"] = outer["submolt"]
+    at, clock = time_of(turn.get("at"))
+    if at is not None:
+        line["at"] = at
+    elif clock is not None:
+        line["attributes"]["clock"] = clock
+    for key, name in (("to", "target"), ("parent", "reply_to")):
+        if found := name_of(labels.get(key)):
+            line[name] = found
+    if isinstance(turn.get("text"), str) and turn["text"]:
+        line["text"] = turn["text"]
+    return line

@@ -1,0 +1,146 @@
+"""Folding: a text as it is matched, and the way back to where a match stands in the original.
+
+Letters are lower case and plain, every run of white space is one space, and all of it is ASCII. Emphasis
+marks (`*`, `~`, `_` around words) and hyphens inside words read as spaces.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from bisect import bisect_right
+from functools import lru_cache
+from typing import NamedTuple
+
+from .characters import fold_character, fold_run
+from .leet import read_leet
+
+_UNUSUAL = re.compile(r"[^\x00-\x7f]+")
+_SPACES = re.compile(rb"  +")
+# Each begins with the sign itself, which is found far quicker than a place with something before it.
+_HYPHEN = re.compile(rb"-(?<=[a-z0-9]-)(?=[a-z0-9])")
+_EMPHASIS = re.compile(rb"_(?:(?<![a-z0-9]_)|(?![a-z0-9]))")
+_ERRORS = "ethogram.fold"
+_COMMON = "’—“”–…"
+"""Unusual characters that many texts are full of: replacing them at once saves a call for each."""
+SHORT = 4
+"""Runs of so many unusual characters are common enough to be remembered: a dash, an emoji."""
+
+
+def _table() -> bytes:
+    table = bytearray(range(256))
+    for code in range(128):
+        character = chr(code)
+        table[code] = ord(character.lower())
+        if character.isspace() or character in "*~":
+            table[code] = ord(" ")
+        elif code < 32 or code == 127:
+            table[code] = ord("|")
+    return bytes(table)
+
+
+_TABLE = _table()
+
+
+class Folded(NamedTuple):
+    """`text` is what is matched; `spaced` is the same before runs of spaces were made one."""
+
+    text: bytes
+    spaced: bytes
+    original: str
+
+
+def fold(original: str) -> Folded:
+    """The text as it is matched.
+
+    >>> fold("Ac\u200bt\\n\\n **N0W**, lоok-alike").text
+    b'act now , look alike'
+    """
+    plain = original
+    if not plain.isascii():
+        for sign in _COMMON:
+            if sign in plain:
+                plain = plain.replace(sign, fold_character(sign))
+    spaced = plain.encode("ascii", _ERRORS).translate(_TABLE)
+    if b"-" in spaced:
+        spaced = _HYPHEN.sub(b" ", spaced)
+    if b"_" in spaced:
+        spaced = _EMPHASIS.sub(b" ", spaced)
+    spaced = read_leet(spaced)
+    text = spaced
+    # Each pass halves the runs, so that even a text of nothing but spaces takes few.
+    while b"  " in text:
+        text = text.replace(b"  ", b" ")
+    return Folded(text, spaced, original)
+
+
+def _put(error: UnicodeError) -> tuple[str, int]:
+    """What the encoder is to write for a run of characters that are not ASCII."""
+    assert isinstance(error, UnicodeEncodeError)
+    return fold_run(error.object[error.start : error.end]), error.end
+
+
+# An encoder that is told what to write goes through the plain rest at full speed.
+codecs.register_error(_ERRORS, _put)
+
+
+class Offsets:
+    """Where a place in the folded text is in the original. Made only for texts with something in them."""
+
+    __slots__ = ("_at", "_gaps", "_origins", "_removed")
+
+    def __init__(self, folded: Folded) -> None:
+        self._gaps, self._removed = _collapsed(folded)
+        self._at, self._origins = _pieces(folded.original)
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """The original's slice for a slice of the folded text, which must not be empty."""
+        return self._original(start), self._original(end - 1) + 1
+
+    def _original(self, place: int) -> int:
+        if self._gaps and (index := bisect_right(self._gaps, place)):
+            place += self._removed[index - 1]
+        if self._at and (index := bisect_right(self._at, place)):
+            return self._origins[index - 1] + place - self._at[index - 1]
+        return place
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_even(run: str) -> bool:
+    """Whether each of the characters folds to exactly one."""
+    return all(len(fold_character(one)) == 1 for one in run)
+
+
+def _collapsed(folded: Folded) -> tuple[list[int], list[int]]:
+    """From which place of the folded text on how many spaces have been taken out."""
+    gaps: list[int] = []
+    removed: list[int] = []
+    total = 0
+    if len(folded.text) != len(folded.spaced):
+        for match in _SPACES.finditer(folded.spaced):
+            gaps.append(match.start() - total + 1)
+            total += match.end() - match.start() - 1
+            removed.append(total)
+    return gaps, removed
+
+
+def _pieces(original: str) -> tuple[list[int], list[int]]:
+    """Where pieces start that run evenly, and where they start in the original; nothing if all of it does."""
+    at: list[int] = []
+    origins: list[int] = []
+    shift = 0
+    for match in () if original.isascii() else _UNUSUAL.finditer(original):
+        if len(match[0]) <= SHORT and _is_even(match[0]):
+            continue
+        for origin, character in enumerate(match[0], start=match.start()):
+            width = len(fold_character(character))
+            if width == 1:
+                continue
+            for number in range(width):
+                at.append(origin + shift + number)
+                origins.append(origin)
+            shift += width - 1
+            # What follows is even again, until the next that is not.
+            at.append(origin + 1 + shift)
+            origins.append(origin + 1)
+    return at, origins

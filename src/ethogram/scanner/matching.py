@@ -1,0 +1,60 @@
+"""Matching: which phrases stand in a folded text as whole words, all at once and in linear time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
+
+Match = tuple[int, int, int]
+"""Which phrase, where it starts, and where it ends (not included)."""
+
+_IN_WORD = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_")
+_APOSTROPHE = ord("'")
+
+
+class Matcher:
+    """Finds the phrases of a list. Where they overlap, the one that starts first counts, then the longest."""
+
+    __slots__ = ("_find",)
+
+    def __init__(self, phrases: Sequence[bytes]) -> None:
+        automaton = BytesAhoCorasick(phrases, MatchKind.Standard, Implementation.DFA)
+        self._find = automaton.find_matches_as_indexes
+
+    def find(self, text: bytes) -> list[Match]:
+        """The matches in order of place.
+
+        >>> Matcher([b"coup", b"act now"]).find(b"a couple of us act now")
+        [(1, 15, 22)]
+        """
+        # All that overlap: the longest may turn out to end inside a word.
+        raw = self._find(text, True)
+        if not raw:
+            return []
+        size = len(text)
+        whole = [
+            (start, -end, phrase)
+            for phrase, start, end in raw
+            if (start == 0 or _ends(text, start - 1, start - 2))
+            and (end == size or _ends(text, end, end + 1))
+        ]
+        whole.sort()
+        found: list[Match] = []
+        free = 0
+        for start, minus_end, phrase in whole:
+            if start >= free:
+                free = -minus_end
+                found.append((phrase, start, free))
+        return found
+
+
+def _ends(text: bytes, beside: int, beyond: int) -> bool:
+    """Whether a word ends where `beside` is the next character and `beyond` the one after that.
+
+    An apostrophe before a letter goes on with the word: `you can` is not in `you can't`.
+    """
+    code = text[beside]
+    if code in _IN_WORD:
+        return False
+    return code != _APOSTROPHE or not (0 <= beyond < len(text) and text[beyond] in _IN_WORD)

@@ -1,0 +1,138 @@
+"""What a scan gives: flags on a message, and what they add up to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+NEGATIVE = frozenset(
+    ("manipulation", "deception", "fabrication", "broken_logic", "dismissal", "exploitation")
+)
+"""The traits whose flags raise the tier."""
+
+HARD_CONSTRAINT = "hard_constraint"
+"""Stands in the place of a trait where the category is one of the seven hard constraints."""
+
+TIERS = ("standard", "focused", "deep", "deep_with_context")
+"""How closely a message is to be looked at, from not at all to with everything around it."""
+
+DEEP_FROM = 4
+"""From so many flags on a message is looked at thoroughly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A phrase of the lexicon that stands in a text, from `start` up to and without `end`.
+
+    `phrase` names the entry of the lexicon. A flag that is `negated` ("no need to act now"), `quoted`
+    ("he said 'act now'") or `mentioned` ("the phrase act now") is kept but does not count.
+    """
+
+    trait: str
+    category: str
+    phrase: str
+    start: int
+    end: int
+    negated: bool = False
+    quoted: bool = False
+    mentioned: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is the author's own word."""
+        return not (self.negated or self.quoted or self.mentioned)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What the lexicon finds in one message.
+
+    `language` is None where it is none the lexicon knows: then nothing was measured, and the counts are
+    None, which is not 0. `lexicon` is the version of the lexicon. `cut` says that the text was longer
+    than is looked at.
+    """
+
+    flags: tuple[Flag, ...]
+    words: int
+    language: str | None
+    lexicon: str
+    cut: bool = False
+
+    @property
+    def measured(self) -> bool:
+        """Whether the text could be looked at."""
+        return self.language is not None
+
+    @property
+    def count(self) -> int | None:
+        """How many flags count, of all traits."""
+        return sum(flag.counts for flag in self.flags) if self.measured else None
+
+    @property
+    def negative(self) -> int | None:
+        """How many flags of negative traits and hard constraints count."""
+        return sum(map(_raises, self.flags)) if self.measured else None
+
+    @property
+    def density(self) -> float | None:
+        """Flags that count per 100 words."""
+        count = self.count
+        return None if count is None else 100 * count / max(1, self.words)
+
+    @property
+    def by_trait(self) -> Mapping[str, int] | None:
+        """How many flags count, for each trait that has any."""
+        return self._counts("trait")
+
+    @property
+    def by_category(self) -> Mapping[str, int] | None:
+        """How many flags count, for each category that has any."""
+        return self._counts("category")
+
+    @property
+    def hard_constraint(self) -> tuple[str, ...]:
+        """The hard constraints that are touched: a reason to look closely, never a finding."""
+        found = {one.category for one in self.flags if one.trait == HARD_CONSTRAINT and one.counts}
+        return tuple(sorted(found))
+
+    @property
+    def tier(self) -> str:
+        """How closely this message by itself is to be looked at; one that was not measured is standard."""
+        negative = self.negative
+        if not negative:
+            return "standard"
+        if self.hard_constraint:
+            return "deep_with_context"
+        return "deep" if negative >= DEEP_FROM else "focused"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The scan as a JSON record."""
+        return {
+            "record": "scan",
+            "tier": self.tier,
+            "count": self.count,
+            "negative": self.negative,
+            "density": self.density,
+            "by_trait": self.by_trait,
+            "by_category": self.by_category,
+            "hard_constraint": list(self.hard_constraint),
+            "words": self.words,
+            "language": self.language,
+            "cut": self.cut,
+            "lexicon": self.lexicon,
+            "flags": [flag.to_dict() for flag in self.flags],
+        }
+
+    def _counts(self, field: str) -> Mapping[str, int] | None:
+        if not self.measured:
+            return None
+        return dict(sorted(Counter(getattr(flag, field) for flag in self.flags if flag.counts).items()))
+
+
+def _raises(flag: Flag) -> bool:
+    return flag.counts and (flag.trait in NEGATIVE or flag.trait == HARD_CONSTRAINT)

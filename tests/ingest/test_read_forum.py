@@ -1,0 +1,98 @@
+"""Forum dumps: nested or flat, with edits and deletions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ethogram.errors import EthogramError
+from ethogram.ingest import read_events
+from ethogram.records import Event
+
+
+def message(name: str, author: Any, content: Any, minute: int, **more: Any) -> dict[str, Any]:
+    at = f"2026-01-01T10:{minute:02}:00Z"
+    return {"id": name, "author": author, "content": content, "created_at": at, **more}
+
+
+def read(folder: Path, *messages: Any, array: bool = False, skip_bad: bool = False) -> list[Event]:
+    path = folder / ("dump.json" if array else "dump.jsonl")
+    path.write_text(json.dumps(messages) if array else "".join(json.dumps(one) + "\n" for one in messages))
+    return list(read_events([path], skip_bad=skip_bad).events)
+
+
+NESTED = message(
+    "p", "ann", "first", 0, title="T",
+    comments=[
+        message("a", "bob", "one", 1, replies=[message("b", {"name": "ann"}, "two", 2)]),
+        message("c", "cy", "three", 3),
+    ],
+)  # fmt: skip
+FLAT = (
+    message("p", "ann", "first", 0, title="T"),
+    message("a", "bob", "one", 1, parent="p"),
+    message("b", "ann", "two", 2, parent="a"),
+    message("c", "cy", "three", 3, parent="p"),
+)
+
+
+@pytest.mark.parametrize("array", [False, True])
+@pytest.mark.parametrize("messages", [(NESTED,), FLAT])
+def test_nested_and_flat_dumps_say_the_same(tmp_path: Path, messages: tuple[Any, ...], array: bool):
+    events = read(tmp_path, *messages, array=array)
+    said = [(e.id, e.subject, e.kind, e.thread, e.reply_to, e.target, e.text) for e in events]
+    assert said == [
+        ("p", "ann", "post", "p", None, None, "first"),
+        ("a", "bob", "comment", "p", "p", "ann", "one"),
+        ("b", "ann", "comment", "p", "a", "bob", "two"),
+        ("c", "cy", "comment", "p", "p", "ann", "three"),
+    ]
+    assert events[0].attributes == {"title": "T"}
+
+
+def test_an_edit_is_an_event_of_its_own_and_a_repeat_is_none(tmp_path: Path):
+    again = message("p", "ann", "changed", 0, edited_at="2026-01-01T11:00:00Z")
+    events = read(tmp_path, FLAT[0], FLAT[0], again)
+    assert [(e.id, e.kind, e.text, e.reply_to) for e in events] == [
+        ("p", "post", "first", None),
+        ("p@1", "edit", "changed", "p"),
+    ]
+    assert events[1].at.hour == 11
+
+
+def test_a_deletion_keeps_no_text(tmp_path: Path):
+    gone = message("p", "[deleted]", "[deleted]", 0, deleted_at="2026-01-01T12:00:00Z")
+    events = read(tmp_path, FLAT[0], gone)
+    assert [(e.id, e.subject, e.kind, e.text) for e in events] == [
+        ("p", "ann", "post", "first"),
+        ("p@deleted", "ann", "deletion", None),
+    ]
+
+
+def test_a_message_whose_author_is_gone_is_left_out_and_its_replies_stay(tmp_path: Path):
+    events = read(tmp_path, message("p", None, "x", 0), message("a", "bob", "y", 1, parent="p"))
+    assert [(e.id, e.reply_to, e.target) for e in events] == [("a", "p", None)]
+
+
+def test_seconds_since_1970_and_prefixed_parents(tmp_path: Path):
+    posts = {"id": "p", "author": "ann", "body": "x", "created_utc": 0}, {
+        "id": "c", "author": "bob", "body": "y", "created_utc": 60, "parent_id": "t3_p",
+    }  # fmt: skip
+    events = read(tmp_path, *posts)
+    assert [(e.at.isoformat(), e.reply_to) for e in events] == [
+        ("1970-01-01T00:00:00+00:00", None),
+        ("1970-01-01T00:01:00+00:00", "p"),
+    ]
+
+
+def test_what_is_wrong_is_said(tmp_path: Path):
+    with pytest.raises(EthogramError, match="a message needs an id"):
+        read(tmp_path, FLAT[0], {"author": "x", "content": "y", "created_at": "2026-01-01T10:00:00Z"})
+    deep: dict[str, Any] = message("x", "ann", "x", 0)
+    for k in range(205):
+        deep = message(str(k), "ann", "x", 0, replies=[deep])
+    with pytest.raises(EthogramError, match="nested deeper than 200"):
+        read(tmp_path, deep)

@@ -1,0 +1,83 @@
+"""copied_by and copy."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from ethogram.records import Event
+from ethogram.scanner.copies import fingerprint
+from ethogram.signals import Measurer, measure, measure_all
+
+SPAM = "Join our great group today and get your free coins now"
+
+
+def said(*pairs: tuple[str, str]) -> list[Event]:
+    numbers = count()
+    return [Event.sample(id=str(next(numbers)), subject=who, text=text) for who, text in pairs]
+
+
+def readings(events: list[Event], name: str) -> list[object]:
+    return [one.readings.get(name) for one in measure_all(events, [name])]
+
+
+def test_different_subjects_are_counted_once_each():
+    events = said(("ann", SPAM), ("bob", SPAM), ("ann", SPAM), ("cy", SPAM.upper() + "!!"))
+    assert readings(events, "copied_by") == [1, 2, 2, 3]
+    assert readings(events, "copy") == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        SPAM + " https://x.example/1",
+        "@kim " + SPAM,
+        SPAM.replace(" ", "\n"),
+        SPAM + " 12345",
+        SPAM + " 0xdeadbeef1234",
+        SPAM.replace("Join", "ＪＯＩＮ"),
+    ],
+)
+def test_what_a_template_fills_in_makes_no_other_text(other: str):
+    assert fingerprint(other) == fingerprint(SPAM) is not None
+
+
+@pytest.mark.parametrize("other", [SPAM.replace("free", "blue"), SPAM + " really", SPAM[5:]])
+def test_another_word_makes_another_text(other: str):
+    assert fingerprint(other) != fingerprint(SPAM)
+
+
+@pytest.mark.parametrize("text", ["", "thanks", "I agree with you", "12345 678 9 10 11 12 13", "!!!"])
+def test_short_texts_are_not_told_apart(text: str):
+    assert fingerprint(text) is None
+    assert readings(said(("ann", text), ("bob", text)), "copied_by") == [None, None]
+
+
+def test_a_copy_is_flagged_once_for_its_subject():
+    text = "You must act now before it is too late my friends"
+    first, again, other = measure_all(said(("ann", text), ("ann", text), ("bob", text)), ["flags_negative"])
+    assert first.readings["flags_negative"] == other.readings["flags_negative"] > 0
+    assert "flags_negative" not in again.readings
+
+
+def test_the_text_not_seen_for_longest_is_forgotten(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(measure, "MAX_TEXTS", 2)
+    texts = [f"{SPAM} {word}" for word in ("red", "green", "blue")]
+    measurer = Measurer(["copied_by"])
+    order = (0, 1, 0, 2, 0, 1)
+    counts = [
+        measurer.measure(one).readings["copied_by"]
+        for one in said(*((str(k), texts[t]) for k, t in enumerate(order)))
+    ]
+    # Green is forgotten when blue comes, since red was said after it.
+    assert counts == [1, 1, 2, 1, 3, 1]
+
+
+def test_what_is_remembered_survives_saving():
+    events = said(("ann", SPAM), ("bob", SPAM), ("cy", SPAM))
+    measurer = Measurer(["copied_by"])
+    measurer.measure(events[0])
+    other = Measurer(["copied_by"])
+    other.load(measurer.save())
+    assert [other.measure(one).readings["copied_by"] for one in events[1:]] == [2, 3]
