@@ -1,7 +1,7 @@
-"""`ethogram patterns`: write, look at, check, prove and lock patterns.
+"""`ethogram patterns`: write, look at, check, prove and lock patterns, and ask whether order matters to them.
 
 What is checked, proved and locked are the files as they are written: parameters and statuses that the
-settings lay over them are seen by `list` and `show` only.
+settings lay over them are seen by `list`, `show` and `lift` only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .errors import BAD
-from .inputs import AsJson, Config, load_config
+from .inputs import AsJson, Asked, AsOf, Config, Parameters, Scorers, SkipBad, load_config
 from .output import printable, write_json, write_line
 from .text import plural
 
@@ -37,6 +37,7 @@ def register(app: typer.Typer) -> None:
         "show": show,
         "lint": lint,
         "prove": prove,
+        "lift": lift,
         "lock": lock,
     }
     for name, command in commands.items():
@@ -136,6 +137,58 @@ def prove(selectors: Selectors = None, as_json: AsJson = False, config: Config =
         write_line(proving.summary_line(proofs))
     if failed := [proof.fault for proof in proofs if not proof.ok]:
         raise BadPattern(failed)
+
+
+def lift(
+    selectors: Selectors = None,
+    data: Annotated[
+        list[str],
+        typer.Option(
+            "--data", metavar="PATH", help="A file or folder of events; repeatable.", show_default=False
+        ),
+    ] = [],  # noqa: B006 (typer copies it)
+    shuffles: Annotated[int, typer.Option(min=1, help="How many times the histories are shuffled.")] = 20,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same shuffles.")] = 0,
+    history: Annotated[
+        list[str],
+        typer.Option(metavar="KEY", help="Histories by subject, target, ... instead of the patterns' own."),
+    ] = [],  # noqa: B006
+    as_json: AsJson = False,
+    as_of: AsOf = "",
+    skip_bad: SkipBad = False,
+    scorers: Scorers = [],  # noqa: B006
+    config: Config = "",
+    parameters: Parameters = [],  # noqa: B006
+) -> None:
+    """Does order matter? Detections in real histories, and in the same ones shuffled."""
+    from ethogram.modes import lift as lifting
+
+    from .measured_text import lift_lines
+    from .progress import Progress
+
+    if not data:
+        raise typer.BadParameter("name a file of events: --data FILE")
+    asked = Asked(data, as_of, config, "", skip_bad, scorers, parameters, "", as_json)
+    moment, loaded = asked.moment(), asked.loaded()
+    library, progress = _as_set(loaded, selectors), Progress()
+    batch = asked.read(library, loaded.settings, progress)
+    with progress.checking(f"checking {plural(len(batch.events), 'event')}, shuffled {shuffles} times"):
+        lifts = lifting.lift(
+            batch.events,
+            library,
+            shuffles=shuffles,
+            seed=seed,
+            history=history,
+            as_of=moment,
+            settings=loaded.settings,
+        )
+    if as_json:
+        for one in lifts:
+            write_json(one.to_dict())
+        write_json(lifts.summary())
+        return
+    for line in lift_lines(lifts):
+        write_line(line)
 
 
 def lock(

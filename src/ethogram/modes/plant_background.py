@@ -1,0 +1,108 @@
+"""Backgrounds: histories in which nothing was planted, real ones or made from quiet examples."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from ..errors import BadUsage
+from ..library.pattern_file import PatternFile
+from ..records import EPOCH, Event
+from .plant_vary import means, varying
+
+LONGEST = 400
+"""Events of a history that an episode is set into: the part around the place where it is set."""
+SUBJECTS, DAYS, NOISE = 120, 30, 0.02
+"""Of a generated background: how many histories, over how many days they begin, and their noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """Histories by whose they are. `alarms` are (source, id) of events in which the pattern was seen."""
+
+    histories: Mapping[tuple[str, str], Sequence[Event]]
+    events: Sequence[Event]
+    timed: bool
+    means: Mapping[str, float]
+    alarms: Collection[tuple[str, str]] = frozenset()
+
+    def draw(self, count: int, rng: random.Random) -> list[list[Event]]:
+        """Histories of different subjects; one with twice the events is drawn twice as often."""
+        if count > len(self.histories):
+            raise BadUsage(f"the background has {len(self.histories)} subjects, and an episode needs {count}")
+        chosen: dict[tuple[str, str], int] = {}
+        while len(chosen) < count:
+            event = rng.choice(self.events)
+            chosen.setdefault((event.source, event.subject), rng.randrange(LONGEST))
+        return [_part(self.histories[whose], start) for whose, start in chosen.items()]
+
+    def innocent(self, rng: random.Random) -> Event:
+        """Any event in which the pattern was not seen; the last one tried, where that is hard to find."""
+        event = rng.choice(self.events)
+        for _ in range(20):
+            if (event.source, event.id) not in self.alarms:
+                break
+            event = rng.choice(self.events)
+        return event
+
+
+def background_of(events: Iterable[Event]) -> Background:
+    """The histories in these events, which are in order."""
+    whole = tuple(events)
+    if not whole:
+        raise BadUsage("there are no events to set episodes into")
+    histories: dict[tuple[str, str], list[Event]] = defaultdict(list)
+    for event in whole:
+        histories[event.source, event.subject].append(event)
+    return Background(histories, whole, all(event.timed for event in whole), means(whole))
+
+
+def generated(file: PatternFile, seed: int) -> list[Event]:
+    """A background in which everybody lives through one of the pattern's quiet examples, with some noise.
+
+    These are the nearest innocent histories there are, and short ones: good for trying things out.
+    """
+    rng = random.Random(f"{seed}:{file.name}:background")
+    quiet = [example.events for example in file.examples if not example.fires]
+    out: list[Event] = []
+    for number in range(SUBJECTS):
+        events = quiet[number % len(quiet)]
+        how = varying(events, {}, 1.0, NOISE)
+        later = rng.randrange(DAYS) * timedelta(days=1)
+        ids = {event.id: f"b-{len(out) + place + 1}" for place, event in enumerate(events)}
+        people = {event.subject for event in events}
+        out += [
+            replace(
+                event,
+                id=ids[event.id],
+                source=f"background:{file.name}",
+                subject=f"{event.subject}-{number + 1}",
+                target=f"{event.target}-{number + 1}" if event.target in people else event.target,
+                reply_to=ids.get(event.reply_to or ""),
+                at=event.at + later if event.timed else event.at,
+                readings=how.varied(event.readings, rng),
+            )
+            for event in events
+        ]
+    return _numbered(out)
+
+
+def _numbered(events: Sequence[Event]) -> list[Event]:
+    """The events in order. A source has times or has none, so one event without them is enough for none."""
+    if all(event.timed for event in events):
+        ordered = sorted(events, key=lambda event: event.at)
+        return [replace(event, seq=number) for number, event in enumerate(ordered)]
+    return [
+        replace(event, seq=number, timed=False, at=EPOCH + timedelta(seconds=number))
+        for number, event in enumerate(events)
+    ]
+
+
+def _part(history: Sequence[Event], start: int) -> list[Event]:
+    if len(history) <= LONGEST:
+        return list(history)
+    first = start * (len(history) - LONGEST) // LONGEST
+    return list(history[first : first + LONGEST])
