@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-long lint env servers screenshot clean
+.PHONY: help demo test test-long lint bench env servers screenshot clean
 
 help:
 	@echo "make demo       what it finds in a small example, in under a minute"
 	@echo "make test       style, types, imports, tests, documentation"
 	@echo "make test-long  the same, and the tests that take minutes"
 	@echo "make lint       style, types and imports only"
+	@echo "make bench      how fast everything is on this machine, beside its peers; takes minutes"
 	@echo "make screenshot the picture of a report in the README"
 	@echo "make env        $(VENV) with everything for development"
 	@echo "make clean      remove $(VENV) and what the tools left behind"
@@ -30,6 +31,14 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Every benchmark there is, one after the other; `ethogram bench` lists them.
+BENCHES := shapes store live scan growth
+bench: $(VENV)/.dev
+	@for one in $(BENCHES); do \
+	  $(BIN)/ethogram bench $$one --help >/dev/null 2>&1 || continue; \
+	  echo "== ethogram bench $$one"; $(BIN)/ethogram bench $$one || exit 1; \
+	done
 
 env: $(VENV)/.dev
 

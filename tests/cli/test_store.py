@@ -49,8 +49,20 @@ def test_an_import_says_what_is_new_and_what_was_known(folder, capsys):
             "resumed_after": 0,
             "bad": 0,
             "skipped": {},
+            "not_events": [],
+            "strays": {},
         }
     ]
+
+
+def test_an_import_names_files_that_are_not_events_and_columns_that_look_misspelt(folder, capsys):
+    (folder / "in").mkdir()
+    (folder / "in" / "notes.md").write_text("nothing")
+    (folder / "in" / "a.csv").write_text("subject,compasion\nann,0.5\nbo,0.6\n")
+    run("store", "import", "in", "--store", "s.db")
+    said = capsys.readouterr().out
+    assert "Left out: 1 file that is not events: in/notes.md" in said
+    assert "the column 'compasion' (2 cells); did you mean 'compassion'" in said
 
 
 def test_a_bad_line_is_exit_2_and_the_store_is_as_before(folder, capsys):

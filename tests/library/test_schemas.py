@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,7 +16,9 @@ from ruamel.yaml import YAML
 from ethogram.errors import Fault
 from ethogram.library.load import SHIPPED
 from ethogram.library.schemas import VERSION, schema, schema_names
+from ethogram.modes.analyze import analyze
 from ethogram.records import Detection, Event, Evidence
+from ethogram.records.mute import Mute, Muting
 from markdown_blocks import ROOT, blocks
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -276,3 +279,13 @@ def test_every_shipped_pattern_is_valid(path):
     content = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
     errors = [error.message for error in Draft202012Validator(schema("pattern")).iter_errors(content)]
     assert not errors
+
+
+def test_what_is_said_of_an_analysis_and_of_mutes_is_valid():
+    known = Mute("m-1", "a drill", subject="ann")
+    analysis = analyze([{"subject": "ann", "readings": {"compasion": 0.5}}], ["love_bombing"])
+    for one in (analysis, replace(analysis, muting=Muting((known,)))):
+        assert is_valid("summary", one.summary())
+    assert is_valid("mute", known.to_dict())
+    assert not is_valid("summary", changed(analysis.summary(), events=-1))
+    assert not is_valid("mute", changed(known.to_dict(), reason=MISSING))

@@ -18,6 +18,7 @@ from ethogram import Event, Watch, analyze
 from ethogram.config import Settings
 from ethogram.errors import BadEvents, BadUsage, Conflict
 from ethogram.library.load import load_patterns
+from ethogram.modes.analyze import names_used
 from ethogram.records import Detection
 from live_cases import events_of, last_rows, live_rows, plain_rows
 from small import BOTH, GONE, HOT, WARM, turns, warm_messages, write_patterns
@@ -77,7 +78,9 @@ def test_two_watches_of_the_same_say_the_same():
 def library_events(count: int, subjects: int = 1, seed: int = 1) -> list[Event]:
     """Events that give every shipped pattern something to look at."""
     rng, at, events = random.Random(seed), START, []
-    kinds = load_patterns(any_status=True).kinds
+    library = load_patterns(any_status=True)
+    used = {name for program in library.programs for name in names_used(program)}
+    kinds = {name: kind for name, kind in library.kinds.items() if name in used}
     numbers = sorted(name for name, kind in kinds.items() if kind == "number")
     categories = sorted(name for name, kind in kinds.items() if kind != "number")
     indicators = [

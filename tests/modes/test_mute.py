@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from ethogram.config import Settings
+from ethogram.modes.analyze import analyze
 from ethogram.modes.mute import mutes, pattern_names
 from ethogram.records import Event, parse_time
 from ethogram.records.mute import Mute, mute_id
@@ -108,3 +110,27 @@ def test_other_subjects_are_told(tmp_path):
     events = [*warm_messages(), *turns("hot", [0.9, 0.9, 0.9], [1, 2, 3])]
     analysis = analyzed(tmp_path, events, mutes=[entry(subject="ann")])
     assert [one.subject for one in analysis] == ["hot"]
+
+
+def test_calls_from_python_mute_what_the_settings_name_and_look_for_no_other_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    entry = "mutes:\n  - {subject: ann, reason: a drill, until: 2026-06-01T00:00:00Z}\n"
+    (tmp_path / "known.yaml").write_text(entry)
+    (tmp_path / "ethogram.mutes.yaml").write_text(entry)
+    signs = {"MAN_INJECTION": 0.8}
+    lines = [{"at": "2026-01-01T12:00:00Z", "subject": who, "readings": signs} for who in ("ann", "bo")]
+    found = {
+        (named, month): [
+            one.subject
+            for one in analyze(
+                lines,
+                ["echoed_instruction"],
+                settings=Settings(mutes="known.yaml" if named else None),
+                now=datetime(2026, month, 1, tzinfo=UTC),
+            )
+        ]
+        for named in (True, False)
+        for month in (5, 7)
+    }
+    assert found[True, 5] == ["bo"]
+    assert found[True, 7] == found[False, 5] == ["ann", "bo"]

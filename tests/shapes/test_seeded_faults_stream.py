@@ -61,20 +61,20 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
         ),
         "also reaches the step before": (
             "shapes.stream.sequence",
-            "one.position > floor)",
-            "one.position >= floor - 1)",
+            "one.position > floor])",
+            "one.position >= floor - 1])",
             "sequence",
             22,
         ),
         "a limit in events is exclusive": (
-            "shapes.stream.sequence",
+            "shapes.stream.chain",
             "and events > self.events:",
             "and events >= self.events:",
             "sequence",
             1,
         ),
         "a duration is exclusive": (
-            "shapes.stream.sequence",
+            "shapes.stream.chain",
             "or us <= self.us or",
             "or us < self.us or",
             "sequence",
@@ -96,7 +96,7 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
         ),
         "optional steps outlive their gap": (
             "shapes.stream.sequence",
-            "state.fills[i] = _unfilled(len(self.optionals[i]))",
+            "state.fills[i] = unfilled(len(self.optionals[i]))",
             "pass",
             "sequence",
             7,
@@ -124,13 +124,13 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
         ),
         "a step keeps its first capture": (
             "shapes.stream.sequence",
-            "(*behind[:step], seen.captured,",
-            "(*behind[:step], behind[step] or seen.captured,",
+            "(*behind[:step], captured,",
+            "(*behind[:step], behind[step] or captured,",
             "sequence",
             0,
         ),
         "also outside the limits": (
-            "shapes.stream.sequence",
+            "shapes.stream.fired",
             "for one in link.also if self._inside(one, fired, rows.timed)]",
             "for one in link.also]",
             "sequence",
@@ -194,7 +194,7 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
             3,
         ),
         "a deadline that was moved": (
-            "shapes.stream.stream",
+            "shapes.stream.deadlines",
             "            if state.deadline >= us:\n",
             "            if state.deadline >= us + 10**15:\n",
             "silence",
@@ -222,21 +222,21 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
             1,
         ),
         "since includes its event": (
-            "shapes.stream.measure",
+            "shapes.stream.pick",
             "(end - seen.index(True) if",
             "(end - seen.index(True) - 1 if",
             "level",
             3,
         ),
         "keep has one too few": (
-            "shapes.stream.measure",
+            "shapes.stream.pick",
             "kept = kept[-most:] if most else []",
             "kept = kept[-most + 1 :] if most else []",
             "level",
             41,
         ),
         "keep forgets to skip": (
-            "shapes.stream.measure",
+            "shapes.stream.pick",
             "if one.position < rows.n - skip]",
             "if one.position <= rows.n - skip]",
             "level",
@@ -250,49 +250,49 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
             20,
         ),
         "nevers are not loaded": (
-            "shapes.stream.save",
+            "shapes.stream.save_state",
             "            standing, state.blocked, runs, fills, state.fired, state.known = data",
             "            standing, _, runs, fills, state.fired, state.known = data",
             "sequence",
             1,
         ),
         "further evidence is not loaded": (
-            "shapes.stream.save",
+            "shapes.stream.save_state",
             "state.runs = [unpacker.seens(run) for run in runs]",
             "pass",
             "sequence",
             0,
         ),
         "fillings are not loaded": (
-            "shapes.stream.save",
+            "shapes.stream.save_state",
             "state.fills = [[_fill(fill, unpacker) for fill in gap] for gap in fills]",
             "pass",
             "sequence",
             47,
         ),
         "one kept value is not loaded": (
-            "shapes.stream.save",
+            "shapes.stream.save_state",
             "for p, t, value, m in ones] for ones in kept]",
             "for p, t, value, m in ones[1:]] for ones in kept]",
             "level",
             1,
         ),
         "the first time is not loaded": (
-            "shapes.stream.save",
+            "shapes.stream.save_state",
             "rows.times = n, us, first, list(times)",
             "rows.times = n, us, us, list(times)",
             "level",
             0,
         ),
         "the height of the peak is not loaded": (
-            "shapes.stream.save",
+            "shapes.stream.save_state",
             "                    at_peak,\n                    details,",
             "                    0.0,\n                    details,",
             "level",
             1,
         ),
         "an open silence is loaded closed": (
-            "shapes.stream.save",
+            "shapes.stream.save_state",
             "            before, state.deadline, state.is_open, read, state.asked, state.known = data",
             "            before, state.deadline, _, read, state.asked, state.known = data",
             "silence",
@@ -332,6 +332,76 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
             "        us += 1\n        if source.queue:\n",
             "combination",
             5,
+        ),
+        "bits are not moved on": (
+            "shapes.stream.gate",
+            "(r << 1 | {starts}) & m",
+            "(r | {starts}) & m",
+            "contiguous",
+            0,
+        ),
+        "bits outlive a firing": (
+            "shapes.stream.stream",
+            "kind.clear(cell, number)",
+            "pass",
+            "contiguous",
+            0,
+        ),
+        "bits are not loaded": (
+            "shapes.stream.cells",
+            "cell[self.register] |= bits_of(watched.state, rows) << self.shift[number]",
+            "pass",
+            "contiguous",
+            0,
+        ),
+        "marks of a chain are not loaded": (
+            "shapes.stream.cells",
+            "cell[group.marks] = max(cell[group.marks], marks_of(watched.state, rows), key=len)",
+            "pass",
+            "contiguous",
+            0,
+        ),
+        "what has left a window still counts": (
+            "shapes.stream.running",
+            "for line in one.leave(k)]",
+            "for line in ['pass']]",
+            "level",
+            68,
+        ),
+        "an open level sleeps": (
+            "shapes.stream.stream",
+            "sleeps = state.known and state.open is None",
+            "sleeps = state.known",
+            "level",
+            0,
+        ),
+        "a chain that waits sleeps": (
+            "shapes.stream.stream",
+            "not any(state.standing))",
+            "True)",
+            "combination",
+            0,
+        ),
+        "an indicator that was not found is absent": (
+            "shapes.stream.reduce",
+            "lacking = Number(0.0) if self.evaluated else ABSENT",
+            "lacking = ABSENT",
+            "level",
+            0,
+        ),
+        "or_else forgets its default": (
+            "shapes.stream.reduce",
+            "return self.reduce(expr.default)",
+            "return ABSENT",
+            "top_count",
+            2,
+        ),
+        "near ties are not looked at": (
+            "shapes.stream.here",
+            'higher = f"{a} > {b + TOLERANCE!r}',
+            'higher = f"{a} > {b + 0.05!r}',
+            "sequence",
+            3,
         ),
         "a deadline is a moment early": (
             "shapes.stream.silence",
@@ -384,8 +454,25 @@ def skip_case() -> Case:
     return Case((pattern,), events, kind="level")
 
 
+def contiguous_case() -> Case:
+    """Two high events and a low one, one behind the other; a fourth step would need the same events again."""
+    high, low = Compare(">", Signal("x"), Number(0.5)), Compare("<", Signal("x"), Number(0.2))
+    rows = Sequence((Step("high", high, times=2), Step("low", low)), gaps=0)
+    overlapping = Sequence((Step("one", high, times=2),), gaps=0)
+    patterns = (
+        Pattern("high_then_low", rows, confidence=Number(1.0)),
+        Pattern("twice", overlapping, confidence=Number(0.5)),
+    )
+    values = (0.9, 0.8, 0.3, 0.1, 0.9, 0.7, 0.1, 0.6, 0.9, 0.8, 0.7, 0.1, 0.1)
+    events = tuple(
+        Event(f"e{k}", START + timedelta(minutes=k), "ann", seq=k, readings={"x": x})
+        for k, x in enumerate(values)
+    )
+    return Case(patterns, events, kind="sequence")
+
+
 def make(kind: str, seed: int) -> Case:
-    crafted = {"optional": optional_case, "skip": skip_case}
+    crafted = {"optional": optional_case, "skip": skip_case, "contiguous": contiguous_case}
     if kind in crafted:
         return crafted[kind]()
     return random_case(seed, kind) if kind in KINDS else random_case(seed, measure=kind)

@@ -19,6 +19,7 @@ from ethogram.shapes.stream.stream import Stream
 from ethogram.shapes.tree import (
     Arithmetic,
     Compare,
+    Elapsed,
     Events,
     Expr,
     Level,
@@ -104,11 +105,32 @@ def test_a_deadline_waits_once_for_each_history():
     for event in events_with("x", [0.1] * 500):
         assert stream.advance(event.source, micros(event.at)) == []
         stream.observe(event)
-    (queue,) = stream._queues.values()
+    (queue,) = stream.deadlines.queues.values()
     assert len(queue) == 1
     newest = micros(START + timedelta(minutes=499))
     assert stream.advance("input", newest + 3600 * 1_000_000) == []
     assert [c.what for c in stream.advance("input", newest + 3600 * 1_000_000 + 1)] == ["opened"]
+
+
+def test_a_deadline_is_worked_out_only_when_it_may_have_passed():
+    from ethogram.shapes.tree import Function, Silence
+
+    # Twice the longest pause so far, which is 50 minutes, and an hour at least.
+    longest = Measure("max", Elapsed("gap"), Window(keep=50))
+    longer = Function("max", (Number(3600.0), Arithmetic("*", Number(2.0), longest)))
+    stream = stream_of(Pattern("gone", Silence(longer), confidence=Number(1.0)))
+    minutes = [0, 50, 100, 110]
+    for k, minute in enumerate(minutes):
+        at = START + timedelta(minutes=minute)
+        assert stream.advance("input", micros(at)) == []
+        stream.observe(Event(f"e{k}", at, "ann", seq=k, readings={"x": 0.1}))
+    last = micros(START + timedelta(minutes=110))
+    (watched,) = stream.tracks[0].watched.values()
+    assert watched.state.is_early
+    assert stream.advance("input", last + 100 * 60 * 1_000_000) == []
+    assert not watched.state.is_early
+    (change,) = stream.advance("input", last + 100 * 60 * 1_000_000 + 1)
+    assert change.episode.opened_at == last + 100 * 60 * 1_000_000
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -120,4 +142,6 @@ def test_quick_measures_are_the_same_to_the_last_bit(seed: int):
     assert quick.tau(values) == st.tau(values)
     assert quick.top_count(values) == st.top_count(values)
     assert quick.excess(values, 0.3) == st.excess(values, 0.3)
+    assert quick.legs(values, 0.25) == st.legs(values, 0.25)
+    assert quick.swing_growth(values, 0.25) == st.swing_growth(values, 0.25)
     assert not any(x is not None and math.isnan(x) for x in (quick.rise(values), quick.tau(values)))

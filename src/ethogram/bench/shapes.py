@@ -8,8 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..detections.detect import detection
 from ..shapes.batch.columns import Values
 from ..shapes.batch.run import run_columns

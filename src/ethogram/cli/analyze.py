@@ -54,16 +54,18 @@ def analyze(
     ] = "stream",
 ) -> None:
     """Look for patterns in files of events."""
+    from contextlib import ExitStack
     from datetime import UTC, datetime
 
-    from ethogram.modes.analyze import analyze_batch, load_library
+    from ethogram.ingest import OnDisk
+    from ethogram.modes.analyze import analyze_gathered, load_library
     from ethogram.modes.excerpts import with_excerpts
     from ethogram.modes.mute import mute
 
     from .html import write_html
     from .progress import Progress
     from .report import Report
-    from .store import stored_batch
+    from .stored import gather_stored
     from .text import plural
 
     if not paths and not store:
@@ -72,27 +74,32 @@ def analyze(
     moment, loaded = asked.moment(), asked.loaded()
     settings, library = loaded.settings, load_library(patterns or None, loaded)
     progress = Progress()
-    batch = (
-        stored_batch(store, asked, library, settings) if store else asked.read(library, settings, progress)
-    )
-    with progress.checking(
-        f"checking {plural(len(batch.events), 'event')} for {plural(len(library), 'pattern')}"
-    ):
-        analysis = analyze_batch(
-            batch, library, as_of=moment, settings=settings, runner=runner, traced=bool(html)
+    with ExitStack() as stack:
+        batch = (
+            gather_stored(store, asked, library, settings)
+            if store
+            else asked.gather(library, settings, progress)
         )
-        analysis = mute(analysis, asked.mutes(), batch.events, now=datetime.now(UTC))
-        if excerpts:
-            analysis = with_excerpts(analysis, batch.events)
-    # Nothing was written so far, so that whoever is interrupted has all or nothing.
-    if html:
-        write_html(html, analysis, library, batch, muted=muted)
-    if as_json:
-        for record in analysis.to_dicts(muted=muted):
-            write_json(record)
-    else:
-        Report(analysis, library, batch, all_insufficient=insufficient, muted=muted).write()
+        if isinstance(batch, OnDisk):
+            stack.enter_context(batch)
+        with progress.checking(
+            f"checking {plural(len(batch.events), 'event')} for {plural(len(library), 'pattern')}"
+        ):
+            analysis = analyze_gathered(
+                batch, library, as_of=moment, settings=settings, runner=runner, traced=bool(html)
+            )
+            analysis = mute(analysis, asked.mutes(), batch.events, now=datetime.now(UTC))
+            if excerpts:
+                analysis = with_excerpts(analysis, batch.events)
+        # Nothing was written so far, so that whoever is interrupted has all or nothing.
         if html:
-            write_line(f"\nThe report as a page: {printable(html)}")
+            write_html(html, analysis, library, batch, muted=muted)
+        if as_json:
+            for record in analysis.to_dicts(muted=muted):
+                write_json(record)
+        else:
+            Report(analysis, library, batch, all_insufficient=insufficient, muted=muted).write()
+            if html:
+                write_line(f"\nThe report as a page: {printable(html)}")
     if settings.fail_on is not None and analysis.at_or_above(settings.fail_on):
         raise typer.Exit(FOUND)

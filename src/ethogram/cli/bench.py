@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +19,10 @@ def register(app: typer.Typer) -> None:
     """Adds the group."""
     group = typer.Typer(help="How fast it is, beside its peers.", no_args_is_help=True)
     group.command("shapes")(shapes)
+    group.command("store")(store)
+    group.command("growth")(growth)
+    group.command("live")(live)
+    group.command("scan")(scan)
     group.callback()(lambda: None)
     app.add_typer(group, name="bench")
 
@@ -35,6 +40,51 @@ def shapes(
     _write(verdicts(compare(rows, rounds=rounds, peers=not alone)), as_json=as_json)
 
 
+def store(
+    rows: Rows = 100_000,
+    alone: Annotated[bool, typer.Option("--alone", help="Without Parquet and DuckDB.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Events into a store and out, swept and swept again, beside the sqlite3 module alone."""
+    from ethogram.bench.store import compare
+
+    _needed(("numpy",) if alone else ("numpy", "duckdb", "pyarrow"))
+    _write(compare(rows, peers=not alone), as_json=as_json)
+
+
+def growth(
+    most: Annotated[int, typer.Option("--max", min=10_000, help="At most so many readings.")] = 10_000_000,
+    as_json: AsJson = False,
+) -> None:
+    """How the CPU time of both runners grows with readings, and with the length of histories."""
+    from ethogram.bench.growth import growth as measured
+
+    _write(measured(most), as_json=as_json)
+
+
+def scan(
+    size: Annotated[int, typer.Option(min=100_000, help="How many bytes of text.")] = 4_000_000,
+    rounds: Rounds = 3,
+    data: Annotated[Path | None, typer.Option("--data", help="A text file, a message a line.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Phrases looked for in many messages: matching beside `re`, and scanning from end to end."""
+    from ethogram.bench.scan import compare, verdicts
+
+    _needed(("numpy",))
+    _write(verdicts(compare(size, rounds=rounds, data=data)), as_json=as_json)
+
+
+def live(
+    events: Annotated[int, typer.Option(min=1000, help="The length of the longest history.")] = 100_000,
+    as_json: AsJson = False,
+) -> None:
+    """Single events and micro-batches through a watch, and the matcher alone beside an interpreted one."""
+    from ethogram.bench.live import measure
+
+    _write(measure(events), as_json=as_json)
+
+
 def _needed(packages: Iterable[str]) -> None:
     from importlib.util import find_spec
 
@@ -49,6 +99,13 @@ def _write(records: Iterable[dict[str, Any]], *, as_json: bool) -> None:
     for one in records:
         if as_json:
             write_json(one)
+        elif one["record"] == "cost":
+            size = f"{one['readings']:>10,} readings  histories of {one['history_length']:>7,}"
+            cost = f"{one['cpu_seconds']:9.3f} s CPU  {one['microseconds_per_event']:8.3f} us an event"
+            write_line(f"{one['runner']:<7} {size}  {cost}")
+        elif one["record"] == "timing" and "per_second" in one:
+            times = f"{one['wall_seconds']:9.3f} s wall  {one['cpu_seconds']:9.3f} s CPU"
+            write_line(f"{one['name']:<23}{times}  {one['per_second']:>11,} events/s")
         elif one["record"] == "timing":
             times = f"{one['wall_seconds']:9.3f} s wall  {one['cpu_seconds']:9.3f} s CPU"
             write_line(f"{one['name']:<10}{times}  {one['hits']:>8} found")

@@ -9,12 +9,14 @@ from .report_rest import family_of, left_out, quiet_and_without, unused_lines
 from .text import clean, plural
 
 if TYPE_CHECKING:
-    from ethogram.ingest import Batch
+    from ethogram.ingest import Gathered
     from ethogram.library.load import Library
     from ethogram.modes.analyze import Analysis
 
 
-def write_html(path: str, analysis: Analysis, library: Library, batch: Batch, *, muted: bool = False) -> None:
+def write_html(
+    path: str, analysis: Analysis, library: Library, batch: Gathered, *, muted: bool = False
+) -> None:
     """Write the page; a folder that is not there is made. BadUsage where it cannot be written."""
     from pathlib import Path
 
@@ -46,7 +48,7 @@ def by_family(names: Iterable[str], families: Mapping[str, str]) -> dict[str, li
     return dict(sorted(found.items()))
 
 
-def notes(analysis: Analysis, batch: Batch) -> list[str]:
+def notes(analysis: Analysis, batch: Gathered) -> list[str]:
     """What else there is to say, one line each."""
     told = []
     if analysis.kept:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ethogram.config import Loaded, Settings
-    from ethogram.ingest import Batch
+    from ethogram.ingest import Batch, Gathered, OnDisk
     from ethogram.library.load import Library
     from ethogram.records.mute import Mute
 
@@ -115,23 +115,38 @@ class Asked:
 
     def read(self, library: Library, settings: Settings, progress: Progress) -> Batch:
         """The events; bad lines that were left out are listed on standard error."""
-        from ethogram.ingest import Limits, read_events
-        from ethogram.library.vocabulary import known_ranges
+        from ethogram.ingest import read_events
 
-        batch = read_events(
-            self.paths,
-            source=settings.source,
-            skip_bad=self.skip_bad,
-            kinds=library.kinds,
-            ranges=known_ranges(),
-            limits=Limits(**settings.limits),
-            progress=progress.read,
-        )
+        batch = read_events(self.paths, **self._how(library, settings, progress))
         progress.stop()
-        self._tell_bad(batch)
+        self.tell_bad(batch)
         return batch
 
-    def _tell_bad(self, batch: Batch) -> None:
+    def gather(self, library: Library, settings: Settings, progress: Progress) -> Batch | OnDisk:
+        """The same, on disk where the events are too many to be held in memory."""
+        from ethogram.ingest import gather_events
+
+        how = self._how(library, settings, progress)
+        gathered = gather_events(self.paths, memory=settings.memory, **how)
+        progress.stop()
+        self.tell_bad(gathered)
+        return gathered
+
+    def _how(self, library: Library, settings: Settings, progress: Progress) -> dict[str, Any]:
+        from ethogram.ingest import Limits
+        from ethogram.library.vocabulary import known_ranges
+
+        return {
+            "source": settings.source,
+            "skip_bad": self.skip_bad,
+            "kinds": library.kinds,
+            "ranges": known_ranges(),
+            "limits": Limits(**settings.limits),
+            "progress": progress.read,
+        }
+
+    def tell_bad(self, batch: Gathered) -> None:
+        """List bad lines that were left out on standard error."""
         import sys
 
         from ethogram.errors import BadEvents

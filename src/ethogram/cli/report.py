@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from ethogram.ingest import Batch
+    from ethogram.ingest import Gathered
     from ethogram.library.load import Library
     from ethogram.modes.analyze import Analysis
     from ethogram.records import Detection, Evidence
@@ -30,7 +30,7 @@ class Report:
         self,
         analysis: Analysis,
         library: Library,
-        batch: Batch,
+        batch: Gathered,
         *,
         all_insufficient: bool = False,
         muted: bool = False,
@@ -59,7 +59,7 @@ class Report:
         yield from told
 
 
-def untimed_sources(batch: Batch) -> set[str]:
+def untimed_sources(batch: Gathered) -> set[str]:
     """The sources whose events have no times."""
     return set() if batch.timed else {event.source for event in batch.events if not event.timed}
 

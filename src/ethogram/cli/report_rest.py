@@ -11,7 +11,7 @@ from ethogram.report.words import mute_text, until_text
 from .text import clean, pairs_text, plural
 
 if TYPE_CHECKING:
-    from ethogram.ingest import Batch
+    from ethogram.ingest import Gathered
     from ethogram.library.load import Library
     from ethogram.modes.analyze import Analysis
     from ethogram.shapes.finding import Insufficient
@@ -23,7 +23,7 @@ MOST = 4
 
 
 def rest(
-    analysis: Analysis, library: Library, batch: Batch, *, all_insufficient: bool = False
+    analysis: Analysis, library: Library, batch: Gathered, *, all_insufficient: bool = False
 ) -> Iterator[str]:
     """Lines about everything that is not a detection."""
     if not analysis.events:
@@ -62,7 +62,7 @@ def family_of(library: Library) -> dict[str, str]:
     return {one.name: family(files[one.pattern].path) for one in library.programs}
 
 
-def quiet_and_without(analysis: Analysis, library: Library, batch: Batch) -> tuple[list[str], list[str]]:
+def quiet_and_without(analysis: Analysis, library: Library, batch: Gathered) -> tuple[list[str], list[str]]:
     """Patterns that could have been found and were not; and those for which there was nothing to read.
 
     A combination looks at its parts, so it could have been found where all its parts could.
@@ -89,7 +89,7 @@ def quiet_and_without(analysis: Analysis, library: Library, batch: Batch) -> tup
     return quiet, without
 
 
-def has_what_it_reads(program: Program, batch: Batch) -> bool:
+def has_what_it_reads(program: Program, batch: Gathered) -> bool:
     """Whether some event would be in one of its histories; signals measured here count as there.
 
     For parts of combinations that were not asked for: nobody counted their histories.
@@ -180,7 +180,7 @@ def _use(scorer: str, signals: Sequence[str]) -> str:
     return f"{' '.join(f'--scorer {one}' for one in options)}, or in ethogram.yaml scorers: {{{entries}}}"
 
 
-def left_out(analysis: Analysis, batch: Batch) -> Iterator[str]:
+def left_out(analysis: Analysis, batch: Gathered) -> Iterator[str]:
     """What was read and did not count."""
     counts = {
         "repeated": analysis.repeated,

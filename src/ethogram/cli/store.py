@@ -9,19 +9,14 @@ import typer
 
 from .inputs import AsJson, Asked, Config, Paths, SkipBad, Source
 from .output import printable, write_json, write_line
+from .stored import StoreUrl, moment, run_import
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ethogram.config import Settings
-    from ethogram.ingest import Batch
-    from ethogram.library.load import Library
     from ethogram.modes.importing import Imported
-    from ethogram.stores import Info, Store
+    from ethogram.stores import Info
 
-StoreUrl = Annotated[
-    str, typer.Option("--store", metavar="URL", help="Where events are kept: a path, or sqlite:///path.")
-]
 KeepText = Annotated[bool, typer.Option("--keep-text", help="Keep the text of events too.")]
 
 
@@ -60,64 +55,6 @@ def import_files(
             write_line(line)
 
 
-def run_import(store: Store, asked: Asked, settings: Settings, *, keep_text: bool) -> Imported:
-    """What an import of the paths did; bad lines that were left out are listed on standard error."""
-    import sys
-
-    from ethogram.modes.importing import Options, import_events
-
-    from .progress import Progress
-
-    progress = Progress()
-    options = Options(settings.source, asked.skip_bad, keep_text)
-    try:
-        done = import_events(
-            store, asked.paths, at=now(), options=options, settings=settings, progress=progress.read
-        )
-    except KeyboardInterrupt:
-        progress.stop()
-        kept = sum(one.staged for one in store.imports())
-        if kept:
-            left = "kept aside, and in no history; the same command goes on from there"
-            write_line(f"ethogram: {kept:,} events are {left}", to=sys.stderr)
-        raise
-    finally:
-        progress.stop()
-    asked._tell_bad(as_batch(done))
-    return done
-
-
-def stored_batch(url: str, asked: Asked, library: Library, settings: Settings) -> Batch:
-    """Everything in a store, with the paths brought in first, as what `analyze` looks at."""
-    from ethogram.ingest import Batch
-    from ethogram.modes.stored import as_read
-    from ethogram.modes.sweep import needed
-    from ethogram.stores import open_store
-
-    with open_store(url, create=bool(asked.paths)) as opened:
-        done = run_import(opened, asked, settings, keep_text=False) if asked.paths else None
-        events = tuple(as_read(opened.events(), needed(library.programs)))
-    timed = all(event.timed for event in events)
-    if done is None:
-        return Batch(events, timed=timed)
-    skipped = dict(done.skipped or {})
-    return Batch(events, done.bad, done.bad_count, done.repeated, timed, done.files, skipped)
-
-
-def as_batch(done: Imported) -> Batch:
-    """What an import says of bad lines, as reading says it."""
-    from ethogram.ingest import Batch
-
-    return Batch((), done.bad, done.bad_count)
-
-
-def now() -> datetime:
-    """The moment; the only place where these commands look at the clock."""
-    from datetime import UTC, datetime
-
-    return datetime.now(UTC)
-
-
 def imported_record(done: Imported, url: str) -> dict[str, Any]:
     """The JSON form."""
     return {
@@ -129,14 +66,19 @@ def imported_record(done: Imported, url: str) -> dict[str, Any]:
         "files_known": done.known,
         "resumed_after": done.resumed,
         "bad": done.bad_count,
-        "skipped": dict(done.skipped or {}),
+        "skipped": dict(done.skipped),
+        "not_events": list(done.not_events),
+        "strays": dict(done.strays),
     }
 
 
 def imported_lines(done: Imported, url: str) -> Iterator[str]:
     """The text form."""
+    from ethogram.errors import did_you_mean
+    from ethogram.library.vocabulary import load_vocabulary
+
     from .report_rest import skipped_text
-    from .text import plural
+    from .text import clean, plural
 
     went_on = f" (went on after {plural(done.resumed, 'event')} kept aside)" if done.resumed else ""
     yield f"{plural(done.added, 'event')} added to {printable(url)}{went_on}."
@@ -144,8 +86,11 @@ def imported_lines(done: Imported, url: str) -> Iterator[str]:
         yield f"Known already: {plural(done.repeated, 'event')}"
     if done.bad_count:
         yield f"Left out: {plural(done.bad_count, 'bad line')}"
-    for what, count in sorted((done.skipped or {}).items()):
-        yield f"Left out: {skipped_text(what, count)}"
+    for what, count in sorted(done.skipped.items()):
+        yield f"Left out: {skipped_text(what, count, done.not_events)}"
+    for name, count in sorted(done.strays.items()):
+        near = did_you_mean(name, load_vocabulary().signals)
+        yield f"Kept as an attribute: the column {clean(name)!r} ({plural(count, 'cell')}){near}"
 
 
 def info(store: StoreUrl, as_json: AsJson = False) -> None:
@@ -243,14 +188,3 @@ def purge(
     write_line(f"Removed for good: {gone}.")
     if not done.clean:
         write_line("Another program has the store open: old pages are gone when it closes. Purge again then.")
-
-
-def moment(given: str, option: str) -> datetime | None:
-    """The moment an option names, if it was given."""
-    from ethogram.errors import BadUsage
-    from ethogram.records import parse_time
-
-    try:
-        return parse_time(given) if given else None
-    except ValueError as error:
-        raise BadUsage(f"{option}: {error}") from None

@@ -9,7 +9,7 @@ import typer
 
 from .inputs import AsJson, Asked, AsOf, Config, Parameters, Scorers, Source
 from .output import write_json, write_line
-from .store import StoreUrl
+from .stored import StoreUrl
 
 if TYPE_CHECKING:
     from ethogram.modes.stages import Stage

@@ -9,7 +9,7 @@ import typer
 
 from .inputs import AsJson, Asked, Config, Parameters, Scorers
 from .output import write_json
-from .store import StoreUrl, moment, now
+from .stored import StoreUrl, moment, now
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -186,6 +186,7 @@ CHECKS: Mapping[str, Check] = {
     "lateness": duration,
     "source": text,
     "limits": mapping(count, known=LIMITS),
+    "memory": count,
     "fail_on": one_of(LEVELS, none=True),
     "mutes": or_none(text),
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import BadConfig, BadInput, Fault, did_you_mean
 from ..shapes.yaml import Fields, Items, Node, plain, read_yaml, read_yaml_file
-from .checks import CHECKS, Place, words
+from .checks import CHECKS, Place, count, words
 from .settings import Settings
 
 CONFIG_FILE = "ethogram.yaml"
@@ -105,6 +105,8 @@ def _from_text(key: str, given: str, variable: str) -> Any:
         return plain(read_yaml(given, variable, BadConfig))
     if CHECKS[key] is words:
         return [given]
+    if CHECKS[key] is count and given.isdecimal():
+        return int(given)
     return None if given == "null" else given
 
 

@@ -49,6 +49,8 @@ class Settings:
     """The name of the source, for events that do not say."""
     limits: Mapping[str, int] = field(default_factory=lambda: dict(LIMITS))
     """How large input may be."""
+    memory: int = 400_000_000
+    """About how many bytes of events are held in memory; more go through a temporary folder."""
     fail_on: str | None = None
     """The lowest level of detection that makes a run fail; null: none does."""
     mutes: str | None = None

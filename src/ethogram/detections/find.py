@@ -63,11 +63,7 @@ def find(
     runner: str = "plain",
 ) -> Found:
     """What the programs find in events that are in order and not after `as_of`."""
-    if runner not in RUNNERS:
-        known = ", ".join(sorted(RUNNERS))
-        raise BadUsage(f"unknown runner {runner!r}{did_you_mean(runner, RUNNERS)}; known: {known}")
-    outcome = RUNNERS[runner](programs, events, as_of=micros(as_of), cap=cap)
-    detections = [_made(finding, cap) for finding in outcome.findings]
+    outcome, detections = found_in_events(programs, events, as_of=as_of, cap=cap, runner=runner)
     met = contacts(events) if any(isinstance(one.body, Spread) for one in programs) else {}
     untimed = {event.source for event in events if not event.timed}
     for program in by_depth(programs):
@@ -81,6 +77,17 @@ def find(
         else:
             detections += combine(program, seen)
     return Found(detections, outcome.insufficient, outcome.checked)
+
+
+def found_in_events(
+    programs: Sequence[Program], events: Sequence[Event], *, as_of: datetime, cap: int, runner: str
+) -> tuple[plain.Outcome, list[Detection]]:
+    """What is found in events themselves, without what is made of detections."""
+    if runner not in RUNNERS:
+        known = ", ".join(sorted(RUNNERS))
+        raise BadUsage(f"unknown runner {runner!r}{did_you_mean(runner, RUNNERS)}; known: {known}")
+    outcome = RUNNERS[runner](programs, events, as_of=micros(as_of), cap=cap)
+    return outcome, [_made(finding, cap) for finding in outcome.findings]
 
 
 def _made(finding: Any, cap: int) -> Detection:

@@ -1,113 +1,131 @@
-"""All detections over events on disk: bucket by bucket, then what looks across subjects."""
+"""All detections over events that are looked at in parts: what each part says, then what looks across them.
+
+Every history lies in one part, since all events of a subject do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from ..records import Detection, Event, micros
+from ..records import Detection, Event, Value
 from ..shapes.finding import Insufficient
-from ..shapes.history import CAP, key_of
-from ..shapes.plain import Outcome
+from ..shapes.history import CAP, belongs, key_of
 from ..shapes.program import Program
 from ..shapes.tree import Spread
 from .combine import combine, parts_meant
-from .detect import detection
-from .find import Found, by_depth, keys_of, without_times
+from .find import Found, by_depth, found_in_events, keys_of, without_times
 from .spread import Contacts, spread
 
-if TYPE_CHECKING:
-    from ..shapes.batch.buckets import Buckets
-
 Order = tuple[datetime, int, str]
+Note = tuple[int, Order, str, tuple[Value, ...], int, int, str]
+"""A history that cannot be judged: the number of its program, its first event, then as in Insufficient."""
 
 
-def find_large(
-    programs: Sequence[Program], buckets: Buckets, *, as_of: datetime | None = None, cap: int = CAP
-) -> Found:
-    """What `find` gives for the same events, with one bucket in memory at a time.
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What was found in one part of the events. It names programs by number, so it travels light."""
 
-    Only detections are kept, and of spread the contacts of subjects that have some.
-    """
-    state = _State(programs, as_of or buckets.newest, cap)
-    for number in range(len(buckets.paths)):
-        state.add(buckets.bucket(number, state.as_of))
-    state.look_across(buckets)
-    return state.found()
+    detections: list[Detection]
+    notes: list[Note]
+    checked: dict[str, int]
+    untimed: frozenset[str]
 
 
-class _State:
-    """What has been found so far. Notes stand with their program's number and their history's first event."""
+def find_part(
+    programs: Sequence[Program],
+    events: list[Event],
+    *,
+    as_of: datetime,
+    cap: int = CAP,
+    runner: str = "stream",
+) -> Part:
+    """All that can be said within one part, whose events are in order and not after `as_of`."""
+    outcome, here = found_in_events(programs, events, as_of=as_of, cap=cap, runner=runner)
+    checked = outcome.checked
+    number = {program.name: place for place, program in enumerate(programs)}
+    notes = list(_notes(outcome.insufficient, number, events))
+    untimed = frozenset(event.source for event in events if not event.timed)
+    ordered = by_depth(programs)
+    beyond = across(ordered)
+    for program in ordered:
+        checked[program.name] = len(keys_of(program, events))
+        if untimed and program.timed_only:
+            last = {program.name: len(programs) + ordered.index(program)}
+            notes += _notes(without_times(program, events), last, events)
+        if program not in beyond:
+            here += combine(program, _seen(program, here, untimed))
+    return Part(here, notes, checked, untimed)
 
-    def __init__(self, programs: Sequence[Program], as_of: datetime, cap: int) -> None:
-        self.programs, self.as_of, self.cap = programs, as_of, cap
+
+def _notes(
+    lacking: Sequence[Insufficient], number: Mapping[str, int], events: Sequence[Event]
+) -> Iterator[Note]:
+    """What could not be judged, each with the first event of its history: they are told in that order."""
+    programs = {one.program.name: one.program for one in lacking}
+    first = {name: _firsts(program, events) for name, program in programs.items()}
+    for one in lacking:
+        order = first[one.program.name][one.source, one.key]
+        yield (number[one.program.name], order, one.source, one.key, one.have, one.need, one.reason)
+
+
+def _firsts(program: Program, events: Sequence[Event]) -> dict[tuple[str, tuple[Value, ...]], Order]:
+    found: dict[tuple[str, tuple[Value, ...]], Order] = {}
+    for event in events:
+        # A combination has no shape of its own to belong to; of it only sources without times are noted.
+        counts = not event.timed if program.is_combination else belongs(program, event)
+        if counts and (key := key_of(program, event)) is not None:
+            found.setdefault((event.source, key), event.order)
+    return found
+
+
+def _seen(
+    program: Program, detections: Iterable[Detection], untimed: frozenset[str] | set[str]
+) -> list[Detection]:
+    """The detections a combination sees."""
+    out = untimed if program.timed_only else frozenset()
+    return [one for one in detections if parts_meant(program.parts, one.pattern) and one.source not in out]
+
+
+class Whole:
+    """What the parts that were added say together. Only detections and notes are kept."""
+
+    def __init__(self, programs: Sequence[Program], as_of: datetime) -> None:
+        self.programs, self.as_of = programs, as_of
         self.ordered = by_depth(programs)
-        self.across = across(self.ordered)
         self.detections: list[Detection] = []
-        self.notes: list[tuple[int, Order, Insufficient]] = []
+        self.notes: list[Note] = []
         self.checked: dict[str, int] = {}
         self.untimed: set[str] = set()
 
-    def add(self, events: list[Event]) -> None:
-        """All that can be said within one bucket."""
-        from ..shapes.batch.columns import EventColumns
-        from ..shapes.batch.run import search
+    def add(self, part: Part) -> None:
+        """One part more, in any order."""
+        self.detections += part.detections
+        self.notes += part.notes
+        self.untimed |= part.untimed
+        for name, histories in part.checked.items():
+            self.checked[name] = self.checked.get(name, 0) + histories
 
-        here: list[Detection] = []
-        untimed = {event.source for event in events if not event.timed}
-        self.untimed |= untimed
-        for run in search(self.programs, EventColumns(events), as_of=micros(self.as_of), cap=self.cap):
-            outcome = Outcome()
-            rows = run.report(outcome)
-            here += [detection(finding, self.cap) for finding in outcome.findings]
-            self._count(run.program, outcome.checked[run.program.name])
-            place = self.programs.index(run.program)
-            pairs = zip(rows, outcome.insufficient, strict=True)
-            self.notes += [(place, events[row].order, note) for row, note in pairs]
-        for k, program in enumerate(self.ordered):
-            self._count(program, len(keys_of(program, events)))
-            if untimed and program.timed_only:
-                self._note_untimed(len(self.programs) + k, program, events)
-            if program not in self.across:
-                here += combine(program, self._seen(program, here, untimed))
-        self.detections += here
-
-    def _count(self, program: Program, histories: int) -> None:
-        self.checked[program.name] = self.checked.get(program.name, 0) + histories
-
-    def _note_untimed(self, place: int, program: Program, events: list[Event]) -> None:
-        first: dict[object, Order] = {}
-        for event in events:
-            if not event.timed and (key := key_of(program, event)) is not None:
-                first.setdefault((event.source, key), event.order)
-        for note in without_times(program, events):
-            self.notes.append((place, first[note.source, note.key], note))
-
-    @staticmethod
-    def _seen(program: Program, detections: Iterable[Detection], untimed: set[str]) -> list[Detection]:
-        """The detections a combination sees."""
-        out = untimed if program.timed_only else set()
-        return [
-            one for one in detections if parts_meant(program.parts, one.pattern) and one.source not in out
-        ]
-
-    def look_across(self, buckets: Buckets) -> None:
-        """Spread, and what is made of it, over the detections of all buckets."""
-        if not self.across:
-            return
-        met = contacts_on_disk(buckets, self.detections, self.as_of)
-        for program in self.across:
-            seen = self._seen(program, self.detections, self.untimed)
+    def found(self, events: Iterable[Event]) -> Found:
+        """Everything, as `find` gives it. `events` are all, in any order, and can be read more than once."""
+        beyond = across(self.ordered)
+        # Of what comes from different parts the order must not depend on which part came first.
+        self.detections.sort(key=lambda one: one.order)
+        met = contacts_among(events, self.detections, self.as_of) if beyond else {}
+        for program in beyond:
+            seen = _seen(program, self.detections, self.untimed)
             if isinstance(program.body, Spread):
                 self.detections += spread(program, seen, met, self.as_of)
             else:
                 self.detections += combine(program, seen)
-
-    def found(self) -> Found:
-        """Everything, in the order in which `find` gives it."""
-        self.notes.sort(key=lambda note: note[:2])
-        return Found(self.detections, [note for _, _, note in self.notes], self.checked)
+        every = [*self.programs, *self.ordered]
+        lacking = [
+            Insufficient(every[number], source, key, have, need, reason)
+            for number, _, source, key, have, need, reason in sorted(self.notes, key=lambda note: note[:2])
+        ]
+        names = [one.name for one in (*self.programs, *self.ordered) if one.name in self.checked]
+        return Found(self.detections, lacking, {name: self.checked[name] for name in names})
 
 
 def across(programs: Sequence[Program]) -> list[Program]:
@@ -120,7 +138,7 @@ def across(programs: Sequence[Program]) -> list[Program]:
     return found
 
 
-def contacts_on_disk(buckets: Buckets, detections: Sequence[Detection], as_of: datetime) -> Contacts:
+def contacts_among(events: Iterable[Event], detections: Sequence[Detection], as_of: datetime) -> Contacts:
     """When subjects that have detections met: by target, or by a reply to the other's event."""
     of_interest = {(one.source, one.subject) for one in detections}
     found: Contacts = {}
@@ -132,20 +150,13 @@ def contacts_on_disk(buckets: Buckets, detections: Sequence[Detection], as_of: d
         for pair in ((event.subject, other), (other, event.subject)):
             found.setdefault((event.source, *pair), []).append(event.at)
 
-    for event in _events(buckets, as_of):
-        if (event.source, event.subject) in of_interest:
+    for event in events:
+        if event.at <= as_of and (event.source, event.subject) in of_interest:
             meet(event, event.target)
             if event.reply_to:
                 replies.setdefault((event.source, event.reply_to), []).append(event)
-    for author in _events(buckets, as_of) if replies else ():
-        for event in replies.get((author.source, author.id), ()):
+    for author in events if replies else ():
+        for event in replies.get((author.source, author.id), ()) if author.at <= as_of else ():
             if author.subject != event.target:
                 meet(event, author.subject)
     return {pair: sorted(times) for pair, times in found.items()}
-
-
-def _events(buckets: Buckets, as_of: datetime) -> Iterable[Event]:
-    for number in range(len(buckets.paths)):
-        for event in buckets.read(number):
-            if event.at <= as_of:
-                yield event

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Any
@@ -61,15 +61,30 @@ class Live:
             found = self.sources[name] = Source()
         return found
 
-    def observe(self, event: Event, answered: str | None = None) -> list[Told]:
-        """What one event changes, after what its time makes known. `answered`: whose event it replies to."""
-        source, us = self.source(event.source), micros(event.at)
+    def observe(self, event: Event, us: int, answered: str | None = None) -> list[Told]:
+        """What one event at so many microseconds changes, after what its time makes known.
+
+        `answered`: whose event it replies to.
+        """
+        name = event.source
+        source = self.sources.get(name) or self.source(name)
         source.timed = event.timed
-        told = self.advance(event.source, us, concludes=False)
-        if self.spreads:
+        told = self.advance(name, us, concludes=False) if self._is_due(name, source, us) else []
+        if self.spreads and (answered is not None or event.target is not None):
             self._meet(source, event, us, answered)
-        changes = self.stream.observe(event)
+        changes = self.stream.observe(event, us)
         return told + self._told(source, changes) if changes else told
+
+    def _is_due(self, name: str, source: Source, us: int) -> bool:
+        """Whether time alone makes something known: most events come before anything is due."""
+        queue = self.stream.deadlines.queues.get(name)
+        if (source.queue and source.queue[0][0] < us) or (queue and queue[0][0] < us):
+            return True
+        for one in self.spreads:  # a loop, since `any` over so few takes longer
+            starts = one.starts.get(name)
+            if starts and starts[0].us + one.body.within < us:
+                return True
+        return False
 
     def advance(self, name: str, us: int, *, concludes: bool = True) -> list[Told]:
         """What becomes known of a source when no event before a moment can come any more.
@@ -172,11 +187,18 @@ class Live:
     def _meet(self, source: Source, event: Event, us: int, answered: str | None) -> None:
         if source.recent and source.recent[-1][0] < us:
             source.recent.clear()
-        for other in sorted({event.target, answered} - {None, event.subject}, key=str):
-            meeting = (us, event.subject, str(other))
+        subject, target = event.subject, event.target
+        others: Iterable[str | None] = (target,)
+        if answered is not None and answered != target:
+            others = sorted((answered, target), key=str)
+        for other in others:
+            if other is None or other == subject:
+                continue
+            meeting = (us, subject, other)
             source.recent.append(meeting)
             for one in self.spreads:
-                one.meet(event.source, meeting)
+                if one.has_starts:
+                    one.meet(event.source, meeting)
 
 
 def _is_new(what: str, program: Program) -> bool:

@@ -52,6 +52,11 @@ class Spreading:
         self._met: dict[tuple[str, str], list[Start]] = {}
         """Starts by (source, subject): those of the subject itself, and those that have met it."""
 
+    @property
+    def has_starts(self) -> bool:
+        """Whether there is anybody whose meetings matter."""
+        return bool(self._of)
+
     def meet(self, source: str, meeting: Meeting) -> None:
         """Note an event between two subjects."""
         for who in meeting[1:]:

@@ -7,19 +7,22 @@ found by itself. Everything an adapter yields goes through the same checks, in e
 from __future__ import annotations
 
 from .adapter import Adapter, Input, Record, Skipped, adapter
-from .collect import Batch
+from .batch import Batch, Gathered
 from .errors import BadLine, Unreadable
 from .limits import Limits
 from .order import Buffer, Released, flush, in_order, release
-from .read import events_of, read_events
+from .read import events_of, gather_events, read_events
+from .spill import OnDisk
 
 __all__ = [
     "Adapter",
     "BadLine",
     "Batch",
     "Buffer",
+    "Gathered",
     "Input",
     "Limits",
+    "OnDisk",
     "Record",
     "Released",
     "Skipped",
@@ -27,6 +30,7 @@ __all__ = [
     "adapter",
     "events_of",
     "flush",
+    "gather_events",
     "in_order",
     "read_events",
     "release",

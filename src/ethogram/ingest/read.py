@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from .. import registry
 from ..errors import BadEvents, BadUsage, Fault
-from .adapter import HEAD, NOT_UTF_8, UTF_16, Input, Record, Skipped, choose
-from .collect import Batch, Collector, Place
+from .adapter import HEAD, NOT_UTF_8, UTF_16, Adapter, Input, Record, Skipped, choose
+from .batch import Batch, Place
+from .buckets import BUCKETS
+from .collect import Collector
 from .errors import BadLine, Unreadable, shown, type_name
 from .files import Found, Opened, find, opened
 from .limits import Limits
+from .meter import Meter, Progress
 from .readings import CATEGORY, NUMBER, Range, Rules
+from .spill import OnDisk, Spilling
 from .strict_json import BOM
 
-Progress = Callable[[int, int], None]
 STEP = 8192
 """Records between two calls of `progress`."""
+BUCKET_BYTES = 4 * 2**20
+MOST_BUCKETS = 200
+"""Not more, since each is an open file while it is written."""
+PACKED = 8
+"""About how many times as large a compressed file is when it is unpacked."""
+B = TypeVar("B", Batch, OnDisk, Batch | OnDisk)
 
 
 def read_events(
@@ -40,15 +49,38 @@ def read_events(
     many were read.
     """
     rules = _rules(limits, kinds, ranges)
-    found, missing = find(paths)
-    if missing:
-        raise BadEvents([Fault(path, 0, 0, "no such file or folder") for path in missing])
     collector = Collector(source, rules)
-    meter = _Meter(progress, sum(one.size for one in found))
-    files = 0
-    for number, one in enumerate(found):
-        files += _read_file(number, one, stdin, rules, collector, meter)
+    files = _read_all(_found(paths), stdin, rules, collector, progress)
     return _checked(collector.batch(files), skip_bad)
+
+
+def gather_events(
+    paths: Sequence[str | Path],
+    *,
+    memory: int,
+    source: str = "input",
+    skip_bad: bool = False,
+    kinds: Mapping[str, str] | None = None,
+    ranges: Mapping[str, Range] | None = None,
+    stdin: BinaryIO | None = None,
+    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    progress: Progress | None = None,
+    folder: Path | None = None,
+) -> Batch | OnDisk:
+    """The same as `read_events`; on disk where the events would take more than about `memory` bytes.
+
+    What is on disk, in a new folder inside `folder` (default: the system's for temporary files), is there
+    until the caller closes it; nothing is where this raises.
+    """
+    rules = _rules(limits, kinds, ranges)
+    found = _found(paths)
+    collector = Spilling(source, rules, memory, count=_buckets(found), folder=folder)
+    try:
+        files = _read_all(found, stdin, rules, collector, progress)
+        return _checked(collector.gathered(files), skip_bad)
+    except BaseException:
+        collector.close()
+        raise
 
 
 def events_of(
@@ -81,33 +113,40 @@ def _rules(limits: Limits, kinds: Mapping[str, str] | None, ranges: Mapping[str,
     return Rules(limits, kinds or {}, ranges=ranges or {})
 
 
-def _checked(batch: Batch, skip_bad: bool) -> Batch:
+def _found(paths: Sequence[str | Path]) -> list[Found]:
+    found, missing = find(paths)
+    if missing:
+        raise BadEvents([Fault(path, 0, 0, "no such file or folder") for path in missing])
+    return found
+
+
+def _buckets(found: Iterable[Found]) -> int:
+    """How many buckets, if it comes to that: so many that the events of each are few, whatever the size."""
+    size = sum(one.size * (PACKED if one.path.endswith(".gz") else 1) for one in found)
+    return min(MOST_BUCKETS, max(BUCKETS, size // BUCKET_BYTES))
+
+
+def _read_all(
+    found: Sequence[Found],
+    stdin: BinaryIO | None,
+    rules: Rules,
+    collector: Collector,
+    progress: Progress | None,
+) -> int:
+    """How many files were read into the collector."""
+    meter = Meter(progress, sum(one.size for one in found))
+    each = enumerate(found)
+    return sum(_read_file(number, one, stdin, rules, collector, meter) for number, one in each)
+
+
+def _checked(batch: B, skip_bad: bool) -> B:
     if batch.bad_count and not skip_bad:
         raise BadEvents(batch.bad, more=batch.bad_count - len(batch.bad))
     return batch
 
 
-class _Meter:
-    """Tells how far reading has come, in bytes on disk, and never backwards."""
-
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self._progress = progress
-        self._total = total
-        self._before = 0
-        self._told = 0
-
-    def tell(self, within: int) -> None:
-        self._told = max(self._told, min(self._before + within, self._total))
-        if self._progress is not None:
-            self._progress(self._told, self._total)
-
-    def close_file(self, size: int) -> None:
-        self._before += size
-        self.tell(0)
-
-
 def _read_file(
-    number: int, found: Found, stdin: BinaryIO | None, rules: Rules, collector: Collector, meter: _Meter
+    number: int, found: Found, stdin: BinaryIO | None, rules: Rules, collector: Collector, meter: Meter
 ) -> int:
     """Read one file into the collector; 1 where it was read, 0 where it holds no events by its format."""
     place = Place(number, 0, found.name)
@@ -124,21 +163,35 @@ def _read_file(
 
 
 def _read_opened(
-    place: Place, found: Found, file: Opened, rules: Rules, collector: Collector, meter: _Meter
+    place: Place, found: Found, file: Opened, rules: Rules, collector: Collector, meter: Meter
 ) -> int:
+    records = records_of(place, found, file, rules, collector)
+    if records is None:
+        return 0
+    _gather(records, place, collector, lambda: meter.tell(_position(file.handle)))
+    return 1
+
+
+def records_of(
+    place: Place, found: Found, file: Opened, rules: Rules, collector: Collector
+) -> Iterator[Record] | None:
+    """The records of an opened file; None where it is not of events, which the collector is told."""
     if len(file.head) < HEAD and not file.head.removeprefix(BOM).strip():
-        return 1  # nothing but blank lines
+        return iter(())  # nothing but blank lines
     adapter = choose(file.head, found.name)
     if adapter is not None:
         given = Input(found.name, file.stream, file.head, rules.kinds, rules.limits)
-        _gather(adapter.read(given), place, collector, lambda: meter.tell(_position(file.handle)))
-        collector.add_strays(given.strays)
-        return 1
+        return _with_strays(adapter, given, collector)
     if found.named:
         collector.add_fault(place, _unknown(file.head))
     else:
         collector.skip_file(found.name)
-    return 0
+    return None
+
+
+def _with_strays(adapter: Adapter, given: Input, collector: Collector) -> Iterator[Record]:
+    yield from adapter.read(given)
+    collector.add_strays(given.strays)
 
 
 def _unknown(head: bytes) -> str:

@@ -35,13 +35,15 @@ def signal_name(name: str) -> str:
 class Rules:
     """What a line is checked against: sizes, and the kind and range each known signal has.
 
-    `names` remembers what each name of a reading came to, as the same few come on every line.
+    `names` remembers what each name of a reading came to, as the same few come on every line; `plain` has
+    the lowest and highest number, and the name itself, of each that stays as it is.
     """
 
     limits: Limits
     kinds: Mapping[str, str]
     names: dict[str, str] = field(default_factory=dict)
     ranges: Mapping[str, Range] = field(default_factory=dict)
+    plain: dict[str, tuple[float, float, str]] = field(default_factory=dict)
 
 
 def _checked_name(told: Any, rules: Rules) -> str:
@@ -50,6 +52,9 @@ def _checked_name(told: Any, rules: Rules) -> str:
         raise BadLine("a reading has an empty name")
     if len(rules.names) < REMEMBERED:
         rules.names[told] = name
+        if name == told and rules.kinds.get(name) != CATEGORY:
+            low, high = _bounds(rules.ranges.get(name, ()))
+            rules.plain[name] = (max(low, -LARGEST), min(high, LARGEST), name)
     return name
 
 
@@ -57,8 +62,34 @@ LARGEST = 1e100
 """Squares and sums of readings must still be numbers."""
 
 
+def _bounds(allowed: Range | tuple[()]) -> tuple[float, float]:
+    low, high = (allowed[0], allowed[-1]) if allowed else (-inf, inf)
+    return (-inf, inf) if isinstance(low, str) or isinstance(high, str) else (low, high)
+
+
+def plain_readings(given: Any, rules: Rules) -> dict[str, Value] | None:
+    """The readings where all are numbers in range under names seen before, as nearly always; else None."""
+    if type(given) is not dict or not 0 < len(given) <= rules.limits.readings:
+        return None
+    plain = rules.plain
+    readings: dict[str, Value] = {}
+    for told, value in given.items():
+        known = plain.get(told)
+        if known is None or not (type(value) is float or type(value) is int):
+            return None
+        low, high, name = known
+        if not low <= value <= high:
+            return None
+        # The name as it was first seen, so that a million events hold it once.
+        readings[name] = value if type(value) is float else float(value)
+    return readings
+
+
 def add_readings(fields: dict[str, Any], given: Any, rules: Rules) -> None:
     """Put `readings`, and `scorers` and `widths` where any are told, into an event's fields."""
+    if (plain := plain_readings(given, rules)) is not None:
+        fields["readings"] = plain
+        return
     limits, kinds, ranges = rules.limits, rules.kinds, rules.ranges
     if not isinstance(given, Mapping):
         raise BadLine(f"readings must be an object, not {type_name(given)}")
@@ -69,11 +100,6 @@ def add_readings(fields: dict[str, Any], given: Any, rules: Rules) -> None:
         name = rules.names.get(told) or _checked_name(told, rules)
         if name in readings:
             raise BadLine(f"reading {shown(name)} is given twice")
-        if type(one) is float and abs(one) <= LARGEST and kinds.get(name) != CATEGORY:  # nearly all of them
-            readings[name] = one
-            if name in ranges:
-                _check_range(name, one, ranges[name])
-            continue
         if isinstance(one, Mapping):
             one = _measured(fields, name, one, limits)
         if one is not None:  # null: not measured

@@ -71,7 +71,7 @@ def load_patterns(
     too. Every fault of every file is in the one BadPattern raised. Only what is needed is read.
     """
     parameters, status = parameters or {}, status or {}
-    places = _places(more, selectors or ())
+    places = places_of(more, selectors or ())
     _check_overlays(places, parameters, status)
     wanted = _wanted(places, selectors) if selectors else set(places)
     files = _read_with_parts(places, wanted, vocabulary or load_vocabulary(), parameters)
@@ -95,7 +95,7 @@ def _paths(given: str | Path) -> list[Path]:
     return [path]
 
 
-def _places(more: Sequence[str | Path], selectors: Sequence[str | Path]) -> dict[str, Path]:
+def places_of(more: Sequence[str | Path], selectors: Sequence[str | Path]) -> dict[str, Path]:
     """Where each pattern is: a file's name is its pattern's. Yours take the place of shipped ones."""
     shipped = {path.stem: path for path in _paths(SHIPPED)}
     own: dict[str, Path] = {}

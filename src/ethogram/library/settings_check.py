@@ -8,7 +8,7 @@ from pathlib import Path
 from ..config import Loaded
 from ..errors import BadConfig, BadInput, Fault, did_you_mean
 from ..shapes.yaml import Fields, read_yaml_file
-from .load import _places
+from .load import places_of
 from .vocabulary import load_vocabulary
 
 
@@ -30,7 +30,7 @@ def check_patterns(loaded: Loaded, selectors: Sequence[str | Path] | None = None
         if not Path(one).exists()
     ]
     if not faults and (settings.parameters or settings.status):
-        places = _places(settings.patterns, selectors or ())
+        places = places_of(settings.patterns, selectors or ())
         faults = [*_unknown_patterns(loaded, places), *_unknown_parameters(loaded, places)]
     if faults:
         raise BadConfig(sorted(faults))

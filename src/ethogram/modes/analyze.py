@@ -2,141 +2,39 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ..config import Loaded, Settings
+from ..config.mutes import read_mutes
 from ..detections.find import find
-from ..errors import BadUsage, Fault
-from ..ingest import Batch, Limits, events_of, in_order, read_events
+from ..errors import BadUsage
+from ..ingest import Batch, Limits, OnDisk, events_of, gather_events, in_order
 from ..library.load import Library, load_patterns
 from ..library.settings_check import check_patterns
 from ..library.vocabulary import known_ranges, load_vocabulary
-from ..records import EPOCH, Detection, Event, format_time, parse_time, rank
-from ..records.mute import Muting
-from ..shapes.finding import Insufficient
+from ..records import EPOCH, Event, parse_time
 from ..shapes.history import CAP
-from ..shapes.program import Program
-from ..signals import Measurer, Options, plan
+from .analysis import Analysis, Checked, insufficient_to_dict, summed_up
+from .measured import measured_events, names_used
+from .mute import mute
 from .scorers import only_scorers
 from .traces import Traces, trace
-from .unread import Unread, unread
+from .unread import known_signals, strange, unread
 
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What became of one pattern: in how many histories it was looked for, and what came of it."""
-
-    pattern: str
-    histories: int
-    detections: int
-    insufficient: int
-
-    @property
-    def quiet(self) -> bool:
-        """Whether nothing was found, and something could have been."""
-        return not self.detections and self.histories > self.insufficient
-
-
-@dataclass(frozen=True, slots=True)
-class Analysis:
-    """What was found. Iterating gives the detections; `kept` are those of patterns under test.
-
-    `as_of` is None where nothing was asked about and there was no event to take it from.
-    """
-
-    detections: tuple[Detection, ...]
-    kept: tuple[Detection, ...]
-    insufficient: tuple[Insufficient, ...]
-    checked: tuple[Checked, ...]
-    as_of: datetime | None
-    events: int
-    subjects: int
-    repeated: int = 0
-    after_as_of: int = 0
-    bad: tuple[Fault, ...] = ()
-    bad_count: int = 0
-    unused: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    unmeasured: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    unknown: tuple[Unread, ...] = ()
-    traces: Traces = field(default_factory=Traces)
-    muting: Muting = field(default_factory=Muting)
-
-    def __iter__(self) -> Iterator[Detection]:
-        return iter(self.detections)
-
-    def __len__(self) -> int:
-        return len(self.detections)
-
-    def at_or_above(self, level: str) -> list[Detection]:
-        """The detections at this level or a graver one."""
-        return [one for one in self.detections if rank(one.level) >= rank(level)]
-
-    def to_dicts(self, *, muted: bool = False) -> Iterator[dict[str, Any]]:
-        """JSON records: detections, muted ones if asked for, insufficient ones, then one summary."""
-        for one in self.detections:
-            yield one.to_dict()
-        for one, by in self.muting.muted if muted else ():
-            yield {**one.to_dict(), "muted": by}
-        for lacking in self.insufficient:
-            yield insufficient_to_dict(lacking)
-        yield self.summary()
-
-    def summary(self) -> dict[str, Any]:
-        """Counts of what was read, checked and left out."""
-        return {
-            "record": "summary",
-            "as_of": None if self.as_of is None else format_time(self.as_of),
-            "events": self.events,
-            "subjects": self.subjects,
-            "detections": len(self.detections),
-            "muted": self.muting.summary(),
-            "under_test": len(self.kept),
-            "insufficient": len(self.insufficient),
-            "checked": [
-                {
-                    "pattern": one.pattern,
-                    "histories": one.histories,
-                    "detections": one.detections,
-                    "insufficient": one.insufficient,
-                }
-                for one in self.checked
-            ],
-            "repeated": self.repeated,
-            "after_as_of": self.after_as_of,
-            "bad": self.bad_count,
-            "unused_readings": [
-                {"signal": signal, "scorer": scorer, "count": count}
-                for (signal, scorer), count in sorted(self.unused.items())
-            ],
-            "unmeasured": [
-                {"signal": signal, "reason": reason, "count": count}
-                for (signal, reason), count in sorted(self.unmeasured.items())
-            ],
-            "unknown_readings": [
-                {"signal": one.signal, "count": one.count, "near": list(one.near)} for one in self.unknown
-            ],
-        }
-
-
-def insufficient_to_dict(one: Insufficient) -> dict[str, Any]:
-    """The JSON form of a history about which a pattern cannot say yes or no."""
-    history = dict(zip(one.program.history, one.key, strict=True))
-    return {
-        "record": "insufficient",
-        "pattern": one.program.name,
-        "source": one.source,
-        "subject": history["subject"],
-        "history": history,
-        "have": one.have,
-        "need": one.need if one.need > 1 else None,
-        "reason": one.reason,
-    }
-
+__all__ = [
+    "Analysis",
+    "Checked",
+    "analyze",
+    "analyze_batch",
+    "analyze_gathered",
+    "insufficient_to_dict",
+    "load_library",
+    "measured_events",
+    "names_used",
+]
 
 Source = str | Path | Iterable[Event] | Iterable[Mapping[str, Any]]
 
@@ -148,21 +46,28 @@ def analyze(
     as_of: datetime | str | None = None,
     settings: Settings | None = None,
     skip_bad: bool = False,
+    now: datetime | None = None,
 ) -> Analysis:
     """Look for patterns in events: Event objects, dicts as in an event line, or a path to read.
 
     `patterns` are files, folders, names or globs; without any, those that are on by default. `as_of` is
-    the moment of the question, with a time zone or as ISO text (default: the newest event). Nothing is
-    kept.
+    the moment of the question, with a time zone or as ISO text (default: the newest event). What
+    `settings.mutes` mutes at the moment `now` is set apart. Nothing is kept.
 
     >>> analyze([], patterns=["love_bombing"]).detections
     ()
     """
     settings = settings or Settings()
     library = patterns if isinstance(patterns, Library) else load_library(patterns, settings)
+    entries = read_mutes(Path(settings.mutes)) if settings.mutes else ()
     moment = _moment(as_of)
-    batch = _batch(events, library, settings, skip_bad)
-    return analyze_batch(batch, library, as_of=moment, settings=settings)
+    gathered = _gathered(events, library, settings, skip_bad)
+    try:
+        analysis = analyze_gathered(gathered, library, as_of=moment, settings=settings)
+        return mute(analysis, entries, gathered.events, now=now or datetime.now(UTC)) if entries else analysis
+    finally:
+        if isinstance(gathered, OnDisk):
+            gathered.close()
 
 
 def _moment(given: object) -> datetime | None:
@@ -194,9 +99,9 @@ def load_library(patterns: Sequence[str | Path] | str | Path | None, settings: S
     )
 
 
-def _batch(events: Source, library: Library, settings: Settings, skip_bad: bool) -> Batch:
+def _gathered(events: Source, library: Library, settings: Settings, skip_bad: bool) -> Batch | OnDisk:
     limits = Limits(**settings.limits)
-    common = {
+    common: dict[str, Any] = {
         "source": settings.source,
         "skip_bad": skip_bad,
         "kinds": library.kinds,
@@ -204,7 +109,7 @@ def _batch(events: Source, library: Library, settings: Settings, skip_bad: bool)
         "limits": limits,
     }
     if isinstance(events, (str, Path)):
-        return read_events([events], **common)  # type: ignore[arg-type]
+        return gather_events([events], memory=settings.memory, **common)
     if isinstance(events, (bytes, Mapping, Event)) or not isinstance(events, Iterable):
         raise BadUsage(
             f"events are a path, or a list of Event objects or of dicts; here is {type(events).__name__}"
@@ -217,7 +122,31 @@ def _batch(events: Source, library: Library, settings: Settings, skip_bad: bool)
         return Batch(tuple(ordered), (), 0, repeated, timed, 0)
     if any(isinstance(one, Event) for one in given):
         raise BadUsage("events are all Event objects or all dicts, not a mixture")
-    return events_of(given, **common)  # type: ignore[arg-type]
+    return events_of(given, **common)
+
+
+def analyze_gathered(
+    gathered: Batch | OnDisk,
+    library: Library,
+    *,
+    as_of: datetime | None = None,
+    settings: Settings | None = None,
+    cap: int = CAP,
+    runner: str = "stream",
+    traced: bool = False,
+) -> Analysis:
+    """The analysis of events that were read already, in memory or on disk; the same either way.
+
+    `traced` keeps what a chart of it needs.
+    """
+    if isinstance(gathered, Batch):
+        return analyze_batch(
+            gathered, library, as_of=as_of, settings=settings, cap=cap, runner=runner, traced=traced
+        )
+    from .large import analyze_on_disk
+
+    settings = settings or Settings()
+    return analyze_on_disk(gathered, library, settings, as_of=as_of, cap=cap, runner=runner, traced=traced)
 
 
 def analyze_batch(
@@ -230,7 +159,7 @@ def analyze_batch(
     runner: str = "stream",
     traced: bool = False,
 ) -> Analysis:
-    """The analysis of events that were read already; `traced` keeps what a chart of it needs."""
+    """The analysis of events that are in memory."""
     settings = settings or Settings()
     asked = as_of or max((event.at for event in batch.events), default=EPOCH)
     if asked.tzinfo is None:
@@ -241,55 +170,15 @@ def analyze_batch(
     measured, unmeasured = measured_events(supplied, programs, settings)
     scored, not_ours = only_scorers(measured, settings.scorers)
     found = find(programs, scored, as_of=asked, cap=cap, runner=runner)
-    chosen = {program.name: program for program in programs if library.is_chosen(program)}
-    told = [one for one in found.detections if one.pattern in chosen]
-    lacking = tuple(one for one in found.insufficient if one.program.name in chosen)
-    return Analysis(
-        detections=tuple(one for one in told if one.status != "test"),
-        kept=tuple(one for one in told if one.status == "test"),
-        insufficient=lacking,
-        checked=_checked(chosen, found.checked, told, lacking),
-        as_of=asked if as_of or batch.events else None,
+    vocabulary = load_vocabulary(settings.signals)
+    analysis = summed_up(library, found, batch, asked if as_of or batch.events else None)
+    return analysis.with_counts(
         events=len(events),
         subjects=len({(event.source, event.subject) for event in events}),
-        repeated=batch.repeated,
-        after_as_of=len(batch.events) - len(events),
-        bad=batch.bad,
-        bad_count=batch.bad_count,
         unused=dict(unused + not_ours),
         unmeasured=dict(unmeasured),
-        unknown=unread(events, batch.strays, programs, load_vocabulary(settings.signals)),
-        traces=trace(told, scored, asked) if traced else Traces(),
+        unknown=unread(
+            strange(events, known_signals(programs, vocabulary)), batch.strays, programs, vocabulary
+        ),
+        traces=trace(analysis.every, scored, asked) if traced else Traces(),
     )
-
-
-def measured_events(
-    events: list[Event], programs: Iterable[Program], settings: Settings
-) -> tuple[list[Event], Mapping[tuple[str, str], int]]:
-    """Events with the readings of every signal of ours that a program names, and why some are lacking."""
-    names = {name for program in programs for name in names_used(program)}
-    if not plan(names):
-        return events, {}
-    options = Options(time_zone=settings.time_zone, session_inactivity=settings.session_inactivity)
-    measurer = Measurer(names, options)
-    return [measurer.measure(event) for event in events], measurer.unmeasured
-
-
-def names_used(program: Program) -> set[str]:
-    """Signals a program reads anywhere, in its shape or in what a detection says."""
-    from ..shapes.tree import Signal
-    from ..shapes.walk import named
-
-    used = set(named((program.body, program.confidence, program.levels, program.details), Signal))
-    return used | set(named(program.explanation, Signal)) | set(program.history)
-
-
-def _checked(
-    chosen: Mapping[str, Program],
-    histories: Mapping[str, int],
-    detections: Iterable[Detection],
-    insufficient: Iterable[Insufficient],
-) -> tuple[Checked, ...]:
-    found = Counter(one.pattern for one in detections)
-    lacking = Counter(one.program.name for one in insufficient)
-    return tuple(Checked(name, histories.get(name, 0), found[name], lacking[name]) for name in sorted(chosen))

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import BadEvents, BadUsage, Conflict, Fault
 from ..ingest import Limits
-from ..ingest.collect import content_of
+from ..ingest.complete import content_of
 from ..ingest.errors import BadLine, shown
 from ..ingest.event_line import fields_of
 from ..ingest.order import Buffer, flush, release
@@ -19,8 +19,8 @@ from ..records import Event, content_hash, default_id, micros, moment
 REMEMBERED = 2_000
 """So many of a source's newest ids are known again, and whose events they were."""
 
-Known = tuple[str, Event | str]
-"""The subject of an event, and the event or the hash of its content."""
+Known = Event | tuple[str, str]
+"""An event, or the subject of one and the hash of its content."""
 
 
 class Arrivals:
@@ -44,16 +44,21 @@ class Arrivals:
         """Know an event again."""
         if len(self.known) >= REMEMBERED:
             self.old, self.known = self.known, {}
-        self.known[event.id] = (event.subject, event)
+        self.known[event.id] = event
         if event.seq >= self.next_seq:
             self.next_seq = event.seq + 1
+
+    def whose(self, name: str) -> str | None:
+        """The subject of an event that is known."""
+        known = self.recall(name)
+        return known.subject if isinstance(known, Event) else known[0] if known is not None else None
 
     def is_repeat(self, event: Event) -> bool:
         """Whether an event came before; Conflict where it said something else then."""
         known = self.recall(event.id)
         if known is None:
             return False
-        said = known[1] if isinstance(known[1], str) else hash_of(known[1])
+        said = hash_of(known) if isinstance(known, Event) else known[1]
         if said != hash_of(event):
             raise Conflict(f"the event id {shown(event.id)} came twice with different content")
         return True
@@ -76,7 +81,7 @@ class Arrivals:
         return {
             "next_seq": self.next_seq,
             "last": None if self.last is None else [micros(self.last[0]), *self.last[1:]],
-            "known": [[n, s, e if isinstance(e, str) else hash_of(e)] for n, (s, e) in known][-REMEMBERED:],
+            "known": [_known_to_json(name, one) for name, one in known][-REMEMBERED:],
             "newest": None if self.buffer.newest is None else micros(self.buffer.newest),
             "waiting": [event_to_json(event) for event in self.buffer.waiting],
         }
@@ -94,6 +99,10 @@ class Arrivals:
         newest = None if saved["newest"] is None else moment(saved["newest"])
         one.buffer = Buffer(waiting, newest)
         return one
+
+
+def _known_to_json(name: str, one: Known) -> list[str]:
+    return [name, one.subject, hash_of(one)] if isinstance(one, Event) else [name, *one]
 
 
 def hash_of(event: Event) -> str:
@@ -115,7 +124,7 @@ def event_from_line(
     known = of_source.recall(fields["id"]) if of_source and "id" in fields else None
     if "at" not in fields:
         # Told again without a time, an event keeps the time it was given first.
-        again = known[1] if known is not None and isinstance(known[1], Event) else None
+        again = known if isinstance(known, Event) else None
         fields["at"] = now if again is None else again.at
     if "id" not in fields:
         fields["id"] = default_id(source, seq, content_of(fields))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..records import Detection, Event
 from ..records.mask import excerpt
-from .analyze import Analysis
+from .analysis import Analysis
 from .mute import evidence_events
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from ..config import Settings
 from ..errors import BadEvents, Fault
@@ -19,7 +19,8 @@ from ..ingest.readings import CATEGORY, NUMBER, Rules
 from ..library.vocabulary import known_ranges, load_vocabulary
 from ..records import stable_hash
 from ..stores.protocol import Clash, Clashes, Source, Store
-from .staging import BATCH, Progress, Reader, TextSignals, text_signals
+from .staging import BATCH, Progress, Reader
+from .text_signals import TextSignals, text_signals
 
 FORMAT = 1
 """Counted up where the same file would be read into other events than before."""
@@ -36,7 +37,14 @@ class Imported:
     resumed: int = 0
     bad: tuple[Fault, ...] = ()
     bad_count: int = 0
-    skipped: Mapping[str, int] | None = None
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    not_events: tuple[str, ...] = ()
+    strays: Mapping[str, int] = field(default_factory=dict)
+
+    def told(self) -> dict[str, Any]:
+        """What a Batch says beside its events."""
+        names = ("bad", "bad_count", "repeated", "files", "skipped", "not_events", "strays")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +194,8 @@ class _Run:
             bad=reader.bad(),
             bad_count=reader.bad_count,
             skipped=dict(reader.skipped),
+            not_events=tuple(reader.not_events),
+            strays=dict(reader.strays),
         )
 
 

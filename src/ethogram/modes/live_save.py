@@ -16,13 +16,14 @@ from .arrival import Arrivals
 if TYPE_CHECKING:
     from .live import Watch
 
-FORMAT = 1
+FORMAT = 2
 _TIMES = ("opened_at", "detected_at", "closed_at")
 
 
 def save(watch: Watch) -> dict[str, Any]:
     """Everything a watch remembers, as plain JSON data."""
-    live, table = watch._live, Table()
+    intake, table = watch._intake, Table()
+    live = intake.live
     return {
         "format": FORMAT,
         "stream": save_stream(live.stream),
@@ -31,11 +32,12 @@ def save(watch: Watch) -> dict[str, Any]:
             for one in live.joins
         },
         "sources": {name: _save_source(one, table) for name, one in live.sources.items()},
-        "arrivals": {name: one.save() for name, one in watch._arrivals.items()},
-        "signals": None if watch._measurer is None else watch._measurer.save(),
-        "newest": None if watch._newest is None else micros(watch._newest),
-        "late": watch.late,
-        "repeated": watch.repeated,
+        "arrivals": {name: one.save() for name, one in intake.arrivals.items()},
+        "signals": None if intake.measurer is None else intake.measurer.save(),
+        "newest": None if intake.newest is None else micros(intake.newest),
+        "late": intake.late,
+        "repeated": intake.repeated,
+        "muted": watch.muted,
         "detections": table.rows,
     }
 
@@ -44,7 +46,8 @@ def load(watch: Watch, saved: Mapping[str, Any]) -> None:
     """Make a new watch remember what was saved."""
     if saved.get("format") != FORMAT:
         raise BadUsage(f"a saved watch has format {FORMAT}, not {saved.get('format')!r:.40}")
-    live, table = watch._live, Table(list(saved["detections"]))
+    intake, table = watch._intake, Table(list(saved["detections"]))
+    live = intake.live
     lost = load_stream(live.stream, saved["stream"])
     for one in live.joins:
         data = saved["joins"].get(one.program.name)
@@ -58,12 +61,13 @@ def load(watch: Watch, saved: Mapping[str, Any]) -> None:
             one.load(data["state"], table.unpack)
     for name, source in saved["sources"].items():
         _load_source(live, name, source, table)
-    watch._arrivals = {name: Arrivals.load(one) for name, one in saved["arrivals"].items()}
-    watch._newest = None if saved["newest"] is None else moment(saved["newest"])
-    watch.late, watch.repeated = saved["late"], saved["repeated"]
+    intake.arrivals.update({name: Arrivals.load(one) for name, one in saved["arrivals"].items()})
+    intake.newest = None if saved["newest"] is None else moment(saved["newest"])
+    intake.late, intake.repeated = saved["late"], saved["repeated"]
+    watch._teller.muter.muted.update(saved["muted"])
     watch.notes += [f"{name}: saved under another version of the pattern; it starts empty" for name in lost]
-    if watch._measurer is not None and saved["signals"] is not None:
-        unused = watch._measurer.load(saved["signals"])
+    if intake.measurer is not None and saved["signals"] is not None:
+        unused = intake.measurer.load(saved["signals"])
         watch.notes += [f"signal {name}: saved by another version; it starts empty" for name in unused]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..records import Detection, Event
 from ..records.mute import Mute, Muting
-from .analyze import Analysis
+from .analysis import Analysis
 
 Events = Mapping[tuple[str, str], Event]
 FACTS = {"path": ("path", "paths"), "command": ("command", "commands")}

@@ -8,8 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from ..records import Value, format_time
-from ..shapes.stream.sequence import Link, SequenceMachine
-from ..shapes.stream.stream import Stream, Track, Watched
+from ..shapes.stream.chain import Link
+from ..shapes.stream.sequence import SequenceMachine
+from ..shapes.stream.stream import Stream
+from ..shapes.stream.track import Track, Watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class Progress:
 
 def progress_of(stream: Stream, subject: str, source: str | None) -> list[Progress]:
     """Every sequence that has come some way in a history of the subject."""
+    stream.cells.write_all()
     return [
         one
         for track in stream.tracks
@@ -66,6 +69,8 @@ def _standing(track: Track, watched: Watched) -> Iterator[Progress]:
         if link is None or link.first.position <= watched.state.fired:
             continue
         first = link.first
+        if not machine.goes_on(i, link, rows):
+            continue
         if not machine.within.holds(rows.n - first.position, rows.us - first.mark.us, rows.timed):
             continue
         step = places[i].step

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from .. import registry
-from ..config import Settings
 from ..errors import Fault
-from ..ingest.adapter import HEAD, Input, Record, Skipped, choose
-from ..ingest.collect import Collector, Place
+from ..ingest.adapter import Record, Skipped
+from ..ingest.batch import Place
+from ..ingest.collect import NOT_EVENTS, Collector
 from ..ingest.errors import BadLine, Unreadable
 from ..ingest.files import Found, Opened, opened
+from ..ingest.read import records_of
 from ..ingest.readings import Rules
-from ..ingest.strict_json import BOM
-from ..records import Event, Reading
-from ..signals import Options as SignalOptions
-from ..signals import plan
-from ..signals.define import Unmeasured
+from ..records import Event
 from ..stores.protocol import Clashes, Import, Source, Staged, Store
 
 if TYPE_CHECKING:
     from .importing import Options
+    from .text_signals import TextSignals
 
 BATCH = 5000
 """Events in one commit to the waiting room."""
 Progress = Callable[[int, int], None]
-TextSignals = Callable[[Event], tuple[Reading, ...]]
 IN_STORE = Place(0, 0, "the store")
 
 
@@ -74,24 +69,12 @@ class Reader(Collector):
         place = Place(number, 0, found.name)
         try:
             with opened(found, stdin, self._rules.limits) as file:
-                self._read_records(place, self._records(found, file, place), file, tell)
+                records = records_of(place, found, file, self._rules, self)
+                self._read_records(place, records or (), file, tell)
         except OSError as error:
             self.add_fault(place, f"cannot be read: {error.strerror or error}")
         except Unreadable as error:
             self.add_fault(place, str(error))
-
-    def _records(self, found: Found, file: Opened, place: Place) -> Iterator[Record]:
-        if len(file.head) < HEAD and not file.head.removeprefix(BOM).strip():
-            return
-        adapter = choose(file.head, found.name)
-        if adapter is not None:
-            given = Input(found.name, file.stream, file.head, self._rules.kinds, self._rules.limits)
-            yield from adapter.read(given)
-        elif found.named:
-            known = ", ".join(registry.adapters.names())
-            self.add_fault(place, f"none of the known formats: {known}")
-        else:
-            self.skipped["files that are not events"] += 1
 
     def _read_records(
         self, place: Place, records: Iterable[Record], file: Opened, tell: Callable[[int], None]
@@ -133,7 +116,7 @@ class Reader(Collector):
         for state in self._sources.values():
             state.by_id.clear()
         # Once a line is bad nothing will go in: read on, to tell of every bad line at once.
-        self._doomed = self._doomed or (bool(self._bad) and not skip)
+        self._doomed = self._doomed or (bool(self.faults.count) and not skip)
         try:
             self.of, clashes = self._store.stage(
                 self.of,
@@ -166,10 +149,12 @@ class Reader(Collector):
             self._state(name).next_seq = seq
         for name, (is_timed, is_untimed) in state.get("timed", {}).items():
             self._state(name).is_timed, self._state(name).is_untimed = is_timed, is_untimed
-        self.repeated, self._bad = state.get("repeated", 0), state.get("bad", 0)
-        self.skipped.update(state.get("skipped", {}))
+        self.repeated, self.faults.count = state.get("repeated", 0), state.get("bad", 0)
+        # Files that are not of events are met again, and counted then.
+        known = {what: n for what, n in state.get("skipped", {}).items() if what != NOT_EVENTS}
+        self.skipped.update(known)
         self._per_file.update({int(file): n for file, n in state.get("per_file", {}).items()})
-        self._faults = [(Place(*place), column, text) for place, column, text in state.get("faults", [])]
+        self.faults.first = [(Place(*place), column, text) for place, column, text in state.get("faults", [])]
 
     def _state_now(self) -> dict[str, Any]:
         return {
@@ -179,10 +164,10 @@ class Reader(Collector):
             "timed": {name: (one.is_timed, one.is_untimed) for name, one in self._sources.items()},
             "kinds": self.kinds(),
             "repeated": self.repeated,
-            "bad": self._bad,
+            "bad": self.faults.count,
             "skipped": dict(self.skipped),
             "per_file": dict(self._per_file),
-            "faults": [(tuple(place), column, text) for place, column, text in self._faults],
+            "faults": [(tuple(place), column, text) for place, column, text in self.faults.first],
         }
 
     # --- what came of it --------------------------------------------------------------------
@@ -190,11 +175,11 @@ class Reader(Collector):
     @property
     def bad_count(self) -> int:
         """How many faults there are."""
-        return self._bad
+        return self.faults.count
 
     def bad(self) -> tuple[Fault, ...]:
         """The first faults by place."""
-        return tuple(Fault(place.path, place.line, column, text) for place, column, text in self._faults)
+        return self.faults.told()
 
     def add_told(self, fault: Fault) -> None:
         """Count a fault that has its place already."""
@@ -202,7 +187,7 @@ class Reader(Collector):
 
     def add_untold(self, count: int) -> None:
         """Count faults that are not kept one by one."""
-        self._bad += count
+        self.faults.count += count
 
     def place(self, file: int, line: int) -> Place:
         """A line of one of the files."""
@@ -219,10 +204,6 @@ class Reader(Collector):
         """Events per file."""
         return [self._per_file[number] for number in range(files)]
 
-    def mixed_sources(self) -> list[str]:
-        """Sources some of whose events have a time while others have none."""
-        return [name for name, one in self._sources.items() if one.is_timed and one.is_untimed]
-
     def untimed(self) -> list[str]:
         """Sources of this import without times."""
         return [name for name, one in self._sources.items() if one.is_untimed and not one.is_timed]
@@ -236,27 +217,3 @@ def _from(progress: Progress | None, before: int, total: int) -> Callable[[int],
             progress(before + within, total)
 
     return tell
-
-
-def text_signals(settings: Settings, *, keep_text: bool) -> TextSignals | None:
-    """What measures a text before it is left out; None where texts are kept.
-
-    Only signals of one event by itself: what they say of it with its text and not without.
-    """
-    if keep_text:
-        return None
-    signals = [one for one in plan(registry.signals.names()) if one.scope is None and not one.needs]
-    options = SignalOptions(time_zone=settings.time_zone, session_inactivity=settings.session_inactivity)
-
-    def measure(event: Event) -> tuple[Reading, ...]:
-        bare = replace(event, text=None)
-        found = []
-        for one in signals:
-            value, _ = one.step(event, None, options)
-            if one.name in event.readings or value is None or isinstance(value, Unmeasured):
-                continue
-            if one.step(bare, None, options)[0] != value:
-                found.append(Reading(one.name, value, one.scorer))
-        return tuple(found)
-
-    return measure

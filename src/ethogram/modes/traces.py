@@ -70,6 +70,17 @@ def trace(detections: Sequence[Detection], events: Iterable[Event], as_of: datet
     return Traces(lines, seen, {one.source: as_of for one in detections}, frozenset(untimed))
 
 
+def joined_traces(some: Iterable[Traces], who: Iterable[Who]) -> Traces:
+    """The traces of several lots of subjects that share none, as `trace` gives them, in order of `who`."""
+    every = list(some)
+    lines = [line for one in every for line in one.lines]
+    lines.sort(key=lambda line: str(((line.source, tuple(line.history.items())), line.signal)))
+    moments = {name: times for one in every for name, times in one.moments.items()}
+    as_of = {source: at for one in every for source, at in one.as_of.items()}
+    untimed = frozenset(source for one in every for source in one.untimed)
+    return Traces(tuple(lines), {name: moments[name] for name in who}, as_of, untimed)
+
+
 def thin(points: Sequence[T], most: int) -> list[T]:
     """At most `most` points, evenly chosen, with all whose last item is true, and both ends.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -74,7 +74,16 @@ class Event:
         """The same event with further readings; those already there win."""
         added = {name: value for name, value in readings.items() if name not in self.readings}
         scorers = self.scorers if scorer is None else {**dict.fromkeys(added, scorer), **self.scorers}
-        return replace(self, readings={**added, **self.readings}, scorers=scorers)
+        return self.read_as({**added, **self.readings}, scorers)
+
+    def read_as(self, readings: Mapping[str, Value], scorers: Mapping[str, str]) -> Event:
+        """The same event with these readings instead of its own."""
+        # Written out, since this is done for every live event and `replace` takes three times as long.
+        return Event(
+            self.id, self.at, self.subject, self.seq, self.source, self.timed, self.received_at, self.target,
+            self.reply_to, self.thread, self.session, self.kind, self.text, self.attributes,
+            readings, scorers, self.widths,
+        )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
         """The event as an event line would give it; absent fields are left out."""

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND = 1_000_000
+_MICROSECOND = timedelta(microseconds=1)
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|m|h|d|w)")
 _EVENTS = re.compile(r"(\d{1,9})\s+events?")
@@ -21,12 +22,12 @@ def micros(at: datetime) -> int:
     >>> micros(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
     1000000
     """
-    return (at - EPOCH) // timedelta(microseconds=1)
+    return (at - EPOCH) // _MICROSECOND
 
 
 def moment(us: int) -> datetime:
     """The aware UTC moment so many microseconds after 1970."""
-    return EPOCH + timedelta(microseconds=us)
+    return EPOCH + timedelta(0, 0, us)
 
 
 def parse_time(text: str) -> datetime:

@@ -40,6 +40,9 @@ def _table() -> bytes:
 
 
 _TABLE = _table()
+BETWEEN = "\0"
+"""Stands between texts that are folded together; texts that hold it are folded alone."""
+_JOINED = b"\0" + _TABLE[1:]
 
 
 class Folded(NamedTuple):
@@ -50,8 +53,8 @@ class Folded(NamedTuple):
     original: str
 
 
-def fold(original: str) -> Folded:
-    """The text as it is matched.
+def fold(original: str, *, joined: bool = False) -> Folded:
+    """The text as it is matched; `joined` where it is many with BETWEEN between them.
 
     >>> fold("Ac\u200bt\\n\\n **N0W**, lоok-alike").text
     b'act now , look alike'
@@ -61,7 +64,7 @@ def fold(original: str) -> Folded:
         for sign in _COMMON:
             if sign in plain:
                 plain = plain.replace(sign, fold_character(sign))
-    spaced = plain.encode("ascii", _ERRORS).translate(_TABLE)
+    spaced = plain.encode("ascii", _ERRORS).translate(_JOINED if joined else _TABLE)
     if b"-" in spaced:
         spaced = _HYPHEN.sub(b" ", spaced)
     if b"_" in spaced:

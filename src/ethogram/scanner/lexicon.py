@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from ..errors import Fault
 from ..records import TRAITS
 from ..records.event import stable_hash
 from .content import Category, read_categories
 from .fold import fold
-from .matching import Matcher
+from .matching import Matcher, Way
 from .records import HARD_CONSTRAINT
+from .variants import forms, split, without_apostrophes
 
-# Without it these are other words: well, were, hell, shell, ill, id, wed, shed.
-_KEEPS_APOSTROPHE = re.compile(rb"\b(?:we|he|she|i)'(?:ll|re|d)\b")
+FORMS_CHECKED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class Lexicon:
     categories: tuple[Category, ...]
     version: str
     matcher: Matcher
-    entries: tuple[tuple[str, str, str], ...]
-    """Trait, category and phrase, by the matcher's number."""
+    entries: tuple[tuple[str, str, str | None], ...]
+    """Trait, category and phrase, by the matcher's number; no phrase where a line has variants."""
 
 
 @lru_cache(maxsize=1)
@@ -38,16 +38,25 @@ def load_lexicon() -> Lexicon:
 
 def make_lexicon(categories: tuple[Category, ...]) -> Lexicon:
     """A lexicon of these categories; a phrase with an apostrophe is found without it too."""
-    forms: dict[bytes, tuple[str, str, str]] = {}
-    for without in (False, True):
-        for one in categories:
-            for phrase in one.phrases:
-                form = fold(phrase).text
-                if without and not _KEEPS_APOSTROPHE.search(form):
-                    form = form.replace(b"'", b"")
-                forms.setdefault(form, (one.trait, one.name, phrase))
+    entries: list[tuple[str, str, str | None]] = []
+    heads: dict[bytes, list[Way]] = {}
+    bare: list[tuple[str, Way]] = []
+    for one in categories:
+        for line in one.phrases:
+            begun, rest = split(line)
+            way = (len(entries), rest)
+            entries.append((one.trait, one.name, line if begun == [line] else None))
+            for head in begun:
+                heads.setdefault(head.encode(), []).append(way)
+            bare += [(without_apostrophes(head), way) for head in begun if "'" in head]
+    # What is written so comes before what is only found so: `its` before `it's`.
+    for form, way in bare:
+        ways = heads.setdefault(form.encode(), [])
+        if way not in ways:
+            ways.append(way)
     said = sorted((one.language, one.trait, one.name, *sorted(one.phrases)) for one in categories)
-    return Lexicon(categories, stable_hash("lexicon", said)[:12], Matcher(list(forms)), tuple(forms.values()))
+    matcher = Matcher(list(heads), list(heads.values()))
+    return Lexicon(categories, stable_hash("lexicon", said)[:12], matcher, tuple(entries))
 
 
 def faults_of(categories: Iterable[Category]) -> list[Fault]:
@@ -66,9 +75,11 @@ def _wrong(one: Category, before: list[Category]) -> Iterator[str]:
     if any(one.name == other.name for other in before):
         yield "there are two of this name"
     known = {phrase for other in before for phrase in other.phrases}
-    for phrase in one.phrases:
-        if phrase in known:
-            yield f"the phrase {phrase!r} stands in the lexicon twice"
-        if fold(phrase).text.decode() != phrase:
-            yield f"write {phrase!r} as it is matched: {fold(phrase).text.decode()!r}"
-        known.add(phrase)
+    for line in one.phrases:
+        if line in known:
+            yield f"the phrase {line!r} stands in the lexicon twice"
+        known.add(line)
+        # A few forms show how the whole line is written.
+        for form in islice(forms(line), FORMS_CHECKED):
+            if fold(form).text.decode().strip() != form:
+                yield f"write {form!r} as it is matched: {fold(form).text.decode()!r}"

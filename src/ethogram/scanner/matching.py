@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
@@ -13,14 +14,22 @@ _IN_WORD = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_")
 _APOSTROPHE = ord("'")
 
 
+Way = tuple[int, "re.Pattern[bytes] | None"]
+"""Which phrase a beginning belongs to, and what must follow it; None where nothing must."""
+
+
 class Matcher:
-    """Finds the phrases of a list. Where they overlap, the one that starts first counts, then the longest."""
+    """Finds the phrases of a list. Where they overlap, the one that starts first counts, then the longest.
 
-    __slots__ = ("_find",)
+    `ways` says for each of them which phrases it begins; without, each is a phrase.
+    """
 
-    def __init__(self, phrases: Sequence[bytes]) -> None:
+    __slots__ = ("_find", "_ways")
+
+    def __init__(self, phrases: Sequence[bytes], ways: Sequence[Sequence[Way]] | None = None) -> None:
         automaton = BytesAhoCorasick(phrases, MatchKind.Standard, Implementation.DFA)
         self._find = automaton.find_matches_as_indexes
+        self._ways = [[(number, None)] for number in range(len(phrases))] if ways is None else ways
 
     def find(self, text: bytes) -> list[Match]:
         """The matches in order of place.
@@ -33,12 +42,16 @@ class Matcher:
         if not raw:
             return []
         size = len(text)
-        whole = [
-            (start, -end, phrase)
-            for phrase, start, end in raw
-            if (start == 0 or _ends(text, start - 1, start - 2))
-            and (end == size or _ends(text, end, end + 1))
-        ]
+        whole: list[tuple[int, int, int]] = []
+        for head, start, end in raw:
+            if start and not _ends(text, start - 1, start - 2):
+                continue
+            for phrase, rest in self._ways[head]:
+                if rest is None:
+                    if end == size or _ends(text, end, end + 1):
+                        whole.append((start, -end, phrase))
+                elif (match := rest.match(text, end)) is not None:
+                    whole.append((start, -match.end(), phrase))
         whole.sort()
         found: list[Match] = []
         free = 0

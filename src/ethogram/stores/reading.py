@@ -25,17 +25,23 @@ class Reads(Sql):
     """Events, sources and subjects as they are."""
 
     def events(
-        self, subjects: Iterable[Who] | None = None, *, until: datetime | None = None
+        self,
+        subjects: Iterable[Who] | None = None,
+        *,
+        until: datetime | None = None,
+        ordered: bool = True,
     ) -> Iterator[Event]:
         """Events in order (at, seq, id): of all subjects, read bit by bit, or of some, a few hundred at once.
 
-        Of several pieces of subjects each is in order by itself. `until` is included.
+        Of several pieces of subjects each is in order by itself. `until` is included. Not `ordered`: as they
+        lie in the store, which takes no sorting.
         """
+        query = _query(until) if ordered else _query(until).order_by(None)
         if subjects is None:
-            yield from self._events(_query(until))
+            yield from self._events(query)
             return
         for piece in in_pieces(list(subjects)):
-            yield from self._events(_query(until).where(_are(piece)))
+            yield from self._events(query.where(_are(piece)))
 
     def thread_mates(self, subjects: Sequence[Who], until: datetime) -> list[Event]:
         """Events of these subjects and of all others in their threads, in order."""

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
 from ..records import Event, Reading, Value, micros, moment
+from ..records.quick import quick_event
 
 Row = tuple[Any, ...]
 ABSENT = "\0-"
 """Stands for a field that is not there, which is not the same as an empty one."""
 
-# Sorted and without blanks, so that equal content is equal text; one encoder, as making it takes long.
-encode = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str).encode
+
+def _encoder() -> Callable[[Mapping[str, Any]], str]:
+    """What writes JSON sorted and without blanks, so that equal content is equal text."""
+    made: Any = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        whole: Callable[[Mapping[str, Any]], str] = made.encode
+        return whole
+    # The module makes one anew for every text, which takes as long as the writing.
+    ascii_text: Any = json.encoder.encode_basestring_ascii
+    pieces = make(None, made.default, ascii_text, None, ":", ",", True, False, True)
+    return lambda content: "".join(pieces(content, 0))
+
+
+encode = _encoder()
+# Without the layers in between: what is read here was written above.
+_SCAN: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # not in the stubs
 
 
 def event_values(event: Event, *, keep_text: bool, received_us: int | None = None) -> Row:
@@ -82,29 +98,29 @@ def event_of(source: str, subject: str, row: Row, measured: Iterable[Reading] = 
             scorers[one.signal] = one.scorer
             if one.width is not None:
                 widths[one.signal] = one.width
-    return Event(
-        id=name,
-        at=moment(at),
-        subject=subject,
-        seq=seq,
-        source=source,
-        timed=bool(timed),
-        received_at=None if received is None else moment(received),
-        target=target,
-        reply_to=reply_to,
-        thread=thread,
-        session=session,
-        kind=kind,
-        text=text,
-        attributes=json.loads(attributes) if attributes else {},
-        readings=readings,
-        scorers=scorers,
-        widths=widths,
+    return quick_event(
+        name,
+        moment(at),
+        subject,
+        seq,
+        source,
+        bool(timed),
+        None if received is None else moment(received),
+        target,
+        reply_to,
+        thread,
+        session,
+        kind,
+        text,
+        json.loads(attributes) if attributes else {},
+        readings,
+        scorers,
+        widths,
     )
 
 
 def _read(told: str | None) -> tuple[dict[str, Value], dict[str, str], dict[str, int]]:
-    readings: dict[str, Any] = json.loads(told) if told else {}
+    readings: dict[str, Any] = _SCAN(told, 0)[0] if told else {}
     scorers: dict[str, str] = {}
     widths: dict[str, int] = {}
     for name, one in readings.items():

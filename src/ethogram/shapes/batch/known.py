@@ -54,7 +54,7 @@ def known_at_end(at: At, expr: Expr) -> Mask | None:
 
 
 def enough(mask: Mask, arranged: Arranged, need: int) -> Mask:
-    """Histories in which a mask is set at least so often. Most show it soon: their first events come first."""
+    """Histories in which a mask is set at least so often; their first events mostly show it."""
     starts, lengths = arranged.starts, arranged.lengths
     soon = min(max(SOON, 4 * need), int(lengths.max(initial=1)))
     place = np.arange(soon)

@@ -9,7 +9,7 @@ from typing import Any
 from ..contrast import Readings, _level_strata
 from ..statistics import welch
 from ..tree import Difference
-from .measure import Columns, slicer
+from .pick import Columns, slicer
 from .rows import Rows
 
 Sides = tuple[list[float], list[float], list[float], list[float]]

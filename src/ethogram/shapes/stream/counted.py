@@ -8,8 +8,9 @@ from typing import Any
 from ..statistics import run
 from ..tree import Cover, Difference, Expr, Measure
 from .layout import Measures
-from .measure import kind_of, picker, slicer, spanned
+from .pick import kind_of, picker, slicer
 from .rows import Mark, Rows
+from .surprise import spanned
 
 MOST_COUNTED = 20
 Counter = Callable[[Rows], list[Mark]]

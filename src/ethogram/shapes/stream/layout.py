@@ -11,10 +11,13 @@ from ..walk import needs_time
 from .captured import Captures
 from .code import functions
 from .contrast import difference_of
-from .distance import distance_of
-from .measure import Compute, compute_of, cover_of
+from .cover import cover_of
+from .distance import Distance, distance_of
+from .measure import compute_of
+from .names import UNSET
+from .pick import Compute
 from .rows import Layout, Rows, keep, trim
-from .source import UNSET, Writer
+from .source import Writer
 from .window import rows_needed
 
 
@@ -43,11 +46,11 @@ class Columns:
         # One more than a window looks at, to know whether it left out an event (see `rate`).
         need = self.need + 1 if self.need else 0
         writer = Writer(Captures(()))
-        texts = [_column(writer, *wanted) for wanted in self.columns]
-        kept = [(_column(writer, kind, of, where), most) for kind, of, where, most in self.keeps]
+        texts = [column_source(writer, *wanted) for wanted in self.columns]
+        kept = [(column_source(writer, kind, of, where), most) for kind, of, where, most in self.keeps]
         uses_elapsed = elapsed or "S.gap" in str(texts + kept) or "S.age" in str(texts + kept)
         body = [" g = S.get = event.readings.get; S.event = event; S.evaluated = evaluated; us = mark.us"]
-        body += _ELAPSED if uses_elapsed else []
+        body += ELAPSED if uses_elapsed else []
         body += [" S.n += 1; S.us = us"]
         body += [" memo = S.memo = blank[:]"] if blank else []
         body += [" times = S.times; times.append(us)"] if need else []
@@ -62,17 +65,26 @@ class Columns:
         head = ["def enter(S, event, mark, evaluated):", " C = L = ()"]
         names = writer.names | {"keep": keep, "trim": trim, "blank": [UNSET] * blank}
         made = functions("\n".join([*writer.lines, *head, *body]), names)
-        return Layout(made["enter"], len(texts), tuple(most for _, most in kept), need, with_marks)
+        return Layout(
+            made["enter"],
+            len(texts),
+            tuple(most for _, most in kept),
+            need,
+            with_marks,
+            tuple(self.columns),
+            tuple(self.keeps),
+            uses_elapsed,
+        )
 
 
-_ELAPSED = [
+ELAPSED = [
     " if S.timed:",
     "  if S.n: S.gap = (us - S.us) / 1e6; S.age = (us - S.first) / 1e6",
     "  else: S.first = us; S.age = 0.0",
 ]
 
 
-def _column(writer: Writer, kind: str, of: Any, where: Expr | None) -> str:
+def column_source(writer: Writer, kind: str, of: Any, where: Expr | None) -> str:
     if kind == "true":
         return writer.true(of)
     if kind == "found":
@@ -92,10 +104,6 @@ def _found(writer: Writer, items: tuple[Indicator, ...]) -> str:
     return f"((0 if S.evaluated else None) if {writer.lacks(items)} else {seen})" if items else seen
 
 
-def _not_known(rows: Rows, limit: float) -> bool:
-    return False
-
-
 class Measures:
     """The measures of a program as functions of its rows. `whole` is there where one is over the subject."""
 
@@ -113,12 +121,11 @@ class Measures:
         columns.need = max(columns.need, needed, 1)
         return columns
 
-    def distance(self, expr: Expr) -> Callable[[Rows, float], bool]:
-        """A function that says whether a contrast is far below a limit; no, where that is not known."""
-        found = None
+    def distance(self, expr: Expr) -> Distance | None:
+        """What is known of a contrast without an exact look."""
         if isinstance(expr, Difference) and not (self.narrow and expr.window.over_subject):
-            found = distance_of(expr, self.columns_for(expr))
-        return found or _not_known
+            return distance_of(expr, self.columns_for(expr))
+        return None
 
     def reader(self, expr: Expr, k: int) -> Callable[[Rows], Any]:
         """A function that gives measure number k, and remembers it while the history stands there."""

@@ -10,9 +10,11 @@ from ..evaluate import number
 from ..explanation import write
 from ..program import LevelProgram, Program, SequenceProgram, SilenceProgram
 from ..tree import Expr, Slot
+from .along import along
 from .captured import Captured, Captures
 from .code import functions
 from .layout import Measures
+from .names import UNSET
 from .rows import Layout, Mark, Rows
 from .source import Writer
 
@@ -33,7 +35,8 @@ class Plan:
         self._made: dict[str, Callable[..., Any]] = {}
         self._judgement(program)
         self._shape(program)
-        self._captured: list[list[str]] = []
+        self.far: dict[Expr, Callable[[Rows, float], bool]] = {}
+        self.few: dict[Expr, Callable[[Rows], bool]] = {}
         self._finish(program)
 
     # What is asked.
@@ -98,18 +101,22 @@ class Plan:
         measures = Measures(program, self.cap, isinstance(program.body, LevelProgram))
         for expr, k in list(writer.measures.items()):
             writer.names[f"m{k}"] = measures.reader(expr, k)
-            writer.names[f"far{k}"] = measures.distance(expr)
+            distance = measures.distance(expr)
+            writer.names[f"far{k}"] = _not_known if distance is None else distance.far
+            if distance is not None:
+                self.far[expr], self.few[expr] = distance
         self.counted: tuple[Callable[[Rows], list[Mark]], ...] = ()
         if isinstance(program.body, LevelProgram):
             from .counted import counter
 
             self.counted = tuple(counter(one, measures) for one in program.body.counted)
+        self.running = along(program, measures)
         made = functions("\n".join(writer.lines), writer.names) if writer.lines else {}
         self._made = {name: made[function] for name, function in self._wanted.items()}
-        blank = len(writer.measures)
+        self.blank: list[Any] = [UNSET] * len(writer.measures)
         text = "\n".join(writer.lines)
         elapsed = "S.gap" in text or "S.age" in text
-        self.layout: Layout = measures.own.layout(blank, measures.with_marks, elapsed)
+        self.layout: Layout = measures.own.layout(len(self.blank), measures.with_marks, elapsed)
         self.whole_layout: Layout | None = None
         if measures.whole.need:
             self.whole_layout = measures.whole.layout(0, measures.with_marks, elapsed=False)
@@ -177,6 +184,10 @@ class Judge:
             value = read(rows, last, all_)
             written.append(write(value, piece.form if not isinstance(value, str) else "")[:MOST_TEXT])
         return "".join(written) or f"{subject}: {self._title}."
+
+
+def _not_known(rows: Rows, limit: float) -> bool:
+    return False
 
 
 def _rounded(value: Any) -> Any:

@@ -11,6 +11,7 @@ from itertools import accumulate, repeat
 from operator import mul, sub
 from typing import Any
 
+from .. import truth
 from ..statistics import Numbers
 
 
@@ -60,6 +61,40 @@ def top_count(values: Sequence[Any]) -> float:
     if len(different) > 8:
         return float(max(Counter(values).values(), default=0))
     return float(max(map(list(values).count, different), default=0))
+
+
+def legs(values: Numbers, by: float) -> list[float]:
+    """Sizes of the legs between turning points, the one under way included."""
+    if not values:
+        return []
+    low = high = values[0]
+    sizes: list[float] = []
+    start, extreme, up = 0.0, 0.0, None
+    for x in values:
+        if up is None:
+            low = x if x < low else low
+            high = x if x > high else high
+            if x - low >= by or not truth.above(by, x - low):
+                start, extreme, up = low, x, True
+            elif high - x >= by or not truth.above(by, high - x):
+                start, extreme, up = high, x, False
+        elif x > extreme if up else x < extreme:
+            extreme = x
+        elif (back := abs(extreme - x)) >= by or not truth.above(by, back):
+            sizes.append(abs(extreme - start))
+            start, extreme, up = extreme, x, not up
+    return sizes if up is None else [*sizes, abs(extreme - start)]
+
+
+def swings(values: Numbers, by: float) -> float:
+    """How many legs there are besides the first."""
+    return float(max(0, len(legs(values, by)) - 1))
+
+
+def swing_growth(values: Numbers, by: float) -> float | None:
+    """The size of the last leg over that of the first."""
+    sizes = legs(values, by)
+    return sizes[-1] / sizes[0] if len(sizes) >= 2 and sizes[0] else None
 
 
 MEASURES: dict[str, Callable[[Any], Any]] = {"rise": rise, "tau": tau, "top_count": top_count}

@@ -26,11 +26,6 @@ class Mark(NamedTuple):
         return (self.us, self.seq, self.id)
 
 
-def mark_of(event: Event, us: int) -> Mark:
-    """The mark of an event at so many microseconds."""
-    return Mark(event.id, event.at, us, event.seq, event.readings, event.scorers, event.widths)
-
-
 class Kept(NamedTuple):
     """An event kept by `keep=n`, however far back."""
 
@@ -53,7 +48,7 @@ class Rows:
 
     __slots__ = (
         "age", "columns", "deadline_text", "distances", "evaluated", "event", "first", "gap", "get", "kept",
-        "marks", "memo", "n", "timed", "times", "us", "whole",
+        "marks", "memo", "n", "running", "timed", "times", "us", "whole",
     )  # fmt: skip
 
     def __init__(self, timed: bool, columns: int, kept: int, whole: Rows | None = None) -> None:
@@ -74,6 +69,8 @@ class Rows:
         self.deadline_text: str | None = None
         self.distances: dict[int, Any] = {}
         """What measures remember to save work; made anew where it is lacking, so it is not saved."""
+        self.running: list[Any] = [-1]
+        """What running.py adds up; likewise. The first is -1 where it is to be made anew."""
 
 
 class Layout(NamedTuple):
@@ -88,6 +85,11 @@ class Layout(NamedTuple):
     keeps: tuple[int, ...]
     need: int
     with_marks: bool
+    wanted: tuple[tuple[str, Any, Any], ...] = ()
+    """The columns: kind, expression, and where it counts."""
+    kept: tuple[tuple[str, Any, Any, int], ...] = ()
+    elapsed: bool = False
+    """Whether gap or age are asked for."""
 
 
 def trim(rows: Rows, need: int) -> None:

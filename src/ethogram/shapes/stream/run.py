@@ -11,7 +11,8 @@ from ..history import CAP
 from ..plain import Outcome, _need
 from ..program import LevelProgram, Program, SequenceProgram, SilenceProgram
 from .record import CLOSED
-from .stream import Stream, Track, Watched
+from .stream import Stream
+from .track import Track, Watched
 
 
 def run(programs: Iterable[Program], events: Sequence[Event], *, as_of: int, cap: int = CAP) -> Outcome:
@@ -32,6 +33,7 @@ def run(programs: Iterable[Program], events: Sequence[Event], *, as_of: int, cap
 
 def insufficient(stream: Stream) -> list[Insufficient]:
     """The histories about which a program cannot say yes or no."""
+    stream.cells.write_all()
     return [
         Insufficient(track.program, watched.key[0], watched.key[1:], watched.rows.n, *lacking)
         for track in stream.tracks

@@ -2,87 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..match import MOST_ALSO
 from ..program import Program, SequenceProgram
-from ..tree import Duration, Events, Limits
-from .captured import Captured
+from .chain import Link, Seen, SequenceState, limit_of, link_of, new, unfilled
+from .fired import Fired
 from .plan import Ask, Judge, Plan
-from .record import CLOSED, Change, Episode
+from .record import Change
 from .rows import Mark, Rows
-
-
-class Seen(NamedTuple):
-    """A matched event: where it was, and what its step captured there."""
-
-    position: int
-    mark: Mark
-    captured: Captured
-
-
-Fill = tuple[Seen | None, ...]
-"""The events that fill the optional steps of one gap, in the order of the steps."""
-
-
-class Link(NamedTuple):
-    """One place standing at an event, with the chain behind it.
-
-    `last` is what each step captured last along the chain; `also` are further events of the step, oldest
-    first; `fill` the optional steps between the place before and this one.
-    """
-
-    seen: Seen
-    before: Link | None
-    first: Seen
-    last: tuple[Captured | None, ...]
-    also: tuple[Seen, ...]
-    fill: Fill
-
-
-class SequenceState:
-    """What a sequence remembers of one history: a chain per place, whatever the length of the history.
-
-    `blocked`: a `never` was met since the place before stood. `runs`: for each step that collects, the
-    newest events at which its first place stood, each within reach of the next.
-    """
-
-    __slots__ = ("blocked", "fills", "fired", "idle", "known", "runs", "standing")
-
-    def __init__(self, places: int, gaps: list[int]) -> None:
-        self.standing: list[Link | None] = [None] * places
-        self.blocked = [False] * places
-        self.runs: list[tuple[Seen, ...]] = [()] * places
-        # fills[a][j]: the best filling of the first j + 1 optional steps after place a, up to now.
-        self.fills: list[list[Fill]] = [_unfilled(n) for n in gaps]
-        self.fired = -1
-        self.known = False
-        self.idle = False
-        """Whether nothing stands, so that only the first place need be looked at."""
-
-
-def _unfilled(n: int) -> list[Fill]:
-    return [(None,) * (j + 1) for j in range(n)]
-
-
-class Limit(NamedTuple):
-    """Limits as two numbers; None where there is none."""
-
-    events: int | None
-    us: int | None
-
-    def holds(self, events: int, us: int, timed: bool) -> bool:
-        """Whether so many events and microseconds are not too many."""
-        if self.events is not None and events > self.events:
-            return False
-        return self.us is None or us <= self.us or not timed
-
-
-def limit_of(limits: Limits) -> Limit:
-    """The narrowest of each kind."""
-    events = [one.n for one in limits if isinstance(one, Events)]
-    durations = [one.us for one in limits if isinstance(one, Duration)]
-    return Limit(min(events, default=None), min(durations, default=None))
 
 
 class SequenceMachine:
@@ -108,6 +36,8 @@ class SequenceMachine:
             self.optionals[one.after].append((plan.must_ask(f"optional {k}"), steps.index(one.step)))
         self.captures = [plan.ask(f"capture {s}") for s in range(len(steps))]
         self.known = plan.must_ask("first known")
+        self.rest = plan.nothing[1:]
+        self.fired = Fired(self.plan, self.body, self.judge, self.steps, self.optionals)
         self.last = len(body.places) - 1
         self.later = range(self.last, 0, -1)
         # Places before which something may lie that matters: a never, or an optional step.
@@ -140,19 +70,22 @@ class SequenceMachine:
                 continue
             if not state.blocked[i] and self.conditions[i](rows, before.last, none):
                 link = self._link(state, rows, mark, i, before)
-                self._between(state, rows, mark, i)
+                if self.watched[i]:
+                    self._between(state, rows, mark, i)
                 standing[i] = link
-                self._stood(state, i)
                 if i == self.last:
                     fired = link
+                elif self.watched[i + 1]:
+                    self._stood(state, i)
             elif self.watched[i]:
                 self._between(state, rows, mark, i)
         if self.conditions[0](rows, self.plan.nothing, none):
             state.known = True
             standing[0] = link = self._link(state, rows, mark, 0, None)
-            self._stood(state, 0)
             if not self.last:
                 fired = link
+            elif self.watched[1]:
+                self._stood(state, 0)
         elif not state.known:
             state.known = self.known(rows, self.plan.nothing, none)
         state.idle = not any(standing)
@@ -178,18 +111,26 @@ class SequenceMachine:
             return False
         return soon is None or soon.holds(at - start.position, us - start.mark.us, timed)
 
+    def goes_on(self, i: int, link: Link, rows: Rows) -> bool:
+        """Whether the place behind place i could stand after the event the rows stand at, or at it."""
+        return i >= self.last or self._reaches(i + 1, link.seen, rows.n - 1, rows.us, rows.timed)
+
     def _link(self, state: SequenceState, rows: Rows, mark: Mark, i: int, before: Link | None) -> Link:
-        plan, step = self.plan, self.steps[i]
-        seen = self._seen(rows, mark, step)
-        behind = plan.nothing if before is None else before.last
-        last = (*behind[:step], seen.captured, *behind[step + 1 :])
+        step = self.steps[i]
+        capture = self.captures[step]
+        captured = () if capture is None else capture(rows, self.plan.nothing, self.plan.none)
+        seen = new(Seen, (rows.n - 1, mark, captured))
         also: tuple[Seen, ...] = ()
+        if before is None:
+            if self.collects[i]:
+                also = self._also(state, rows, i, seen, -1)
+            return link_of(seen, None, seen, (captured, *self.rest), also, ())
+        behind = before.last
+        last = (*behind[:step], captured, *behind[step + 1 :])
         if self.collects[i]:
-            also = self._also(state, rows, i, seen, -1 if before is None else before.seen.position)
-        fills = state.fills[i - 1] if i else None
-        return Link(
-            seen, before, seen if before is None else before.first, last, also, fills[-1] if fills else ()
-        )
+            also = self._also(state, rows, i, seen, before.seen.position)
+        fills = state.fills[i - 1]
+        return link_of(seen, before, before.first, last, also, fills[-1] if fills else ())
 
     def _seen(self, rows: Rows, mark: Mark, step: int) -> Seen:
         capture = self.captures[step]
@@ -201,9 +142,11 @@ class SequenceMachine:
         run = state.runs[i]
         if run and not self._reaches(i, run[-1], seen.position, seen.mark.us, rows.timed):
             run = ()
-        state.runs[i] = (*run, seen)[-MOST_ALSO:]
+        state.runs[i] = (*run[1 - MOST_ALSO :], seen)
         floor = max(before, state.fired)
-        return tuple(one for one in run if one.position > floor)
+        if not run or run[0].position > floor:
+            return run
+        return tuple([one for one in run if one.position > floor])
 
     def _between(self, state: SequenceState, rows: Rows, mark: Mark, i: int) -> None:
         """Note what this event is to a chain that waits for place i: a never, or an optional step."""
@@ -221,61 +164,12 @@ class SequenceMachine:
 
     def _stood(self, state: SequenceState, i: int) -> None:
         """Place i stands at this event: what lies between it and the next place starts anew."""
-        if i + 1 < len(state.standing):
-            state.blocked[i + 1] = False
-            state.fills[i] = _unfilled(len(self.optionals[i]))
-
-    # What is told of a firing.
+        state.blocked[i + 1] = False
+        if self.optionals[i]:
+            state.fills[i] = unfilled(len(self.optionals[i]))
 
     def change(
         self, program: Program, source: str, key: Any, subject: str, rows: Rows, fired: Link
     ) -> Change:
         """The detection of a chain, read where it fires."""
-        places = _chain(fired)
-        all_: list[list[Captured]] = [[] for _ in self.plan.captures.steps]
-        last = list(fired.last)
-        evidence: list[tuple[int, str, Mark]] = []
-        for i, link in enumerate(places):
-            step = self.steps[i]
-            seen = [one for one in link.also if self._inside(one, fired, rows.timed)] + [link.seen]
-            evidence += [(one.position, self.body.places[i].step, one.mark) for one in seen]
-            all_[step] += [one.captured for one in seen]
-            for filled, (_, optional) in zip(link.fill, self.optionals[i - 1] if i else (), strict=False):
-                if filled is not None:
-                    evidence.append((filled.position, self.plan.captures.steps[optional], filled.mark))
-                    all_[optional] = [filled.captured]
-                    last[optional] = filled.captured
-        evidence.sort(key=lambda item: item[:2])
-        confidence = self.judge.confidence(rows, last, all_)
-        us = fired.seen.mark.us
-        return Change(
-            CLOSED,
-            Episode(
-                program, source, key,
-                fired=fired.seen.mark,
-                first=fired.first.mark.id,
-                last=fired.seen.mark.id,
-                count=len(evidence),
-                level=self.judge.level(rows, last, all_),
-                confidence=confidence,
-                fired_confidence=confidence,
-                opened_at=fired.first.mark.us,
-                detected_at=us,
-                closed_at=us,
-                evidence=tuple((step, mark) for _, step, mark in evidence),
-                details=self.judge.details(rows, last, all_),
-                explanation=self.judge.explanation(rows, subject, last, all_),
-            ),
-        )  # fmt: skip
-
-    def _inside(self, one: Seen, fired: Link, timed: bool) -> bool:
-        events = fired.seen.position - one.position + 1
-        return self.within.holds(events, fired.seen.mark.us - one.mark.us, timed)
-
-
-def _chain(link: Link) -> list[Link]:
-    """The links of a chain, first place first."""
-    found = [link]
-    while found[-1].before is not None:
-        found.append(found[-1].before)
-    return found[::-1]
+        return self.fired.change(program, source, key, subject, rows, fired)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from ...records import format_time, moment
 from ..program import Program, SilenceProgram
+from ..tree import Expr, Function, Number, OrElse
 from ..truth import above
 from ..walk import MEASURES, expressions, walk
 from .plan import Judge, Plan
@@ -25,13 +27,17 @@ class Read:
 
 
 class SilenceState:
-    """What a silence remembers of one history. `deadline` is None where nothing is waited for."""
+    """What a silence remembers of one history. `deadline` is None where nothing is waited for.
 
-    __slots__ = ("asked", "before", "deadline", "is_open", "known", "read")
+    `is_early`: the deadline is not before this, and is worked out only if that much time passes.
+    """
+
+    __slots__ = ("asked", "before", "deadline", "is_early", "is_open", "known", "read")
 
     def __init__(self) -> None:
         self.deadline: int | None = None
         self.before: Mark | None = None
+        self.is_early = False
         self.is_open = False
         self.read: Read | None = None
         self.asked = False
@@ -54,6 +60,9 @@ class SilenceMachine:
             for one in walk(outer)
         )
 
+        lowest = lowest_of(body.longer_than)
+        self.soonest = None if self.at_once or lowest <= 0 else math.floor(lowest * 1e6)
+
     def start(self) -> SilenceState:
         """The state of a history with no events."""
         return SilenceState()
@@ -61,18 +70,36 @@ class SilenceMachine:
     def step(self, state: SilenceState, rows: Rows, mark: Mark, subject: str) -> None:
         """Set the deadline after the event the rows stand at; what was open has been closed before."""
         state.deadline, state.read, state.is_open, state.before = None, None, False, mark
+        state.is_early = False
         rows.deadline_text = None
         if rows.n < self.body.at_least:
             return
         if self.after is not None and not self.after(rows, self.plan.nothing, self.plan.none):
             return
+        if self.soonest is not None and state.known:
+            state.asked, state.is_early, state.deadline = True, True, mark.us + self.soonest
+            return
+        self._work_out(state, rows, mark)
+        if self.at_once:
+            self._read_now(state, rows, subject)
+
+    def _read_now(self, state: SilenceState, rows: Rows, subject: str) -> None:
+        if state.deadline is not None:
+            state.read = self.read(state, rows, subject)
+
+    def settle(self, state: SilenceState, rows: Rows) -> None:
+        """Work the deadline out, if it was not; the rows still stand at the event before."""
+        if state.is_early:
+            assert state.before is not None
+            state.is_early = False
+            self._work_out(state, rows, state.before)
+
+    def _work_out(self, state: SilenceState, rows: Rows, mark: Mark) -> None:
+        state.deadline = None
         seconds = self.longer(rows, self.plan.nothing, self.plan.none)
         state.asked, state.known = True, state.known or seconds is not None
-        if seconds is None or above(0.0, seconds):
-            return
-        state.deadline = mark.us + max(0, round(seconds * 1e6))
-        if self.at_once:
-            state.read = self.read(state, rows, subject)
+        if seconds is not None and not above(0.0, seconds):
+            state.deadline = mark.us + max(0, round(seconds * 1e6))
 
     def read(self, state: SilenceState, rows: Rows, subject: str) -> Read:
         """What would be told, read where the rows stand: at the event before."""
@@ -115,3 +142,17 @@ class SilenceMachine:
                 explanation=read.explanation,
             ),
         )  # fmt: skip
+
+
+def lowest_of(expr: Expr) -> float:
+    """The least that a value can be, where it is there at all; minus infinity where that is not clear."""
+    match expr:
+        case Number():
+            return expr.value
+        case Function(name="max"):
+            return max(map(lowest_of, expr.args))
+        case Function(name="min"):
+            return min(map(lowest_of, expr.args))
+        case OrElse():
+            return min(lowest_of(expr.of), lowest_of(expr.default))
+    return -math.inf

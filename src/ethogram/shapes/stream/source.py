@@ -9,14 +9,8 @@ In the source: S is the history (rows.py), g gives a reading, C what each step c
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
-from ..evaluate import number, same
-from ..history import FIELDS, attribute
+from ..history import FIELDS
 from ..tree import (
-    And,
-    AnyOf,
     Arithmetic,
     Attribute,
     Compare,
@@ -26,13 +20,9 @@ from ..tree import (
     Expr,
     Function,
     Indicator,
-    Known,
     Measure,
-    Member,
     Negative,
-    Not,
     Number,
-    Or,
     OrElse,
     Result,
     Signal,
@@ -41,76 +31,13 @@ from ..tree import (
     StepValue,
     Text,
 )
-from ..truth import above
-from .captured import Captures, mean_of
-from .numbers import divided, logarithm, root
+from .truths import LOGICAL, Truths
 
-LOGICAL = (And, AnyOf, Compare, Known, Member, Not, Or)
 NEVER_NUMBERS = ("oldest", "newest", "values")
-MIRRORED = {">": "<=", "<=": ">", "<": ">=", ">=": "<", "==": "!=", "!=": "=="}
-DEEPEST = 12
-"""Python takes some hundred brackets in each other; deeper expressions become functions of their own."""
-UNSET: Any = object()
-"""Stands for a measure that was not asked for at this event."""
 
 
-class Writer:
-    """Writes the functions of one program. `measures` are those its expressions read, in order."""
-
-    def __init__(self, captures: Captures) -> None:
-        self.captures = captures
-        self.measures: dict[Expr, int] = {}
-        self.names: dict[str, Any] = {
-            "above": above, "same": same, "num": number, "att": attribute, "mean_of": mean_of,
-            "divided": divided, "logarithm": logarithm, "root": root, "inf": math.inf, "U": UNSET,
-        }  # fmt: skip
-        self.lines: list[str] = []
-        self._constants: dict[tuple[type, Any], str] = {}
-        self._count = 0
-        self._depth = 0
-
-    # Names.
-
-    def _fresh(self, letter: str) -> str:
-        self._count += 1
-        return f"{letter}{self._count}"
-
-    def constant(self, value: Any) -> str:
-        """The name under which the source finds a value."""
-        key = (type(value), value)
-        if key not in self._constants:
-            self._constants[key] = name = self._fresh("K")
-            self.names[name] = value
-        return self._constants[key]
-
-    def function(self, expression: str) -> str:
-        """The name of a new function that gives the expression."""
-        name = self._fresh("f")
-        self.lines += [f"def {name}(S, C, L):", " g = S.get; memo = S.memo", f" return {expression}"]
-        return name
-
-    # The four readings.
-
-    def value(self, expr: Expr) -> str:
-        return self._inside(self._value, expr)
-
-    def number(self, expr: Expr) -> str:
-        return self._inside(self._number, expr)
-
-    def true(self, expr: Expr) -> str:
-        return self._inside(self._true, expr)
-
-    def false(self, expr: Expr) -> str:
-        return self._inside(self._false, expr)
-
-    def _inside(self, write: Any, expr: Expr) -> str:
-        self._depth += 1
-        depth, self._depth = self._depth, self._depth % DEEPEST
-        text: str = write(expr)
-        if depth >= DEEPEST:
-            text = f"{self.function(text)}(S, C, L)"
-        self._depth = depth - 1
-        return text
+class Writer(Truths):
+    """Writes the functions of one program."""
 
     def _value(self, expr: Expr) -> str:
         match expr:
@@ -198,119 +125,3 @@ class Writer:
             x = self._fresh("t")
             result = f"{x} if -inf < ({x} := {result}) < inf else None"
         return f"(None if {' or '.join(absent)} else {result})" if absent else f"({result})"
-
-    # Truth.
-
-    def _true(self, expr: Expr) -> str:
-        match expr:
-            case And():
-                return f"({' and '.join(self._not_false(item) for item in expr.items)})"
-            case Or():
-                return f"({' or '.join(self.true(item) for item in expr.items)})"
-            case AnyOf():
-                found = " or ".join(self.true(_found(item)) for item in expr.items)
-                return f"(not {self.lacks(expr.items)} and ({found}))"
-            case Not() if isinstance(expr.of, LOGICAL):
-                return self.false(expr.of)
-            case Not():
-                a = self._fresh("t")
-                return f"(({a} := {self.value(expr.of)}) is not None and not {a})"
-            case Known():
-                return f"({self.value(expr.of)} is not None)"
-            case Compare():
-                checks, truth = self._compare(expr)
-                return f"({' and '.join([*self._near(expr), *checks, truth])})"
-            case Member():
-                return self._member(expr, wanted=not expr.negated)
-        return f"({self.value(expr)} is True)"
-
-    def _false(self, expr: Expr) -> str:
-        match expr:
-            case And():
-                return f"({' or '.join(self.false(item) for item in expr.items)})"
-            case Or():
-                return f"({' and '.join(self._not_true(item) for item in expr.items)})"
-            case AnyOf():
-                found = " and ".join(self.false(_found(item)) for item in expr.items)
-                return f"(S.evaluated if {self.lacks(expr.items)} else ({found}))"
-            case Not() if isinstance(expr.of, LOGICAL):
-                return self.true(expr.of)
-            case Not():
-                a = self._fresh("t")
-                return f"(({a} := {self.value(expr.of)}) is not None and bool({a}))"
-            case Known():
-                return f"({self.value(expr.of)} is None)"
-            case Compare():
-                return self.true(Compare(MIRRORED[expr.op], expr.left, expr.right))
-            case Member():
-                return self._member(expr, wanted=expr.negated)
-        return f"({self.value(expr)} is False)"
-
-    def lacks(self, items: tuple[Indicator, ...]) -> str:
-        """Whether an event carries none of these indicators: then all are 0, or all absent."""
-        return f"S.event.readings.keys().isdisjoint({self.constant(tuple(item.name for item in items))})"
-
-    def _not_false(self, expr: Expr) -> str:
-        """Neither false nor unknown, which for a condition is true."""
-        if isinstance(expr, LOGICAL):
-            return self.true(expr)
-        a = self._fresh("t")
-        return f"(({a} := {self.value(expr)}) is not None and {a} is not False)"
-
-    def _not_true(self, expr: Expr) -> str:
-        if isinstance(expr, LOGICAL):
-            return self.false(expr)
-        a = self._fresh("t")
-        return f"(({a} := {self.value(expr)}) is not None and {a} is not True)"
-
-    def _compare(self, expr: Compare) -> tuple[list[str], str]:
-        """What must be known, and the comparison of the names it then has."""
-        read = self.value if expr.op in ("==", "!=") else self.number
-        names, checks = [], []
-        for part in (expr.left, expr.right):
-            constant = isinstance(part, Number) or (isinstance(part, Text) and read == self.value)
-            text = read(part)
-            name = text if constant else self._fresh("t")
-            names.append(name)
-            if not constant:
-                checks.append(f"({name} := {text}) is not None")
-        a, b = names
-        return checks, _comparison(expr.op, a, b, isinstance(expr.right, Text) or isinstance(expr.left, Text))
-
-    def _near(self, expr: Compare) -> list[str]:
-        """A look at running sums first, where a contrast must reach a limit (distance.py)."""
-        if expr.op != ">=" or not isinstance(expr.left, Difference) or not isinstance(expr.right, Number):
-            return []
-        k = self.measures.setdefault(expr.left, len(self.measures))
-        return [f"(memo[{k}] is not U or not far{k}(S, {self.constant(expr.right.value)}))"]
-
-    def _member(self, expr: Member, *, wanted: bool) -> str:
-        a = self._fresh("t")
-        if all(isinstance(option, Text) for option in expr.options):
-            words = tuple(option.value for option in expr.options if isinstance(option, Text))
-            options = self.constant(words)
-            inside = f"{a} in {options}" if wanted else f"{a} not in {options}"
-            return f"(({a} := {self.value(expr.of)}) is not None and {inside})"
-        pairs = [Compare("==", expr.of, option) for option in expr.options]
-        each = [self.true(pair) if wanted else self.false(pair) for pair in pairs]
-        join = " or " if wanted else " and "
-        return f"({self.value(expr.of)} is not None and ({join.join(each)}))"
-
-
-def _comparison(op: str, a: str, b: str, is_text: bool) -> str:
-    """The plain comparison first: it decides all but near ties, which `above` looks at."""
-    match op:
-        case ">":
-            return f"({a} > {b} and above({a}, {b}))"
-        case "<":
-            return f"({b} > {a} and above({b}, {a}))"
-        case ">=":
-            return f"({a} >= {b} or not above({b}, {a}))"
-        case "<=":
-            return f"({b} >= {a} or not above({a}, {b}))"
-    equality = f"{a} == {b}" if is_text else f"({a} == {b} or same({a}, {b}))"
-    return f"({equality})" if op == "==" else f"(not ({equality}))"
-
-
-def _found(item: Indicator) -> Compare:
-    return Compare(">", item, Number(0.0))

@@ -2,95 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from heapq import heappop, heappush
-from operator import attrgetter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...records import Event, Value, is_evaluated, micros
-from ..history import CAP, FIELDS, attribute
-from ..program import LevelProgram, Program, SequenceProgram, SilenceProgram
-from .level import LevelMachine
-from .plan import Plan, plan_of
+from ...records import Event, Value, micros
+from ..history import CAP
+from ..program import Program
+from .cells import Cells, Kind
+from .chain import Link
+from .contiguous import chain_of
+from .deadlines import Deadlines
 from .record import CLOSED, OPENED, Change
-from .rows import Mark, Rows, mark_of
-from .sequence import SequenceMachine
-from .silence import SilenceMachine
+from .route import Route, Routes
+from .rows import Mark
+from .track import Track, Watched
 
-Key = tuple[Any, ...]
-"""Source, then the values of the history's fields."""
+# Makes a named tuple of a tuple: what the class itself does, without matching names to values.
+_new: Any = tuple.__new__
 
-MOST_ROUTES = 1024
-
-
-class Watched:
-    """One program's look at one history."""
-
-    __slots__ = ("key", "rows", "state", "waits")
-
-    def __init__(self, key: Key, rows: Rows, state: Any) -> None:
-        self.key = key
-        self.rows = rows
-        self.state = state
-        self.waits: int | None = None
-        """The deadline under which a silence stands in the queue."""
-
-    @property
-    def subject_key(self) -> tuple[Value, ...]:
-        """The key of the history, without its source."""
-        return self.key[1:]
-
-
-class Track:
-    """One program and all histories it watches. `insufficient`: histories it can say nothing about."""
-
-    def __init__(self, program: Program, cap: int) -> None:
-        self.program = program
-        self.plan = plan_of(program, cap)
-        self.machine: Any = _machine(self.plan)
-        self.step = self.machine.step
-        self.enter = self.plan.layout.enter
-        self.whole_enter = None if self.plan.whole_layout is None else self.plan.whole_layout.enter
-        self.timed_only = program.timed_only
-        self.first = self.machine.conditions[0] if isinstance(self.machine, SequenceMachine) else None
-        self.is_silence = isinstance(self.machine, SilenceMachine)
-        self.is_level = isinstance(self.machine, LevelMachine)
-        self.subject = program.history.index("subject")
-        self.narrow = program.history != ("subject",)
-        self.watched: dict[Key, Watched] = {}
-        self.wholes: dict[tuple[str, str], Rows] = {}
-
-    def start(self, key: Key, timed: bool, subject: str) -> Watched:
-        """A history seen for the first time."""
-        layout = self.plan.layout
-        whole = self.wholes.get((key[0], subject)) if self.plan.whole_layout is not None else None
-        rows = Rows(timed, layout.columns, len(layout.keeps), whole)
-        self.watched[key] = found = Watched(key, rows, self.machine.start())
-        return found
-
-    def whole(self, event: Event) -> Rows:
-        """The subject's own history, for measures over=subject."""
-        layout = self.plan.whole_layout
-        assert layout is not None
-        name = (event.source, event.subject)
-        if name not in self.wholes:
-            self.wholes[name] = Rows(event.timed, layout.columns, len(layout.keeps))
-        return self.wholes[name]
-
-
-def _machine(plan: Plan) -> Any:
-    match plan.program.body:
-        case SequenceProgram() as body:
-            return SequenceMachine(plan, body)
-        case LevelProgram() as body:
-            return LevelMachine(plan, body)
-        case SilenceProgram() as body:
-            return SilenceMachine(plan, body)
-    raise TypeError(f"{plan.program.name} does not run over events")
-
-
-Route = tuple[bool, list[tuple[Callable[[Event], Key | None], list[Track]]]]
-"""Whether an event is evaluated, and the programs it is for, by how their key is read."""
+Cell = list[Any]
+"""A history's key, then for each program of its fields what it watches there, or None."""
 
 
 class Stream:
@@ -98,105 +29,149 @@ class Stream:
 
     def __init__(self, programs: Iterable[Program], cap: int = CAP) -> None:
         self.tracks = [Track(one, cap) for one in programs if not one.is_combination]
-        self._keys = {one.program.history: _key_reader(one.program.history) for one in self.tracks}
-        self._routes: dict[tuple[str, ...], Route] = {}
-        self._queues: dict[str, list[tuple[int, int, Track, Watched]]] = {}
-        self._pushed = 0
+        self.cells = Cells(self.tracks)
+        self._routes = Routes(self.tracks, self.cells)
+        self._found, self._whole_cells = self._routes.found, self.cells.whole_cells
+        self.deadlines = Deadlines()
 
-    def observe(self, event: Event) -> list[Change]:
+    def observe(self, event: Event, us: int | None = None) -> list[Change]:
         """What one event changes. Deadlines before it must have been told by `advance`."""
-        names = tuple(event.readings)
-        evaluated, routes = self._routes.get(names) or self._route(names)
-        mark = mark_of(event, micros(event.at))
+        if us is None:
+            us = micros(event.at)
+        readings = event.readings
+        names = tuple(readings)
+        found = self._found[2 * bool(event.attributes) + event.timed]
+        route = found.get(names) or self._routes.of(event, names)
+        values = route.pick(readings)
+        mark: Mark = _new(Mark, (event.id, event.at, us, event.seq, readings, event.scorers, event.widths))
         changes: list[Change] = []
-        for read_key, tracks in routes:
-            key = read_key(event)
-            for track in tracks:
-                if track.whole_enter is not None:
-                    track.whole_enter(track.whole(event), event, mark, evaluated)
-                if key is None:
-                    continue
-                watched = track.watched.get(key) or track.start(key, event.timed, event.subject)
-                if track.timed_only and not event.timed:
-                    watched.rows.n += 1
-                elif track.is_silence:
-                    self._silence(track, watched, event, mark, evaluated, changes)
-                else:
-                    rows = watched.rows
-                    track.enter(rows, event, mark, evaluated)
-                    if (first := track.first) is not None and watched.state.idle and watched.state.known:
-                        # Nothing stands: only the first place can change that.
-                        idle = not first(rows, track.plan.nothing, track.plan.none)
-                        if idle:
-                            continue
-                    if track.is_level:
-                        moved = track.step(watched.state, rows, mark, event.subject)
-                    else:
-                        moved = track.step(watched.state, rows, mark)
-                    if moved is not None:
-                        changes.append(self._change(track, watched, event.subject, moved))
+        if route.whole is not None:
+            key = (event.source, event.subject)
+            cell = self._whole_cells.get(key) or self.cells.whole_cell(key)
+            route.whole(cell, values, event, us, mark)
+        for read_key, cells, kind, gate in route.gates:
+            own = read_key(event)
+            if own is not None:
+                cell = cells.get(own) or kind.cell(own)
+                if hits := gate(cell, values, event, us, mark):
+                    self.step(hits, kind, cell, route.evaluated, event, mark, changes)
+        if route.general:
+            self._generally(route, event, mark, changes)
         return changes
 
-    def _change(self, track: Track, watched: Watched, subject: str, moved: Any) -> Change:
-        machine, program = track.machine, track.program
-        if track.is_level:
-            what, one, closed = moved
-            level: Change = machine.change(what, program, *_whose(watched), one, closed)
-            return level
-        fired: Change = machine.change(program, *_whose(watched), subject, watched.rows, moved)
-        return fired
+    def step(
+        self,
+        hits: int,
+        kind: Kind,
+        cell: Cell,
+        evaluated: bool,
+        event: Event,
+        mark: Mark,
+        changes: list[Change],
+    ) -> None:
+        """Let the programs take a step whose number is among these bits."""
+        while hits:
+            number = (hits & -hits).bit_length() - 1
+            hits &= hits - 1
+            self._one(kind, cell, number, evaluated, event, mark, changes)
+
+    def _one(
+        self,
+        kind: Kind,
+        cell: Cell,
+        number: int,
+        evaluated: bool,
+        event: Event,
+        mark: Mark,
+        changes: list[Change],
+    ) -> None:
+        track = kind.tracks[number]
+        watched = cell[number] or kind.start(cell, number, event)
+        group = kind.group_of.get(number)
+        if group is not None:
+            watched.rows.n = cell[group.count] - watched.base
+        watched.rows.us = mark.us
+        track.stand(watched.rows, event, evaluated)
+        if track.is_silence:
+            self._silence(track, watched, event, mark, changes)
+        elif (
+            moved := self._contiguous(kind, cell, number)
+            if number in kind.shift
+            else track.step(watched, mark, event.subject)
+        ) is not None:
+            changes.append(_change(track, watched, event.subject, moved))
+        _sleep(kind, cell, number, watched.state)
+
+    def _contiguous(self, kind: Kind, cell: Cell, number: int) -> Link | None:
+        """The chain of a contiguous sequence whose last place stands, if it fires."""
+        track, watched = kind.tracks[number], cell[number]
+        machine, state, rows = track.machine, watched.state, watched.rows
+        if not state.known:
+            state.known = machine.known(rows, track.plan.nothing, track.plan.none)
+        places = len(machine.body.places)
+        if not kind.bits(cell, number) >> places - 1:
+            return None
+        link = chain_of(track.plan, machine.steps, rows, cell[kind.group_of[number].marks], places)
+        if not machine.within.holds(places, link.seen.mark.us - link.first.mark.us, rows.timed):
+            return None
+        # Whatever stands now starts too early to fire again.
+        kind.clear(cell, number)
+        return link
+
+    def _generally(self, route: Route, event: Event, mark: Mark, changes: list[Change]) -> None:
+        """The same without gates, for readings that come in too many combinations to write code for."""
+        for read_key, kind, numbers in route.general:
+            key = read_key(event)
+            for number in numbers:
+                track = kind.tracks[number]
+                if track.whole_enter is not None:
+                    whole = track.whole(event)
+                    whole.running[0] = -1
+                    track.whole_enter(whole, event, mark, route.evaluated)
+            if key is None:
+                continue
+            cell = kind.cell(key)
+            kind.count(cell, numbers, mark)
+            for number in numbers:
+                track = kind.tracks[number]
+                watched = cell[number] or kind.start(cell, number, event)
+                if track.timed_only and not event.timed:
+                    watched.rows.n += number not in kind.group_of
+                    continue
+                if number not in kind.group_of:
+                    watched.rows.running[0] = -1
+                    track.enter(watched.rows, event, mark, route.evaluated)
+                if number in kind.shift:
+                    track.stand(watched.rows, event, route.evaluated)
+                    kind.shift_on(cell, number)
+                self._one(kind, cell, number, route.evaluated, event, mark, changes)
 
     def _silence(
-        self, track: Track, watched: Watched, event: Event, mark: Mark, evaluated: bool, changes: list[Change]
+        self, track: Track, watched: Watched, event: Event, mark: Mark, changes: list[Change]
     ) -> None:
-        rows, state, machine = watched.rows, watched.state, track.machine
+        state, machine = watched.state, track.machine
         if state.is_open:
             changes.append(machine.change(CLOSED, track.program, *_whose(watched), state, mark.us))
-        track.enter(rows, event, mark, evaluated)
-        machine.step(state, rows, mark, event.subject)
+        machine.step(state, watched.rows, mark, event.subject)
         if state.deadline is not None:
-            self._wait(track, watched)
-
-    # Silences.
-
-    def _wait(self, track: Track, watched: Watched) -> None:
-        """See that a deadline is looked at in time: each history stands in the queue at most once."""
-        deadline = watched.state.deadline
-        if watched.waits is None or watched.waits > deadline:
-            watched.waits = deadline
-            self._pushed += 1
-            heappush(self._queues.setdefault(watched.key[0], []), (deadline, self._pushed, track, watched))
+            self.deadlines.wait(track, watched)
 
     def advance(self, source: str, us: int) -> list[Change]:
         """The silences of a source whose deadline lies before a moment."""
-        queue = self._queues.get(source)
-        changes: list[Change] = []
-        while queue and queue[0][0] < us:
-            deadline, _, track, watched = heappop(queue)
-            if watched.waits != deadline:
-                continue
-            watched.waits = None
-            state = watched.state
-            if state.deadline is None or state.is_open:
-                continue
-            if state.deadline >= us:
-                self._wait(track, watched)
-                continue
-            subject = str(watched.key[1 + track.subject])
-            state.read = track.machine.read(state, watched.rows, subject)
-            state.is_open = True
-            changes.append(track.machine.change(OPENED, track.program, *_whose(watched), state, None))
-        return changes
+        return [
+            track.machine.change(OPENED, track.program, *_whose(watched), watched.state, None)
+            for track, watched in self.deadlines.passed(source, us)
+        ]
 
     def put(self, track: Track, watched: Watched) -> None:
         """Go on with a history that was saved."""
-        track.watched[watched.key] = watched
+        self.cells.put(track, watched)
         if track.is_silence and watched.state.deadline is not None and not watched.state.is_open:
-            self._wait(track, watched)
+            self.deadlines.wait(track, watched)
 
     def sources(self) -> list[str]:
         """Sources with a deadline waiting."""
-        return list(self._queues)
+        return self.deadlines.sources()
 
     def open(self) -> Iterator[Change]:
         """Every episode that is open now, as far as it has come."""
@@ -208,57 +183,31 @@ class Stream:
                 elif track.is_silence and state.is_open:
                     yield track.machine.change(OPENED, program, *_whose(watched), state, None)
 
-    # Which programs an event is for.
 
-    def _route(self, names: tuple[str, ...]) -> Route:
-        """The programs for events with these readings, those of one kind of history together."""
-        evaluated, carried = is_evaluated(dict.fromkeys(names)), set(names)
-        by_fields: dict[tuple[str, ...], list[Track]] = {}
-        for track in self.tracks:
-            if _belongs(track.program, carried, evaluated):
-                by_fields.setdefault(track.program.history, []).append(track)
-        # Names come with the events, so a stranger could make up any number of them.
-        if len(self._routes) >= MOST_ROUTES:
-            self._routes.clear()
-        found = evaluated, [(self._keys[fields], tracks) for fields, tracks in by_fields.items()]
-        self._routes[names] = found
-        return found
+def _change(track: Track, watched: Watched, subject: str, moved: Any) -> Change:
+    machine, program = track.machine, track.program
+    if track.is_level:
+        what, one, closed = moved
+        level: Change = machine.change(what, program, *_whose(watched), one, closed)
+        return level
+    fired: Change = machine.change(program, *_whose(watched), subject, watched.rows, moved)
+    return fired
+
+
+def _sleep(kind: Kind, cell: Cell, number: int, state: Any) -> None:
+    """Note whether nothing is under way for a program, so that only what begins need be looked at."""
+    track = kind.tracks[number]
+    if track.is_silence:
+        sleeps = state.deadline is None
+    elif track.is_level:
+        sleeps = state.known and state.open is None
+    else:
+        sleeps = state.known and (number in kind.shift or not any(state.standing))
+    if sleeps:
+        cell[kind.asleep] |= 1 << number
+    else:
+        cell[kind.asleep] &= ~(1 << number)
 
 
 def _whose(watched: Watched) -> tuple[str, tuple[Value, ...]]:
     return watched.key[0], watched.key[1:]
-
-
-def _belongs(program: Program, carried: set[str], evaluated: bool) -> bool:
-    if not program.signals and not program.evaluated:
-        return True
-    return not carried.isdisjoint(program.signals) or (program.evaluated and evaluated)
-
-
-def _key_reader(fields: tuple[str, ...]) -> Callable[[Event], Key | None]:
-    """A function that gives the source and the values of the fields, or None where one is lacking."""
-    if fields == ("subject",):
-        return lambda event: (event.source, event.subject)
-    if len(fields) == 2 and fields[0] == "subject" and fields[1] in FIELDS:
-        other = attrgetter(fields[1])
-
-        def read_two(event: Event) -> Key | None:
-            value = other(event)
-            if type(value) is not str:
-                value = attribute(event, fields[1])
-            return None if value is None else (event.source, event.subject, value)
-
-        return read_two
-
-    def read(event: Event) -> Key | None:
-        values: list[Any] = [event.source]
-        for name in fields:
-            value = event.readings.get(name) if name not in FIELDS else None
-            if value is None:
-                value = attribute(event, name)
-            if value is None:
-                return None
-            values.append(value)
-        return tuple(values)
-
-    return read

@@ -1,0 +1,141 @@
+"""`ethogram bench store`: events into a store and out again, beside what the plainest program would do."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ..library.load import Library, load_patterns
+from ..modes.importing import import_events
+from ..modes.sweep import sweep
+from ..records import Event, format_time, moment
+from ..stores import Store, open_store
+from .data import Evaluations, evaluations
+from .shapes import ratio_record
+from .store_peers import Peer
+
+SINGLE = 500
+"""Events added one by one."""
+PER_SUBJECT = 100
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+BARS = {
+    "times a plain import": ("import", "plain import", 8.0, 4.0),
+    "times a plain reading": ("read all", "plain read all", 6.0, 3.0),
+    "times a plain single commit": ("single commits", "plain single commits", 20.0, 5.0),
+    "of a first sweep for one with nothing new": ("sweep unchanged", "sweep", 0.05, 0.005),
+}
+"""At most so many times as long, for each event: what must hold, and what is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds for so many events."""
+
+    name: str
+    events: int
+    wall: float
+    cpu: float
+
+    def record(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "record": "timing",
+            "name": self.name,
+            "wall_seconds": self.wall,
+            "cpu_seconds": self.cpu,
+            "events": self.events,
+            "per_second": round(self.events / max(self.wall, 1e-9)),
+        }
+
+
+def compare(rows: int, *, peers: bool = True, swept: bool = True) -> Iterator[dict[str, Any]]:
+    """Records of every timing as it is taken, then the ratios. `swept` is most of the time it takes."""
+    timings: dict[str, Timing] = {}
+    with TemporaryDirectory(prefix="ethogram-bench-") as folder:
+        path = Path(folder) / "events.jsonl"
+        write_lines(path, evaluations(rows, per_subject=PER_SUBJECT))
+        # One after the other: each step is run before the next is made.
+        steps = chain(_ours(Path(folder), path, rows, swept), _peers(folder, path, rows, peers))
+        for name, events, run in steps:
+            timings[name] = timed(name, events, run)
+            yield timings[name].record()
+    for what, (mine, other, bar, goal) in BARS.items():
+        if mine in timings and other in timings:
+            one, two = timings[mine], timings[other]
+            ratio = (one.wall / one.events) / (two.wall / two.events)
+            yield ratio_record(what, ratio, bar, goal, ratio <= bar, ratio <= goal)
+
+
+Step = tuple[str, int, Callable[[], object]]
+
+
+def _ours(folder: Path, path: Path, rows: int, swept: bool) -> Iterator[Step]:
+    with open_store(str(folder / "events.db"), create=True) as store:
+        yield "import", rows, lambda: import_events(store, [path], at=NOW)
+        yield "read all", rows, lambda: sum(1 for _ in store.events())
+        library = load_patterns(["love_bombing"])
+        if swept:
+            yield "sweep", rows, lambda: _sweep(store, library)
+            yield "sweep unchanged", rows, lambda: _sweep(store, library)
+        yield "single commits", SINGLE, lambda: [store.add([one]) for one in single()]
+
+
+def _sweep(store: Store, library: Library) -> None:
+    done = sweep(store, library, as_of=NOW + timedelta(days=36500), clock=lambda: NOW, runner="stream")
+    store.mark_told(one.key for one in done.changes)
+
+
+def _peers(folder: str, path: Path, rows: int, peers: bool) -> Iterator[Step]:
+    plain = Peer(Path(folder) / "plain.db")
+    yield "plain import", rows, lambda: plain.load(path)
+    yield "plain read all", rows, plain.read_all
+    yield "plain single commits", SINGLE, lambda: plain.add_each(single())
+    plain.close()
+    if peers:
+        from .store_peers import duckdb_read, write_parquet
+
+        parquet = Path(folder) / "events.parquet"
+        yield "Parquet written", rows, lambda: write_parquet(path, parquet)
+        yield "Parquet read by DuckDB", rows, lambda: duckdb_read(parquet)
+
+
+def timed(name: str, events: int, run: Callable[[], object]) -> Timing:
+    """How long something takes, on the clock and on the processor."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    run()
+    return Timing(name, events, time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def single() -> list[Event]:
+    """Events of a subject of its own, to be added one by one."""
+    at = datetime(2027, 1, 1, tzinfo=UTC)
+    return [
+        Event(id=f"single-{k}", at=at + timedelta(seconds=k), subject="one", seq=k, readings={"risk": 0.5})
+        for k in range(SINGLE)
+    ]
+
+
+def write_lines(path: Path, data: Evaluations) -> None:
+    """The evaluations as event lines, in order of time: subjects take turns."""
+    subjects = int(data.subject[-1]) + 1
+    with path.open("w") as file:
+        for turn in range(PER_SUBJECT):
+            for row in range(turn, subjects * PER_SUBJECT, PER_SUBJECT):
+                if row < data.rows:
+                    file.write(json.dumps(_line(data, row, turn * subjects + row // PER_SUBJECT)) + "\n")
+        for row in range(subjects * PER_SUBJECT, data.rows):
+            file.write(json.dumps(_line(data, row, row)) + "\n")
+
+
+def _line(data: Evaluations, row: int, minute: int) -> dict[str, Any]:
+    readings = {name: round(float(column[row]), 3) for name, column in data.traits.items()}
+    at = format_time(moment(minute * 60_000_000))
+    who = {"subject": f"s{data.subject[row]}", "target": "bo"}
+    return {"id": f"e{row}", "at": at, **who, "readings": readings}

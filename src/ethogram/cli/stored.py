@@ -1,0 +1,85 @@
+"""What commands that use a store have in common: its option, an import with a progress bar, the clock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .inputs import Asked
+from .output import write_line
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ethogram.config import Settings
+    from ethogram.ingest import Batch, OnDisk
+    from ethogram.library.load import Library
+    from ethogram.modes.importing import Imported
+    from ethogram.stores import Store
+
+StoreUrl = Annotated[
+    str, typer.Option("--store", metavar="URL", help="Where events are kept: a path, or sqlite:///path.")
+]
+
+
+def run_import(store: Store, asked: Asked, settings: Settings, *, keep_text: bool) -> Imported:
+    """What an import of the paths did; bad lines that were left out are listed on standard error."""
+    import sys
+
+    from ethogram.modes.importing import Options, import_events
+
+    from .progress import Progress
+
+    progress = Progress()
+    options = Options(settings.source, asked.skip_bad, keep_text)
+    try:
+        done = import_events(
+            store, asked.paths, at=now(), options=options, settings=settings, progress=progress.read
+        )
+    except KeyboardInterrupt:
+        progress.stop()
+        kept = sum(one.staged for one in store.imports())
+        if kept:
+            left = "kept aside, and in no history; the same command goes on from there"
+            write_line(f"ethogram: {kept:,} events are {left}", to=sys.stderr)
+        raise
+    finally:
+        progress.stop()
+    asked.tell_bad(as_batch(done))
+    return done
+
+
+def gather_stored(url: str, asked: Asked, library: Library, settings: Settings) -> Batch | OnDisk:
+    """Everything in a store, with the paths brought in first, as what `analyze` looks at."""
+    from ethogram.modes.stored import gather
+    from ethogram.stores import open_store
+
+    with open_store(url, create=bool(asked.paths)) as opened:
+        done = run_import(opened, asked, settings, keep_text=False) if asked.paths else None
+        return gather(opened, library.programs, memory=settings.memory, imported=done)
+
+
+def as_batch(done: Imported) -> Batch:
+    """What an import says of bad lines, as reading says it."""
+    from ethogram.ingest import Batch
+
+    return Batch((), done.bad, done.bad_count)
+
+
+def now() -> datetime:
+    """The moment; the only place where these commands look at the clock."""
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC)
+
+
+def moment(given: str, option: str) -> datetime | None:
+    """The moment an option names, if it was given."""
+    from ethogram.errors import BadUsage
+    from ethogram.records import parse_time
+
+    try:
+        return parse_time(given) if given else None
+    except ValueError as error:
+        raise BadUsage(f"{option}: {error}") from None

@@ -1,0 +1,130 @@
+"""Intake: what comes to a watch, once and in order, on its way through signals and programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from ..config import Settings
+from ..detections.live import Live
+from ..detections.spread_live import Told
+from ..records import Event, micros
+from ..shapes.program import Program
+from ..signals import Measurer, Options, plan
+from .analyze import names_used
+from .arrival import Arrivals, event_from_line, rules_of
+from .scorers import only_scorers
+
+MOST_UNUSED = 1_000
+
+
+class Intake:
+    """Everything a watch remembers of what came. Not safe from several threads: the watch has the lock."""
+
+    def __init__(
+        self,
+        programs: Sequence[Program],
+        settings: Settings,
+        kinds: Mapping[str, str],
+        clock: Callable[[], datetime],
+        cap: int,
+    ) -> None:
+        self.live = Live(programs, cap)
+        self.arrivals: dict[str, Arrivals] = {}
+        self.newest: datetime | None = None
+        self.late = 0
+        self.repeated = 0
+        self.unused: Counter[tuple[str, str]] = Counter()
+        names = {name for program in programs for name in names_used(program)}
+        options = Options(time_zone=settings.time_zone, session_inactivity=settings.session_inactivity)
+        self.measurer = Measurer(names, options) if plan(names) else None
+        self._settings, self._clock = settings, clock
+        self._rules = rules_of(settings.limits, kinds)
+        self._lateness = timedelta(microseconds=settings.lateness)
+        self._changes = self.measurer is not None or bool(settings.scorers)
+
+    def event(self, given: Event | Mapping[str, Any]) -> Event:
+        """The event itself, or the one that a dict describes."""
+        if isinstance(given, Event):
+            return given
+        return event_from_line(given, self._settings.source, self.arrivals, self._rules, self._clock())
+
+    def arrive(self, event: Event) -> list[Told]:
+        """What follows from an event that has come."""
+        # Written out in one piece: this and what it calls is all that is done for most events.
+        name, own, at = event.source, event.id, event.at
+        arrivals = self.arrivals.get(name)
+        if arrivals is None:
+            arrivals = self.arrivals[name] = Arrivals()
+        if (own in arrivals.known or own in arrivals.old) and arrivals.is_repeat(event):
+            self.repeated += 1
+            return []
+        order, us = (at, event.seq, own), micros(at)
+        # Late is what comes before an event that was observed, or before something that was told.
+        source = self.live.sources.get(name)
+        if (arrivals.last is not None and order < arrivals.last) or (
+            source is not None and source.concluded is not None and us <= source.concluded
+        ):
+            self.late += 1
+            return []
+        arrivals.remember(event)
+        if self._lateness:
+            return self._released(arrivals, arrivals.let_go(event, self._lateness))
+        arrivals.last = order
+        return self._take(arrivals, event, us)
+
+    def tick(self, as_of: datetime) -> list[Told]:
+        """What becomes known because time has passed."""
+        told: list[Told] = []
+        for source, arrivals in self.arrivals.items():
+            if self._lateness:
+                told += self._released(arrivals, arrivals.let_go(as_of, self._lateness))
+            told += self.live.advance(source, micros(as_of) - self._settings.lateness)
+        return told
+
+    def flush(self, as_of: datetime | None) -> list[Told]:
+        """Events that waited, then all that follows up to a moment; default: the newest event's."""
+        told: list[Told] = []
+        for arrivals in self.arrivals.values():
+            told += self._released(arrivals, arrivals.flush())
+        if self.newest is None:
+            return told
+        until = self.newest if as_of is None else max(self.newest, as_of)
+        for source in self.arrivals:
+            told += self.live.drain(source, micros(until))
+        return told
+
+    def _released(self, arrivals: Arrivals, events: Iterable[Event]) -> list[Told]:
+        told: list[Told] = []
+        for event in events:
+            arrivals.last = event.order
+            told += self._take(arrivals, event, micros(event.at))
+        return told
+
+    def _take(self, arrivals: Arrivals, event: Event, us: int) -> list[Told]:
+        """What an event brings about whose turn it is."""
+        if self.newest is None or event.at > self.newest:
+            self.newest = event.at
+        answered = arrivals.whose(event.reply_to) if event.reply_to else None
+        if self._changes:
+            event = self._measured(event)
+        elif event.scorers:
+            event = self._only(event)
+        return self.live.observe(event, us, answered)
+
+    def _measured(self, event: Event) -> Event:
+        scorers = self._settings.scorers
+        if event.scorers or scorers:
+            event = self._only(event)
+        if self.measurer is None:
+            return event
+        measured = self.measurer.measure(event)
+        return self._only(measured) if scorers else measured
+
+    def _only(self, event: Event) -> Event:
+        (kept,), unused = only_scorers([event], self._settings.scorers)
+        if unused and len(self.unused) < MOST_UNUSED:
+            self.unused += unused
+        return kept

@@ -1,0 +1,45 @@
+"""Events with the readings of our own signals that programs look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ..config import Settings
+from ..records import Event
+from ..shapes.program import Program
+from ..signals import Measurer, Options, plan
+
+
+def measured_events(
+    events: list[Event], programs: Iterable[Program], settings: Settings
+) -> tuple[list[Event], Mapping[tuple[str, str], int]]:
+    """Events with the readings of every signal of ours that a program names, and why some are lacking."""
+    measurer = measurer_of(programs, settings)
+    if not measurer.signals:
+        return events, {}
+    return [measurer.measure(event) for event in events], measurer.unmeasured
+
+
+def measurer_of(programs: Iterable[Program], settings: Settings) -> Measurer:
+    """What measures every signal of ours that a program names."""
+    options = Options(time_zone=settings.time_zone, session_inactivity=settings.session_inactivity)
+    return Measurer(needed(programs), options)
+
+
+def needed(programs: Iterable[Program]) -> set[str]:
+    """Names of everything the programs read."""
+    return {name for program in programs for name in names_used(program)}
+
+
+def names_used(program: Program) -> set[str]:
+    """Signals a program reads anywhere, in its shape or in what a detection says."""
+    from ..shapes.tree import Signal
+    from ..shapes.walk import named
+
+    used = set(named((program.body, program.confidence, program.levels, program.details), Signal))
+    return used | set(named(program.explanation, Signal)) | set(program.history)
+
+
+def looks_beyond_subjects(programs: Iterable[Program]) -> bool:
+    """Whether a signal of ours that a program names depends on what others did in a thread."""
+    return any(one.scope == "thread" for one in plan(needed(programs)))
