@@ -47,6 +47,19 @@ def find(text: str, phrases: Iterable[str]) -> list[tuple[str, int, int]]:
     return found
 
 
+def written_out(line: str) -> list[str]:
+    """Every phrase of a line with variants in brackets, the innermost bracket first."""
+    if "(" not in line:
+        return [line]
+    start = line.rindex("(")
+    end = line.index(")", start)
+    return [
+        one
+        for choice in line[start + 1 : end].split("|")
+        for one in written_out(line[:start] + choice + line[end + 1 :])
+    ]
+
+
 def _characters(character: str) -> str:
     if not character.isascii():
         return fold_character(character)

@@ -114,4 +114,7 @@ def _near(name: str, known: Sequence[str]) -> list[str]:
     folded = name[:100].casefold().replace("-", "_")
     if folded in by_folded:
         return [by_folded[folded]]
-    return [by_folded[f] for f in difflib.get_close_matches(folded, by_folded, n=2, cutoff=0.72)][:2]
+    close = difflib.get_close_matches(folded, by_folded, n=2, cutoff=0.72)
+    # One that is nearly the word makes another that only resembles it a nuisance.
+    apart = [difflib.SequenceMatcher(None, folded, one).ratio() for one in close]
+    return [by_folded[one] for one, ratio in zip(close, apart, strict=True) if ratio > apart[0] - 0.1]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ethogram.bench.scan import alternation, compare, phrases_for_peers, texts, verdicts
+from ethogram.bench.scan import alternation, compare, compare_both, phrases_for_peers, texts, verdicts
 from ethogram.cli.main import main
 from ethogram.scanner.fold import fold
 from ethogram.scanner.matching import Matcher
@@ -32,7 +32,12 @@ def test_there_are_as_many_phrases_as_asked_for_and_no_two_alike():
 
 def test_both_bars_are_judged():
     records = verdicts(compare(100_000, rounds=1))
-    assert [one["name"] for one in records if one["record"] == "timing"] == ["matching", "re", "end_to_end"]
+    assert [one["name"] for one in records if one["record"] == "timing"] == [
+        "matching",
+        "re",
+        "end_to_end",
+        "one_by_one",
+    ]
     assert [one["bar"] for one in records if one["record"] == "ratio"] == [80, 10]
 
 
@@ -40,6 +45,16 @@ def test_a_file_is_read_a_message_a_line(tmp_path):
     file = tmp_path / "said.txt"
     file.write_text("act now\nwe met and you left\n" * 50, encoding="utf-8")
     assert {one.name: one.hits for one in compare(10_000, rounds=1, data=file)}["end_to_end"] == 50
+
+
+def test_real_text_stands_beside_generated(tmp_path):
+    file = tmp_path / "talk.jsonl"
+    file.write_text(json.dumps({"turns": [{"text": "act now"}, {"text": None}]}) + "\n", encoding="utf-8")
+    records = compare_both(100_000, rounds=1, data=file)
+    assert {one["text"] for one in records} == {"generated", "real"}
+    assert [one["hits"] for one in records if one["text"] == "real" and one.get("name") == "end_to_end"] == [
+        1
+    ]
 
 
 def test_categories_are_listed_with_what_was_measured(capsys):
@@ -53,7 +68,7 @@ def test_categories_are_listed_with_what_was_measured(capsys):
 
 def test_measuring_counts_and_shows_and_names_what_was_never_hit(tmp_path, capsys):
     turns = [
-        {"speaker": "a", "text": "You must act now, friend."},
+        {"speaker": "a", "text": "Please act now, friend."},
         {"speaker": "b", "text": "No."},
         {"text": None},
     ]
@@ -61,7 +76,7 @@ def test_measuring_counts_and_shows_and_names_what_was_never_hit(tmp_path, capsy
     assert main(["lexicon", "measure", "--data", str(tmp_path), "--rate", "talk"]) == 0
     out = capsys.readouterr().out
     assert "manipulation / urgency: 5000 per 10,000, 1 different texts, 1 shown" in out
-    assert "You must [[act now]], friend." in out
+    assert "Please [[act now]], friend." in out
     assert "never hit:" in out
 
 

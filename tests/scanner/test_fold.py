@@ -39,6 +39,37 @@ def test_matches_are_those_of_the_plain_matcher(text):
     assert found == naive_scan.find(text, PHRASES)
 
 
+LINES = [
+    "(you|we) (can|must|) act (now|today|) or (else|never)",
+    "(so |)you('re| are) (not |)here",
+    "a (cat|act)",
+]
+WORDS = " ".join(LINES).replace("(", " ").replace(")", " ").replace("|", " ").replace("'", " '").split()
+
+
+@given(st.lists(st.sampled_from([*WORDS, "you're", "youre", ",", "ACT", "\u200b", "now\n\n"]), max_size=14))
+def test_lines_with_variants_are_matched_as_if_written_out(words):
+    from ethogram.scanner.content import Category
+    from ethogram.scanner.lexicon import make_lexicon
+
+    text = " ".join(words)
+    folded = fold(text)
+    offsets = Offsets(folded)
+    lexicon = make_lexicon((Category("x", "virtue", "en", "", None, 0.0, (0, 0), tuple(LINES)),))
+    found = [offsets.span(start, end) for _, start, end in lexicon.matcher.find(folded.text)]
+    phrases = [form for line in LINES for form in naive_scan.written_out(line)]
+    phrases += [form.replace("'", "") for form in phrases]
+    assert found == [(start, end) for _, start, end in naive_scan.find(text, phrases)]
+
+
+def test_what_is_passed_over_folds_to_one_character_each():
+    from ethogram.scanner.characters import fold_character
+    from ethogram.scanner.fold import _UNUSUAL
+
+    passed = [one for one in map(chr, range(128, 0x20000)) if not _UNUSUAL.match(one)]
+    assert [one for one in passed if len(fold_character(one)) != 1] == []
+
+
 @pytest.mark.parametrize(
     ("text", "folded"),
     [

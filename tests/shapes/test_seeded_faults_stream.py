@@ -379,7 +379,7 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
             "shapes.stream.stream",
             "not any(state.standing))",
             "True)",
-            "combination",
+            "waiting",
             0,
         ),
         "an indicator that was not found is absent": (
@@ -471,8 +471,26 @@ def contiguous_case() -> Case:
     return Case(patterns, events, kind="sequence")
 
 
+def waiting_case() -> Case:
+    """A high event, then a low one with others between them, twice."""
+    high, low = Compare(">", Signal("x"), Number(0.5)), Compare("<", Signal("x"), Number(0.2))
+    pattern = Pattern(
+        "high_then_low", Sequence((Step("high", high), Step("low", low))), confidence=Number(1.0)
+    )
+    events = tuple(
+        Event(f"e{k}", START + timedelta(minutes=k), "ann", seq=k, readings={"x": x})
+        for k, x in enumerate((0.3, 0.9, 0.3, 0.3, 0.1, 0.4, 0.8, 0.3, 0.1))
+    )
+    return Case((pattern,), events, kind="sequence")
+
+
 def make(kind: str, seed: int) -> Case:
-    crafted = {"optional": optional_case, "skip": skip_case, "contiguous": contiguous_case}
+    crafted = {
+        "optional": optional_case,
+        "skip": skip_case,
+        "contiguous": contiguous_case,
+        "waiting": waiting_case,
+    }
     if kind in crafted:
         return crafted[kind]()
     return random_case(seed, kind) if kind in KINDS else random_case(seed, measure=kind)

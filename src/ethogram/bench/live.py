@@ -28,7 +28,7 @@ OBSERVE, STEPS, BATCHES = (20_000, 100_000), (500_000, 1_500_000), (5, 20)
 FLAT = (1.5, 1.1)
 """At most so many times as long an event of the longest history takes as one of the shortest."""
 LENGTHS = (10, 100, 1_000, 10_000, 100_000)
-CHUNK, TIMED, BATCH = 250, 3_000, 256
+CHUNK, TIMED, BATCH, WARM = 250, 3_000, 256, 5_000
 SUBJECTS = 1_000
 
 Record = dict[str, Any]
@@ -38,7 +38,7 @@ def measure(events: int = 100_000) -> Iterator[Record]:
     """All of it, as JSON records; `events` is the length of the longest history, and scales the rest."""
     costs: list[float] = []
     for length in (one for one in LENGTHS if one <= events):
-        seconds = observing(max(1, CHUNK // length), length)
+        seconds = observing(max(1, WARM // length), length)
         costs.append(seconds)
         yield rate(f"observe, histories of {length:,}", seconds, OBSERVE)
     yield ratio("longest history against the shortest", costs[-1] / costs[0], FLAT, smaller=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
 import re
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,9 @@ from ..scanner import scan
 from ..scanner.fold import fold
 from ..scanner.lexicon import load_lexicon
 from ..scanner.matching import Match, Matcher
+from ..scanner.message import forget, scan_many
+from ..scanner.records import Scan
+from ..scanner.variants import forms
 from .shapes import ratio_record
 
 PHRASES = 1_500
@@ -49,7 +54,7 @@ class Timing:
 def texts(size: int, seed: int = 7) -> list[str]:
     """Messages of some 400 characters made from a mixture of words, with phrases of the lexicon strewn in."""
     rng = random.Random(seed)
-    phrases = [phrase for one in load_lexicon().categories for phrase in one.phrases]
+    phrases = _phrases()
     out: list[str] = []
     total = 0
     while total < size:
@@ -70,9 +75,7 @@ def texts(size: int, seed: int = 7) -> list[str]:
 def phrases_for_peers(count: int = PHRASES, seed: int = 7) -> list[bytes]:
     """So many phrases: those of the lexicon, and made ones where there are not enough."""
     rng = random.Random(seed)
-    found = list(
-        dict.fromkeys(fold(phrase).text for one in load_lexicon().categories for phrase in one.phrases)
-    )[:count]
+    found = list(dict.fromkeys(fold(phrase).text for phrase in _phrases()))[:count]
     known = set(found)
     while len(found) < count:
         made = " ".join(rng.choices(_PLAIN, k=3)).encode()
@@ -80,6 +83,11 @@ def phrases_for_peers(count: int = PHRASES, seed: int = 7) -> list[bytes]:
             known.add(made)
             found.append(made)
     return found
+
+
+def _phrases() -> list[str]:
+    """The first form of every line of the lexicon."""
+    return [next(forms(line)).strip() for one in load_lexicon().categories for line in one.phrases]
 
 
 def alternation(phrases: Sequence[bytes]) -> re.Pattern[bytes]:
@@ -90,6 +98,14 @@ def alternation(phrases: Sequence[bytes]) -> re.Pattern[bytes]:
     return re.compile(before + rb"(?:" + body + rb")(?!" + word + rb")(?!'" + word + rb")")
 
 
+def compare_both(size: int = 4_000_000, *, rounds: int = 3, data: Path | None = None) -> list[dict[str, Any]]:
+    """The verdicts on generated text, and with `data` those on real text after them."""
+    out = [one | {"text": "generated"} for one in verdicts(compare(size, rounds=rounds))]
+    if data is not None:
+        out += [one | {"text": "real"} for one in verdicts(compare(size, rounds=rounds, data=data))]
+    return out
+
+
 def compare(size: int = 4_000_000, *, rounds: int = 3, data: Path | None = None) -> list[Timing]:
     """Every candidate timed in turn; AssertionError where `re` and we do not find the same.
 
@@ -97,6 +113,7 @@ def compare(size: int = 4_000_000, *, rounds: int = 3, data: Path | None = None)
     that a byte takes.
     """
     given = texts(size) if data is None else list(_read(data, size))
+    size_given = sum(len(text.encode()) for text in given)
     folded = [fold(text).text for text in given]
     few = folded[: max(1, len(folded) // 40)]
     phrases = phrases_for_peers()
@@ -109,10 +126,8 @@ def compare(size: int = 4_000_000, *, rounds: int = 3, data: Path | None = None)
     candidates: dict[str, tuple[Callable[[], int], int]] = {
         "matching": (lambda: _matches(matcher.find, folded), _size(folded)),
         "re": (lambda: sum(1 for text in few for _ in pattern.finditer(text)), _size(few)),
-        "end_to_end": (
-            lambda: sum(len(scan(text).flags) for text in given),
-            sum(len(t.encode()) for t in given),
-        ),
+        "end_to_end": (lambda: _flags(scan_many(given)), size_given),
+        "one_by_one": (lambda: _flags(map(scan, given)), size_given),
     }
     measured: dict[str, list[tuple[float, float, int]]] = {name: [] for name in candidates}
     for _ in range(rounds):
@@ -157,13 +172,26 @@ def verdicts(timings: Sequence[Timing]) -> list[dict[str, Any]]:
 
 
 def _read(path: Path, size: int) -> Iterator[str]:
-    """The lines of a text file as messages, up to that many bytes."""
+    """Messages of a file, up to that many bytes: turns of conversations, or the lines of plain text."""
     total = 0
-    with path.open(encoding="utf-8", errors="replace") as stream:
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8", errors="replace") as stream:
         for line in stream:
-            if (total := total + len(line.encode("utf-8", "replace"))) > size:
-                return
-            yield line
+            for text in _turns(line) if ".jsonl" in path.suffixes else [line]:
+                if (total := total + len(text.encode("utf-8", "replace"))) > size:
+                    return
+                yield text
+
+
+def _turns(line: str) -> list[str]:
+    turns = json.loads(line).get("turns", [])
+    return [turn["text"] for turn in turns if isinstance(turn.get("text"), str)]
+
+
+def _flags(scans: Iterable[Scan]) -> int:
+    # Nothing may be known from the round before; repeats among the texts themselves are fair.
+    forget()
+    return sum(len(one.flags) for one in scans)
 
 
 def _matches(find: Callable[[bytes], list[Match]], folded: Sequence[bytes]) -> int:

@@ -36,8 +36,8 @@ def ours(data: Evaluations) -> Callable[[], Hits]:
     """The six programs over columns, every finding made a detection with its evidence."""
     programs = six_programs()
     names = [f"s{i}" for i in range(int(data.subject[-1]) + 1)]
-    values = {name: Values(column, None) for name, column in data.traits.items()}
-    values["observed"] = Values(data.observed, None)
+    values = {name: Values(column, None, full=True) for name, column in data.traits.items()}
+    values["observed"] = Values(data.observed, None, full=True)
     as_of = int(data.at[-1])
 
     def run() -> Hits:

@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .message import scan
+    from .message import scan, scan_many
     from .records import TIERS, Flag, Scan
     from .thread import MessageScan, SubjectScan, ThreadScan, ThreadSignal, scan_thread
 
@@ -23,10 +23,11 @@ __all__ = [
     "ThreadScan",
     "ThreadSignal",
     "scan",
+    "scan_many",
     "scan_thread",
 ]
 
-_HOMES = {"TIERS": "records", "Flag": "records", "Scan": "records", "scan": "message"}
+_HOMES = {"TIERS": "records", "Flag": "records", "Scan": "records", "scan": "message", "scan_many": "message"}
 
 
 def __getattr__(name: str) -> Any:

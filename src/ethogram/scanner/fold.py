@@ -15,7 +15,11 @@ from typing import NamedTuple
 from .characters import fold_character, fold_run
 from .leet import read_leet
 
-_UNUSUAL = re.compile(r"[^\x00-\x7f]+")
+# All but ASCII and what is frequent and known to fold to one character each.
+_UNUSUAL = re.compile(
+    "[^\x00-\x7f’—“”–…•\u2190-\u21ff\u2500-\u257f\u2600-\u26ff\u2700-\u2767\U0001f300-\U0001f64f\U0001f680-\U0001f6ff"
+    "\U0001f900-\U0001f9ff]+"
+)
 _SPACES = re.compile(rb"  +")
 # Each begins with the sign itself, which is found far quicker than a place with something before it.
 _HYPHEN = re.compile(rb"-(?<=[a-z0-9]-)(?=[a-z0-9])")
@@ -70,17 +74,18 @@ def fold(original: str, *, joined: bool = False) -> Folded:
     if b"_" in spaced:
         spaced = _EMPHASIS.sub(b" ", spaced)
     spaced = read_leet(spaced)
-    text = spaced
-    # Each pass halves the runs, so that even a text of nothing but spaces takes few.
-    while b"  " in text:
-        text = text.replace(b"  ", b" ")
+    text = _SPACES.sub(b" ", spaced) if b"  " in spaced else spaced
     return Folded(text, spaced, original)
 
 
 def _put(error: UnicodeError) -> tuple[str, int]:
     """What the encoder is to write for a run of characters that are not ASCII."""
     assert isinstance(error, UnicodeEncodeError)
-    return fold_run(error.object[error.start : error.end]), error.end
+    run = error.object[error.start : error.end]
+    return _short_run(run) if len(run) <= SHORT else fold_run(run), error.end
+
+
+_short_run = lru_cache(maxsize=1 << 12)(fold_run)
 
 
 # An encoder that is told what to write goes through the plain rest at full speed.
@@ -92,9 +97,11 @@ class Offsets:
 
     __slots__ = ("_at", "_gaps", "_origins", "_removed")
 
-    def __init__(self, folded: Folded) -> None:
-        self._gaps, self._removed = _collapsed(folded)
-        self._at, self._origins = _pieces(folded.original)
+    def __init__(self, folded: Folded, last: int | None = None) -> None:
+        """`last` is the last place that will be asked for; what comes after is not looked at."""
+        last = len(folded.text) if last is None else last
+        self._gaps, self._removed = _collapsed(folded, last)
+        self._at, self._origins = _pieces(folded.original, last + (self._removed[-1] if self._gaps else 0))
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """The original's slice for a slice of the folded text, which must not be empty."""
@@ -114,25 +121,29 @@ def _is_even(run: str) -> bool:
     return all(len(fold_character(one)) == 1 for one in run)
 
 
-def _collapsed(folded: Folded) -> tuple[list[int], list[int]]:
+def _collapsed(folded: Folded, last: int) -> tuple[list[int], list[int]]:
     """From which place of the folded text on how many spaces have been taken out."""
     gaps: list[int] = []
     removed: list[int] = []
     total = 0
     if len(folded.text) != len(folded.spaced):
         for match in _SPACES.finditer(folded.spaced):
+            if match.start() - total > last:
+                break
             gaps.append(match.start() - total + 1)
             total += match.end() - match.start() - 1
             removed.append(total)
     return gaps, removed
 
 
-def _pieces(original: str) -> tuple[list[int], list[int]]:
+def _pieces(original: str, last: int) -> tuple[list[int], list[int]]:
     """Where pieces start that run evenly, and where they start in the original; nothing if all of it does."""
     at: list[int] = []
     origins: list[int] = []
     shift = 0
     for match in () if original.isascii() else _UNUSUAL.finditer(original):
+        if match.start() + shift > last:
+            break
         if len(match[0]) <= SHORT and _is_even(match[0]):
             continue
         for origin, character in enumerate(match[0], start=match.start()):

@@ -6,16 +6,14 @@ import re
 
 _LEET = bytes.maketrans(b"013457@$", b"oieastas")
 _SIGN_IN_WORD = re.compile(rb"[@$](?<=[a-z][@$])(?=[a-z])")
+# A digit that may stand for a letter, beside a letter; it begins with the digit, which is soon found.
+_BESIDE = re.compile(rb"[013457](?:(?<=[a-z][013457])|(?=[a-z]))")
 _NO_LETTERS = bytes(set(range(256)) - set(b"abcdefghijklmnopqrstuvwxyz"))
 
 
 def _kinds() -> bytes:
-    """Letters as 'a', digits that may stand for letters as '1', other digits as '9', all else as ' '."""
-    table = bytearray(b" " * 256)
-    for codes, kind in ((b"abcdefghijklmnopqrstuvwxyz", "a"), (b"013457", "1"), (b"2689", "9")):
-        for code in codes:
-            table[code] = ord(kind)
-    return bytes(table)
+    """Letters and digits as 'a', all else as ' '."""
+    return bytes(ord("a" if chr(code).isascii() and chr(code).isalnum() else " ") for code in range(256))
 
 
 _KINDS = _kinds()
@@ -29,23 +27,17 @@ def read_leet(text: bytes) -> bytes:
     """
     if b"@" in text or b"$" in text:
         text = _SIGN_IN_WORD.sub(_as_letter, text)
+    match = _BESIDE.search(text)
+    if match is None:
+        return text
     kinds = text.translate(_KINDS)
-    if b"1" not in kinds:
-        return text
-    first, second = kinds.find(b"a1"), kinds.find(b"1a")
-    if first < 0 and second < 0:
-        return text
     out = bytearray(text)
-    while first >= 0 or second >= 0:
-        near = min(place for place in (first, second) if place >= 0)
+    while match is not None:
+        near = match.start()
         start, end = kinds.rfind(b" ", 0, near) + 1, kinds.find(b" ", near)
         end = len(kinds) if end < 0 else end
         out[start:end] = _word(text[start:end])
-        # Each is looked for again only once passed, so that the whole is one walk through the text.
-        if 0 <= first < end:
-            first = kinds.find(b"a1", end)
-        if 0 <= second < end:
-            second = kinds.find(b"1a", end)
+        match = _BESIDE.search(text, end)
     return bytes(out)
 
 

@@ -14,7 +14,7 @@ from .content import Category, read_categories
 from .fold import fold
 from .matching import Matcher, Way
 from .records import HARD_CONSTRAINT
-from .variants import forms, split, without_apostrophes
+from .variants import Rest, Sequence, forms, heads, without_apostrophes
 
 FORMS_CHECKED = 1000
 
@@ -39,23 +39,24 @@ def load_lexicon() -> Lexicon:
 def make_lexicon(categories: tuple[Category, ...]) -> Lexicon:
     """A lexicon of these categories; a phrase with an apostrophe is found without it too."""
     entries: list[tuple[str, str, str | None]] = []
-    heads: dict[bytes, list[Way]] = {}
+    begun: dict[bytes, list[Way]] = {}
     bare: list[tuple[str, Way]] = []
     for one in categories:
         for line in one.phrases:
-            begun, rest = split(line)
-            way = (len(entries), rest)
-            entries.append((one.trait, one.name, line if begun == [line] else None))
-            for head in begun:
-                heads.setdefault(head.encode(), []).append(way)
-            bare += [(without_apostrophes(head), way) for head in begun if "'" in head]
+            rests: dict[Sequence, Rest | None] = {(): None}
+            for head, rest in heads(line):
+                way = (len(entries), rests.setdefault(rest, Rest(rest)))
+                begun.setdefault(head.encode(), []).append(way)
+                if "'" in head:
+                    bare.append((without_apostrophes(head), way))
+            entries.append((one.trait, one.name, None if "(" in line else line))
     # What is written so comes before what is only found so: `its` before `it's`.
-    for form, way in bare:
-        ways = heads.setdefault(form.encode(), [])
+    for head, way in bare:
+        ways = begun.setdefault(head.encode(), [])
         if way not in ways:
             ways.append(way)
     said = sorted((one.language, one.trait, one.name, *sorted(one.phrases)) for one in categories)
-    matcher = Matcher(list(heads), list(heads.values()))
+    matcher = Matcher(list(begun), list(begun.values()))
     return Lexicon(categories, stable_hash("lexicon", said)[:12], matcher, tuple(entries))
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
+
+from .variants import Rest
 
 Match = tuple[int, int, int]
 """Which phrase, where it starts, and where it ends (not included)."""
@@ -14,7 +15,7 @@ _IN_WORD = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_")
 _APOSTROPHE = ord("'")
 
 
-Way = tuple[int, "re.Pattern[bytes] | None"]
+Way = tuple[int, Rest | None]
 """Which phrase a beginning belongs to, and what must follow it; None where nothing must."""
 
 
@@ -27,7 +28,8 @@ class Matcher:
     __slots__ = ("_find", "_ways")
 
     def __init__(self, phrases: Sequence[bytes], ways: Sequence[Sequence[Way]] | None = None) -> None:
-        automaton = BytesAhoCorasick(phrases, MatchKind.Standard, Implementation.DFA)
+        # Not the DFA: that is so large for many phrases that it falls out of the processor's cache.
+        automaton = BytesAhoCorasick(phrases, MatchKind.Standard, Implementation.ContiguousNFA)
         self._find = automaton.find_matches_as_indexes
         self._ways = [[(number, None)] for number in range(len(phrases))] if ways is None else ways
 
@@ -50,8 +52,8 @@ class Matcher:
                 if rest is None:
                     if end == size or _ends(text, end, end + 1):
                         whole.append((start, -end, phrase))
-                elif (match := rest.match(text, end)) is not None:
-                    whole.append((start, -match.end(), phrase))
+                elif (stop := rest.end(text, end)) is not None:
+                    whole.append((start, -stop, phrase))
         whole.sort()
         found: list[Match] = []
         free = 0

@@ -44,7 +44,7 @@ def measure(messages: Iterable[tuple[str, str]], rated: str, *, seed: int = 7) -
     A text that is there many times is counted each time and sampled once.
     """
     rng = random.Random(seed)
-    total, hits, rates = 0, Counter[str](), Counter[str]()
+    total, hits, rates = 0, Counter[tuple[str, str]](), Counter[str]()
     seen: set[int] = set()
     kept: dict[str, list[Sample]] = {}
     found: Counter[str] = Counter()
@@ -55,7 +55,7 @@ def measure(messages: Iterable[tuple[str, str]], rated: str, *, seed: int = 7) -
         for flag in scan(text).flags:
             if not flag.counts:
                 continue
-            hits[flag.phrase] += 1
+            hits[flag.category, flag.phrase] += 1
             rates[flag.category] += file == rated
             if is_new:
                 found[flag.category] += 1
@@ -67,16 +67,29 @@ def measure(messages: Iterable[tuple[str, str]], rated: str, *, seed: int = 7) -
                     text[flag.end : flag.end + AROUND],
                 )
                 _keep(kept.setdefault(flag.category, []), sample, found[flag.category], rng)
+    lines = _by_line(hits)
     return [
         Measured(
             one,
             round(10_000 * rates[one.name] / max(1, total), 1),
             found[one.name],
             tuple(kept.get(one.name, ())),
-            tuple(phrase for phrase in one.phrases if not hits[phrase]),
+            tuple(line for line in one.phrases if not lines[one.name, line]),
         )
         for one in load_lexicon().categories
     ]
+
+
+def _by_line(hits: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
+    """Hits by category and line of the lexicon: a line with variants is hit by any of its forms."""
+    lexicon = load_lexicon()
+    lines = [(one.name, line) for one in lexicon.categories for line in one.phrases]
+    out: Counter[tuple[str, str]] = Counter()
+    for (category, phrase), count in hits.items():
+        for number, _, _ in lexicon.matcher.find(phrase.encode()):
+            if lines[number][0] == category:
+                out[lines[number]] += count
+    return out
 
 
 def _keep(kept: list[Sample], sample: Sample, number: int, rng: random.Random) -> None:

@@ -91,7 +91,7 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _scan_together(texts: list[str]) -> list[Scan]:
-    """Folds and searches many texts in one pass each; what is found never reaches over what is between them."""
+    """Folds and searches many texts in one pass; no match reaches over what is between them."""
     if len(texts) == 1:
         return [_scan(texts[0])]
     lexicon = load_lexicon()
@@ -115,14 +115,12 @@ def _scan_together(texts: list[str]) -> list[Scan]:
 
 
 def _flags(lexicon: Lexicon, folded: Folded, matches: list[Match]) -> tuple[Flag, ...]:
-    offsets, quotes = Offsets(folded), Quotes(folded.original)
+    offsets, quotes = Offsets(folded, matches[-1][2]), Quotes(folded.original)
     flags = []
     for number, start, end in matches:
         first, last = offsets.span(start, end)
         negated, mentioned = is_denied_or_mentioned(folded.text, start)
         trait, category, phrase = lexicon.entries[number]
         said = folded.text[start:end].decode() if phrase is None else phrase
-        flags.append(
-            Flag(trait, category, said, first, last, negated, quotes.hold(first, last), mentioned)
-        )
+        flags.append(Flag(trait, category, said, first, last, negated, quotes.hold(first, last), mentioned))
     return tuple(flags)

@@ -7,11 +7,11 @@ writing it out would give too many, is a pattern that is tried only where such a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-MOST_HEADS = 48
-"""A line is written out up to so many beginnings."""
+SHORTEST_HEAD = 10
+"""A shorter beginning stands in too many texts to be worth looking at."""
 
 Sequence = tuple["str | tuple[Sequence, ...]", ...]
 """Literal text and choices, in turn."""
@@ -74,23 +74,41 @@ def forms(line: str | Sequence) -> Iterator[str]:
             yield begun + ended
 
 
-def count(line: str | Sequence) -> int:
-    """How many phrases a line stands for."""
-    total = 1
-    for part in parse(line) if isinstance(line, str) else line:
-        total *= 1 if isinstance(part, str) else sum(map(count, part))
-    return total
+class Rest:
+    """What must follow a beginning; made into a pattern when first asked, which for most is never."""
+
+    __slots__ = ("_match", "_sequence")
+
+    def __init__(self, sequence: Sequence) -> None:
+        self._sequence = sequence
+        self._match: Callable[[bytes, int], re.Match[bytes] | None] | None = None
+
+    def end(self, text: bytes, at: int) -> int | None:
+        """Where it ends, if it stands at this place of the text."""
+        if self._match is None:
+            self._match = re.compile(_pattern(self._sequence) + END).match
+        match = self._match(text, at)
+        return None if match is None else match.end()
 
 
-def split(line: str) -> tuple[list[str], re.Pattern[bytes] | None]:
-    """The beginnings of a line written out, and what must follow one of them; None where nothing must."""
-    sequence = parse(line)
-    taken = 1
-    while taken < len(sequence) and count(sequence[: taken + 1]) <= MOST_HEADS:
-        taken += 1
-    heads = list(dict.fromkeys(forms(sequence[:taken])))
-    rest = sequence[taken:]
-    return heads, re.compile(_pattern(rest) + END) if rest else None
+def heads(line: str) -> Iterator[tuple[str, Sequence]]:
+    """The beginnings of a line, each long enough to stand in few texts, and what must follow each.
+
+    >>> list(heads("(a|absolutely any) thing (here|there)"))[1]
+    ('absolutely any thing ', ((('here',), ('there',)),))
+    """
+    return _heads("", parse(line))
+
+
+def _heads(begun: str, rest: Sequence) -> Iterator[tuple[str, Sequence]]:
+    while rest and isinstance(rest[0], str):
+        begun, rest = begun + rest[0], rest[1:]
+    if not rest or len(begun) >= SHORTEST_HEAD:
+        yield begun, rest
+    else:
+        for choice in rest[0]:
+            assert not isinstance(choice, str)
+            yield from _heads(begun, choice + rest[1:])
 
 
 def _pattern(sequence: Sequence) -> bytes:

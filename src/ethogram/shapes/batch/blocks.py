@@ -9,7 +9,8 @@ import numpy as np
 
 from .arrange import Membership, belong
 from .arranged import Arranged
-from .columns import Columns, Ints, Mask, Rows, Values, changes
+from .columns import Columns, Floats, Ints, Mask, Rows, Values, changes
+from .numbers import CACHED
 
 ROWS = 524_288
 """Rows in a block, or those of one subject where it has more; heavy work takes a cache's worth at a time."""
@@ -60,7 +61,8 @@ class Block:
         self._arranged: dict[Membership, Arranged] = {}
         self._members: dict[Membership, Membership] = {}
         self._kept: dict[tuple[str, str], Values] = {}
-        self._low: dict[str, float | None] = {}
+        self._full: dict[str, bool] = {}
+        self._facts: dict[str, tuple[float, float, float] | None] = {}
 
     def reading(self, name: str) -> Values:
         return self.column("reading", name)
@@ -101,21 +103,30 @@ class Block:
 
     def is_full(self, name: str) -> bool:
         """Whether every row has a number as its reading."""
-        return self._lowest(name) is not None
+        if name not in self._full:
+            read = self.reading(name)
+            # The least of anything with a NaN in it is NaN.
+            self._full[name] = read.full or (read.num is not None and not np.isnan(read.num.min()))
+        return self._full[name]
 
     def some_full(self, names: Iterable[str]) -> bool:
         """Whether one of some readings is a number in every row; those looked at already come first."""
-        return any(self._low.get(name) is not None for name in names) or any(map(self.is_full, names))
+        known = (self.reading(name).full or self._full.get(name) for name in names)
+        return any(known) or any(map(self.is_full, names))
 
-    def bounds(self, name: str) -> tuple[float, float] | None:
-        """The lowest and the highest reading, where every row has one."""
-        low, num = self._lowest(name), self.reading(name).num
-        return None if low is None or num is None else (low, float(num.max()))
-
-    def _lowest(self, name: str) -> float | None:
-        if name not in self._low:
+    def facts(self, name: str) -> tuple[float, float, float] | None:
+        """The lowest and the highest reading and the mean of all, where every row has one."""
+        if name not in self._facts:
             num = self.reading(name).num
-            # One look: the least of anything with a NaN in it is NaN.
-            low = np.nan if num is None else float(num.min())
-            self._low[name] = None if low != low else low
-        return self._low[name]
+            self._facts[name] = None if num is None or not self.is_full(name) else _facts(num)
+        return self._facts[name]
+
+
+def _facts(num: Floats) -> tuple[float, float, float]:
+    """Lowest, highest and mean; a cache's worth at a time, since each is looked at thrice."""
+    low, high, total = np.inf, -np.inf, 0.0
+    for k in range(0, len(num), CACHED):
+        part = num[k : k + CACHED]
+        low, high = min(low, float(part.min())), max(high, float(part.max()))
+        total += float(part.sum())
+    return low, high, total / max(1, len(num))

@@ -40,12 +40,14 @@ class Values:
     odd: bool = False
     there: Mask | None = None
     """Where an odd column has anything at all."""
+    full: bool = False
+    """Whether it is known that every row has a number. Where it is not known, it is looked at when asked."""
 
     def at(self, rows: Rows) -> Values:
         """The values at some rows."""
         there = None if self.there is None else self.there[rows]
         num = None if self.num is None else self.num[rows].astype(np.float64, copy=False)
-        return Values(num, None if self.code is None else self.code[rows], self.odd, there)
+        return Values(num, None if self.code is None else self.code[rows], self.odd, there, self.full)
 
     def present(self, rows: int) -> Mask:
         """Where there is a value."""
@@ -204,4 +206,4 @@ def values_of(found: list[Any], texts: Texts) -> Values:
     known = there if code is None else there & (code < 0)
     if not np.isfinite(num[known]).all():
         return Values(None, code, True, there)
-    return Values(num, code)
+    return Values(num, code, full=code is None and bool(there.all()))

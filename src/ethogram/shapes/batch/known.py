@@ -68,7 +68,7 @@ def enough(mask: Mask, arranged: Arranged, need: int) -> Mask:
     return found
 
 
-SOON = 24
+SOON = 16
 _LEAST = {"mean": 1, "std": 1, "rise": 2, "share": 1, "count": 0, "sum": 0}
 """How many readings a measure needs to have a value."""
 

@@ -12,6 +12,7 @@ from ..truth import TOLERANCE, above
 from .columns import Floats, Mask
 
 ULP = 2.3e-16
+CACHED = 32_768
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,13 @@ def near(a: Num, b: Num) -> Mask | None:
 
 def equal_to(x: Floats, c: float) -> Mask:
     """`truth.equal` with one number; false where it is absent."""
-    out: Mask = x < lowest_above(c)
-    out &= x > highest_below(c)
+    out = np.empty(len(x), bool)
+    high, low = lowest_above(c), highest_below(c)
+    # A cache's worth at a time, since each is looked at twice.
+    for k in range(0, len(x), CACHED):
+        some, part = x[k : k + CACHED], out[k : k + CACHED]
+        np.less(some, high, out=part)
+        part &= some > low
     return out
 
 

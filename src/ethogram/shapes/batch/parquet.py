@@ -111,7 +111,8 @@ def _values(file: Any, name: str, texts: Texts) -> Values:
 
     kind = file.schema_arrow.field(name).type
     if pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind) or pyarrow.types.is_boolean(kind):
-        return Values(_numbers(file, name, np.float32 if kind == pyarrow.float32() else np.float64), None)
+        found = _numbers(file, name, np.float32 if kind == pyarrow.float32() else np.float64)
+        return Values(found, None, full=not len(found) or not np.isnan(found.min()))
     column = _column_of(file, name)
     if not pyarrow.types.is_dictionary(kind):
         column = column.dictionary_encode()

@@ -166,15 +166,15 @@ def match_contiguous(body: SequenceProgram, at: At) -> Matched:
     size, conditions = len(body.places), [place.condition for place in body.places]
     order = _rarest_first(at, conditions)
     # Where the rarest condition holds, the others are asked one after another.
-    here = np.flatnonzero(at.holds(conditions[order[0]]))
-    number = at.arranged.number_of(here)
-    first = here - order[0]
-    kept = (first >= at.arranged.starts[number]) & (first + size <= at.arranged.ends[number])
-    first = first[kept]
+    first = np.flatnonzero(at.holds(conditions[order[0]])) - order[0]
+    first = first[np.searchsorted(first, 0) : np.searchsorted(first, at.size - size, "right")]
     for i in order[1:]:
         if not len(first):
             break
         first = first[At(at.arranged, at.cap, first + i).holds(conditions[i])]
+    # Whether a chain stays within its history is asked of the few that are left.
+    number = at.arranged.number_of(first)
+    first = first[first + size <= at.arranged.ends[number]]
     return _matched(body, at, first, ())
 
 

@@ -90,9 +90,9 @@ class SoFar:
     def _largest(self) -> float:
         of = self.expr.of
         if isinstance(of, Signal) and self.here.index is None:
-            bounds = self.here.block.bounds(of.name)
-            if bounds is not None:
-                return max(bounds[1], -bounds[0])
+            facts = self.here.block.facts(of.name)
+            if facts is not None:
+                return max(facts[1], -facts[0])
         return highest(self.values)
 
     @property
@@ -106,8 +106,13 @@ class SoFar:
     @property
     def middle(self) -> float:
         """About the mean of all readings: a point from which their distances are small."""
-        found: float = self.shared("middle", lambda: _middle(self.values))
+        found: float = self.shared("middle", self._middle)
         return found
+
+    def _middle(self) -> float:
+        of = self.expr.of
+        facts = self.here.block.facts(of.name) if isinstance(of, Signal) else None
+        return _middle(self.values) if facts is None else facts[2]
 
     @property
     def widest(self) -> int:

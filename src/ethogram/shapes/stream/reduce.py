@@ -6,6 +6,7 @@ Most events carry few of the readings a pattern set names, so most conditions co
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..history import FIELDS
@@ -120,6 +121,7 @@ class Carried(NamedTuple):
         return type(expr)(tuple(items))
 
 
+@lru_cache(maxsize=4096)
 def _computed(expr: Expr) -> Expr:
     """What an expression of constants comes to."""
     writer = Writer(Captures(()))

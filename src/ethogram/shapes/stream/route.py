@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -17,11 +18,15 @@ from .track import Key, Track
 
 MOST_ROUTES = 1024
 MOST_GATED = 256
-"""Names come with the events, so a stranger could make up any number of combinations of them. Writing code
-takes milliseconds: beyond so many the programs go through their steps one by one."""
+"""Names come with the events, so a stranger could make up any number of combinations of them: beyond so many
+the programs go through their steps one by one, as they do for combinations that are rare."""
 
 ReadKey = Callable[[Event], Key | None]
 Pick = Callable[[Mapping[str, Any]], tuple[Any, ...]]
+
+
+Combination = tuple[frozenset[str], bool, bool, bool]
+"""The readings that programs ask for, and whether events are evaluated, have attributes, have times."""
 
 
 class Gated(NamedTuple):
@@ -39,6 +44,7 @@ class Route(NamedTuple):
     `whole` is the gate of the subjects' whole histories. `general` stands in the place of gates.
     """
 
+    key: Combination
     evaluated: bool
     pick: Pick
     whole: Gate | None
@@ -52,49 +58,62 @@ class Routes:
     def __init__(self, tracks: Sequence[Track], cells: Cells) -> None:
         self._cells = cells
         self._asked = _names_asked(tracks)
+        # Writing a gate takes about a millisecond a program, so a combination must have come that often.
+        self._often = len(tracks)
         self.found: tuple[dict[tuple[str, ...], Route], ...] = ({}, {}, {}, {})
-        self._gated: dict[tuple[frozenset[str], bool, bool, bool], Route] = {}
+        self._gated: dict[Combination, Route] = {}
+        self._seen: Counter[Combination] = Counter()
         self._readers = {fields: key_reader(fields) for fields in cells.kinds}
 
     def of(self, event: Event, names: tuple[str, ...]) -> Route:
         """The route of an event with readings of these names."""
-        found = self.found[2 * bool(event.attributes) + event.timed]
-        return found.get(names) or self._add(found, names, bool(event.attributes), event.timed)
-
-    def _add(
-        self, found: dict[tuple[str, ...], Route], names: tuple[str, ...], attributes: bool, timed: bool
-    ) -> Route:
-        # What no program asks for does not matter, but for telling that somebody evaluated the event.
-        evaluated, asked = is_evaluated(dict.fromkeys(names)), self._asked.intersection(names)
-        key = (asked, evaluated, attributes, timed)
-        if len(found) >= MOST_ROUTES:
-            found.clear()
-        route = self._gated.get(key)
-        if route is None and len(self._gated) < MOST_GATED:
-            route = self._gated[key] = self._with_gates(Carried(asked, attributes, evaluated), timed)
-        found[names] = route = route or self._without(asked, evaluated)
+        attributes, timed = bool(event.attributes), event.timed
+        found = self.found[2 * attributes + timed]
+        route = found.get(names)
+        if route is None or route.general:
+            # What no program asks for does not matter, but for telling that somebody evaluated the event.
+            evaluated = is_evaluated(dict.fromkeys(names)) if route is None else route.evaluated
+            asked = self._asked.intersection(names) if route is None else route.key[0]
+            if route is None and len(found) >= MOST_ROUTES:
+                found.clear()
+            found[names] = route = self._route((asked, evaluated, attributes, timed), route)
         return route
 
-    def _with_gates(self, carried: Carried, timed: bool) -> Route:
-        order = sorted(carried.names)
+    def _route(self, key: Combination, general: Route | None) -> Route:
+        if key in self._gated:
+            return self._gated[key]
+        if len(self._gated) < MOST_GATED:
+            if len(self._seen) >= MOST_ROUTES:
+                self._seen.clear()
+            self._seen[key] += 1
+            if self._seen[key] >= self._often:
+                del self._seen[key]
+                route = self._gated[key] = self._with_gates(key)
+                return route
+        return general or self._without(key)
+
+    def _with_gates(self, key: Combination) -> Route:
+        names, evaluated, attributes, timed = key
+        carried, order = Carried(names, attributes, evaluated), sorted(names)
         places = {name: place for place, name in enumerate(order)}
         gates = []
         for fields, kind in self._cells.kinds.items():
-            if here := _belonging(kind.tracks, carried.names, carried.evaluated):
+            if here := _belonging(kind.tracks, names, evaluated):
                 gate = gate_of(kind, here, carried, places, timed=timed)
                 gates.append(Gated(self._readers[fields], kind.cells, kind, gate))
         whole = None
-        if here := _belonging(self._cells.wholes, carried.names, carried.evaluated):
+        if here := _belonging(self._cells.wholes, names, evaluated):
             whole = whole_gate_of(here, carried, places, self._cells.start_whole)
-        return Route(carried.evaluated, _picker(order), whole, gates, [])
+        return Route(key, evaluated, _picker(order), whole, gates, [])
 
-    def _without(self, names: frozenset[str], evaluated: bool) -> Route:
+    def _without(self, key: Combination) -> Route:
+        names, evaluated = key[:2]
         general = [
             (self._readers[fields], kind, tuple(here))
             for fields, kind in self._cells.kinds.items()
             if (here := _belonging(kind.tracks, names, evaluated))
         ]
-        return Route(evaluated, _picker([]), None, [], general)
+        return Route(key, evaluated, _picker([]), None, [], general)
 
 
 def _belonging(numbered: Mapping[int, Track], names: frozenset[str], evaluated: bool) -> dict[int, Track]:

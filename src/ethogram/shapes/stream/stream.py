@@ -41,7 +41,9 @@ class Stream:
         readings = event.readings
         names = tuple(readings)
         found = self._found[2 * bool(event.attributes) + event.timed]
-        route = found.get(names) or self._routes.of(event, names)
+        route = found.get(names)
+        if route is None or route.general:
+            route = self._routes.of(event, names)
         values = route.pick(readings)
         mark: Mark = _new(Mark, (event.id, event.at, us, event.seq, readings, event.scorers, event.widths))
         changes: list[Change] = []
