@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ethogram.bench.scan import alternation, compare, compare_both, phrases_for_peers, texts, verdicts
+from ethogram.bench.scan import alternation, compare, phrases_for_peers, texts, verdicts
 from ethogram.cli.main import main
 from ethogram.scanner.fold import fold
 from ethogram.scanner.matching import Matcher
@@ -44,17 +44,15 @@ def test_both_bars_are_judged():
 def test_a_file_is_read_a_message_a_line(tmp_path):
     file = tmp_path / "said.txt"
     file.write_text("act now\nwe met and you left\n" * 50, encoding="utf-8")
-    assert {one.name: one.hits for one in compare(10_000, rounds=1, data=file)}["end_to_end"] == 50
+    assert {one.name: one.hits for one in compare(10_000, rounds=1, data=file)}["end_to_end_real"] == 50
 
 
 def test_real_text_stands_beside_generated(tmp_path):
     file = tmp_path / "talk.jsonl"
     file.write_text(json.dumps({"turns": [{"text": "act now"}, {"text": None}]}) + "\n", encoding="utf-8")
-    records = compare_both(100_000, rounds=1, data=file)
-    assert {one["text"] for one in records} == {"generated", "real"}
-    assert [one["hits"] for one in records if one["text"] == "real" and one.get("name") == "end_to_end"] == [
-        1
-    ]
+    timings = compare(100_000, rounds=1, data=file)
+    assert {one.name: one.hits for one in timings}["end_to_end_real"] == 1
+    assert [one["bar"] for one in verdicts(timings) if one["record"] == "ratio"] == [80, 10, 10]
 
 
 def test_categories_are_listed_with_what_was_measured(capsys):

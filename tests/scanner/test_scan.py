@@ -193,7 +193,7 @@ def test_characters_without_width_hide_nothing(phrase, at, sign):
 
 @settings(max_examples=300)
 @given(
-    phrase=st.sampled_from(EVERY),
+    phrase=st.sampled_from([one for one in EVERY if one[-1].isalnum()]),
     before=st.text("abcxyzäж_", max_size=2),
     after=st.text("abcxyzäж_", max_size=2).filter(lambda one: one != "_"),
 )

@@ -12,8 +12,9 @@ from ethogram.scanner.content import read_categories
 from ethogram.scanner.records import HARD_CONSTRAINT, NEGATIVE
 
 HERE = Path(__file__).parent
-FOUND_OF_HELD_OUT = 30
-"""Of 60 that were written before the phrases; before that 1 was found."""
+FOUND_OF_HELD_OUT = 35
+"""Of 60 written before the phrases, by the same hand: 1 was found before, 39 after. On talk between people
+that others judged to be manipulative the phrases found no more than before."""
 
 
 def read(name: str) -> dict:

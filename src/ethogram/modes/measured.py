@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ..config import Settings
 from ..records import Event
 from ..shapes.program import Program
 from ..signals import Measurer, Options, plan
+
+Who = tuple[str, str]
+"""Source and subject."""
 
 
 def measured_events(
@@ -41,5 +44,24 @@ def names_used(program: Program) -> set[str]:
 
 
 def looks_beyond_subjects(programs: Iterable[Program]) -> bool:
-    """Whether a signal of ours that a program names depends on what others did in a thread."""
-    return any(one.scope == "thread" for one in plan(needed(programs)))
+    """Whether a signal of ours that a program names depends on what others did or said."""
+    return any(one.scope in ("thread", "text") for one in plan(needed(programs)))
+
+
+def said_again(
+    events: Iterable[Event], programs: Iterable[Program], settings: Settings, whose: Collection[Who]
+) -> dict[tuple[str, str], Event]:
+    """The events of some subjects with the readings about copies, which all events in order are needed for.
+
+    Empty where no program names such a signal. Only events that have such readings are held.
+    """
+    names = [one.name for one in plan(needed(programs)) if one.scope == "text"]
+    if not names:
+        return {}
+    options = Options(time_zone=settings.time_zone, session_inactivity=settings.session_inactivity)
+    measurer, out = Measurer(names, options), {}
+    for event in events:
+        found = measurer.measure(event)
+        if found is not event and (event.source, event.subject) in whose:
+            out[event.source, event.id] = found
+    return out

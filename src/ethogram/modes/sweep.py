@@ -19,6 +19,7 @@ from ..stores.protocol import Change, Found, Held, Store, SubjectRow, Swept, Who
 from .analyze import measured_events, names_used
 from .compare import compare
 from .due import next_due
+from .measured import said_again
 from .mute import evidence_events, mutes
 from .neighbours import begun, ended, reaches_others, sweep_neighbours
 from .scorers import only_scorers
@@ -148,8 +149,11 @@ def _sweep(
     sources = begun(looking, {one.source for one in touched}, clock())
     alone = [one for one in looking.programs if not reaches_others(one, looking.programs)]
     done = events = lacking = 0
+    again = said_again(
+        store.events(until=as_of), looking.programs, looking.settings, {one.who for one in touched}
+    )
     for chunk in chunks(touched):
-        seen = _events(looking, chunk, threads=threads)
+        seen = _events(looking, chunk, again, threads=threads)
         found = find(alone, seen, as_of=as_of, runner=looking.runner)
         whose = [one.who for one in chunk]
         kept = store.detections(subjects=whose, patterns=[one.name for one in alone])
@@ -192,7 +196,9 @@ def chunks(subjects: Sequence[SubjectRow]) -> Iterator[list[SubjectRow]]:
         yield piece
 
 
-def _events(looking: Looking, chunk: Sequence[SubjectRow], *, threads: bool) -> list[Event]:
+def _events(
+    looking: Looking, chunk: Sequence[SubjectRow], again: Mapping[Who, Event], *, threads: bool
+) -> list[Event]:
     """The events of these subjects with all readings, in order."""
     whose: set[Who] = {one.who for one in chunk}
     if threads:
@@ -200,6 +206,7 @@ def _events(looking: Looking, chunk: Sequence[SubjectRow], *, threads: bool) -> 
         given = looking.store.thread_mates(sorted(whose), looking.as_of)
     else:
         given = sorted(looking.store.events(whose, until=looking.as_of), key=lambda event: event.order)
+    given = [again.get((event.source, event.id), event) for event in given] if again else given
     read = as_read(given, needed(looking.programs))
     supplied, _ = only_scorers(read, looking.settings.scorers)
     measured, _ = measured_events(supplied, looking.programs, looking.settings)

@@ -94,7 +94,7 @@ class Rest:
 def heads(line: str) -> Iterator[tuple[str, Sequence]]:
     """The beginnings of a line, each long enough to stand in few texts, and what must follow each.
 
-    >>> list(heads("(a|absolutely any) thing (here|there)"))[1]
+    >>> list(heads("(a|absolutely any) thing (here|there)"))[-1]
     ('absolutely any thing ', ((('here',), ('there',)),))
     """
     return _heads("", parse(line))

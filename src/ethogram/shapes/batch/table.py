@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any
+from datetime import datetime
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from ..history import FIELDS
 from .columns import Columns, Ints, Mask, Texts, Values
 
 Load = Callable[[str], Values]
-_TEXT_FIELDS = ("kind", "target", "thread", "session", "reply_to")
 
 
 class TableColumns(Columns):
@@ -71,9 +71,13 @@ class TableColumns(Columns):
 
     def evaluated(self) -> Mask:
         if self._evaluated is None:
+            names = [name for name in self.readings if name in TRAITS or is_indicator_name(name)]
+            if any(self.reading(name).full for name in names):
+                self._evaluated = np.broadcast_to(np.array(True), (self.rows,))
+                return self._evaluated
             found = np.zeros(self.rows, bool)
-            for name in self.readings:
-                if (name in TRAITS or is_indicator_name(name)) and not found.all():
+            for name in names:
+                if not found.all():
                     found |= self.reading(name).present(self.rows)
             self._evaluated = found
         return self._evaluated
@@ -89,23 +93,12 @@ class TableColumns(Columns):
         return None if value != value else value
 
     def event(self, row: int) -> Event:
-        """The event of a row; its readings are looked up when they are read."""
-        fields: dict[str, Any] = {
-            name: self.cell("attribute", name, row) for name in _TEXT_FIELDS if name in self.fields
-        }
-        at = int(self.times[row])
-        seq = row if self.seq is None else int(self.seq[row])
-        return Event(
-            id=self._id(row, seq),
-            at=moment(at),
-            subject=self.names[self.subject[row]],
-            seq=seq,
-            source=self.source,
-            timed=self.is_timed,
-            attributes=Cells(self, "attribute", row),
-            readings=Cells(self, "reading", row),
-            **fields,
-        )
+        """The event of a row; what it says is looked up when it is read."""
+        return cast(Event, Row(self, row))
+
+    def id_of(self, row: int) -> str:
+        """The id of the event in a row."""
+        return self._id(row, row if self.seq is None else int(self.seq[row]))
 
     def _id(self, row: int, seq: int) -> str:
         found = None if self.ids is None else self.ids(row)
@@ -114,6 +107,84 @@ class TableColumns(Columns):
         said: dict[str, Any] = {"subject": self.names[self.subject[row]], "at": int(self.times[row])}
         said["readings"] = {name: self.cell("reading", name, row) for name in self.readings}
         return default_id(self.source, seq, said)
+
+
+class Row:
+    """An event of a table. Of the many that a history has, few are ever read, and of those a field or two."""
+
+    __slots__ = ("columns", "row")
+    received_at = text = None
+    scorers: ClassVar[Mapping[str, str]] = {}
+    widths: ClassVar[Mapping[str, int]] = {}
+
+    def __init__(self, columns: TableColumns, row: int) -> None:
+        self.columns, self.row = columns, row
+
+    @property
+    def id(self) -> str:
+        return self.columns.id_of(self.row)
+
+    @property
+    def at(self) -> datetime:
+        return moment(int(self.columns.times[self.row]))
+
+    @property
+    def seq(self) -> int:
+        seq = self.columns.seq
+        return self.row if seq is None else int(seq[self.row])
+
+    @property
+    def subject(self) -> str:
+        return str(self.columns.names[self.columns.subject[self.row]])
+
+    @property
+    def source(self) -> str:
+        return self.columns.source
+
+    @property
+    def timed(self) -> bool:
+        return self.columns.is_timed
+
+    @property
+    def order(self) -> tuple[datetime, int, str]:
+        return (self.at, self.seq, self.id)
+
+    @property
+    def readings(self) -> Cells:
+        return Cells(self.columns, "reading", self.row)
+
+    @property
+    def attributes(self) -> Cells:
+        return Cells(self.columns, "attribute", self.row)
+
+    @property
+    def kind(self) -> Any:
+        return self._field("kind") or "event"
+
+    @property
+    def target(self) -> Any:
+        return self._field("target")
+
+    @property
+    def thread(self) -> Any:
+        return self._field("thread")
+
+    @property
+    def session(self) -> Any:
+        return self._field("session")
+
+    @property
+    def reply_to(self) -> Any:
+        return self._field("reply_to")
+
+    def _field(self, name: str) -> Any:
+        return self.columns.cell("attribute", name, self.row) if name in self.columns.fields else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Row) and (self.columns, self.row) == (other.columns, other.row)
+
+    def __hash__(self) -> int:
+        return hash(self.row)
 
 
 class Cells(Mapping[str, Any]):

@@ -1,0 +1,98 @@
+"""A network's messages analysed whole, watched one by one, and swept in a store: the same is found."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PATTERNS = ("copied_text", "repeated_pressure")
+SPAM = "Join our wonderful group of friends today and bring everybody you know with you"
+WATCH = """
+import json, sys
+import ethogram
+from ethogram.ingest import read_events
+from ethogram.library.load import load_patterns
+
+watch = ethogram.Watch(load_patterns({patterns!r}))
+found = {{}}
+for event in read_events([sys.argv[1]]).events:
+    for one in watch.observe(event):
+        found[one.id] = one
+for one in (*watch.flush(), *watch.open()):
+    found[one.id] = one
+for one in found.values():
+    print(json.dumps(one.to_dict()))
+"""
+
+
+def messages() -> list[dict[str, Any]]:
+    """Seven subjects copy one text; one presses again and again; one only once."""
+    said: list[tuple[str, str, str | None]] = []
+    for k in range(12):
+        said.append((f"bot{k % 7}", f"{SPAM} {k}", None))
+        said.append(("kim", ("Act now!", "You owe me.", "I see.", "You will regret it.")[k % 4], "m0"))
+        said.append(("bo", "Act now!" if k == 3 else f"Thanks, I will read point {k} tomorrow.", "m0"))
+    return [
+        {
+            "id": f"m{k}", "author": who, "content": text, "parent": parent,
+            "created_at": f"2026-03-01T{10 + k // 60}:{k % 60:02}:00Z",
+        }
+        for k, (who, text, parent) in enumerate(said)
+    ]  # fmt: skip
+
+
+def ran(*command: str) -> str:
+    done = subprocess.run([*command], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def detections(told: str) -> list[tuple[Any, ...]]:
+    records = [json.loads(line) for line in told.splitlines()]
+    found = [one for one in records if one.get("record") == "detection"]
+    return sorted(
+        (one["id"], one["pattern"], one["subject"], one["level"], one["confidence"], one["count"],
+         [evidence["event"] for evidence in one["evidence"]])
+        for one in found
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def forum(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("forum") / "forum.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in messages()))
+    return path
+
+
+def chosen() -> list[str]:
+    return [word for name in PATTERNS for word in ("--patterns", name)]
+
+
+def analysed(forum: Path, runner: str) -> list[tuple[Any, ...]]:
+    told = ran(
+        sys.executable, "-m", "ethogram", "analyze", str(forum), "--json", "--runner", runner, *chosen()
+    )
+    return detections(told)
+
+
+def test_all_ways_find_the_same(forum: Path, tmp_path: Path):
+    expected = analysed(forum, "plain")
+    assert {(one[1], one[2]) for one in expected} == {
+        ("repeated_pressure", "kim"),
+        *(("copied_text", f"bot{k}") for k in range(7)),
+    }
+    assert analysed(forum, "batch") == expected
+    assert analysed(forum, "stream") == expected
+    assert (
+        detections(ran(sys.executable, "-c", WATCH.format(patterns=list(PATTERNS)), str(forum))) == expected
+    )
+    store = str(tmp_path / "events.db")
+    ran(sys.executable, "-m", "ethogram", "store", "import", str(forum), "--store", store, "--keep-text")
+    swept = ran(sys.executable, "-m", "ethogram", "sweep", "--store", store, "--json", *chosen(),
+                "--as-of", "2026-03-01T10:35:00Z")  # fmt: skip
+    assert detections(swept) == expected
