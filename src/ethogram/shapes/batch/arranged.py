@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...records import Event, Value
 from ..history import History, key_of
@@ -141,8 +142,8 @@ class Arranged:
             source,
             self.timed,
             cast(list[Event], Lazy(self.block.columns, self._rows(start, end))),
-            self.times[start:end].tolist(),
-            self.evaluated[start:end].tolist(),
+            cast(list[int], Plain(self.times[start:end], int)),
+            cast(list[bool], Plain(self.evaluated[start:end], bool)),
         )
         if self.member[0] != WHOLE:
             positions = self.in_whole(np.arange(start, end))
@@ -162,6 +163,24 @@ class _Key:
 
     def __init__(self, history: tuple[str, ...]) -> None:
         self.history = history
+
+
+class Plain:
+    """A column of a history as a list would give it: few of its values are ever read."""
+
+    __slots__ = ("kind", "values")
+
+    def __init__(self, values: NDArray[Any], kind: type) -> None:
+        self.values, self.kind = values, kind
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, at: int | slice) -> Any:
+        return self.values[at].tolist() if isinstance(at, slice) else self.kind(self.values[at])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values.tolist())
 
 
 class Lazy:
