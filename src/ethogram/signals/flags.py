@@ -41,7 +41,7 @@ def _count(event: Event, of: Callable[[Scan], float]) -> float | Unmeasured | No
 def flags(event: Event) -> float | Unmeasured | None:
     """How many phrases of the lexicon the text holds, of any trait, quoted and denied ones left out.
 
-    >>> flags(Event.sample(text="Act now, because I say so.")), flags(Event.sample())
+    >>> flags(Event.sample(text="Act now, because the shop is open.")), flags(Event.sample())
     (2.0, None)
     """
     return _count(event, lambda found: float(found.count or 0))
@@ -51,7 +51,7 @@ def flags(event: Event) -> float | Unmeasured | None:
 def flags_negative(event: Event) -> float | Unmeasured | None:
     """How many phrases of negative traits and of hard constraints the text holds.
 
-    >>> flags_negative(Event.sample(text="Act now, because I say so."))
+    >>> flags_negative(Event.sample(text="Act now, because the shop is open."))
     1.0
     """
     return _count(event, lambda found: float(found.negative or 0))
