@@ -96,3 +96,11 @@ def test_all_ways_find_the_same(forum: Path, tmp_path: Path):
     swept = ran(sys.executable, "-m", "ethogram", "sweep", "--store", store, "--json", *chosen(),
                 "--as-of", "2026-03-01T10:35:00Z")  # fmt: skip
     assert detections(swept) == expected
+
+
+def test_a_store_without_texts_is_told(forum: Path, tmp_path: Path):
+    store = str(tmp_path / "bare.db")
+    ran(sys.executable, "-m", "ethogram", "store", "import", str(forum), "--store", store)
+    swept = ran(sys.executable, "-m", "ethogram", "sweep", "--store", store, "--json", *chosen(),
+                "--as-of", "2026-03-01T10:35:00Z")  # fmt: skip
+    assert json.loads(swept.splitlines()[-1])["without_text"] == ["copied_text", "repeated_pressure"]

@@ -66,6 +66,7 @@ def test_json_is_detections_with_their_change_then_a_summary(folder, capsys):
         "events": 4,
         "insufficient": 0,
         "muted": 0,
+        "without_text": [],
         "changes": {"new": 1},
     }
 

@@ -86,3 +86,14 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path: Path):
 def test_without_ids_turns_are_counted(tmp_path: Path):
     talk = {"turns": [turn("ann", "a"), turn("ann", "b")]}
     assert [one.id for one in read_events([written(tmp_path, talk)]).events] == ["line 1/0", "line 1/1"]
+
+
+def test_a_time_that_is_none_is_a_fault(tmp_path: Path):
+    path = written(tmp_path, {"conversation_id": "t", "turns": [turn("ann", "a", at="noon")]})
+    with pytest.raises(EthogramError, match="turn 1 of t: at: 'noon' is no time"):
+        read_events([path])
+
+
+def test_text_may_be_called_content(tmp_path: Path):
+    path = written(tmp_path, {"conversation_id": "t", "turns": [{"speaker": "ann", "content": "hello"}]})
+    assert read_events([path]).events[0].text == "hello"

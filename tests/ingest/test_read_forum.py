@@ -96,3 +96,34 @@ def test_what_is_wrong_is_said(tmp_path: Path):
         deep = message(str(k), "ann", "x", 0, replies=[deep])
     with pytest.raises(EthogramError, match="nested deeper than 200"):
         read(tmp_path, deep)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"content": "x", "created_at": "2026-01-01T10:00:00Z"}, "needs an author"),
+        ({"author": "j", "content": ["x"], "created_at": "2026-01-01T10:00:00Z"}, "content must be text"),
+        ({"author": "j", "content": "x", "created_at": "yesterday"}, "created_at: 'yesterday' is no time"),
+        ({"author": "j", "content": "x", "created_at": "14:10"}, "has no date"),
+        ({"author": "j", "content": "x", "created_at": -1e30}, "no time"),
+    ],
+)
+def test_a_message_that_lacks_something_is_a_fault_and_not_left_out(tmp_path: Path, wrong: Any, says: str):
+    with pytest.raises(EthogramError, match=says):
+        read(tmp_path, FLAT[0], {"id": "w", **wrong})
+
+
+def test_an_id_has_one_author(tmp_path: Path):
+    with pytest.raises(EthogramError, match="that of a message by 'ann' before"):
+        read(tmp_path, FLAT[0], message("p", "bob", "first", 0))
+
+
+def test_ordinary_events_among_messages_are_read(tmp_path: Path):
+    event = {"id": "e", "subject": "kim", "at": "2026-01-01T12:00:00Z", "readings": {"compassion": 0.5}}
+    assert [one.subject for one in read(tmp_path, FLAT[0], event)] == ["ann", "kim"]
+
+
+@pytest.mark.parametrize("at", ["1767261600", 1767261600000, "2026-01-01T10:00:00+00:00", 1767261600])
+def test_times_may_be_written_in_several_ways(tmp_path: Path, at: Any):
+    found = read(tmp_path, {"id": "p", "author": "ann", "content": "x", "created_at": at})
+    assert found[0].at.isoformat() == "2026-01-01T10:00:00+00:00"

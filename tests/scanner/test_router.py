@@ -8,7 +8,7 @@ import pytest
 
 from ethogram.errors import BadUsage
 from ethogram.evaluators.prompt import MOST_TEXT, evaluation_prompt, system_prompt
-from ethogram.modes.scanning import prompt_for, scan_events
+from ethogram.modes.scanning import prompt_for, route_record, scan_events
 from ethogram.records import TRAITS, Event
 from ethogram.scanner import scan, scan_thread
 from ethogram.scanner.router import Route, Router, beside_expected, cost, is_sampled
@@ -138,3 +138,16 @@ def test_the_prompt_of_any_message_can_be_shown():
     assert "urgency (manipulation)" in user
     with pytest.raises(BadUsage, match="no message has the id"):
         prompt_for(thread, "nobody")
+
+
+def test_events_without_text_are_no_messages():
+    found = scan_events([*messages(("ann", PLAIN)), Event.sample(id="x", subject="bo")], sampled=0.0)
+    assert (found.messages, found.without_text, dict(found.tiers)) == (1, 1, {"standard": 1})
+
+
+def test_those_worth_a_look_are_named():
+    told: list[Route] = []
+    scan_events(messages(("ann", PLAIN), ("bo", URGENCY)), sampled=0.0, chosen=told.append)
+    assert [(one["id"], one["tier"], one["by_category"]) for one in map(route_record, told)] == [
+        ("t1", "focused", {"urgency": 1})
+    ]

@@ -11,6 +11,7 @@ from .output import printable, write_json, write_line
 
 if TYPE_CHECKING:
     from ethogram.modes.scanning import Scanned
+    from ethogram.scanner.router import Route
 
 
 def register(app: typer.Typer) -> None:
@@ -27,13 +28,16 @@ def scan(
     sample: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="The share of messages without a flag to evaluate too.")
     ] = 0.01,
+    messages: Annotated[
+        bool, typer.Option("--messages", help="Name every message that is worth a look, with its tier.")
+    ] = False,
     skip_bad: SkipBad = False,
     source: Source = "",
     config: Config = "",
 ) -> None:
     """Scan messages for phrases: which are worth an evaluator's look, how wide, and at what cost."""
     from ethogram.library.load import Library
-    from ethogram.modes.scanning import prompt_for, scan_events
+    from ethogram.modes.scanning import prompt_for, route_record, scan_events
 
     from .progress import Progress
 
@@ -48,17 +52,30 @@ def scan(
             for line in f"{system}\n\n{user}".split("\n"):
                 write_line(printable(line))
         return
+    routes: list[Route] = []
     with progress.checking("scanning"):
-        found = scan_events(batch.events, sampled=sample)
+        found = scan_events(batch.events, sampled=sample, chosen=routes.append if messages else None)
+    left = dict(batch.skipped)
     if as_json:
-        write_json(found.to_dict())
-    else:
-        _tell(found)
+        for route in routes:
+            write_json(route_record(route))
+        write_json(found.to_dict() | {"left_out": left, "bad_lines": batch.bad_count})
+        return
+    for route in routes:
+        said = ", ".join(route.scan.by_category or {}) or ("sampled" if route.sampled else "")
+        write_line(printable(f"{route.tier:18} {route.event.id}  {route.event.subject}: {said}"))
+    _tell(found)
+    for what, count in left.items():
+        write_line(f"left out: {count} x {printable(what)}")
 
 
 def _tell(found: Scanned) -> None:
     said = found.to_dict()
-    write_line(f"{found.messages} messages in {len(found.threads)} threads")
+    from .text import plural
+
+    write_line(f"{plural(found.messages, 'message')} in {plural(len(found.threads), 'thread')}")
+    if found.without_text:
+        write_line(f"{plural(found.without_text, 'event')} without text left aside")
     write_line(f"{found.copies} repeat what their subject said before and are counted once")
     if found.unknown_language:
         write_line(f"{found.unknown_language} are in no language the lexicon knows: not measured")

@@ -148,6 +148,7 @@ def summary(done: Sweep) -> dict[str, Any]:
         "events": done.events,
         "insufficient": done.insufficient,
         "muted": len(done.muted),
+        "without_text": list(done.without_text),
         "changes": dict(sorted(Counter(one.change for one in done.changes).items())),
     }
 
@@ -161,6 +162,9 @@ def sweep_parts(done: Sweep, untimed: set[str]) -> Iterator[RenderableType]:
 
     looked = f"{plural(done.subjects, 'subject')} looked at, {plural(done.events, 'event')} read"
     yield f"{plural(len(done.changes), 'change')} as of {stamp(done.as_of)} UTC; {looked}."
+    if done.without_text:
+        names = clean(", ".join(done.without_text))
+        yield f"Nothing to go by: {names} read texts, and this store keeps none (import with --keep-text)."
     whole = [one for one in done.changes if one.change in SHOWN_WHOLE]
     for one in sorted(whole, key=lambda one: (-rank(one.detection.level), one.detection.order)):
         yield ""

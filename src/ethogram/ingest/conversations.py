@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .adapter import Adapter, Input, Record, adapter
+from .errors import BadLine
 from .jsonl import JsonLines
 from .messages import name_of, plain_labels, time_of
 from .strict_json import BOM
@@ -59,7 +60,11 @@ def turns_of(told: Mapping[str, Any], number: int) -> Iterator[dict[str, Any] | 
         if not isinstance(turn, dict) or not isinstance(turn.get("speaker"), str):
             yield f"turn {k + 1} of {thread} is no object with a speaker"
             continue
-        line = _line(turn, thread, k, told)
+        try:
+            line = _line(turn, thread, k, told)
+        except BadLine as bad:
+            yield f"turn {k + 1} of {thread}: at: {bad.message}"
+            continue
         others = pair - {turn["speaker"]}
         target = said.get(line.get("reply_to", "")) or (next(iter(others)) if len(pair) == 2 else None)
         if "target" not in line and target not in (None, turn["speaker"]):
@@ -102,6 +107,7 @@ def _line(turn: Mapping[str, Any], thread: str, k: int, told: Mapping[str, Any])
     for key, name in (("to", "target"), ("parent", "reply_to")):
         if found := name_of(labels.get(key)):
             line[name] = found
-    if isinstance(turn.get("text"), str) and turn["text"]:
-        line["text"] = turn["text"]
+    # Whatever it is, it is checked like the text of any event.
+    if said := turn.get("text", turn.get("content")):
+        line["text"] = said
     return line

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .adapter import Adapter, Input, Record, Skipped, adapter
+from .errors import BadLine, type_name
 from .json_array import JsonArray
 from .jsonl import JsonLines
 from .messages import name_of, time_of
@@ -56,6 +57,10 @@ class Seen:
 
     def messages(self, told: Mapping[str, Any], parent: str | None, depth: int) -> Iterator[Any]:
         """The event lines of a message and of all nested in it."""
+        if "subject" in told and "author" not in told:
+            # An ordinary event among the messages.
+            yield dict(told)
+            return
         if depth > MOST_DEPTH:
             yield f"replies nested deeper than {MOST_DEPTH}"
             return
@@ -63,10 +68,16 @@ class Seen:
         if found is None:
             yield "a message needs an id"
             return
+        if "author" not in told:
+            yield f"message {found} needs an author (null where it is gone)"
+            return
         above = parent or next((one for key in PARENTS if (one := _bare(told.get(key)))), None)
         thread = self.threads.get(above, above) if above else found
         self.threads.setdefault(found, thread)
-        yield from self._event(told, found, above)
+        try:
+            yield from self._event(told, found, above)
+        except BadLine as bad:
+            yield f"message {found}: {bad.message}"
         for key in NESTED:
             for child in _list(told.get(key)):
                 if isinstance(child, Mapping):
@@ -78,6 +89,8 @@ class Seen:
         author, text = name_of(told.get("author")), _first_text(told)
         gone = bool(told.get("deleted")) or text in GONE
         known = self.authors.get(found)
+        if known is not None and author not in (None, known) and author not in GONE:
+            raise BadLine(f"the id is that of a message by {known!r} before")
         author = known if author is None or author in GONE else author
         if author is None:
             yield Skipped("a message whose author is gone")
@@ -104,7 +117,7 @@ class Seen:
         self.edits[found] = self.edits.get(found, 0) + 1
         line["id"] = f"{found}@{'deleted' if gone else self.edits[found]}"
         line["kind"], line["reply_to"] = ("deletion" if gone else "edit"), found
-        at, _ = time_of(told.get("edited_at") or told.get("deleted_at"))
+        at = _time(told, ("edited_at", "deleted_at"))
         if at is not None:
             line["at"] = at
         return True
@@ -116,7 +129,7 @@ class Seen:
             for key in ("title", "score", "submolt", "subreddit", "edited_at")
             if isinstance(told.get(key), str | int | float) and told[key] != ""
         }
-        at, _ = time_of(next((told[key] for key in TIMES if told.get(key) is not None), None))
+        at = _time(told, TIMES)
         if at is not None:
             line["at"] = at
         if above is not None:
@@ -128,7 +141,27 @@ class Seen:
 
 
 def _first_text(told: Mapping[str, Any]) -> str | None:
-    return next((told[key] for key in TEXTS if isinstance(told.get(key), str)), None)
+    for key in TEXTS:
+        found = told.get(key)
+        if isinstance(found, str):
+            return found
+        if found is not None:
+            raise BadLine(f"{key} must be text, not {type_name(found)}")
+    return None
+
+
+def _time(told: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    """The first of some times that is there; an edit mark that is no time is none."""
+    for key in names:
+        if (given := told.get(key)) is not None and not isinstance(given, bool):
+            try:
+                at, clock = time_of(given)
+            except BadLine as bad:
+                raise BadLine(f"{key}: {bad.message}") from None
+            if clock is not None:
+                raise BadLine(f"{key}: {clock!r} has no date")
+            return at
+    return None
 
 
 def _bare(given: Any) -> str | None:

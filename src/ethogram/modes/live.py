@@ -11,7 +11,7 @@ from typing import Any
 
 from ..config import Settings
 from ..detections.spread_live import Told
-from ..errors import EthogramError
+from ..errors import BadUsage, EthogramError
 from ..library.load import Library
 from ..records import Detection, Event
 from ..records.mute import Mute
@@ -57,7 +57,7 @@ class Watch:
         chosen = {one.name for one in library.programs if library.is_chosen(one)}
         self._start(
             Intake(library.programs, settings, library.kinds, clock, cap),
-            Teller(chosen, Muter(mutes, clock), on_detection),
+            Teller(chosen, Muter(_checked(mutes), clock), on_detection),
             clock,
         )
 
@@ -199,3 +199,9 @@ class Watch:
         watch = cls(patterns, **options)
         load(watch, saved)
         return watch
+
+
+def _checked(mutes: Sequence[Mute]) -> Sequence[Mute]:
+    if not all(isinstance(one, Mute) for one in mutes):
+        raise BadUsage("mutes takes Mute records; ethogram.config.mutes.read_mutes reads them from a file")
+    return mutes

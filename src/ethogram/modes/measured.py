@@ -65,3 +65,8 @@ def said_again(
         if found is not event and (event.source, event.subject) in whose:
             out[event.source, event.id] = found
     return out
+
+
+def reads_text(program: Program) -> bool:
+    """Whether a signal of ours that a program names compares or counts what was said."""
+    return any(one.scope == "text" for one in plan(names_used(program)))

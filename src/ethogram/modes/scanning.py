@@ -15,7 +15,6 @@ from ..scanner.router import COSTS, SAMPLED, Route, Router, beside_expected, cos
 from .subject import signal_contexts
 
 MOST_FLAGGED = 10
-STEP = 1000
 
 
 @dataclass(slots=True)
@@ -23,6 +22,7 @@ class Scanned:
     """What the routes of all messages add up to."""
 
     messages: int = 0
+    without_text: int = 0
     threads: set[tuple[str, str]] = field(default_factory=set)
     tiers: Counter[str] = field(default_factory=Counter)
     upgraded: int = 0
@@ -37,6 +37,9 @@ class Scanned:
     def add(self, route: Route) -> None:
         """Take in where one message goes."""
         event, found = route.event, route.scan
+        if event.text is None:
+            self.without_text += 1
+            return
         self.messages += 1
         if event.thread is not None:
             self.threads.add((event.source, event.thread))
@@ -44,7 +47,7 @@ class Scanned:
         self.upgraded += route.upgraded and not route.copy
         self.sampled += route.sampled
         self.copies += route.copy
-        self.unknown_language += not found.measured and event.text is not None
+        self.unknown_language += not found.measured
         self.signals.update(one.kind for one in route.signals)
         if found.negative and not route.copy:
             self.flagged[event.subject] += 1
@@ -62,6 +65,7 @@ class Scanned:
         return {
             "record": "scan_summary",
             "messages": self.messages,
+            "without_text": self.without_text,
             "threads": len(self.threads),
             "tiers": beside_expected(self.tiers),
             "upgraded": self.upgraded,
@@ -85,15 +89,34 @@ def most(flagged: Counter[str], flags: Counter[str]) -> list[tuple[str, int]]:
 
 
 def scan_events(
-    events: Iterable[Event], *, sampled: float = SAMPLED, progress: Callable[[int], None] | None = None
+    events: Iterable[Event], *, sampled: float = SAMPLED, chosen: Callable[[Route], None] | None = None
 ) -> Scanned:
-    """Every message routed, in order."""
+    """Every message routed, in order; `chosen` is told of each that is worth an evaluator's look."""
     router, out = Router(sampled), Scanned()
     for event in events:
-        out.add(router.route(event))
-        if progress is not None and out.messages % STEP == 0:
-            progress(out.messages)
+        route = router.route(event)
+        out.add(route)
+        if chosen is not None and route.depth is not None:
+            chosen(route)
     return out
+
+
+def route_record(route: Route) -> dict[str, Any]:
+    """Where a message goes, as a JSON record."""
+    event, found = route.event, route.scan
+    return {
+        "record": "route",
+        "id": event.id,
+        "subject": event.subject,
+        "thread": event.thread,
+        "tier": route.tier,
+        "depth": route.depth,
+        "prior": route.prior,
+        "sampled": route.sampled,
+        "upgraded": route.upgraded,
+        "by_category": found.by_category,
+        "hard_constraint": list(found.hard_constraint),
+    }
 
 
 def prompt_for(events: Sequence[Event], name: str, *, sampled: float = SAMPLED) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from ..stores.protocol import Change, Found, Held, Store, SubjectRow, Swept, Who
 from .analyze import measured_events, names_used
 from .compare import compare
 from .due import next_due
-from .measured import said_again
+from .measured import reads_text, said_again
 from .mute import evidence_events, mutes
 from .neighbours import begun, ended, reaches_others, sweep_neighbours
 from .scorers import only_scorers
@@ -42,6 +42,8 @@ class Sweep:
     events: int
     insufficient: int
     muted: tuple[Change, ...] = ()
+    without_text: tuple[str, ...] = ()
+    """Patterns that read texts, where the store keeps none: they have nothing to go by."""
 
     def at_or_above(self, level: str) -> list[Change]:
         """Changes that tell of a detection at this level or a graver one: not those that take one back."""
@@ -165,7 +167,10 @@ def _sweep(
     sweep_neighbours(looking, sources, lock, clock)
     ended(looking, clock())
     store.close_sweep(looking.selection, looking.versions, as_of, clock())
-    return Sweep(as_of, tuple(store.untold()), done, events, lacking)
+    chosen = [one for one in looking.programs if one.name in looking.chosen]
+    reading = tuple(sorted(one.name for one in chosen if reads_text(one)))
+    blind = reading if reading and not any(one.text for one in store.events(until=as_of)) else ()
+    return Sweep(as_of, tuple(store.untold()), done, events, lacking, without_text=blind)
 
 
 def mute_changes(done: Sweep, entries: Sequence[Mute], store: Store, now: datetime) -> Sweep:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from ..errors import BadUsage
 from .context import Quotes, is_denied_or_mentioned
 from .fold import BETWEEN, Folded, Offsets, fold
 from .language import language_of
@@ -35,6 +36,8 @@ def scan(text: str) -> Scan:
     >>> found.count, found.tier
     (1, 'focused')
     """
+    if not isinstance(text, str):
+        raise BadUsage(f"scan takes a text, not {type(text).__name__}")
     return _remembered(text) if len(text) <= SHORT else _scan(text)
 
 
@@ -44,6 +47,8 @@ def scan_many(texts: Iterable[str]) -> list[Scan]:
     >>> [found.count for found in scan_many(["Act now!", "We met and left.", "Act now!"])]
     [1, 0, 1]
     """
+    if isinstance(texts, str):
+        raise BadUsage("scan_many takes many texts; use scan for one")
     given = list(texts)
     found: dict[str, Scan] = {}
     for batch in _batches(dict.fromkeys(given)):

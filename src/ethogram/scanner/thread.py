@@ -7,7 +7,7 @@ gives the same tiers read whole or live, message by message.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,8 @@ from .signals import Watcher
 FLAGS_ALREADY = 4
 """A focused message of a subject with so many flags before it is looked at thoroughly."""
 
-Message = Event | tuple[str, str | None]
-"""An event, or a subject and what it says; without text nothing is measured."""
+Message = Event | Mapping[str, Any] | tuple[str, str | None]
+"""An event, an event line as a dict, or a subject and what it says; without text nothing is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def scan_thread(messages: Iterable[Message]) -> ThreadScan:
     scanned: list[MessageScan] = []
     signals: list[ThreadSignal] = []
     for index, message in enumerate(messages):
-        subject, text = (message.subject, message.text) if isinstance(message, Event) else message
+        subject, text = _said(message)
         found = unmeasured() if text is None else scan(text)
         watcher = watchers.setdefault(subject, Watcher())
         already = watcher.flags
@@ -130,6 +130,15 @@ def scan_thread(messages: Iterable[Message]) -> ThreadScan:
         tuple(signals),
         {subject: _summary(subject, watcher) for subject, watcher in sorted(watchers.items())},
     )
+
+
+def _said(message: Message) -> tuple[str, str | None]:
+    if isinstance(message, Event):
+        return message.subject, message.text
+    if isinstance(message, Mapping):
+        return str(message["subject"]), message.get("text")
+    subject, text = message
+    return subject, text
 
 
 def tier_here(found: Scan, watcher: Watcher, already: int) -> str:
