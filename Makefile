@@ -19,6 +19,7 @@ help:
 
 demo: $(VENV)/.base
 	@$(BIN)/ethogram demo --html $(CURDIR)/build/ethogram-report.html
+	@echo "Here the command is $(BIN)/ethogram; after '. $(BIN)/activate' it is ethogram."
 
 test: lint servers
 	$(BIN)/python -m pytest -q -n 2

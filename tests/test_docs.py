@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
+from ethogram.library.load import load_patterns
 from markdown_blocks import (
     ROOT,
     SHELLS,
@@ -48,11 +49,9 @@ def test_yaml_parses_and_pattern_files_are_clean(block, tmp_path):
     content = YAML(typ="safe", pure=True).load(block.text)
     if not (isinstance(content, dict) and {"name", "shape"} <= content.keys()):
         return
-    # REMOVE this line once ethogram.library.load exists: until then only the YAML itself is checked.
-    load = pytest.importorskip("ethogram.library.load", exc_type=ModuleNotFoundError)
     file = tmp_path / f"{content['name']}.yaml"
     file.write_text(block.text, encoding="utf-8")
-    assert load.load_patterns([file])
+    assert load_patterns([file])
 
 
 @pytest.mark.parametrize("block", blocks("json", "jsonl"), ids=str)
