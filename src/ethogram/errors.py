@@ -7,7 +7,8 @@
     │   ├── BadConfig       in ethogram.yaml or the environment
     │   └── BadUsage        in how a command or function was called
     ├── Conflict            one event id with two different contents (exit code 2)
-    └── MissingExtra        an optional package is not installed (exit code 2)
+    ├── MissingExtra        an optional package is not installed (exit code 2)
+    └── EvaluatorStopped    an evaluator turned down a question in a way it will all others (exit code 2)
 
 A fault says what was wrong, where (file:line:column) and what would be right.
 """
@@ -93,6 +94,17 @@ class MissingExtra(EthogramError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs the package '{package}': pip install 'ethogram[{extra}]'")
+
+
+class EvaluatorStopped(EthogramError):
+    """An evaluator cannot go on: its key is not accepted, its model is not there.
+
+    `spent` is what the attempt cost all the same, None where no price is known.
+    """
+
+    def __init__(self, message: str, spent: float | None = 0.0) -> None:
+        super().__init__(message)
+        self.spent = spent
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

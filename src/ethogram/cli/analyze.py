@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from .asked_evaluator import AnswersFile, AskedEvaluator, Budget, InBatches, Options, Sample, SampleBy
 from .inputs import AsJson, Asked, AsOf, Config, Parameters, Paths, Scorers, SkipBad, Source
 from .output import printable, write_json, write_line
 
@@ -49,6 +50,15 @@ def analyze(
     store: Annotated[
         str, typer.Option(metavar="URL", help="Bring the events into this store, and look at all in it.")
     ] = "",
+    evaluator: Annotated[
+        str, typer.Option(metavar="NAME", help="Score the messages that earn it first: local, anthropic, ...")
+    ] = "",
+    option: Options = [],  # noqa: B006
+    budget: Budget = None,
+    batch: InBatches = False,
+    sample: Sample = None,
+    sample_by: SampleBy = "",
+    answers: AnswersFile = "",
     runner: Annotated[
         str, typer.Option(metavar="NAME", help="stream, batch or plain: another way to the same answer.")
     ] = "stream",
@@ -74,31 +84,39 @@ def analyze(
     moment, loaded = asked.moment(), asked.loaded()
     settings, library = loaded.settings, load_library(patterns or None, loaded)
     progress = Progress()
+    how = AskedEvaluator(evaluator, option, budget, sample, sample_by, batch, answers)
+    ask = how.make(settings, library, progress)
     with ExitStack() as stack:
-        batch = (
+        given = (
             gather_stored(store, asked, library, settings)
             if store
             else asked.gather(library, settings, progress)
         )
-        if isinstance(batch, OnDisk):
-            stack.enter_context(batch)
+        if isinstance(given, OnDisk):
+            stack.enter_context(given)
         with progress.checking(
-            f"checking {plural(len(batch.events), 'event')} for {plural(len(library), 'pattern')}"
+            f"checking {plural(len(given.events), 'event')} for {plural(len(library), 'pattern')}"
         ):
             analysis = analyze_gathered(
-                batch, library, as_of=moment, settings=settings, runner=runner, traced=bool(html)
+                given,
+                library,
+                as_of=moment,
+                settings=settings,
+                runner=runner,
+                traced=bool(html),
+                evaluate=ask,
             )
-            analysis = mute(analysis, asked.mutes(), batch.events, now=datetime.now(UTC))
+            analysis = mute(analysis, asked.mutes(), given.events, now=datetime.now(UTC))
             if excerpts:
-                analysis = with_excerpts(analysis, batch.events)
+                analysis = with_excerpts(analysis, given.events)
         # Nothing was written so far, so that whoever is interrupted has all or nothing.
         if html:
-            write_html(html, analysis, library, batch, muted=muted)
+            write_html(html, analysis, library, given, muted=muted)
         if as_json:
             for record in analysis.to_dicts(muted=muted):
                 write_json(record)
         else:
-            Report(analysis, library, batch, all_insufficient=insufficient, muted=muted).write()
+            Report(analysis, library, given, all_insufficient=insufficient, muted=muted).write()
             if html:
                 write_line(f"\nThe report as a page: {printable(html)}")
     if settings.fail_on is not None and analysis.at_or_above(settings.fail_on):

@@ -36,6 +36,16 @@ class Progress:
         assert self._bar is not None
         self._bar.update(self._task, completed=done)
 
+    def count(self, done: int, total: int, what: str) -> None:
+        """So many of so many are done; `what` says more. A total of 0 is one that is not known."""
+        if not self._shown or time.monotonic() - self._start < self._patience:
+            return
+        with self._lock:
+            if self._bar is None:
+                self._open(what, total or None, amount=False)
+            assert self._bar is not None
+            self._bar.update(self._task, completed=done, total=total or None, description=what)
+
     @contextmanager
     def checking(self, what: str) -> Iterator[None]:
         """A moving bar while the block runs, from the moment patience ends."""
@@ -62,18 +72,18 @@ class Progress:
             return
         # The work may end right now: then no bar must be opened after it was to be taken away.
         with self._lock:
-            if not over.is_set():
+            if not over.is_set() and self._bar is None:
                 self._open(what, None)
 
-    def _open(self, what: str, total: int | None) -> None:
+    def _open(self, what: str, total: int | None, *, amount: bool = True) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar
 
         from .output import colours
 
-        amount = [DownloadColumn()] if total else []
-        columns = [TextColumn("{task.description}"), BarColumn(), *amount, TimeElapsedColumn()]
+        bytes_read = [DownloadColumn()] if total and amount else []
+        columns = [TextColumn("{task.description}"), BarColumn(), *bytes_read, TimeElapsedColumn()]
         console = Console(stderr=True, markup=False, color_system=colours())
         bar = Bar(*columns, console=console, transient=True)
         self._task = bar.add_task(what, total=total)

@@ -36,6 +36,7 @@ def rest(
     if without:
         lacking = "no event has the readings, or the target or thread, they need"
         yield f"Nothing to go by ({lacking}): {grouped(without, families)}"
+    yield from evaluated_lines(analysis, library, batch, without)
     yield from insufficient_lines(analysis, all_insufficient)
     if analysis.kept:
         counts = Counter(one.pattern for one in analysis.kept)
@@ -46,6 +47,29 @@ def rest(
     for (signal, reason), n in sorted(analysis.unmeasured.items()):
         yield f"Not measured: {clean(signal)} at {plural(n, 'event')}: {clean(reason)}"
     yield from left_out(analysis, batch)
+
+
+def evaluated_lines(
+    analysis: Analysis, library: Library, batch: Gathered, without: Sequence[str]
+) -> Iterator[str]:
+    """Who scored how many messages; or that somebody could, where patterns wait for it."""
+    said = analysis.evaluated
+    if said is None:
+        from ethogram.modes.evaluate import looks_at_scores
+
+        waiting = any(one.name in without and looks_at_scores(one) for one in library.programs)
+        if waiting and any(event.text for event in batch.events):
+            yield "Some need scores of messages: --evaluator local gives them, without key or network"
+        return
+    yield (
+        f"Scored by {clean(said['scorer'])}: {said['evaluated']:,} of {plural(said['messages'], 'message')} "
+        f"({said['share']:.1%})" + (f", for ${said['spent']:.4f}" if said["spent"] else "")
+    )
+    if said["not_measured"]:
+        yield f"Not measured: {plural(said['not_measured'], 'message')} the evaluator gave no answer for"
+    if said["not_asked"]:
+        left = f"{plural(said['not_asked'], 'message')} ({said['stopped']})"
+        yield f"Not asked about: {left}; the same command goes on"
 
 
 def family_of(library: Library) -> dict[str, str]:

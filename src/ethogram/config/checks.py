@@ -70,6 +70,17 @@ def number(value: Any, place: Place, report: Report) -> Any:
     return value
 
 
+def option(value: Any, place: Place, report: Report) -> Any:
+    """A text, a number, true or false; or a mapping of such."""
+    if isinstance(value, Mapping):
+        return mapping(option)(value, place, report)
+    if isinstance(value, bool) or (isinstance(value, str) and value.strip()):
+        return value
+    if isinstance(value, (int, float)) and math.isfinite(value):
+        return value
+    return _wrong(value, "a text, a number, true or false", place, report)
+
+
 def count(value: Any, place: Place, report: Report) -> Any:
     """A whole number above 0."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**63:
@@ -183,11 +194,20 @@ CHECKS: Mapping[str, Check] = {
     "signals": mapping(one_of(("number", "category")), bad_signal_name),
     "time_zone": time_zone,
     "session_inactivity": duration,
+    "normalization": one_of(("low", "medium", "high")),
+    "allow": words,
+    "deny": words,
+    "critical_paths": words,
+    "cwd": or_none(text),
+    "goal": or_none(text),
     "lateness": duration,
     "source": text,
     "limits": mapping(count, known=LIMITS),
     "memory": count,
     "fail_on": one_of(LEVELS, none=True),
     "mutes": or_none(text),
+    "evaluator": or_none(text),
+    "evaluators": mapping(mapping(option)),
+    "answers": or_none(text),
 }
 """Every setting, by name."""

@@ -43,6 +43,18 @@ class Settings:
     """Where subjects live who do not say; null: not known."""
     session_inactivity: int = 30 * 60 * 1_000_000
     """The longest pause inside one session."""
+    normalization: str = "medium"
+    """How much that varies by chance is taken out of errors and steps of runs: low, medium or high."""
+    allow: tuple[str, ...] = ()
+    """Paths that runs may touch, as globs; with none, what a run works on itself tells its scope."""
+    deny: tuple[str, ...] = ()
+    """Paths that no run may touch, as globs; these win over `allow`."""
+    critical_paths: tuple[str, ...] = ()
+    """Paths nobody should touch unasked, as globs, beside the usual ones (secrets, keys, system files)."""
+    cwd: str | None = None
+    """The working directory of runs that do not say; null: not known."""
+    goal: str | None = None
+    """What runs are to do, where they do not say; null: their first message."""
     lateness: int = 0
     """How long a live event may wait for an earlier one."""
     source: str = "input"
@@ -55,3 +67,9 @@ class Settings:
     """The lowest level of detection that makes a run fail; null: none does."""
     mutes: str | None = None
     """The file of mutes; null: ethogram.mutes.yaml beside the settings file, or here."""
+    evaluator: str | None = None
+    """Who scores messages in an analysis; null: nobody, only readings that are given count."""
+    evaluators: Mapping[str, Mapping[str, str | float | bool]] = field(default_factory=dict)
+    """Options of evaluators: evaluator -> option -> value. Keys to services never stand here."""
+    answers: str | None = None
+    """The file that keeps paid answers; null: one in the user's cache folder."""

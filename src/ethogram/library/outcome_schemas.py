@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .evaluation_schemas import evaluate_summary_body
+
 Schema = dict[str, Any]
 
 COUNT: Schema = {"type": "integer", "minimum": 0}
@@ -30,6 +32,7 @@ def summary_body() -> Schema:
             "after_as_of": COUNT,
             "bad": COUNT,
             "unused_readings": _listed({"signal": TEXT, "scorer": TEXT, "count": COUNT}),
+            "evaluated": {"anyOf": [evaluate_summary_body(), {"type": "null"}]},
             "unmeasured": _listed({"signal": TEXT, "reason": TEXT, "count": COUNT}),
             "unknown_readings": _listed(
                 {"signal": TEXT, "count": COUNT, "near": {"type": "array", "items": TEXT}}

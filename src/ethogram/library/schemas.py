@@ -10,6 +10,7 @@ from typing import Any
 
 from ..records import LEVELS, STATES
 from ..shapes.parse import STATUSES
+from .evaluation_schemas import evaluate_summary_body, evaluation_body, not_measured_body
 from .outcome_schemas import mute_body, summary_body
 from .pattern_schema import pattern_body
 from .scan_schemas import scan_body
@@ -188,4 +189,7 @@ _SCHEMAS: dict[str, tuple[str, Callable[[], Schema]]] = {
     "summary": ("What was read, checked and left out: the last line of an analysis.", summary_body),
     "mute": ("An entry that says what need not be told.", mute_body),
     "scan": ("What the scanner finds in one message.", scan_body),
+    "evaluation": ("What an evaluator says of one message.", evaluation_body),
+    "not_measured": ("A message that an evaluator gave no answer for.", not_measured_body),
+    "evaluate_summary": ("What was scored, left out and spent: the last line.", evaluate_summary_body),
 }

@@ -29,13 +29,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Indicator:
-    """A sign that an evaluator may find in a message. `polarity` is + or -."""
+    """A sign that an evaluator may find in a message. `polarity` is + or -.
+
+    `definition` is one line that says by what it is seen in one message.
+    """
 
     id: str
     name: str
     trait: str
     dimension: str
     polarity: str
+    definition: str
 
 
 def load_vocabulary(declared: Mapping[str, str] | None = None) -> Vocabulary:

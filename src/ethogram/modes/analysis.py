@@ -58,6 +58,8 @@ class Analysis:
     unknown: tuple[Unread, ...] = ()
     traces: Traces = field(default_factory=Traces)
     muting: Muting = field(default_factory=Muting)
+    evaluated: Mapping[str, Any] | None = None
+    """What an evaluator did before, as `ethogram evaluate` tells it; None where nobody was asked."""
 
     @property
     def every(self) -> list[Detection]:
@@ -116,6 +118,7 @@ class Analysis:
                 {"signal": signal, "scorer": scorer, "count": count}
                 for (signal, scorer), count in sorted(self.unused.items())
             ],
+            "evaluated": self.evaluated,
             "unmeasured": [
                 {"signal": signal, "reason": reason, "count": count}
                 for (signal, reason), count in sorted(self.unmeasured.items())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from ..config import Loaded, Settings
 from ..config.mutes import read_mutes
 from ..detections.find import find
 from ..errors import BadUsage
+from ..evaluators.protocol import Evaluator
 from ..ingest import Batch, Limits, OnDisk, events_of, gather_events, in_order
 from ..library.load import Library, load_patterns
 from ..library.settings_check import check_patterns
@@ -18,6 +20,8 @@ from ..library.vocabulary import known_ranges, load_vocabulary
 from ..records import EPOCH, Event, parse_time
 from ..shapes.history import CAP
 from .analysis import Analysis, Checked, insufficient_to_dict, summed_up
+from .evaluate import Evaluate, evaluator_of, paying_for
+from .evaluated import settings_for
 from .measured import measured_events, names_used
 from .mute import mute
 from .scorers import only_scorers
@@ -47,12 +51,14 @@ def analyze(
     settings: Settings | None = None,
     skip_bad: bool = False,
     now: datetime | None = None,
+    evaluator: str | Evaluator | None = None,
 ) -> Analysis:
     """Look for patterns in events: Event objects, dicts as in an event line, or a path to read.
 
     `patterns` are files, folders, names or globs; without any, those that are on by default. `as_of` is
     the moment of the question, with a time zone or as ISO text (default: the newest event). What
-    `settings.mutes` mutes at the moment `now` is set apart. Nothing is kept.
+    `settings.mutes` mutes at the moment `now` is set apart. `evaluator` scores the messages that earn it
+    first (default: the one in the settings, if any). Nothing is kept but answers that were paid for.
 
     >>> analyze([], patterns=["love_bombing"]).detections
     ()
@@ -61,13 +67,19 @@ def analyze(
     library = patterns if isinstance(patterns, Library) else load_library(patterns, settings)
     entries = read_mutes(Path(settings.mutes)) if settings.mutes else ()
     moment = _moment(as_of)
+    asked = _evaluate(evaluator, library, settings)
     gathered = _gathered(events, library, settings, skip_bad)
     try:
-        analysis = analyze_gathered(gathered, library, as_of=moment, settings=settings)
+        analysis = analyze_gathered(gathered, library, as_of=moment, settings=settings, evaluate=asked)
         return mute(analysis, entries, gathered.events, now=now or datetime.now(UTC)) if entries else analysis
     finally:
         if isinstance(gathered, OnDisk):
             gathered.close()
+
+
+def _evaluate(given: str | Evaluator | None, library: Library, settings: Settings) -> Evaluate | None:
+    one = given if isinstance(given, Evaluator) else evaluator_of(settings, given)
+    return None if one is None else Evaluate(one, paying=paying_for(one, settings, library))
 
 
 def _moment(given: object) -> datetime | None:
@@ -134,11 +146,25 @@ def analyze_gathered(
     cap: int = CAP,
     runner: str = "stream",
     traced: bool = False,
+    evaluate: Evaluate | None = None,
 ) -> Analysis:
     """The analysis of events that were read already, in memory or on disk; the same either way.
 
-    `traced` keeps what a chart of it needs.
+    `traced` keeps what a chart of it needs. With `evaluate` messages are scored first, and only the
+    readings of that scorer count.
     """
+    if evaluate is not None:
+        scored, found = evaluate(gathered, as_of)
+        ours = settings_for(settings or Settings(), found.scorer)
+        try:
+            found.must_not_have_stopped()
+            analysis = analyze_gathered(
+                scored, library, as_of=as_of, settings=ours, cap=cap, runner=runner, traced=traced
+            )
+        finally:
+            if isinstance(scored, OnDisk):
+                scored.close()
+        return replace(analysis, evaluated=found.to_dict())
     if isinstance(gathered, Batch):
         return analyze_batch(
             gathered, library, as_of=as_of, settings=settings, cap=cap, runner=runner, traced=traced

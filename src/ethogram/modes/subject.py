@@ -15,7 +15,7 @@ from ..records import Detection, Event, Value, format_time
 from ..shapes.program import SequenceProgram
 from ..shapes.statistics import mean, rise, tau
 from ..stores.protocol import Store, SubjectRow
-from .analyze import measured_events
+from .measured import measured_events
 from .scorers import only_scorers
 from .stages import Stage, stages
 

@@ -81,10 +81,15 @@ class _Thread:
 
 
 class Router:
-    """Routes messages as they come; what it remembers is a little for each thread and text."""
+    """Routes messages as they come; what it remembers is a little for each thread and text.
 
-    def __init__(self, sampled: float = SAMPLED) -> None:
+    `sampled` is the share of messages without a flag that is evaluated too or, by `subject`, the share of
+    subjects of whom every message is.
+    """
+
+    def __init__(self, sampled: float = SAMPLED, *, by: str = "message") -> None:
         self.sampled = sampled
+        self._by_subject = by == "subject"
         self._threads: dict[tuple[str, str], _Thread] = {}
         self._said: set[tuple[str, str, str]] = set()
 
@@ -100,7 +105,8 @@ class Router:
         thread.messages += 1
         tier = tier_here(found, watcher, already)
         signals = tuple(ThreadSignal(kind, event.subject, of, indices) for kind, of, indices in shown)
-        chosen = tier == "standard" and found.measured and is_sampled(event.id, self.sampled)
+        name = f"{event.source}\0{event.subject}" if self._by_subject else event.id
+        chosen = tier == "standard" and found.measured and is_sampled(name, self.sampled)
         return Route(event, found, tier, sampled=chosen, signals=signals)
 
     def _is_copy(self, event: Event) -> bool:

@@ -1,0 +1,186 @@
+"""`ethogram evaluate`: scores of the messages that earn it, kept as readings for any analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .asked_evaluator import AnswersFile, AskedEvaluator, Budget, InBatches, Options, Sample, SampleBy
+from .inputs import AsJson, Asked, AsOf, Config, Paths, SkipBad, Source
+from .output import printable, write_json, write_line
+
+if TYPE_CHECKING:
+    from ethogram.modes.evaluated import Evaluated
+    from ethogram.records import Event
+
+MOST = 20
+"""Messages without an answer that are named one by one."""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("evaluate")(evaluate)
+
+
+def evaluate(
+    paths: Paths,
+    evaluator: Annotated[
+        str, typer.Option(metavar="NAME", help="Who scores: local, anthropic, openai, ...")
+    ] = "",
+    as_json: AsJson = False,
+    output: Annotated[
+        str, typer.Option(metavar="FILE", help="Write all events with the scores as readings, one a line.")
+    ] = "",
+    record: Annotated[
+        str, typer.Option(metavar="FILE", help="Write the answers, for the evaluator `recorded`.")
+    ] = "",
+    keep_text: Annotated[bool, typer.Option("--keep-text", help="With --output: the texts too.")] = False,
+    quotes: Annotated[
+        bool, typer.Option("--quotes", help="With --json: the words behind each indicator, masked.")
+    ] = False,
+    budget: Budget = None,
+    batch: InBatches = False,
+    option: Options = [],  # noqa: B006 (typer copies it)
+    sample: Sample = None,
+    sample_by: SampleBy = "",
+    answers: AnswersFile = "",
+    as_of: AsOf = "",
+    skip_bad: SkipBad = False,
+    source: Source = "",
+    config: Config = "",
+) -> None:
+    """Score the messages that earn it: twelve traits and the indicators found, as readings."""
+    from dataclasses import replace
+
+    from ethogram.modes.analyze import load_library
+
+    from .progress import Progress
+
+    asked = Asked(paths, as_of, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
+    loaded = asked.loaded()
+    settings = replace(loaded.settings, evaluator=loaded.settings.evaluator or "local")
+    library, progress, moment = load_library(None, loaded), Progress(), asked.moment()
+    how = AskedEvaluator(evaluator, option, budget, sample, sample_by, batch, answers)
+    ask = how.make(settings, library, progress)
+    if ask is None:
+        raise typer.BadParameter("--evaluator none scores nothing; name one, like local")
+    events = asked.read(library, settings, progress)
+    try:
+        scored, found = ask(events, moment)
+    finally:
+        progress.stop()
+    if output:
+        write_lines(output, (_line(event, keep_text=keep_text) for event in scored.events))
+    if record:
+        write_lines(record, evaluation_records(found, events.events))
+    if as_json:
+        for one in evaluation_records(found, events.events, quotes=quotes):
+            write_json(one)
+        for (where, name), why in found.missing.items():
+            write_json({"record": "not_measured", "source": where, "id": name, "reason": why})
+        write_json(found.to_dict())
+    else:
+        _tell(found)
+        for what, file in (("events with scores", output), ("answers", record)):
+            if file:
+                write_line(f"{what}: {printable(file)}")
+    found.must_not_have_stopped()
+
+
+def evaluation_records(
+    found: Evaluated, events: Iterable[Event], *, quotes: bool = False
+) -> Iterator[dict[str, Any]]:
+    """One `evaluation` record for every message that was scored, in order of time."""
+    from ethogram.evaluators.answers import record_of
+    from ethogram.evaluators.recorded import text_digest
+    from ethogram.records.mask import mask
+
+    for event in events:
+        key = (event.source, event.id)
+        answer, text = found.answers.get(key), event.text
+        if answer is None or text is None:
+            continue
+        said = record_of(answer)
+        if quotes:
+            said["indicators"] = [
+                {**one, "quote": mask(text[one["start"] : one["end"]])} for one in said["indicators"]
+            ]
+        yield {
+            "record": "evaluation",
+            "source": event.source,
+            "id": event.id,
+            "subject": event.subject,
+            "tier": found.tiers[key],
+            "text_digest": text_digest(text),
+            **said,
+        }
+
+
+def write_lines(path: str, records: Iterable[dict[str, Any]]) -> None:
+    """Records into a file, one a line: all of them, or the file is as it was before."""
+    import json
+    from pathlib import Path
+
+    draft = Path(f"{path}.part")
+    try:
+        with draft.open("w", encoding="ascii", newline="\n") as file:
+            for one in records:
+                file.write(json.dumps(one) + "\n")
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def _line(event: Event, *, keep_text: bool) -> dict[str, Any]:
+    said = event.to_dict()
+    if not keep_text:
+        said.pop("text", None)
+    return said
+
+
+def _tell(found: Evaluated) -> None:
+    said = found.to_dict()
+    from .text import plural
+
+    write_line(
+        f"{said['evaluated']:,} of {plural(said['messages'], 'message')} scored ({said['share']:.1%}) "
+        f"by {printable(found.scorer)}"
+    )
+    if said["kept_before"]:
+        write_line(f"{said['kept_before']:,} of the answers were kept from before and cost nothing")
+    if said["copies"]:
+        write_line(f"{said['copies']:,} repeat what their subject said before and are not scored again")
+    if said["unknown_language"]:
+        write_line(f"{said['unknown_language']:,} are in no language the lexicon knows: not scored")
+    write_line("\ntier                messages   cost")
+    for one in said["tiers"]:
+        cost = "unknown" if one["cost"] is None else f"${one['cost']:.4f}"
+        write_line(f"{one['tier']:18}  {one['messages']:8,}   {cost}")
+    spent = "not known: no price for this model" if said["spent"] is None else f"${said['spent']:.4f}"
+    write_line(f"spent in this run: {spent}")
+    write_line(f"indicators found: {said['indicators']:,}")
+    if said["not_measured_traits"] and found.answers:
+        write_line(f"traits it does not measure: {', '.join(said['not_measured_traits'])}")
+    for why, n in said["dropped"].items():
+        write_line(f"dropped from answers: {n:,} x {why}")
+    _tell_missing(found)
+    if found.unasked:
+        write_line(
+            f"{plural(found.unasked, 'message')} not asked about ({printable(found.stopped)}); "
+            "the same command goes on from here"
+        )
+
+
+def _tell_missing(found: Evaluated) -> None:
+    from .text import plural
+
+    if not found.missing:
+        return
+    write_line(f"\nnot measured, {plural(len(found.missing), 'message')}; the same command asks again:")
+    for (_, name), why in list(found.missing.items())[:MOST]:
+        write_line(printable(f"  {name}: {why}"))
+    if len(found.missing) > MOST:
+        write_line(f"  ... and {len(found.missing) - MOST:,} more (all with --json)")

@@ -1,0 +1,59 @@
+"""The evaluator `local`: a small model that needs no key and no network, and says the same every time.
+
+What it was trained on, how well it agrees and where it is blind is in docs/model_card.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import BadUsage, did_you_mean
+from .protocol import Answer, Evaluation, Evaluator, NotMeasured, Options, Question, evaluator
+
+if TYPE_CHECKING:
+    from .local_model.weights import Weights
+
+OPTIONS: tuple[str, ...] = ()
+LEAST_WORDS = 3
+"""Shorter texts say too little: thanks, ok, good morning."""
+
+UNKNOWN_LANGUAGE = NotMeasured("the text is in no language that the lexicon knows", final=True)
+TOO_SHORT = NotMeasured(f"the text has fewer than {LEAST_WORDS} words", final=True)
+
+
+@evaluator("local")
+class Local(Evaluator):
+    """Scores by the words of a message alone; its thread and its author are not looked at."""
+
+    name = "local"
+    scorer = "local@1"
+
+    def __init__(self, options: Options | None = None) -> None:
+        for name in options or {}:
+            raise BadUsage(f"the evaluator local has no option {name!r}{did_you_mean(str(name), OPTIONS)}")
+        self._weights: Weights | None = None
+
+    @property
+    def weights(self) -> Weights:
+        """Read when first asked for."""
+        if self._weights is None:
+            # Here and not above: whoever uses another evaluator need not wait for NumPy.
+            from .local_model.weights import shipped
+
+            self._weights = shipped()
+        return self._weights
+
+    def evaluate(self, question: Question) -> Answer:
+        """The traits that the model measures, and the indicators that phrases of the text show."""
+        from .local_model.features import read_text
+        from .local_model.indicators import find_indicators
+        from .local_model.weights import scores
+
+        if not question.scan.measured:
+            return UNKNOWN_LANGUAGE
+        read = read_text(question.text)
+        if read.length < LEAST_WORDS:
+            return TOO_SHORT
+        traits = scores(self.weights, read, question.scan)
+        found = find_indicators(self.weights, question.scan, traits)
+        return Evaluation(traits, found, self.scorer, width=0)

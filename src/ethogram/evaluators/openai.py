@@ -1,0 +1,97 @@
+"""openai: a model behind the Chat Completions protocol, of OpenAI or of any server that speaks it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .client_options import Provider
+from .llm import CUT, EMPTY, REFUSED, LanguageModel, Reply, tokens, usage_or_none
+from .protocol import Usage, evaluator
+from .rubric import rubric_version
+from .wire import body_of
+
+# They think before they answer, and take no temperature.
+_THINKERS = ("gpt-5", "gpt-6", "o1", "o3", "o4")
+
+
+@evaluator("openai")
+class OpenAI(LanguageModel):
+    """Ollama, vLLM and others by `base_url`. What a server does not take is left out after its first no."""
+
+    name = "openai"
+    provider = Provider(
+        name="openai",
+        package="openai",
+        base_url="https://api.openai.com/v1",
+        key_env="OPENAI_API_KEY",
+        model="gpt-6-luna",
+    )
+
+    def forms(self) -> list[Mapping[str, Any]]:
+        most = self.settings.max_tokens
+        schema = {"name": "scores", "strict": True, "schema": self._schema}
+        strict = {"response_format": {"type": "json_schema", "json_schema": schema}}
+        loose = {"response_format": {"type": "json_object"}}
+        new: dict[str, Any] = {"max_completion_tokens": most}
+        if self.settings.own:
+            new |= {"reasoning_effort": "low"} if self._thinks() else {"temperature": 0}
+            # Only the rubric is kept: to keep what is never sent again costs more than to send it.
+            kept = {"prompt_cache_options": {"mode": "explicit"}, "prompt_cache_key": rubric_version()}
+            return [{**strict, **kept, **new}, {**strict, **new}, {**loose, **new}, new]
+        # Most servers know the older name of the limit only; those before models that think, the newer.
+        old = {"max_tokens": most, "temperature": 0}
+        return [{**strict, **old}, {**loose, **old}, old, {**strict, **new}, new]
+
+    def _thinks(self) -> bool:
+        return self.settings.model.startswith(_THINKERS)
+
+    def connect(self, http: Any) -> Any:
+        import openai
+
+        return openai.OpenAI(
+            api_key=self.settings.key(),
+            base_url=self.settings.base_url,
+            max_retries=0,
+            timeout=self.settings.timeout,
+            http_client=http,
+        )
+
+    def request(self, system: str, user: str, form: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters of one completion."""
+        rubric: Any = system
+        if "prompt_cache_options" in form:
+            mark = {"prompt_cache_breakpoint": {"mode": "explicit"}}
+            rubric = [{"type": "text", "text": system, **mark}]
+        return {
+            "model": self.settings.model,
+            "messages": [{"role": "system", "content": rubric}, {"role": "user", "content": user}],
+            **form,
+        }
+
+    def send(self, client: Any, request: Mapping[str, Any]) -> Any:
+        return body_of(client.chat.completions.with_raw_response.create(**request))
+
+    def reply(self, body: Any) -> Reply:
+        usage = usage_or_none(lambda: _usage(body["usage"]))
+        choice = body["choices"][0]
+        if choice["message"].get("refusal") or choice.get("finish_reason") == "content_filter":
+            return Reply("", usage, REFUSED)
+        if choice.get("finish_reason") == "length":
+            return Reply("", usage, CUT)
+        text = choice["message"].get("content") or ""
+        if not isinstance(text, str):
+            raise TypeError("not text")
+        return Reply(text, usage, None if text.strip() else EMPTY)
+
+
+def _usage(said: Any) -> Usage:
+    """Here the kept tokens are counted among those of the prompt."""
+    details = said.get("prompt_tokens_details") or {}
+    read, written = tokens(details.get("cached_tokens")), tokens(details.get("cache_write_tokens"))
+    return Usage(
+        input=max(tokens(said["prompt_tokens"]) - read - written, 0),
+        output=tokens(said["completion_tokens"]),
+        cache_read=read,
+        cache_write=written,
+    )

@@ -1,0 +1,135 @@
+"""Many questions in one job: each gets its own answer, whatever order they come back in."""
+
+from __future__ import annotations
+
+import pytest
+
+from ethogram.errors import BadUsage, EvaluatorStopped
+from ethogram.evaluators import batch
+from ethogram.evaluators.anthropic import Anthropic
+from ethogram.evaluators.batch import Batches
+from ethogram.evaluators.prices import Price
+from ethogram.evaluators.protocol import Evaluation, NotMeasured, Question, Usage
+from ethogram.scanner.records import Scan
+from evaluators.model_server import SECRET_ECHO, ModelServer, honest_answer
+
+PRICE = {"input": 2.0, "output": 10.0, "cache_read": 0.2, "cache_write": 2.5}
+
+
+def question(text: str) -> Question:
+    return Question("net", text, "ann", text, Scan((), len(text.split()), "en", "v1"), "focused")
+
+
+QUESTIONS = [question(f"Message {k} of the batch") for k in range(10)]
+
+
+def batches(server, sleeps=None, **options) -> Batches:
+    sleep = (sleeps if sleeps is not None else []).append
+    return Batches(Anthropic({"base_url": server.url, "price": PRICE, **options}, sleep=sleep))
+
+
+def test_every_question_has_its_own_answer_at_half_the_price():
+    with ModelServer(polls=2, batch=["stray"]).running() as server:
+        jobs = batches(server)
+        job = jobs.submit(QUESTIONS)
+        assert [jobs.poll(job).ended for _ in range(3)] == [False, False, True]
+        assert jobs.poll(job).counts["succeeded"] == 11
+        # Another process, which knows the questions and the job.
+        answers = batches(server).results(job, QUESTIONS)
+    assert server.problems == []
+    assert list(answers) == [jobs.name(one) for one in QUESTIONS]
+    for one in QUESTIONS:
+        answer = answers[jobs.name(one)]
+        assert isinstance(answer, Evaluation)
+        assert answer.traits == honest_answer(one.prompt()[1])["traits"]
+        assert answer.cost <= jobs.worst_cost(one)
+    full = sum(Price(**PRICE).cost(Usage(**count)) for count in server.billed)
+    assert sum(one.cost for one in answers.values()) == pytest.approx(full / 2)
+
+
+def test_what_the_job_could_not_answer_is_not_measured():
+    kinds = ["errored", "expired", "canceled", "another", "refusal", "high", "half", "missing", "cut", "ok"]
+    with ModelServer(batch=kinds).running() as server:
+        jobs = batches(server)
+        answers = list(jobs.results(jobs.submit(QUESTIONS), QUESTIONS).values())
+    assert [getattr(one, "reason", None) for one in answers] == [
+        "the batch could not answer it",
+        "the batch ran out of time",
+        "the batch was cancelled",
+        "the answer is for another message",
+        "the model refused",
+        "traits are no numbers from 0 to 1: virtue",
+        "the answer is not one JSON object",
+        "the batch has no answer for it",
+        "the answer was cut off at max_tokens",
+        None,
+    ]
+    assert [one.spent for one in answers[:3]] == [0, 0, 0]
+    assert all(one.spent > 0 for one in answers[3:7])
+    assert SECRET_ECHO not in repr(answers)
+
+
+def test_equal_questions_are_asked_once_and_both_answered():
+    with ModelServer().running() as server:
+        jobs = batches(server)
+        job = jobs.submit([QUESTIONS[0], QUESTIONS[0], QUESTIONS[1]])
+        assert len(server.requests[0]["body"]["requests"]) == 2
+        server.polls = 0
+        assert len(jobs.results(job, QUESTIONS[:2])) == 2
+
+
+def test_a_job_is_sent_again_only_where_it_cannot_have_arrived():
+    sleeps: list[float] = []
+    with ModelServer(["429:3", "529"]).running() as server:
+        jobs = batches(server, sleeps)
+        assert jobs.submit(QUESTIONS) == "msgbatch_0"
+    assert (len(server.requests), len(server.batches)) == (3, 1)
+    assert 3 <= sleeps[0] <= 3.25
+    with ModelServer(lambda _: "401").running() as server, pytest.raises(EvaluatorStopped, match="HTTP 401"):
+        batches(server).submit(QUESTIONS)
+    with ModelServer(lambda _: "drop").running() as server:
+        with pytest.raises(EvaluatorStopped, match="may have been made all the same"):
+            batches(server).submit(QUESTIONS)
+        assert (len(server.requests), len(server.batches)) == (1, 1)
+
+
+def test_jobs_that_are_not_there_or_not_ready_say_so():
+    with ModelServer(polls=5).running() as server:
+        jobs = batches(server)
+        with pytest.raises(EvaluatorStopped, match="HTTP 404"):
+            jobs.poll("msgbatch_unknown")
+        with pytest.raises(EvaluatorStopped, match="not ready"):
+            jobs.results(jobs.submit(QUESTIONS), QUESTIONS)
+        with pytest.raises(BadUsage, match="the id of a batch"):
+            jobs.poll("../../v1/models")
+        with pytest.raises(BadUsage, match="from 1 to"):
+            jobs.submit([])
+
+
+def test_answers_are_not_fetched_from_another_host():
+    with ModelServer().running() as other, ModelServer().running() as server:
+        server.results_at = other.url
+        jobs = batches(server)
+        job = jobs.submit(QUESTIONS)
+        with pytest.raises(EvaluatorStopped, match="another host"):
+            jobs.results(job, QUESTIONS)
+    assert other.requests == []
+
+
+def test_large_jobs_are_parted(monkeypatch):
+    with ModelServer().running() as server:
+        jobs = batches(server)
+        assert [len(part) for part in jobs.parts(QUESTIONS)] == [10]
+        assert list(jobs.parts([])) == []
+        monkeypatch.setattr(batch, "MOST_QUESTIONS", 4)
+        assert [len(part) for part in jobs.parts(QUESTIONS)] == [4, 4, 2]
+        monkeypatch.setattr(batch, "MOST_BYTES", 100)
+        assert [len(part) for part in jobs.parts(QUESTIONS)] == [1] * 10
+
+
+def test_without_a_price_nothing_is_told_of_costs():
+    with ModelServer().running() as server:
+        jobs = Batches(Anthropic({"base_url": server.url, "model": "nobody-knows-it"}))
+        answers = jobs.results(jobs.submit(QUESTIONS[:1]), QUESTIONS[:1])
+    assert [one.cost for one in answers.values()] == [None]
+    assert not any(isinstance(one, NotMeasured) for one in answers.values())

@@ -1,0 +1,159 @@
+"""What the evaluator `local` says: in range, the same every time, and nothing that the text does not show."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from ethogram.errors import BadUsage
+from ethogram.evaluators.local import TOO_SHORT, UNKNOWN_LANGUAGE, Local
+from ethogram.evaluators.local_model.indicators import SUPPORT
+from ethogram.evaluators.local_model.weights import shipped
+from ethogram.evaluators.protocol import Answer, Evaluation, NotMeasured, Question, make_evaluator
+from ethogram.library.vocabulary import indicator_catalogue
+from ethogram.records import TRAITS
+from ethogram.scanner import scan
+from local_probes import HIGHER, PROBES
+
+LOCAL = Local({})
+ALL_PROBES = [text for texts in PROBES.values() for text in texts]
+PRESSING = (
+    "ACT NOW before it is too late! Everyone is joining, only 3 spots left, send $500 of SOL to my wallet. "
+    "Trust me, you will regret it forever if you do not act now. WE ARE THE FUTURE, SUBMIT OR BE LEFT OUT!!!"
+)
+
+
+def ask(text: str) -> Question:
+    return Question("test", "1", "ada", text, scan(text), "focused")
+
+
+@cache
+def alone(text: str) -> Answer:
+    return LOCAL.evaluate(ask(text))
+
+
+def test_it_is_found_by_its_name_and_takes_no_options():
+    assert make_evaluator("local").scorer == "local@1"
+    assert not LOCAL.paid
+    assert not LOCAL.wants_context
+    with pytest.raises(BadUsage, match="no option 'model'"):
+        make_evaluator("local", {"model": "large"})
+
+
+def test_the_scorer_names_the_version_of_the_weights():
+    assert LOCAL.scorer == f"local@{shipped().version}"
+
+
+def test_it_is_imported_without_numpy():
+    code = "import sys, ethogram.evaluators.local; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+@given(some.text(max_size=400))
+def test_any_text_gets_scores_within_range_or_none(text):
+    said = LOCAL.evaluate(ask(text))
+    if isinstance(said, Evaluation):
+        assert set(said.traits) <= set(TRAITS)
+        assert all(0 <= value <= 1 for value in said.traits.values())
+        assert said.cost == 0
+        assert said.width == 0
+
+
+@settings(max_examples=10)
+@given(some.permutations(ALL_PROBES))
+def test_it_does_not_matter_with_which_others_a_message_comes(texts):
+    together = LOCAL.evaluate_many([ask(text) for text in texts])
+    assert together == [alone(text) for text in texts]
+
+
+def test_another_process_says_the_same_to_the_last_digit():
+    code = (
+        "import sys; from ethogram.evaluators.local import Local\n"
+        "from ethogram.evaluators.protocol import Question\nfrom ethogram.scanner import scan\n"
+        "t = sys.argv[1]; print(Local().evaluate(Question('s', '1', 'a', t, scan(t), 'focused')))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, PRESSING], capture_output=True, text=True, timeout=60)
+    assert ran.stdout.strip() == str(LOCAL.evaluate(ask(PRESSING)))
+
+
+def test_a_language_that_the_lexicon_does_not_know_is_not_measured():
+    said = LOCAL.evaluate(ask("¿Por qué no lo dices con tu nombre, para todos los que están aquí?"))
+    assert said is UNKNOWN_LANGUAGE
+    assert said.final
+
+
+@pytest.mark.parametrize("text", ["", " ", "ok", "Act now!", "!!! ??? ...", "\0\0\0"])
+def test_a_text_of_fewer_than_three_words_is_not_measured(text):
+    assert LOCAL.evaluate(ask(text)) is TOO_SHORT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 1_000_000,
+        "a b " * 250_000,
+        "\u0301" * 1_000_000,
+        "\0" * 1_000_000,
+        "\ud800 is half of a pair " * 1_000,
+        "ﷺ " * 10_000,
+        "https://" * 20_000,
+        "".join(map(chr, range(0x20, 0xD7FF))),
+    ],
+)
+def test_hostile_texts_take_milliseconds(text):
+    question = ask(text)
+    LOCAL.evaluate(ask("to have the weights read first"))
+    started = time.process_time()
+    assert isinstance(LOCAL.evaluate(question), Evaluation | NotMeasured)
+    assert time.process_time() - started < 0.25
+
+
+def test_only_the_beginning_of_a_long_text_is_read():
+    words = "We looked at the numbers together and talked about what they mean. " * 150
+    other = "Send the coins now or else. " * 300
+    question = ask(words)
+    cut = Question("test", "1", "ada", words[:8_000] + other, question.scan, "focused")
+    assert LOCAL.evaluate(question) == LOCAL.evaluate(cut)
+
+
+def test_indicators_stand_on_words_of_the_text_that_count():
+    found = 0
+    for text in [PRESSING, *ALL_PROBES]:
+        question = ask(text)
+        said = LOCAL.evaluate(question)
+        own = {(flag.start, flag.end) for flag in question.scan.flags if flag.counts}
+        for one in said.indicators:
+            assert (one.start, one.end) in own
+            assert text[one.start : one.end].strip()
+            assert 0 < one.confidence <= 1
+            assert said.traits[indicator_catalogue()[one.id].trait] >= SUPPORT
+            found += 1
+        assert len({one.id for one in said.indicators}) == len(said.indicators)
+    assert found
+
+
+def test_a_quoted_phrase_is_no_indicator():
+    said = LOCAL.evaluate(ask(PRESSING))
+    assert "MAN_URGENCY" in {one.id for one in said.indicators}
+    quoted = LOCAL.evaluate(ask('SEND $500 OF SOL TO MY WALLET!!! She said "act now" to everyone there.'))
+    assert "MAN_URGENCY" not in {one.id for one in quoted.indicators}
+
+
+CLEAR = {"manipulation": "pressing", "compassion": "warm", "dismissal": "insulting", "reasoning": "reasoned"}
+
+
+@pytest.mark.parametrize(("trait", "kind"), CLEAR.items())
+def test_on_the_whole_scores_are_higher_where_a_reader_would_say_so(trait, kind):
+    assert (trait, kind) in HIGHER
+    assert mean(trait, kind) > mean(trait, "plain")
+
+
+def mean(trait: str, kind: str) -> float:
+    said = [LOCAL.evaluate(ask(text)) for text in PROBES[kind]]
+    return sum(one.traits[trait] for one in said) / len(said)

@@ -1,0 +1,200 @@
+"""The rubric, the definitions, the fence and the bounds of a prompt."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ethogram.errors import BadConfig, BadUsage
+from ethogram.evaluators import rubric
+from ethogram.evaluators.answer import check_answer
+from ethogram.evaluators.fence import LONGEST_NAME, fenced, shown_name
+from ethogram.evaluators.pattern_names import names_a_pattern
+from ethogram.evaluators.prompt import MOST_MESSAGES, MOST_TEXT, MOST_THREAD, evaluation_prompt, system_prompt
+from ethogram.evaluators.rubric import answer_schema, load_rubric, read_rubric, rubric_version
+from ethogram.library.vocabulary import indicator_catalogue
+from ethogram.records import TRAITS
+from ethogram.scanner import scan
+
+FENCE = "5f0c1d2e3b4a6978"
+NOTHING = scan("hello")
+
+
+def raw() -> dict:
+    return {
+        one.name: {
+            "means": one.means,
+            "is_not": one.is_not,
+            "anchors": dict(zip(rubric.LEVELS, one.anchors, strict=True)),
+        }
+        for one in load_rubric().values()
+    }
+
+
+# --- definitions and anchors ----------------------------------------------------------------------
+
+
+def test_every_indicator_is_defined_in_one_short_line_of_its_own():
+    found = [one.definition for one in indicator_catalogue().values()]
+    assert len(found) == len(set(found)) == 214
+    assert [one for one in found if not 8 <= len(one.split()) <= 20 or len(one) > 140] == []
+    assert [one for one in found if not one[0].isupper() or not one.endswith(".") or "\n" in one] == []
+
+
+def test_every_trait_has_five_anchors_that_no_other_has():
+    found = load_rubric()
+    assert tuple(found) == TRAITS
+    lines = [line for one in found.values() for line in (one.means, one.is_not, *one.anchors)]
+    assert len(lines) == len(set(lines)) == 12 * 7
+    assert all(len(line) <= rubric.LONGEST_LINE and line.endswith(".") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda one: one.pop("virtue"), "the traits must be"),
+        (lambda one: one["virtue"].pop("is_not"), "virtue: write means"),
+        (lambda one: one["virtue"]["anchors"].pop(0.5), "virtue: the anchors must be at 0, 0.25"),
+        (lambda one: one["virtue"].update(means="x" * 200), "virtue: 'xxx"),
+        (lambda one: one["virtue"].update(means=one["virtue"]["is_not"]), "virtue: two lines are equal"),
+    ],
+)
+def test_a_rubric_that_is_not_whole_is_refused(change, why):
+    content = raw()
+    assert read_rubric(content) == load_rubric()
+    change(content)
+    with pytest.raises(BadConfig, match=why):
+        read_rubric(content)
+
+
+# --- the system prompt ----------------------------------------------------------------------------
+
+
+def test_everything_of_the_rubric_reaches_the_prompt():
+    said = system_prompt()
+    for one in load_rubric().values():
+        assert all(line in said for line in (one.means, one.is_not, *one.anchors))
+    for sign in indicator_catalogue().values():
+        assert f"- {sign.id}: {sign.definition}\n" in said
+    assert "Do not say which pattern" in said
+
+
+def test_the_version_changes_with_anything_that_is_said(monkeypatch):
+    before = rubric_version()
+    assert len(before) == 8
+    assert int(before, 16) >= 0
+    monkeypatch.setattr(rubric, "_SYSTEM", rubric._SYSTEM + " ")
+    system_prompt.cache_clear()
+    rubric_version.cache_clear()
+    try:
+        assert rubric_version() != before
+    finally:
+        monkeypatch.undo()
+        system_prompt.cache_clear()
+        rubric_version.cache_clear()
+    assert rubric_version() == before
+
+
+# --- the form of an answer ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_what_the_schema_allows_can_be_used(ranges):
+    schema = answer_schema(ranges=ranges)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    entry = {"id": "MAN_URGENCY", "confidence": 0.5, "quote": "now"}
+    answer = {"fence": FENCE, "indicators": [entry], "traits": dict.fromkeys(TRAITS, 0.5)}
+    jsonschema.validate(answer, schema)
+    assert check_answer(json.dumps(answer), "act now", FENCE).indicators
+    for wrong in (
+        {**answer, "note": 1},
+        {**answer, "traits": {}},
+        {**answer, "indicators": [{**entry, "id": "X"}]},
+    ):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema)
+
+
+def test_strict_modes_are_given_nothing_that_they_refuse():
+    said = json.dumps(answer_schema(ranges=False))
+    assert not any(f'"{word}"' in said for word in ("minimum", "maximum", "minLength", "maxItems"))
+    assert "minimum" in json.dumps(answer_schema())
+
+
+# --- the fence ------------------------------------------------------------------------------------
+
+
+@given(
+    st.text(alphabet=st.characters(), max_size=60) | st.text("ab-# \n\r\v\f\x85\u2028" + FENCE, max_size=80)
+)
+def test_no_text_gets_out_of_its_fence(text):
+    lines = fenced(text, FENCE).splitlines()
+    assert lines[0] == lines[-1] == f"--- {FENCE}"
+    assert all(line.startswith("  ") and FENCE not in line.lower() for line in lines[1:-1])
+    fenced(text, FENCE).encode("utf-8")
+
+
+@given(st.text(max_size=200))
+def test_a_name_is_one_line_short_and_visible(who):
+    shown = shown_name(who, FENCE)
+    assert len(shown.splitlines()) == 1
+    assert len(json.loads(shown)) <= LONGEST_NAME + 3
+    assert shown.isprintable() or any(one.isspace() for one in shown)
+    shown.encode("utf-8")
+
+
+def test_marks_that_hide_or_turn_text_are_written_out():
+    assert shown_name("a\u202eb\u200bc\x1b[0m", FENCE) == '"a\\u202eb\\u200bc\\u001b[0m"'
+
+
+def test_the_fence_word_is_given_by_the_caller_or_made_of_the_text():
+    assert f"--- {FENCE}" in evaluation_prompt("hi", NOTHING, "focused", boundary=FENCE)[1]
+    assert evaluation_prompt("hi", NOTHING, "focused") == evaluation_prompt("hi", NOTHING, "focused")
+    assert FENCE not in system_prompt()
+    for word in ("", "abc", "a b c d", "----", "x" * 65, "a\nbcd"):
+        if word:
+            with pytest.raises(BadUsage):
+                evaluation_prompt("hi", NOTHING, "focused", boundary=word)
+
+
+# --- its bounds -----------------------------------------------------------------------------------
+
+
+def thread(count: int, text: str) -> list:
+    return [(f"s{k}", f"{k} {text}", NOTHING) for k in range(count)]
+
+
+def test_the_newest_messages_are_shown_and_the_rest_counted():
+    _, user = evaluation_prompt("hi", NOTHING, "deep_with_context", thread(100, "hello"), boundary=FENCE)
+    assert f"{MOST_MESSAGES} messages, oldest first; 60 before them left out" in user
+    assert "  99 hello" in user
+    assert "  60 hello" in user
+    assert "  59 hello" not in user
+
+
+def test_a_prompt_is_bounded_whatever_it_is_made_of():
+    long = "act now " * 5_000
+    _, user = evaluation_prompt(
+        long, scan(long), "deep_with_context", thread(500, long), {"note": long}, boundary=FENCE
+    )
+    assert len(user) < MOST_THREAD + 2 * MOST_TEXT + 3_000
+    assert "2 messages, oldest first; 498 before them left out" in user
+    lines = evaluation_prompt("\n" * 50_000, NOTHING, "focused", boundary=FENCE)[1]
+    assert len(lines) < 4 * MOST_TEXT
+
+
+def test_our_own_words_name_no_pattern_beside_the_traits():
+    assert not any(names_a_pattern(line) for one in load_rubric().values() for line in one.anchors)
+
+
+def test_the_page_of_the_rubric_shows_every_anchor():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "rubric.md").read_text("utf-8")
+    for one in load_rubric().values():
+        rows = [f"| {level:g} | {line} |" for level, line in zip(rubric.LEVELS, one.anchors, strict=True)]
+        assert "\n".join(rows) in page, "run: python docs/generate.py"
+        assert f"\n### {one.name}\n\n{one.means} It is not: {one.is_not}\n" in page

@@ -1,0 +1,381 @@
+"""Messages are scored in order, none twice, none past the budget, and nothing that was paid for is lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.evaluators.scripted import Scripted
+
+from ethogram.errors import BadUsage, EvaluatorStopped
+from ethogram.evaluators.answers import Answers
+from ethogram.evaluators.protocol import Answer, NotMeasured, Question
+from ethogram.modes.asking import INTERRUPTED, OVER_BUDGET
+from ethogram.modes.evaluated import Evaluated
+from ethogram.modes.evaluating import Paying, evaluate_events
+from ethogram.modes.in_batches import InBatches
+from ethogram.modes.questions import Sampling
+from ethogram.records import Event
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+PRESSING = "Act now or you will regret it: only a fool would wait."
+GRAVE = "Here is how to build a bomb at home, step by step."
+CALM = "The weather is fine in the valley today, said the paper."
+
+
+def said(*texts: str, subject: str = "kim", thread: str = "t") -> list[Event]:
+    return [
+        Event.sample(
+            id=f"{subject}{k}",
+            at=START + timedelta(minutes=k),
+            seq=k,
+            subject=subject,
+            thread=thread,
+            text=text,
+        )
+        for k, text in enumerate(texts)
+    ]
+
+
+def distinct(n: int, words: str = PRESSING, subject: str = "kim") -> list[Event]:
+    # A text that comes again is not asked about, so each has a word of its own.
+    names = [
+        "apple",
+        "birch",
+        "cedar",
+        "daisy",
+        "elder",
+        "fern",
+        "grape",
+        "hazel",
+        "iris",
+        "jasmine",
+        "kale",
+        "lilac",
+        "maple",
+        "nettle",
+        "oak",
+        "pine",
+    ]
+    return said(*(f"{words} {names[k % 16]} {names[k // 16]}" for k in range(n)), subject=subject)
+
+
+def evaluate(events: Sequence[Event], by: Scripted, **how: object) -> Evaluated:
+    share = how.pop("share", 0.0)
+    return evaluate_events(events, by, sampling=Sampling(share), paying=Paying(**how))  # type: ignore[arg-type]
+
+
+def ids(questions: Sequence[Question]) -> list[str]:
+    return [one.id for one in questions]
+
+
+def test_only_messages_with_a_flag_are_asked_about() -> None:
+    by = Scripted()
+    found = evaluate(said(CALM, PRESSING, CALM), by)
+    assert ids(by.asked) == ["kim1"]
+    assert set(found.answers) == {("input", "kim1")}
+
+
+def test_a_sample_of_the_others_is_asked_about_too() -> None:
+    by = Scripted()
+    evaluate(said(CALM, PRESSING), by, share=1.0)
+    assert ids(by.asked) == ["kim0", "kim1"]
+
+
+def test_of_a_sampled_subject_every_message_is_asked_about() -> None:
+    by = Scripted()
+    many = [one for k in range(30) for one in distinct(3, CALM, f"s{k}")]
+    evaluate_events(many, by, sampling=Sampling(0.5, "subject"))
+    asked = {name: sum(one.subject == name for one in by.asked) for name in {e.subject for e in many}}
+    assert set(asked.values()) == {0, 3}
+
+
+def test_scores_become_readings_that_say_who_measured_with_what_width() -> None:
+    events = said(CALM, PRESSING)
+    found = evaluate(events, Scripted(value=0.5))
+    calm, pressing = map(found.readings_of, events)
+    assert calm == events[0]
+    assert pressing.readings["manipulation"] == 0.5
+    # Half of everything: each dimension is the mean of two halves and two inverted halves.
+    assert pressing.readings["ethos"] == pressing.readings["balance"] * 0.5 == 0.5
+    assert pressing.scorers["manipulation"] == "scripted:one@1"
+    assert pressing.widths["manipulation"] == 0
+
+
+def test_scores_take_the_place_of_readings_that_came_with_the_event() -> None:
+    (event,) = said(PRESSING)
+    given_too = event.with_readings({"manipulation": 0.9, "MAN_URGENCY": 0.8, "topic": "money"})
+    found = evaluate([given_too], Scripted(value=0.5)).readings_of(given_too)
+    assert found.readings["manipulation"] == 0.5
+    assert "MAN_URGENCY" not in found.readings
+    assert found.readings["topic"] == "money"
+
+
+def test_what_could_not_be_measured_is_absent_and_told() -> None:
+    by = Scripted()
+    by._say = lambda one: by.fail() if one.id == "kim1" else None
+    events = distinct(3)
+    found = evaluate(events, by)
+    assert found.missing == {("input", "kim1"): "the model refused"}
+    assert found.readings_of(events[1]).readings == {}
+    assert found.to_dict()["reasons"] == {"the model refused": 1}
+    assert found.spent == pytest.approx(0.03)
+
+
+def test_a_second_run_asks_nobody(tmp_path: Path) -> None:
+    answers = Answers(tmp_path / "answers.sqlite")
+    first = evaluate(distinct(5), Scripted(), answers=answers)
+    again = Scripted()
+    second = evaluate(distinct(5), again, answers=answers)
+    assert again.asked == []
+    assert second.spent == 0
+    assert len(second.kept) == 5
+    assert {k: dict(v.traits) for k, v in second.answers.items()} == {
+        k: dict(v.traits) for k, v in first.answers.items()
+    }
+
+
+def test_another_model_is_another_answer(tmp_path: Path) -> None:
+    answers = Answers(tmp_path / "answers.sqlite")
+    evaluate(distinct(2), Scripted(), answers=answers)
+    other = Scripted()
+    other.scorer = "scripted:two@1"
+    evaluate(distinct(2), other, answers=answers)
+    assert len(other.asked) == 2
+
+
+def test_what_failed_is_asked_again_by_the_next_run(tmp_path: Path) -> None:
+    answers = Answers(tmp_path / "answers.sqlite")
+    by = Scripted()
+    by._say = lambda one: by.fail() if one.id == "kim1" else None
+    evaluate(distinct(3), by, answers=answers)
+    again = Scripted()
+    found = evaluate(distinct(3), again, answers=answers)
+    assert ids(again.asked) == ["kim1"]
+    assert not found.missing
+
+
+def test_the_same_question_is_asked_once_and_answers_both() -> None:
+    by = Scripted(lambda _: time.sleep(0.02), concurrency=4)
+    two = [*said(PRESSING, subject="ann", thread="a"), *said(PRESSING, subject="bob", thread="b")]
+    found = evaluate(two, by)
+    assert len(by.asked) == 1
+    assert set(found.answers) == {("input", "ann0"), ("input", "bob0")}
+    assert found.spent == pytest.approx(0.01)
+
+
+def test_no_more_are_under_way_than_allowed() -> None:
+    by = Scripted(lambda _: time.sleep(0.005), concurrency=3)
+    evaluate([one for k in range(6) for one in distinct(3, subject=f"s{k}")], by)
+    assert by.most_under_way == 3
+
+
+def test_a_history_is_told_when_the_earlier_ones_are_answered() -> None:
+    by = Scripted(lambda _: time.sleep(0.01), concurrency=4, value=0.75)
+    evaluate([*distinct(2), *said(CALM, CALM + " Again.", GRAVE)[2:]], by)
+    grave = by.asked[-1]
+    assert grave.tier == "deep_with_context"
+    assert grave.history is not None
+    told = {one["signal"]: one for one in grave.history["signals"]}
+    assert grave.history["messages"] == 2
+    assert told["manipulation"]["mean"] == 0.75
+    assert told["manipulation"]["count"] == 2
+
+
+def test_detections_of_the_subject_so_far_are_told() -> None:
+    by = Scripted()
+    seen: list[list[str]] = []
+
+    def told(events: Sequence[Event]) -> list[str]:
+        seen.append([one.id for one in events])
+        return ["repeated_pressure"]
+
+    evaluate([*distinct(2), *said(CALM, CALM + " Again.", GRAVE)[2:]], by, told=told)
+    assert seen == [["kim0", "kim1"]]
+    assert by.asked[-1].history is not None
+    assert by.asked[-1].history["detections"] == ["repeated_pressure"]
+
+
+def test_the_thread_is_shown_as_wide_as_the_tier_says() -> None:
+    by = Scripted()
+    mixed = sorted([*distinct(6, CALM, "bo"), *distinct(6)], key=lambda one: (one.at, one.subject))
+    evaluate(mixed, by)
+    wide = {one.id: len(one.thread) for one in by.asked}
+    tiers = {one.id: one.tier for one in by.asked}
+    assert tiers["kim0"] == "focused"
+    assert wide["kim0"] == 0
+    deep = [name for name, tier in tiers.items() if tier == "deep"]
+    assert deep
+    assert {wide[name] for name in deep} == {4}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    costs=st.lists(st.floats(0, 1), min_size=1, max_size=12),
+    limit=st.floats(0, 5),
+    concurrency=st.integers(1, 4),
+)
+def test_the_budget_is_never_passed(costs: list[float], limit: float, concurrency: int) -> None:
+    by = Scripted(worst=1.0, concurrency=concurrency)
+
+    def say(question: Question) -> object:
+        by_id = int(question.id.removeprefix("kim"))
+        return NotMeasured("x", costs[by_id])
+
+    by._say = say  # type: ignore[assignment]
+    found = evaluate(distinct(len(costs)), by, budget=limit)
+    assert found.spent <= limit + 1e-9
+    # Nothing is left undone that would have fitted even at its worst.
+    if found.unasked:
+        assert found.stopped == OVER_BUDGET
+        assert found.spent + 1.0 > limit
+
+
+def test_a_run_that_ran_out_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    answers = Answers(tmp_path / "answers.sqlite")
+    first = evaluate(distinct(10), Scripted(), answers=answers, budget=0.05)
+    assert (len(first.answers), first.unasked, first.stopped) == (4, 6, OVER_BUDGET)
+    rest = Scripted()
+    second = evaluate(distinct(10), rest, answers=answers, budget=1.0)
+    assert ids(rest.asked) == [f"kim{k}" for k in range(4, 10)]
+    assert len(second.answers) == 10
+
+
+def test_a_budget_needs_a_price() -> None:
+    by = Scripted()
+    by._worst = None  # type: ignore[assignment]
+    with pytest.raises(BadUsage, match="no price is known"):
+        evaluate(distinct(2), by, budget=1.0)
+    assert by.asked == []
+
+
+def test_an_interrupt_loses_no_answer(tmp_path: Path) -> None:
+    path = tmp_path / "answers.sqlite"
+    by = Scripted(lambda _: time.sleep(0.01), concurrency=3)
+
+    def interrupt(done: int, total: int, spent: float) -> None:
+        if done == 4:
+            raise KeyboardInterrupt
+
+    found = evaluate_events(
+        distinct(12), by, sampling=Sampling(0.0), paying=Paying(Answers(path)), tell=interrupt
+    )
+    assert found.stopped == INTERRUPTED
+    assert len(Answers(path)) == len(by.asked) < 12
+    rest = Scripted()
+    evaluate(distinct(12), rest, answers=Answers(path))
+    assert len(rest.asked) == 12 - len(by.asked)
+
+
+def test_an_evaluator_that_cannot_go_on_is_not_asked_again() -> None:
+    by = Scripted()
+
+    def refuse(question: Question) -> None:
+        raise EvaluatorStopped("the key was not accepted (401)")
+
+    by._say = refuse
+    found = evaluate(distinct(20), by)
+    assert len(by.asked) == 1
+    assert found.stopped == "the key was not accepted (401)"
+    with pytest.raises(EvaluatorStopped, match="401"):
+        found.must_not_have_stopped()
+
+
+def test_the_file_of_answers_holds_no_text_and_no_name(tmp_path: Path) -> None:
+    path = tmp_path / "answers.sqlite"
+    answers = Answers(path)
+    evaluate(distinct(3), Scripted(), answers=answers)
+    answers.close()
+    held = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"regret" not in held
+    assert b"kim" not in held
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_file_that_is_something_else_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("nothing of the kind, and long enough to be looked at as a file of tables" * 20)
+    with pytest.raises(BadUsage, match=r"notes\.txt: answers cannot be kept here"):
+        Answers(path)
+    assert path.read_text().startswith("nothing of the kind")
+
+
+def test_a_used_up_budget_still_gives_what_is_kept(tmp_path: Path) -> None:
+    answers = Answers(tmp_path / "answers.sqlite")
+    ann, bob = distinct(1, subject="ann"), said(PRESSING + " Really.", subject="bob", thread="u")
+    evaluate(bob, Scripted(), answers=answers)
+    found = evaluate([*ann, *bob], Scripted(), answers=answers, budget=0.0)
+    assert [name for _, name in found.answers] == ["bob0"]
+    assert (found.unasked, found.stopped) == (1, OVER_BUDGET)
+
+
+class Jobs:
+    """Batches that end at the third look; `answers` may be NotMeasured."""
+
+    def __init__(self, by: Scripted, looks: int = 2) -> None:
+        self.by, self.looks = by, looks
+        self.sent: list[list[str]] = []
+
+    def submit(self, questions: list[Question]) -> str:
+        self.sent.append(ids(questions))
+        return f"job{len(self.sent)}"
+
+    def ended(self, job: str) -> bool:
+        self.looks -= 1
+        return self.looks < 0
+
+    def results(self, job: str, questions: list[Question]) -> dict[str, Answer]:
+        half = replace(self.by.answer(0.5, questions[0]), cost=0.005)
+        return {
+            one.key(self.by.scorer): NotMeasured("the batch could not answer it")
+            if one.id == "kim1"
+            else half
+            for one in questions
+        }
+
+    def worst_cost(self, question: Question) -> float:
+        return 0.01
+
+
+def test_in_batches_only_what_waits_or_failed_is_asked_by_itself() -> None:
+    by, waits = Scripted(), []
+    jobs = Jobs(by)
+    events = [*distinct(3), *said(*[CALM] * 3, GRAVE)[3:]]
+    found = evaluate(events, by, run=InBatches(jobs, sleep=waits.append))
+    assert jobs.sent == [["kim0", "kim1", "kim2"]]
+    assert waits == [30.0, 30.0]
+    assert ids(by.asked) == ["kim1", "kim3"]
+    assert found.spent == pytest.approx(2 * 0.005 + 2 * 0.01)
+    assert not found.kept
+    assert found.answers["input", "kim0"].traits["virtue"] == 0.5
+
+
+def test_an_interrupted_batch_is_fetched_by_the_next_run(tmp_path: Path) -> None:
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    by, answers = Scripted(), Answers(tmp_path / "answers.sqlite")
+    first = Jobs(by)
+    found = evaluate(distinct(2), by, answers=answers, run=InBatches(first, sleep=interrupt))
+    assert found.stopped == INTERRUPTED
+    again = Jobs(by, looks=0)
+    found = evaluate(distinct(2), by, answers=answers, run=InBatches(again))
+    assert again.sent == []
+    assert set(found.answers) == {("input", "kim0"), ("input", "kim1")}
+    assert list(answers.jobs(by.scorer)) == []
+
+
+def test_a_batch_holds_no_more_than_the_budget_allows() -> None:
+    by = Scripted()
+    jobs = Jobs(by, looks=0)
+    found = evaluate(distinct(6), by, run=InBatches(jobs), budget=0.025)
+    assert jobs.sent == [["kim0", "kim1"]]
+    assert found.spent <= 0.025
+    assert found.stopped == OVER_BUDGET
+    assert set(found.answers) == {("input", "kim0")}
