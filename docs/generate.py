@@ -1,14 +1,20 @@
-"""Writes docs/library.md from the pattern files. Run it after changing one: python docs/generate.py"""
+"""Writes docs/library.md from the pattern files, and the anchors in docs/rubric.md from the rubric.
+
+Run it after changing one: python docs/generate.py
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+from ethogram.evaluators.rubric import LEVELS, load_rubric
 from ethogram.library.load import SHIPPED, load_patterns
 from ethogram.library.pattern_file import PatternFile
 
 PAGE = Path(__file__).parent / "library.md"
+RUBRIC = Path(__file__).parent / "rubric.md"
+MARK = "<!-- Written by docs/generate.py from vocabulary/rubric.yaml; change that. -->\n"
 HEAD = """\
 # The library
 
@@ -95,8 +101,19 @@ def as_written(file: PatternFile) -> str:
     return "\n".join(kept).rstrip()
 
 
+def rubric_page() -> str:
+    """The page of the rubric as it is up to the mark, and the anchors after it."""
+    parts = [RUBRIC.read_text(encoding="utf-8").partition(MARK)[0] + MARK]
+    for trait in load_rubric().values():
+        parts += [f"### {trait.name}\n", f"{trait.means} It is not: {trait.is_not}\n"]
+        rows = [f"| {level:g} | {line} |" for level, line in zip(LEVELS, trait.anchors, strict=True)]
+        parts.append("\n".join(["| score | the message |", "| --- | --- |", *rows, ""]))
+    return "\n".join(parts)
+
+
 def main() -> None:
-    """Write the page."""
+    """Write the pages."""
+    RUBRIC.write_text(rubric_page(), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
     sys.stdout.write(f"{PAGE.name}: {len(list(SHIPPED.rglob('*.yaml')))} patterns\n")
 

@@ -39,8 +39,8 @@ take the scanner's word for it: a phrase can be meant well. What the message quo
 not the author's own conduct.
 
 First list the indicators you find, by id, each with a confidence from 0 to 1 and the words of the message \
-that show it, copied letter by letter, at least two characters and no more than are needed. List each at most \
-once and none that the words do not show; most messages show few or none. The indicators, by trait:
+that show it, copied letter by letter, at least two characters and no more than are needed. List each at \
+most once and none that the words do not show; most messages show few or none. The indicators, by trait:
 {indicators}
 
 Then give each of the twelve traits a number from 0 to 1. Numbers between the anchors are fine. A trait that \
