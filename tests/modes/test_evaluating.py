@@ -122,7 +122,7 @@ def test_what_could_not_be_measured_is_absent_and_told() -> None:
     by._say = lambda one: by.fail() if one.id == "kim1" else None
     events = distinct(3)
     found = evaluate(events, by)
-    assert found.missing == {("input", "kim1"): "the model refused"}
+    assert {key: why.reason for key, why in found.missing.items()} == {("input", "kim1"): "the model refused"}
     assert found.readings_of(events[1]).readings == {}
     assert found.to_dict()["reasons"] == {"the model refused": 1}
     assert found.spent == pytest.approx(0.03)

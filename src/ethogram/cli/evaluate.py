@@ -79,7 +79,7 @@ def evaluate(
         for one in evaluation_records(found, events.events, quotes=quotes):
             write_json(one)
         for (where, name), why in found.missing.items():
-            write_json({"record": "not_measured", "source": where, "id": name, "reason": why})
+            write_json({"record": "not_measured", "source": where, "id": name, "reason": why.reason})
         write_json(found.to_dict())
     else:
         _tell(found)
@@ -175,12 +175,18 @@ def _tell(found: Evaluated) -> None:
 
 
 def _tell_missing(found: Evaluated) -> None:
+    from collections import Counter
+
     from .text import plural
 
-    if not found.missing:
+    never = Counter(why.reason for why in found.missing.values() if why.final)
+    for why, n in never.most_common():
+        write_line(f"not measured, {plural(n, 'message')}: {why}")
+    again = [(name, why.reason) for (_, name), why in found.missing.items() if not why.final]
+    if not again:
         return
-    write_line(f"\nnot measured, {plural(len(found.missing), 'message')}; the same command asks again:")
-    for (_, name), why in list(found.missing.items())[:MOST]:
+    write_line(f"\nnot measured, {plural(len(again), 'message')}; the same command asks again:")
+    for name, why in again[:MOST]:
         write_line(printable(f"  {name}: {why}"))
-    if len(found.missing) > MOST:
-        write_line(f"  ... and {len(found.missing) - MOST:,} more (all with --json)")
+    if len(again) > MOST:
+        write_line(f"  ... and {len(again) - MOST:,} more (all with --json)")

@@ -117,7 +117,7 @@ class LanguageModel(Evaluator):
                         dropped=checked.dropped,
                     )
                 reason = checked.fault
-        return NotMeasured(reason, self._told(spent), usage, final=reason == REFUSED)
+        return NotMeasured(reason, self._told(spent), usage)
 
     def worst_cost(self, question: Question) -> float | None:
         """An upper bound of `evaluate`: what cannot have been answered is not counted by the model's side."""

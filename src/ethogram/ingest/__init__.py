@@ -1,4 +1,5 @@
-"""Events in: from JSON lines, JSON arrays, CSV, Parquet, folders and standard input, put in order.
+"""Events in: from JSON lines, JSON arrays, CSV, Parquet, the records of many agents, folders and standard
+input, put in order.
 
 To read one more format, add one file here with a class under `@adapter("its name")` (see adapter.py); it is
 found by itself. Everything an adapter yields goes through the same checks, in event_line.py and collect.py.

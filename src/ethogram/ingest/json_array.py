@@ -37,11 +37,11 @@ class JsonArray(Adapter):
             return
         line, counted = 1, 0
         try:
-            for start, value, end in _elements(text):
+            for start, value, end in elements(text):
                 line, counted = line + text.count("\n", counted, start), start
                 yield line, *_checked(value, end - start, file.limits.line)
         except BadLine as bad:
-            line, column = _place(text, bad.column) if bad.column else (line, 0)
+            line, column = place_of(text, bad.column) if bad.column else (line, 0)
             yield line, f"{bad.message}; the rest of the file was not read", column
 
 
@@ -53,12 +53,12 @@ def _checked(value: Any, size: int, longest: int) -> tuple[dict[str, Any] | str,
     return f"an event is an object {{...}}, not {type_name(value)}", 0
 
 
-def _place(text: str, position: int) -> tuple[int, int]:
+def place_of(text: str, position: int) -> tuple[int, int]:
     """Line and column, from 1, of the character at a position from 1."""
     return text.count("\n", 0, position - 1) + 1, position - 1 - text.rfind("\n", 0, position - 1)
 
 
-def _elements(text: str) -> Iterator[tuple[int, Any, int]]:
+def elements(text: str, *, lenient: bool = False) -> Iterator[tuple[int, Any, int]]:
     """Each element of the array with the positions where it begins and ends."""
     begin = after_blanks(text, 0)
     if not text.startswith("[", begin):
@@ -68,7 +68,7 @@ def _elements(text: str) -> Iterator[tuple[int, Any, int]]:
     at = after_blanks(text, begin + 1)
     more = text[at : at + 1] != "]"
     while more:
-        value, end = parse_at(text, at)
+        value, end = parse_at(text, at, lenient=lenient)
         yield at, value, end
         at = after_blanks(text, end)
         if text[at : at + 1] not in (",", "]"):

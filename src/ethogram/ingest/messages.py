@@ -58,8 +58,8 @@ def time_of(given: Any) -> tuple[str | None, str | None]:
 
 
 def _moment(number: float) -> str:
-    seconds = number / 1000 if abs(number) > MILLISECONDS else number
     try:
+        seconds = number / 1000 if abs(number) > MILLISECONDS else number
         return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
     except (ValueError, OverflowError, OSError):
         raise BadLine(f"{shown(number)} is no time: too far from now for seconds since 1970") from None

@@ -30,10 +30,14 @@ def parse(text: str) -> Any:
     return value
 
 
-def parse_at(text: str, start: int) -> tuple[Any, int]:
-    """The value at or after a position, and the position after it. Columns count from the text's start."""
+def parse_at(text: str, start: int, *, lenient: bool = False) -> tuple[Any, int]:
+    """The value at or after a position, and the position after it. Columns count from the text's start.
+
+    With `lenient`, NaN and infinite numbers are null and of a key given twice the last counts: what programs
+    write that nobody here can mend.
+    """
     try:
-        return _DECODER.raw_decode(text, after_blanks(text, start))
+        return (_LENIENT if lenient else _DECODER).raw_decode(text, after_blanks(text, start))
     except json.JSONDecodeError as error:
         raise BadLine(f"not JSON: {error.msg}", error.pos + 1) from None
     except RecursionError:
@@ -75,4 +79,5 @@ def _no_constant(name: str) -> NoReturn:
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
+_LENIENT = json.JSONDecoder(parse_constant=lambda name: None)
 _SCAN: Any = _DECODER.scan_once  # type: ignore[attr-defined]  # not in the stubs

@@ -32,7 +32,7 @@ class Evaluated:
     scanned: Scanned = field(default_factory=Scanned)
     answers: dict[Key, Evaluation] = field(default_factory=dict)
     tiers: dict[Key, str] = field(default_factory=dict)
-    missing: dict[Key, str] = field(default_factory=dict)
+    missing: dict[Key, NotMeasured] = field(default_factory=dict)
     kept: set[Key] = field(default_factory=set)
     cost: Counter[str] = field(default_factory=Counter)
     usage: dict[str, Usage] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Evaluated:
         if kept:
             self.kept.add(key)
         if isinstance(answer, NotMeasured):
-            self.missing[key] = answer.reason
+            self.missing[key] = answer
         else:
             self.answers[key] = answer
             self.dropped.update(answer.dropped)
@@ -89,7 +89,7 @@ class Evaluated:
             "share": round(len(self.answers) / max(1, self.scanned.messages), 6),
             "kept_before": len(self.kept),
             "not_measured": len(self.missing),
-            "reasons": dict(Counter(self.missing.values()).most_common()),
+            "reasons": dict(Counter(one.reason for one in self.missing.values()).most_common()),
             "not_asked": self.unasked,
             "stopped": self.stopped or None,
             "spent": None if self.unpriced else round(self.spent, 6),

@@ -29,7 +29,7 @@ class Sampling:
     by: str = "message"
 
 
-FREE = Sampling(0.1, "subject")
+FREE = Sampling(0.15, "subject")
 """Where asking costs nothing."""
 
 

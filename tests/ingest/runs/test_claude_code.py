@@ -148,6 +148,8 @@ def test_the_exit_code_of_a_command_that_failed_is_read(tmp_path: Path):
 def test_an_unknown_type_is_counted(tmp_path: Path):
     batch = read(tmp_path, *CLAUDE, {"type": "telepathy", "sessionId": "s-1"})
     assert batch.skipped == {"records of the unknown type 'telepathy'": 1}
+    odd = {**claude("z", "u9", "system", None, 9), "subtype": "dream"}
+    assert read(tmp_path, *CLAUDE, odd).skipped == {"records of the unknown type 'system dream'": 1}
 
 
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path):

@@ -1,0 +1,53 @@
+"""ZIP files: the JSON members of one, never more than the limits allow."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .adapter import Input
+from .documents import Broken, one_of
+from .errors import BadLine, Unreadable
+from .limits import over
+from .streams import whole
+from .strict_json import decode
+
+ZIP = b"PK\x03\x04"
+MOST_MEMBERS = 100_000
+
+
+def members(file: Input, wanted: Callable[[str], bool]) -> Iterator[tuple[str, Any]]:
+    """Name and value of each JSON member that is wanted, in the order of the file."""
+    stream = file.stream if file.stream.seekable() else io.BytesIO(whole(file.stream, file.limits))
+    try:
+        packed = zipfile.ZipFile(stream)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise Unreadable(f"not a whole ZIP file: {error}") from None
+    with packed:
+        infos = packed.infolist()
+        if len(infos) > MOST_MEMBERS:
+            raise Unreadable(f"the ZIP file has more than {MOST_MEMBERS:,} members")
+        left = file.limits.unpacked
+        for info in infos:
+            if not wanted(info.filename):
+                continue
+            # No more is unpacked than a member says that it holds, so that is what counts.
+            left -= info.file_size
+            if left < 0:
+                size = file.limits.unpacked
+                raise Unreadable(over("unpacked", size, f"unpacks to more than {size} bytes"))
+            yield info.filename, _member(packed, info, file)
+
+
+def _member(packed: zipfile.ZipFile, info: zipfile.ZipInfo, file: Input) -> Any:
+    if info.file_size > (size := file.limits.whole):
+        return Broken(over("whole", size, f"larger than {size} bytes"))
+    try:
+        return one_of(decode(packed.read(info)))
+    except BadLine as bad:
+        return Broken(bad.message)
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+        return Broken(f"cannot be unpacked: {error}")
