@@ -1,0 +1,193 @@
+"""What guards against loops are usually asked: each case in twenty variants."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from run_makers import Script, detections, fired
+
+SEEDS = range(20)
+STUCK = {"loop", "repetitive_errors"}
+
+
+@pytest.fixture(params=SEEDS)
+def script(request: pytest.FixtureRequest) -> Script:
+    return Script(random.Random(request.param))
+
+
+def stuck(events: list[dict]) -> set[str]:
+    return STUCK & fired(events).keys()
+
+
+@pytest.mark.parametrize("times", range(3, 9))
+def test_the_same_step_with_the_same_result_fires_from_the_third_on(script: Script, times: int):
+    path, text = script.path(), script.text()
+    for n in range(times):
+        script.read(path, text)
+        assert bool(stuck(script.events)) == (n >= 2)
+
+
+def test_to_and_fro_fires_after_three_rounds_and_not_after_two(script: Script):
+    one, other = script.paths(2)
+    texts = {one: script.text(), other: script.text()}
+    for n in range(3):
+        assert not stuck(script.events)
+        script.read(one, texts[one])
+        script.read(other, texts[other])
+        assert (n < 2) == (not stuck(script.events))
+
+
+@pytest.mark.parametrize("period", [3, 4, 5])
+def test_a_longer_circle_fires(script: Script, period: int):
+    steps = [(script.path(), script.text()) for _ in range(period)]
+    for _ in range(3):
+        for path, text in steps:
+            script.read(path, text)
+    assert "loop" in stuck(script.events)
+
+
+def test_the_same_call_with_another_result_each_time_is_quiet(script: Script):
+    path = script.path()
+    for n in range(8):
+        script.read(path, f"{script.text()} {n}")
+    assert not stuck(script.events)
+
+
+def test_the_same_call_after_an_edit_is_quiet(script: Script):
+    path = script.path()
+    for n in range(4):
+        script.edit(path, f"{script.word()}{n}", f"{script.word()}{n}")
+        script.run("git status --short", f" M {path}")
+    assert not stuck(script.events)
+
+
+def test_other_arguments_are_another_step(script: Script):
+    for n in range(12):
+        script.step("search", {"query": f"{script.word()} {n}"}, "no results")
+    assert not stuck(script.events)
+
+
+def test_reading_page_by_page_is_quiet(script: Script):
+    path = script.path()
+    for n in range(12):
+        script.step("read_file", {"path": path, "offset": n * 100, "limit": 100}, f"{n}: {script.text()}")
+    assert not stuck(script.events)
+
+
+def test_the_same_edit_in_twenty_files_is_quiet(script: Script):
+    for n in range(20):
+        script.edit(f"src/{script.word()}{n}.py", "old_name", "new_name")
+    assert not stuck(script.events)
+
+
+@pytest.mark.parametrize("times", [3, 5])
+def test_the_same_words_again_and_again_without_acting_fire(script: Script, times: int):
+    said = script.text()
+    script.run("ls", script.text())
+    for n in range(times):
+        script.say(said)
+        assert bool(stuck(script.events)) == (n >= 2)
+
+
+def test_the_same_words_between_steps_that_get_on_are_quiet(script: Script):
+    said = script.text()
+    for path in script.paths(6):
+        script.say(said)
+        script.read(path, f"{path} {script.text()}")
+    assert not stuck(script.events)
+
+
+def test_condensing_again_and_again_fires(script: Script):
+    script.run("ls", script.text())
+    for n in range(4):
+        script.condense()
+        assert bool(stuck(script.events)) == (n >= 2)
+
+
+def test_a_condensation_does_not_reset_a_loop(script: Script):
+    path, text = script.path(), script.text()
+    for n in range(3):
+        script.read(path, text)
+        if n == 1:
+            script.condense()
+    assert "loop" in stuck(script.events)
+
+
+def test_a_batch_of_calls_that_fail_together_counts_once(script: Script):
+    said = "Error: workspace is locked"
+    for n in range(2):
+        calls = [f"b{n}-{k}" for k in range(5)]
+        named = {"batch": f"batch {n}"} if script.rng.random() < 0.5 else {}
+        for k, call in enumerate(calls):
+            script.event("action", {"tool": "Read", "arguments": {"path": f"a{n}{k}"}, "call_id": call, **named})
+        for call in calls:
+            script.event("result", {"tool": "Read", "call_id": call, "result": said, "error": said, **named})
+    assert not stuck(script.events)
+
+
+def test_recovery_closes_the_episode(script: Script):
+    for _ in range(4):
+        script.failing(script.shell, {"command": "deploy --now"}, "Error: no such target")
+    for path in script.paths(2):
+        script.read(path, f"{path} {script.text()}")
+    found = detections(script.events, "loop", "repetitive_errors")
+    assert found
+    assert all(one.state == "closed" for one in found)
+
+
+def test_agents_that_act_by_turns_do_not_mix(script: Script):
+    other = Script(script.rng, subject="helper", thread=script.thread, style=script.style)
+    other.at = script.at
+    path, text = script.path(), script.text()
+    for who in (script, other):
+        for _ in range(2):
+            who.read(path, text)
+    events = sorted(script.events + other.events, key=lambda one: one["at"])
+    assert not stuck(events)
+
+
+def test_runs_of_one_agent_do_not_mix(script: Script):
+    path, text = script.path(), script.text()
+    events = []
+    for thread in ("r1", "r2", "r3"):
+        one = Script(script.rng, thread=thread, style=script.style)
+        one._reader = script.reader
+        one.shell = script.shell
+        one.read(path, text)
+        events += one.events
+    assert not stuck(events)
+
+
+@pytest.mark.parametrize("times", [3, 6])
+def test_waiting_with_sleep_is_quiet_for_a_while(script: Script, times: int):
+    for _ in range(times):
+        script.run(f"sleep {script.rng.choice([5, 10, 30])} && gh run view", "in progress")
+    assert not stuck(script.events)
+
+
+def test_waiting_for_ever_fires(script: Script):
+    for _ in range(14):
+        script.run("sleep 10 && gh run view", "in progress")
+    assert "loop" in stuck(script.events)
+
+
+def test_retries_that_back_off_and_succeed_are_quiet(script: Script):
+    for n in range(script.rng.randint(3, 5)):
+        script.run("npm install left-pad", "npm error network request failed: ETIMEDOUT", code=1)
+        script.run(f"sleep {2**n}", "")
+    script.run("npm install left-pad", "added 1 package")
+    assert not stuck(script.events)
+
+
+def test_a_search_that_finds_nothing_is_no_error(script: Script):
+    for n in range(8):
+        script.run(f"grep -rn {script.word()}{n} src", "", code=1)
+    assert not stuck(script.events)
+
+
+def test_an_action_without_any_result_counts_by_itself(script: Script):
+    for _ in range(4):
+        script.event("action", {"tool": "open", "arguments": {"page": "home"}})
+    assert "loop" in stuck(script.events)
