@@ -17,6 +17,9 @@ LABEL = 2_000
 TASK = 20_000
 """Characters kept of each text among the labels, and of what is said of a run as a whole."""
 
+UNTIMED = "untimed"
+"""The source of runs without times, so that they can be read together with others: times are a source's."""
+
 
 class Told:
     """The records of a run. `line` is the line of the file that is being told."""
@@ -89,8 +92,11 @@ class Told:
     def records(self) -> Iterator[Record]:
         """Everything, in order. Where some events have a time, the others have that of the one before."""
         last = next((line["at"] for line in self.events if "at" in line), None)
-        for line in self.events if last is not None else ():
-            last = line.setdefault("at", last)
+        for line in self.events:
+            if last is None:
+                line["source"] = UNTIMED
+            else:
+                last = line.setdefault("at", last)
         if self.is_whole:
             self._drop_single_batches()
         if self.events:
