@@ -7,7 +7,23 @@ from typing import Annotated
 import typer
 
 from .asked_evaluator import AnswersFile, AskedEvaluator, Budget, InBatches, Options, Sample, SampleBy
-from .inputs import AsJson, Asked, AsOf, Config, Parameters, Paths, Scorers, SkipBad, Source
+from .inputs import (
+    Allow,
+    AsJson,
+    Asked,
+    AsOf,
+    Config,
+    Cwd,
+    Deny,
+    Goal,
+    Parameters,
+    Paths,
+    Scorers,
+    SkipBad,
+    Source,
+    Task,
+    run_context,
+)
 from .output import printable, write_json, write_line
 
 FOUND = 3
@@ -59,6 +75,11 @@ def analyze(
     sample: Sample = None,
     sample_by: SampleBy = "",
     answers: AnswersFile = "",
+    task: Task = "",
+    goal: Goal = "",
+    allow: Allow = [],  # noqa: B006
+    deny: Deny = [],  # noqa: B006
+    cwd: Cwd = "",
     runner: Annotated[
         str, typer.Option(metavar="NAME", help="stream, batch or plain: another way to the same answer.")
     ] = "stream",
@@ -80,7 +101,8 @@ def analyze(
 
     if not paths and not store:
         raise typer.BadParameter("name files or folders of events, or a --store")
-    asked = Asked(paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json)
+    context = run_context(task, goal, allow, deny, cwd)
+    asked = Asked(paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json, context)
     moment, loaded = asked.moment(), asked.loaded()
     settings, library = loaded.settings, load_library(patterns or None, loaded)
     progress = Progress()

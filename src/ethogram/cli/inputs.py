@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -59,6 +59,26 @@ Parameters = Annotated[
         "--set", metavar="PATTERN.PARAMETER=NUMBER", help="Another number for a pattern; repeatable."
     ),
 ]
+Task = Annotated[str, typer.Option(metavar="TEXT", help="Runs: what the agent was asked to do.")]
+Goal = Annotated[str, typer.Option(metavar="TEXT", help="Runs: what its actions should serve.")]
+Allow = Annotated[
+    list[str], typer.Option("--allow", metavar="GLOB", help="Runs: paths the task allows; repeatable.")
+]
+Deny = Annotated[
+    list[str], typer.Option("--deny", metavar="GLOB", help="Runs: paths it does not allow; repeatable.")
+]
+Cwd = Annotated[str, typer.Option(metavar="FOLDER", help="Runs: where the agent worked.")]
+
+
+def run_context(task: str, goal: str, allow: Sequence[str], deny: Sequence[str], cwd: str) -> dict[str, Any]:
+    """The settings that say what a run was for and where it may go; what was not given is left out.
+
+    >>> run_context("fix the parser", "", ["src/**"], [], "")
+    {'goal': 'fix the parser', 'allow': ['src/**']}
+    """
+    said = "\n".join(one for one in (task, goal) if one.strip())
+    given = {"goal": said, "allow": list(allow), "deny": list(deny), "cwd": cwd}
+    return {name: value for name, value in given.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +94,8 @@ class Asked:
     parameters: Sequence[str] = ()
     fail_on: str = ""
     as_json: bool = False
+    context: Mapping[str, Any] = field(default_factory=dict)
+    """What is said of runs; see `run_context`."""
 
     def __post_init__(self) -> None:
         import sys
@@ -100,6 +122,7 @@ class Asked:
             "fail_on": self.fail_on or None,
             "scorers": scorers_of(self.scorers) or None,
             "parameters": parameters_of(self.parameters) or None,
+            **self.context,
         }
         return load_config(self.config, overrides)
 

@@ -12,6 +12,7 @@ from .inputs import AsJson, Config, load_config
 from .output import printable, write_json, write_line
 
 Row = dict[str, Any]
+INDICATOR_COLUMNS = ("name", "trait", "dimension", "polarity", "description", "definition")
 SIGNAL_COLUMNS = ("name", "kind", "range", "cost", "version", "description")
 
 
@@ -35,7 +36,7 @@ def list_names(
 ) -> None:
     """List the signals, or with an option the indicators, attributes or tables."""
     listed: list[tuple[bool, Callable[[], Iterator[Row]], Sequence[str]]] = [
-        (indicators, indicator_rows, ("name", "trait", "dimension", "polarity", "description")),
+        (indicators, indicator_rows, INDICATOR_COLUMNS),
         (attributes, attribute_rows, ("name", "kind", "description")),
         (tables, table_rows, ("name", "entries")),
     ]
@@ -95,7 +96,7 @@ def _range(kind: str, allowed: Any) -> Any:
 
 
 def indicator_rows() -> Iterator[Row]:
-    """Every indicator in the order of the catalogue."""
+    """Every indicator in the order of the catalogue, with the line that says by what it is seen."""
     from ethogram.library.vocabulary import indicator_catalogue
 
     for one in indicator_catalogue().values():
@@ -106,6 +107,7 @@ def indicator_rows() -> Iterator[Row]:
             "dimension": one.dimension,
             "polarity": one.polarity,
             "description": one.name.replace("_", " "),
+            "definition": one.definition,
         }
 
 

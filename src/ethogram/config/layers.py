@@ -14,6 +14,8 @@ from .checks import CHECKS, Place, count, words
 from .settings import Settings
 
 CONFIG_FILE = "ethogram.yaml"
+HIDDEN_FILE = ".ethogram.yaml"
+"""Where a project would rather not show it; the other one wins."""
 CONFIG_VARIABLE = "ETHOGRAM_CONFIG"
 PREFIX = "ETHOGRAM_"
 OPTIONS = {"parameters": "--set", "scorers": "--scorer"}
@@ -49,11 +51,12 @@ class Layer:
 
 
 def find_file(path: str | Path | None, environ: Mapping[str, str]) -> str | None:
-    """The file to read: as given, as ETHOGRAM_CONFIG names it, or ethogram.yaml here; None without any."""
+    """The file to read: as given, as ETHOGRAM_CONFIG names it, or ethogram.yaml or .ethogram.yaml here."""
     if path is not None:
         return str(path)
     # lexists, so that a broken link is an error and not silently no file.
-    return environ.get(CONFIG_VARIABLE) or (CONFIG_FILE if os.path.lexists(CONFIG_FILE) else None)
+    here = (name for name in (CONFIG_FILE, HIDDEN_FILE) if os.path.lexists(name))
+    return environ.get(CONFIG_VARIABLE) or next(here, None)
 
 
 def from_file(path: str | None, faults: list[Fault]) -> Iterator[Layer]:

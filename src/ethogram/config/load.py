@@ -49,9 +49,10 @@ def load_settings(
 ) -> Loaded:
     """The settings from defaults, file, environment and overrides, each over the one before.
 
-    The file is `path`, else what ETHOGRAM_CONFIG names, else ethogram.yaml in the working directory if
-    there is one. Overrides have the form of the file; None there means not given. Entries of a mapping are
-    laid over each other one by one; everything else is replaced whole. BadConfig carries every fault.
+    The file is `path`, else what ETHOGRAM_CONFIG names, else ethogram.yaml or .ethogram.yaml in the working
+    directory if there is one. Overrides have the form of the file; None there means not given. Entries of
+    a mapping are laid over each other one by one; everything else is replaced whole. BadConfig carries
+    every fault.
 
     >>> loaded = load_settings(environ={"ETHOGRAM_LATENESS": "30s"}, overrides={"fail_on": "high"})
     >>> [line for line in show(loaded) if line[0] in ("lateness", "fail_on")]
