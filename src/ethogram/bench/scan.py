@@ -102,7 +102,7 @@ def compare(size: int = 4_000_000, *, rounds: int = 3, data: Path | None = None)
     """Every candidate timed on generated text, and with `data` on real text too, named so."""
     timings = _compare(texts(size), rounds)
     if data is not None:
-        real = _compare(list(_read(data, size)), rounds)
+        real = _compare(list(read_messages(data, size)), rounds)
         timings += [replace(one, name=f"{one.name}_real") for one in real]
     return timings
 
@@ -176,7 +176,7 @@ def verdicts(timings: Sequence[Timing]) -> list[dict[str, Any]]:
     return out
 
 
-def _read(path: Path, size: int) -> Iterator[str]:
+def read_messages(path: Path, size: int) -> Iterator[str]:
     """Messages of a file, up to that many bytes: turns of conversations, or the lines of plain text."""
     total = 0
     opened = gzip.open if path.suffix == ".gz" else open

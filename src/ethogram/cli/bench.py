@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
     group.command("growth")(growth)
     group.command("live")(live)
     group.command("scan")(scan)
+    group.command("evaluate")(evaluate)
     group.callback()(lambda: None)
     app.add_typer(group, name="bench")
 
@@ -73,6 +74,19 @@ def scan(
 
     _needed(("numpy",))
     _write(verdicts(compare(size, rounds=rounds, data=data)), as_json=as_json)
+
+
+def evaluate(
+    size: Annotated[int, typer.Option(min=10_000, help="How many bytes of text.")] = 2_000_000,
+    rounds: Rounds = 3,
+    data: Annotated[Path | None, typer.Option("--data", help="A text file, a message a line.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Messages scored by the evaluator `local`, beside its features alone in plain Python."""
+    from ethogram.bench.evaluate import compare
+
+    _needed(("numpy",))
+    _write(compare(size, rounds=rounds, data=data), as_json=as_json)
 
 
 def live(
