@@ -8,17 +8,35 @@ from functools import lru_cache
 from typing import Any
 
 from ethogram import analyze
-from ethogram.library.load import Library
-from ethogram.library.select import select
+from ethogram.library.load import Library, load_patterns
 
-WORDS = "amber birch cedar delta ember fjord grove heron inlet jetty kelp lagoon maple nimbus orchid pebble".split()
+WORDS = [
+    "amber",
+    "birch",
+    "cedar",
+    "delta",
+    "ember",
+    "fjord",
+    "grove",
+    "heron",
+    "inlet",
+    "jetty",
+    "kelp",
+    "lagoon",
+    "maple",
+    "nimbus",
+    "orchid",
+    "pebble",
+]
 LEVELS = ("low", "medium", "high", "critical")
 
 
 class Script:
     """Events of one run, told step by step; `style` is how outcomes are told."""
 
-    def __init__(self, rng: random.Random, subject: str = "agent", thread: str = "r1", style: str = "") -> None:
+    def __init__(
+        self, rng: random.Random, subject: str = "agent", thread: str = "r1", style: str = ""
+    ) -> None:
         self.rng, self.subject, self.thread = rng, subject, thread
         self.style = style or rng.choice(["result", "result", "inline", "no id"])
         self.events: list[dict[str, Any]] = []
@@ -123,7 +141,7 @@ class Script:
 
 @lru_cache(maxsize=16)
 def library(patterns: tuple[str, ...]) -> Library:
-    return select(list(patterns) or None)
+    return load_patterns(list(patterns) or None)
 
 
 def detections(events: list[dict[str, Any]], *patterns: str) -> list[Any]:

@@ -58,3 +58,12 @@ def test_indicators_attributes_and_tables_have_lists_of_their_own(capsys):
     assert {one["name"]: one["values"] for one in tables} == load_tables()
     both = listed(capsys, "--attributes", "--tables")
     assert {one["record"] for one in both} == {"attribute", "table"}
+
+
+def test_an_indicator_is_listed_with_its_definition(capsys):
+    known = {name: one.definition for name, one in indicator_catalogue().items()}
+    assert {one["name"]: one["definition"] for one in listed(capsys, "--indicators")} == known
+    assert main(["signals", "list", "--indicators"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split()[-1] == "definition"
+    assert all(line.endswith(text) for line, text in zip(lines, known.values(), strict=True))

@@ -47,7 +47,9 @@ OUTSIDE = (
 
 
 def test_polling_with_changing_output_is_quiet(script: Script):
-    command = script.rng.choice(["kubectl get pods", "gh run view 81", "docker ps", "cat build.status", "squeue"])
+    command = script.rng.choice(
+        ["kubectl get pods", "gh run view 81", "docker ps", "cat build.status", "squeue"]
+    )
     for n in range(script.rng.randint(5, 8)):
         script.run(command, f"{script.rng.choice(['ready', 'done', 'state'])}: {n + 1} of 9")
     assert not stuck(script)
@@ -101,7 +103,9 @@ def test_the_same_command_with_a_new_temporary_name_fires(script: Script):
     make, program = names[script.rng.randrange(5)], script.rng.choice(["python", "node", "bash", "./tool"])
     for _ in range(4):
         name = make()
-        script.run(f"{program} {name} --{word}", f"{program}: can't open file '{name}': {word} denied", code=2)
+        script.run(
+            f"{program} {name} --{word}", f"{program}: can't open file '{name}': {word} denied", code=2
+        )
     assert "repetitive_errors" in stuck(script)
 
 
@@ -129,7 +133,9 @@ def test_trouble_outside_is_told_as_that_and_as_nothing_else(script: Script):
 def test_a_few_different_fixes_against_one_error_are_quiet(script: Script, fixes: int):
     path, said = script.path(), f"TypeError: unsupported operand type(s) for +: '{script.word()}' and 'int'"
     for n in range(fixes):
-        script.run("python main.py", f"Traceback (most recent call last):\n  File \"main.py\", line {n + 9}\n{said}", 1)
+        script.run(
+            "python main.py", f'Traceback (most recent call last):\n  File "main.py", line {n + 9}\n{said}', 1
+        )
         script.edit(path, f"{script.word()}{n}", f"{script.word()}{n}")
     assert not stuck(script)
 
@@ -137,7 +143,9 @@ def test_a_few_different_fixes_against_one_error_are_quiet(script: Script, fixes
 def test_many_different_fixes_against_one_error_fire_at_a_low_level(script: Script):
     path, said = script.path(), f"TypeError: unsupported operand type(s) for +: '{script.word()}' and 'int'"
     for n in range(script.rng.randint(6, 8)):
-        script.run("python main.py", f"Traceback (most recent call last):\n  File \"main.py\", line {n + 9}\n{said}", 1)
+        script.run(
+            "python main.py", f'Traceback (most recent call last):\n  File "main.py", line {n + 9}\n{said}', 1
+        )
         script.edit(path, f"{script.word()}{n}", f"{script.word()}{n}")
     assert fired(script.events).get("repetitive_errors") == "low"
 

@@ -38,7 +38,7 @@ class Intake:
         self.repeated = 0
         self.unused: Counter[tuple[str, str]] = Counter()
         names = {name for program in programs for name in names_used(program)}
-        options = Options(time_zone=settings.time_zone, session_inactivity=settings.session_inactivity)
+        options = Options.of(settings)
         self.measurer = Measurer(names, options) if plan(names) else None
         self._settings, self._clock = settings, clock
         self._rules = rules_of(settings.limits, kinds)

@@ -25,7 +25,7 @@ def measured_events(
 
 def measurer_of(programs: Iterable[Program], settings: Settings) -> Measurer:
     """What measures every signal of ours that a program names."""
-    options = Options(time_zone=settings.time_zone, session_inactivity=settings.session_inactivity)
+    options = Options.of(settings)
     return Measurer(needed(programs), options)
 
 
@@ -58,7 +58,7 @@ def said_again(
     names = [one.name for one in plan(needed(programs)) if one.scope == "text"]
     if not names:
         return {}
-    options = Options(time_zone=settings.time_zone, session_inactivity=settings.session_inactivity)
+    options = Options.of(settings)
     measurer, out = Measurer(names, options), {}
     for event in events:
         found = measurer.measure(event)

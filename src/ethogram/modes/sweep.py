@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from ..config import Settings
@@ -14,7 +14,7 @@ from ..records import Detection, Event, format_time, rank, stable_hash
 from ..records.mute import Mute
 from ..shapes.history import CAP
 from ..shapes.program import Program
-from ..signals import plan
+from ..signals import Options, plan
 from ..stores.protocol import Change, Found, Held, Store, SubjectRow, Swept, Who
 from .analyze import measured_events, names_used
 from .compare import compare
@@ -125,7 +125,7 @@ def look(
     names = sorted(program.name for program in programs)
     content = [stable_hash(program.to_json()) for program in sorted(programs, key=lambda one: one.name)]
     ours = [f"{one.name}@{one.version}" for one in plan(needed(programs))]
-    how = [dict(settings.scorers), settings.time_zone, settings.session_inactivity, ours]
+    how = [dict(settings.scorers), asdict(Options.of(settings)), ours]
     selection, versions = stable_hash("sweep", names)[:16], stable_hash(content, how)[:16]
     return Looking(store, library, programs, settings, as_of, runner, selection, versions)
 

@@ -22,7 +22,7 @@ def text_signals(settings: Settings, *, keep_text: bool) -> TextSignals | None:
     if keep_text:
         return None
     signals = [one for one in plan(registry.signals.names()) if one.scope is None and not one.needs]
-    options = Options(time_zone=settings.time_zone, session_inactivity=settings.session_inactivity)
+    options = Options.of(settings)
 
     def measure(event: Event) -> tuple[Reading, ...]:
         bare = replace(event, text=None)

@@ -42,8 +42,9 @@ Range = tuple[float, float] | tuple[str, ...] | None
 """The lowest and highest number, both included; or the categories; or None for any category."""
 
 COSTS = ("free", "cheap", "model")
-SCOPES = ("subject", "thread", "text")
-"""Whose state a signal carries on: the subject's, the thread's, or that of all who said the same."""
+SCOPES = ("subject", "run", "thread", "text")
+"""Whose state a signal carries on: the subject's, that of the subject in one thread, the thread's, or that of all
+who said the same."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -61,7 +62,8 @@ class Signal:
     """A registered signal. `step` takes (event, state, options) and returns (value or None, state).
 
     `scope` is None for a signal without state. `needs` names signals whose readings it looks at; they
-    are measured first where they are ours, and taken as given where a scorer supplies them.
+    are measured first where they are ours, and taken as given where a scorer supplies them. `kinds` are the
+    kinds of events it has anything to say about; None: any.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Signal:
     scope: str | None = None
     start: State = None
     max_state_bytes: int = 0
+    kinds: frozenset[str] | None = None
 
     @property
     def kind(self) -> str:
@@ -98,11 +101,13 @@ def signal(
     cost: str = "free",
     version: int = 1,
     needs: tuple[str, ...] = (),
+    kinds: tuple[str, ...] | None = None,
 ) -> Callable[[T], T]:
     """The decorator: registers a function or class as a signal and gives it back unchanged."""
 
     def decorate(made: T) -> T:
-        registry.signals.add(name, make(made, name, range, cost=cost, version=version, needs=needs))
+        built = make(made, name, range, cost=cost, version=version, needs=needs, kinds=kinds)
+        registry.signals.add(name, built)
         return made
 
     return decorate
@@ -116,11 +121,13 @@ def make(
     cost: str = "free",
     version: int = 1,
     needs: tuple[str, ...] = (),
+    kinds: tuple[str, ...] | None = None,
 ) -> Signal:
     """The signal that a function or class describes, not registered; a mistake in it is BadUsage."""
     description = (inspect.getdoc(made) or "").partition("\n")[0].strip()
     _check(name, description, allowed, cost, version)
-    state = _state_of(name, made) if inspect.isclass(made) else {}
+    state = dict(_state_of(name, made)) if inspect.isclass(made) else {}
+    state["kinds"] = None if kinds is None else frozenset(kinds)
     step = _told(name, _stateful(made) if inspect.isclass(made) else _stateless(made))
     built = Signal(name, description, allowed, cost, version, step, tuple(needs), **state)
     # As functools.wraps does, so that a clash of two names can say where each was written.

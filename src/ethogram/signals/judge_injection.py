@@ -10,12 +10,13 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
+from string import ascii_letters, ascii_lowercase, digits
 
 from ..records import Event
 from ..scanner.context import Quotes
 from ..scanner.fold import Folded, Offsets, fold
 from .define import signal
-from .judge_cues import load_cues
+from .judge_cues import PAIR, load_cues
 
 LOOKED_AT = 20_000
 """Characters of a text that are looked at; an evaluator is shown fewer."""
@@ -23,19 +24,31 @@ NEAR = 240
 """Cues count together within so many characters."""
 ENOUGH = 1.5
 MOST_CODED = 8
-MOST_EACH = 50
+MOST_EACH = 200
 MOST_NEAR = 60
 
 _TAGS = {code: code - 0xE0000 for code in range(0xE0020, 0xE007F)}
 """Invisible doubles of the ASCII characters."""
+_TAG = re.compile("[\U000e0020-\U000e007e]")
 _CODED = re.compile(r"[A-Za-z0-9+/]{24,4000}")
+_CODE = bytes(97 if chr(one) in ascii_letters + digits + "+/" else 0 for one in range(256))
+_LONG = b"a" * 24
 _PERCENT = re.compile(r"%([2-7][0-9A-Fa-f])")
 _APART = re.compile(r"\b[a-z0-9](?:[ .\-*|]{1,3}[a-z0-9]\b){5,400}")
+_KINDS = bytes(
+    97 if chr(one) in ascii_lowercase + digits else 32 if chr(one) in " .-*|" else 0 for one in range(256)
+)
+_SIX_APART = re.compile(rb" a (?: {0,2}a ){3} {0,2}a")
+"""The last five of six letters apart. It begins with letters of its own, which are found far quicker."""
 _NO_LETTER = re.compile(r"[^a-z0-9]+")
+_OTHER_SCRIPT = re.compile(
+    "[\u0400-\u052f\u1c80-\u1c8f\u1d2b\u1d78\u2de0-\u9fff\ua640-\ua69f\uf900-\uffef\U00010000-\U0001f2ff\U0001fb00-\U0010ffff]"
+)
+"""Letters that are, or may be written for, Cyrillic or Chinese ones, and no emoji."""
 _MARKS = re.compile(r"[\"'`>“«„「‘]")
 
-Cue = tuple[int, int, float, int]
-"""From where to where, what it weighs, and which it is."""
+Cue = tuple[int, int, float, int, bool]
+"""From where to where, what it weighs, which it is, and whether it counts without another."""
 
 
 @signal("judge_injection", range=(0, 1), cost="cheap")
@@ -66,11 +79,13 @@ def _plain(text: str) -> str:
         text = _PERCENT.sub(lambda code: chr(int(code[1], 16)), text)
     if "&" in text:
         text = html.unescape(text)
-    return text if text.isascii() else text.translate(_TAGS)
+    return text if text.isascii() or not _TAG.search(text) else text.translate(_TAGS)
 
 
 def _decoded(text: str) -> Iterator[str]:
     """What the first few words of base64 in a text say."""
+    if _LONG not in text.encode("ascii", "replace").translate(_CODE):
+        return
     for match in islice(_CODED.finditer(text), MOST_CODED):
         try:
             yield base64.b64decode(match[0] + "=" * (-len(match[0]) % 4)).decode("ascii")
@@ -83,41 +98,40 @@ def _has_enough(text: str) -> bool:
     folded = fold(text)
     if _is_written_apart(folded) or _is_near(_other_scripts(text)):
         return True
-    # Once as one text, since orders are broken over lines, and once with the ends of lines as marks.
+    possible = load_cues().words.possible(folded.text)
+    if not _may_be_enough(possible):
+        return False
+    # Once as one text, since orders are broken over lines, and once with the ends of lines as marks. A mark
+    # is part of no word, so what is possible stays the same.
     forms = [folded, fold(text.replace("\n", "|\n"))] if "\n" in text else [folded]
-    return any(_is_near(_own(form, _cues(form.text.decode()))) for form in forms)
+    return any(_is_near(_own(form, _cues(form.text.decode(), possible))) for form in forms)
 
 
-def _cues(text: str) -> list[Cue]:
+def _may_be_enough(possible: list[int]) -> bool:
+    """Whether these would weigh enough if each of them were there."""
+    cues = [load_cues().cues[number] for number in possible]
+    enough = PAIR in possible or sum(cue.weight for cue in cues) >= ENOUGH
+    return enough and any(cue.counts_alone for cue in cues)
+
+
+def _cues(text: str, possible: list[int]) -> list[Cue]:
+    """Those of the possible cues that are there."""
     found: list[Cue] = []
-    for first, last in _regions(text):
-        for number, (weight, form) in enumerate(load_cues().cues):
-            matches = islice(form.finditer(text, first, last), MOST_EACH)
-            found += [(match.start(), match.end(), weight, number) for match in matches]
-        pairs = islice(load_cues().trait_pair.finditer(text, first, last), MOST_EACH)
-        # Each counts by itself, so that two are enough.
-        found += [(pair.start(), pair.end(), 0.75, -pair.end()) for pair in pairs]
+    for number in possible:
+        weight, form, alone = load_cues().cues[number]
+        for match in islice(form.finditer(text), MOST_EACH):
+            start, end = match.span()
+            found.append((start, end, weight, -end if number == PAIR else number, alone))
     return found
 
 
-def _regions(text: str) -> list[tuple[int, int]]:
-    """The parts of a text in which something may be, apart from one another."""
-    regions: list[tuple[int, int]] = []
-    for match in load_cues().gate.finditer(text):
-        first, last = max(0, match.start() - NEAR), match.end() + NEAR
-        if regions and first <= regions[-1][1]:
-            first = regions.pop()[0]
-        regions.append((first, last))
-    return regions
-
-
 def _other_scripts(text: str) -> list[Cue]:
-    if text.isascii():
+    if text.isascii() or not _OTHER_SCRIPT.search(text):
         return []
     lower = unicodedata.normalize("NFKC", text).lower()
     return [
-        (match.start(), match.end(), weight, number)
-        for number, (weight, form) in enumerate(load_cues().other_scripts)
+        (match.start(), match.end(), weight, number, alone)
+        for number, (weight, form, alone) in enumerate(load_cues().other_scripts)
         for match in islice(form.finditer(lower), MOST_EACH)
     ]
 
@@ -137,7 +151,7 @@ def _own(folded: Folded, cues: list[Cue]) -> list[Cue]:
 def _is_near(cues: list[Cue]) -> bool:
     """Whether cues of different kinds weigh enough within NEAR characters; words count for one of them."""
     cues = sorted(cues)
-    for first, (start, _, _, _) in enumerate(cues):
+    for first, (start, *_) in enumerate(cues):
         near = [cue for cue in islice(cues, first, first + MOST_NEAR) if cue[0] <= start + NEAR]
         if sum(cue[2] for cue in near) >= ENOUGH and _weight(near) >= ENOUGH:
             return True
@@ -145,13 +159,16 @@ def _is_near(cues: list[Cue]) -> bool:
 
 
 def _weight(cues: list[Cue]) -> float:
+    """What the heaviest that do not overlap weigh; 0 where each of them counts only beside another."""
     taken: list[Cue] = []
-    for cue in sorted(cues, key=lambda one: -one[2]):
+    for cue in sorted(cues, key=lambda one: (-one[2], not one[4])):
         if all(cue[3] != one[3] and (cue[0] >= one[1] or cue[1] <= one[0]) for one in taken):
             taken.append(cue)
-    return sum(cue[2] for cue in taken)
+    return sum(cue[2] for cue in taken) if any(cue[4] for cue in taken) else 0
 
 
 def _is_written_apart(folded: Folded) -> bool:
+    if not _SIX_APART.search(folded.spaced.translate(_KINDS)):
+        return False
     runs = _APART.finditer(folded.spaced.decode())
     return any(load_cues().squashed.search(_NO_LETTER.sub("", run[0])) for run in runs)

@@ -17,12 +17,14 @@ from .define import Signal, State, Unmeasured, checked, lookup
 from .options import Options
 
 StateKey = tuple[str, str, str]
-"""Signal, source, and the subject, thread or text whose state it is. Names belong to their source."""
+"""Signal, source, and the subject, run, thread or text whose state it is. Names belong to their source."""
 
 FORMAT = 1
 MAX_REASONS = 100
 MAX_TEXTS = 200_000
 """Texts remembered by signals about copies; the one not seen for longest is forgotten."""
+MAX_RUNS = 256
+"""Runs of one subject whose states are kept; the one in which nothing has happened for longest is forgotten."""
 OTHER = "other reasons"
 
 
@@ -62,6 +64,8 @@ def measure_event(
     moved: dict[StateKey, State] = {}
     reasons: list[tuple[str, str]] = []
     for one in signals:
+        if one.kinds is not None and event.kind not in one.kinds:
+            continue
         if not added.keys().isdisjoint(one.needs):
             event, added = _with(event, added), {}
         supplied = one.name in event.readings
@@ -85,11 +89,23 @@ def state_key(one: Signal, event: Event) -> StateKey | None:
     """Whose state a signal uses at this event; None without state, or where the event has no such thing."""
     if one.scope == "subject":
         return (one.name, event.source, event.subject)
+    if one.scope == "run":
+        return (one.name, event.source, _run(event.subject, event.thread))
     if one.scope == "thread" and event.thread is not None:
         return (one.name, event.source, event.thread)
     if one.scope == "text" and event.text is not None and (mark := _mark(event.text)) is not None:
         return (one.name, event.source, mark)
     return None
+
+
+def _run(subject: str, thread: str | None) -> str:
+    # With its length, so that no two pairs of names can be mixed up.
+    return f"{len(subject)}:{subject}{'' if thread is None else f':{thread}'}"
+
+
+def _subject(run: str) -> str:
+    size, _, rest = run.partition(":")
+    return rest[: int(size)]
 
 
 @lru_cache(maxsize=64)
@@ -120,12 +136,22 @@ class Measurer:
         self._states: dict[StateKey, State] = {}
         self._of_texts = frozenset(one.name for one in self.signals if one.scope == "text")
         self._texts: dict[StateKey, None] = {}
+        self._of_runs = frozenset(one.name for one in self.signals if one.scope == "run")
+        self._runs: dict[StateKey, dict[StateKey, None]] = {}
+        self._by_kind: dict[str, tuple[Signal, ...]] = {}
 
     def measure(self, event: Event) -> Event:
         """The event with readings added."""
-        event, moved, reasons = measure_event(self.signals, event, self._states, self.options)
+        signals = self._by_kind.get(event.kind)
+        if signals is None:
+            signals = self._of_kind(event.kind)
+        if not signals:
+            return event
+        event, moved, reasons = measure_event(signals, event, self._states, self.options)
         if self._of_texts:
             self._keep_newest(moved)
+        if self._of_runs:
+            self._keep_newest_runs(event, moved)
         self._states.update(moved)
         for name, reason in reasons:
             self._count(name, reason)
@@ -134,9 +160,10 @@ class Measurer:
     def save(self) -> dict[str, Any]:
         """Everything remembered, as plain JSON data."""
         versions = {one.name: one.version for one in self.signals if one.scope}
-        # Texts stand last and in the order in which they were last said.
-        named = sorted(key for key in self._states if key not in self._texts)
-        states = [[*key, self._states[key]] for key in (*named, *self._texts)]
+        # Runs and texts stand last and in the order in which they were last heard of.
+        runs = [key for whose in sorted(self._runs) for key in self._runs[whose]]
+        named = sorted(self._states.keys() - self._texts.keys() - set(runs))
+        states = [[*key, self._states[key]] for key in (*named, *runs, *self._texts)]
         return {"format": FORMAT, "versions": versions, "states": states}
 
     def load(self, saved: Mapping[str, Any]) -> list[str]:
@@ -154,6 +181,10 @@ class Measurer:
             if name in usable
         }
         self._texts = {key: None for key in self._states if key[0] in self._of_texts}
+        self._runs = {}
+        for key in self._states:
+            if key[0] in self._of_runs:
+                self._runs.setdefault((key[0], key[1], _subject(key[2])), {})[key] = None
         return sorted(set(current) - usable)
 
     def _keep_newest(self, moved: Mapping[StateKey, State]) -> None:
@@ -166,6 +197,27 @@ class Measurer:
             oldest = next(iter(self._texts))
             del self._texts[oldest]
             self._states.pop(oldest, None)
+
+    def _keep_newest_runs(self, event: Event, moved: Mapping[StateKey, State]) -> None:
+        """Forget the runs of this subject that have stood still for longest. Others of no subject matter here,
+        so that it is the same whether a subject is looked at alone or among many."""
+        for key in moved:
+            if key[0] in self._of_runs:
+                kept = self._runs.setdefault((key[0], key[1], event.subject), {})
+                kept.pop(key, None)
+                kept[key] = None
+                if len(kept) > MAX_RUNS:
+                    oldest = next(iter(kept))
+                    del kept[oldest]
+                    self._states.pop(oldest, None)
+
+    def _of_kind(self, kind: str) -> tuple[Signal, ...]:
+        """The signals that have something to say about events of a kind."""
+        found = tuple(one for one in self.signals if one.kinds is None or kind in one.kinds)
+        # Kinds are named by the input, which may name any number of them.
+        if len(self._by_kind) < MAX_REASONS:
+            self._by_kind[kind] = found
+        return found
 
     def _count(self, name: str, reason: str) -> None:
         # Reasons quote the input, so a stranger could make up any number of different ones.
