@@ -1,4 +1,4 @@
-"""Runs of agents made up for tests: the same conduct with other tools, words, paths and ways of telling an outcome."""
+"""Runs of agents made up for tests: the same conduct with other tools, words, paths and ways of telling."""
 
 from __future__ import annotations
 

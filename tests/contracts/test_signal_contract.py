@@ -19,6 +19,21 @@ NAMES = registry.signals.names()
 SOME_OPTIONS = [Options(), Options(time_zone="Asia/Kathmandu", session_inactivity=parse_duration("5m"))]
 TEXTS = ["", "Why?", "so", "x" * 5000, "你好吗？", "\0\ud800", "see a.org/?b=1"]
 VALUES = [None, True, -1, 0, 3.5, float("nan"), 10**400, "", "Europe/Paris", "../etc", [1], {"a": 1}]
+OF_RUNS = {
+    "role": ["assistant", "user"],
+    "arguments": [{"command": "view", "path": "a.py"}, {"x": [["y"] * 600] * 600}, {"patch": "z" * 50_000}],
+    "command": ["cat src/a.py", "cd a && sed -i s/a/b/ b.py", "((`'\"<<A" * 900, "scp k ann@host:/"],
+    "result": ["done", "Error: no such file", "a/b " * 9000, "1 failed"],
+    "call_id": ["c1", "c2", "c" * 5000],
+    "batch": ["b1", "b2"],
+    "tokens": [0, 900],
+    "duration": [0.5],
+    "memory": [5e8],
+    "goal": ["Repair the reader of src/a.py", "\ud800"],
+    "allow": [["src/**"], "lib", [1]],
+    "cwd": ["/work/x", "/"],
+    "label": ["success"],
+}
 
 
 @lru_cache
@@ -37,16 +52,17 @@ def random_events(seed: int, count: int = 200) -> tuple[Event, ...]:
                 timed=timed,
                 subject=rng.choice(["ann", "bo", "🦞" * 64, "z" * 3000]),
                 source=rng.choice(["input", "forum"]),
-                thread=rng.choice([None, "t", "u"]),
+                thread=rng.choice([None, "t", "u", *(f"v{n}" for n in range(12))]),
                 session=rng.choice([None, None, "s1", "s2", "s" * 3000, "\\" * 64]),
                 target=rng.choice([None, "bo"]),
-                kind=rng.choice(["message", "action", "result", "usage"]),
+                kind=rng.choice(["message", "action", "result", "usage", "condensation"]),
                 text=rng.choice([None, *TEXTS]),
                 attributes={
                     name: rng.choice(VALUES)
-                    for name in ("length", "time_zone", "tool", "path", "exit_code", "error")
+                    for name in ("length", "time_zone", "tool", "path", "exit_code", "error", *OF_RUNS)
                     if rng.random() < 0.5
-                },
+                }
+                | {name: rng.choice(some) for name, some in OF_RUNS.items() if rng.random() < 0.4},
                 readings={"session_position": 2.0, "compassion": 0.5} if rng.random() < 0.1 else {},
             )
         )
@@ -84,7 +100,7 @@ def test_it_stays_in_its_range_whatever_the_events(name: str, seed: int, options
 
 
 def test_it_measures_something_on_some_event(name: str):
-    assert any(value is not None for seed in range(5) for value in values(name, random_events(seed)))
+    assert any(value is not None for seed in range(5) for value in values(name, random_events(seed, 1000)))
 
 
 def test_it_does_not_need_any_optional_field(name: str):

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+import ethogram
 from run_makers import Script, detections, fired
 
 SEEDS = range(8)
@@ -193,3 +194,14 @@ def test_an_action_without_any_result_counts_by_itself(script: Script):
     for _ in range(4):
         script.event("action", {"tool": "open", "arguments": {"page": "home"}})
     assert "loop" in stuck(script.events)
+
+
+def test_plain_events_without_command_or_path_are_read_by_their_arguments() -> None:
+    """A search that finds nothing in thirty folders is no error, also where only the arguments name it."""
+    events = []
+    for k in range(30):
+        call = {"tool": "bash", "arguments": {"command": f"grep -r foo dir{k}"}, "call_id": f"c{k}"}
+        outcome = {"tool": "bash", "call_id": f"c{k}", "result": "", "exit_code": 1}
+        for seq, kind, attributes in ((2 * k, "action", call), (2 * k + 1, "result", outcome)):
+            events.append({"subject": "a", "thread": "r", "seq": seq, "kind": kind, "attributes": attributes})
+    assert not ethogram.analyze(events, patterns=["loop", "repetitive_errors"]).detections

@@ -92,6 +92,7 @@ def analyze(
     from ethogram.modes.analyze import analyze_gathered, load_library
     from ethogram.modes.excerpts import with_excerpts
     from ethogram.modes.mute import mute
+    from ethogram.modes.run_report import run_report
 
     from .html import write_html
     from .progress import Progress
@@ -131,14 +132,16 @@ def analyze(
             analysis = mute(analysis, asked.mutes(), given.events, now=datetime.now(UTC))
             if excerpts:
                 analysis = with_excerpts(analysis, given.events)
+            told = analysis.told(muted=muted)
+            runs = run_report(told, given.events, as_of=analysis.as_of, settings=settings)
         # Nothing was written so far, so that whoever is interrupted has all or nothing.
         if html:
-            write_html(html, analysis, library, given, muted=muted)
+            write_html(html, analysis, library, given, muted=muted, runs=runs)
         if as_json:
-            for record in analysis.to_dicts(muted=muted):
+            for record in analysis.to_dicts(muted=muted, runs=runs):
                 write_json(record)
         else:
-            Report(analysis, library, given, all_insufficient=insufficient, muted=muted).write()
+            Report(analysis, library, given, all_insufficient=insufficient, muted=muted, runs=runs).write()
             if html:
                 write_line(f"\nThe report as a page: {printable(html)}")
     if settings.fail_on is not None and analysis.at_or_above(settings.fail_on):

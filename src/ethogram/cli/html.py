@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .report_rest import family_of, left_out, quiet_and_without, unused_lines
@@ -12,10 +12,17 @@ if TYPE_CHECKING:
     from ethogram.ingest import Gathered
     from ethogram.library.load import Library
     from ethogram.modes.analyze import Analysis
+    from ethogram.modes.run_record import Run
 
 
 def write_html(
-    path: str, analysis: Analysis, library: Library, batch: Gathered, *, muted: bool = False
+    path: str,
+    analysis: Analysis,
+    library: Library,
+    batch: Gathered,
+    *,
+    muted: bool = False,
+    runs: Sequence[Run] = (),
 ) -> None:
     """Write the page; a folder that is not there is made. BadUsage where it cannot be written."""
     from pathlib import Path
@@ -27,7 +34,7 @@ def write_html(
     quiet, without = quiet_and_without(analysis, library, batch) if analysis.events else ([], [])
     families = family_of(library)
     more = Beside(by_family(quiet, families), by_family(without, families), notes(analysis, batch))
-    content = page(analysis, more, muted=muted)
+    content = page(analysis, more, muted=muted, runs=runs)
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(content, encoding="utf-8")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ethogram.report.words import by_level, gravest_first, sentence, whom
 
 from .report_rest import rest
+from .report_runs import run_parts
 from .text import STYLES, clean, pairs_text, plural, show, span, stamp, value_text
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ethogram.ingest import Gathered
     from ethogram.library.load import Library
     from ethogram.modes.analyze import Analysis
+    from ethogram.modes.run_record import Run
     from ethogram.records import Detection, Evidence
 
 ROWS = 12
@@ -24,7 +26,7 @@ ROWS = 12
 
 
 class Report:
-    """What was found, gravest first, then what was quiet and what could not be said."""
+    """What was found, gravest first, in which runs, then what was quiet and what could not be said."""
 
     def __init__(
         self,
@@ -34,8 +36,9 @@ class Report:
         *,
         all_insufficient: bool = False,
         muted: bool = False,
+        runs: Sequence[Run] = (),
     ) -> None:
-        self.analysis, self.library, self.batch = analysis, library, batch
+        self.analysis, self.library, self.batch, self.runs = analysis, library, batch, runs
         self.all_insufficient, self.muted = all_insufficient, muted
 
     def write(self) -> None:
@@ -53,6 +56,7 @@ class Report:
             yield ""
             yield f"Muted by {by}:"
             yield from detection_parts(one, timed=one.source not in untimed)
+        yield from run_parts(self.runs)
         told = list(rest(self.analysis, self.library, self.batch, all_insufficient=self.all_insufficient))
         if told:
             yield ""

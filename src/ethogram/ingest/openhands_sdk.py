@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..records.arguments import command_in, path_in
 from .adapter import Adapter, Input, Record, adapter
 from .documents import Broken, dict_of, documents, list_of, need, text_at
 from .heads import look
-from .run_values import command_in, folder_of, number, path_in, run_name, text_of, words
+from .run_values import folder_of, number, run_name, text_of, words
 from .runs import Call, Run
 
 FOLDER = "events"

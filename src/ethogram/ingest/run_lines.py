@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..records.arguments import command_in, path_in
 from .adapter import Adapter, Input, Record, adapter
 from .documents import dict_of
 from .heads import look
 from .jsonl import JsonLines
-from .run_values import command_in, path_in, plain
+from .run_values import plain
 
 JOINED = ("tool", "path", "command", "batch")
 _LINES = JsonLines()

@@ -15,10 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..records.arguments import command_in, path_in
 from .adapter import Input, Record
 from .errors import BadLine, type_name
 from .run_told import Told
-from .run_values import command_in, cut, fit, path_in, plain
+from .run_values import cut, fit, plain
 
 AGENT = "agent"
 RESULT = 20_000

@@ -13,6 +13,7 @@ from ..shapes.parse import STATUSES
 from .evaluation_schemas import evaluate_summary_body, evaluation_body, not_measured_body
 from .outcome_schemas import mute_body, summary_body
 from .pattern_schema import pattern_body
+from .run_schemas import run_body
 from .scan_schemas import scan_body
 
 Schema = dict[str, Any]
@@ -184,6 +185,7 @@ _SCHEMAS: dict[str, tuple[str, Callable[[], Schema]]] = {
     "event": ("One event as a line of JSON: what goes in.", event_body),
     "detection": ("A pattern seen in a history, with its evidence: what comes out.", detection_body),
     "pattern": ("A pattern file, read as YAML 1.2.", pattern_body),
+    "run": ("A run of an agent in which something was found, step by step.", run_body),
     "insufficient": ("A pattern that had too little to answer for a history.", insufficient_body),
     "fault": ("One thing that is wrong in a file or a command.", fault_body),
     "summary": ("What was read, checked and left out: the last line of an analysis.", summary_body),

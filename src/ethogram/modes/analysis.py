@@ -16,6 +16,7 @@ from ..records import Detection, format_time, rank
 from ..records.mute import Muting
 from ..shapes.finding import Insufficient
 from ..shapes.program import Program
+from .run_record import Run
 from .traces import Traces
 from .unread import Unread
 
@@ -81,12 +82,17 @@ class Analysis:
         """The detections at this level or a graver one."""
         return [one for one in self.detections if rank(one.level) >= rank(level)]
 
-    def to_dicts(self, *, muted: bool = False) -> Iterator[dict[str, Any]]:
-        """JSON records: detections, muted ones if asked for, insufficient ones, then one summary."""
+    def told(self, *, muted: bool = False) -> list[Detection]:
+        """The detections, and the muted ones if asked for."""
+        return [*self.detections, *(one for one, _ in self.muting.muted if muted)]
+
+    def to_dicts(self, *, muted: bool = False, runs: Iterable[Run] = ()) -> Iterator[dict[str, Any]]:
+        """JSON records: detections, muted ones if asked for, runs with any, insufficient ones, a summary."""
         for one in self.detections:
             yield one.to_dict()
         for one, by in self.muting.muted if muted else ():
             yield {**one.to_dict(), "muted": by}
+        yield from (run.to_dict() for run in runs if run.episodes)
         for lacking in self.insufficient:
             yield insufficient_to_dict(lacking)
         yield self.summary()

@@ -10,12 +10,14 @@ from functools import cache
 from pathlib import Path
 
 from ..modes.analyze import Analysis
+from ..modes.run_record import Run
 from ..records import LEVELS, Detection
 from .beside import Beside, beside
 from .chart import Who, chart, grouped
 from .html import Html, raw, tag
 from .listing import listing
 from .marks import chip, definitions, mark
+from .runs import run_section
 from .words import clean, plural, stamp
 
 OPTIONS = 1_000
@@ -26,11 +28,13 @@ HOW = (
 )
 
 
-def page(analysis: Analysis, more: Beside | None = None, *, muted: bool = False) -> str:
+def page(
+    analysis: Analysis, more: Beside | None = None, *, muted: bool = False, runs: Sequence[Run] = ()
+) -> str:
     """The whole report of an analysis (made with `traced=True`) as HTML.
 
-    `muted` shows muted detections too. The same analysis gives the same page: there is no clock and no
-    chance in it.
+    `muted` shows muted detections too; `runs` are those of agents, ranked. The same analysis gives the
+    same page: there is no clock and no chance in it.
     """
     by = {one.id: entry for one, entry in analysis.muting.muted} if muted else {}
     shown = (*analysis.detections, *(one for one, _ in analysis.muting.muted if muted))
@@ -38,7 +42,7 @@ def page(analysis: Analysis, more: Beside | None = None, *, muted: bool = False)
     body = [
         definitions(),
         header(analysis),
-        tag("main", *_sections(analysis, more or Beside(), shown, numbers, by)),
+        tag("main", *_sections(analysis, more or Beside(), shown, numbers, by, runs)),
         panel(),
         tag("script", raw(asset("script.js"))),
     ]
@@ -51,14 +55,16 @@ def _sections(
     shown: Sequence[Detection],
     numbers: Mapping[Who, int],
     muted: Mapping[str, str],
+    runs: Sequence[Run],
 ) -> list[Html]:
     if not shown or analysis.as_of is None:
-        return [beside(analysis, more)]
+        return [*run_section(runs), beside(analysis, more)]
     untimed = analysis.traces.untimed
     drawn = chart(shown, analysis.traces, analysis.as_of, numbers)
     return [
         filters(shown, numbers),
         tag("section", tag("h2", "Over time"), tag("p", HOW, class_="note"), drawn, id="chart"),
+        *run_section(runs),
         tag(
             "section",
             tag("h2", "Detections"),

@@ -42,9 +42,9 @@ Range = tuple[float, float] | tuple[str, ...] | None
 """The lowest and highest number, both included; or the categories; or None for any category."""
 
 COSTS = ("free", "cheap", "model")
-SCOPES = ("subject", "run", "thread", "text")
-"""Whose state a signal carries on: the subject's, that of the subject in one thread, the thread's, or that of all
-who said the same."""
+SCOPES = ("subject", "thread", "run", "text")
+"""Whose state a signal carries on: the subject's, the thread's, that of the subject in one thread, or that of
+all who said the same."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 T = TypeVar("T", bound=Callable[..., Any])

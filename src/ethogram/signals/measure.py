@@ -24,7 +24,7 @@ MAX_REASONS = 100
 MAX_TEXTS = 200_000
 """Texts remembered by signals about copies; the one not seen for longest is forgotten."""
 MAX_RUNS = 256
-"""Runs of one subject whose states are kept; the one in which nothing has happened for longest is forgotten."""
+"""Runs of one subject whose states are kept; the one that has stood still for longest is forgotten."""
 OTHER = "other reasons"
 
 
@@ -74,7 +74,8 @@ def measure_event(
             continue
         state = one.start if key is None else states.get(key, one.start)
         value, state = one.step(event, state, options)
-        if key is not None:
+        # Most events are no steps of a run: they leave no state behind.
+        if key is not None and not (state is one.start and one.scope == "run"):
             moved[key] = state
         if value is None or supplied:
             continue
@@ -199,8 +200,10 @@ class Measurer:
             self._states.pop(oldest, None)
 
     def _keep_newest_runs(self, event: Event, moved: Mapping[StateKey, State]) -> None:
-        """Forget the runs of this subject that have stood still for longest. Others of no subject matter here,
-        so that it is the same whether a subject is looked at alone or among many."""
+        """Forget the runs of this subject that have stood still for longest.
+
+        Other subjects do not matter, so that it is the same whether one is looked at alone or among many.
+        """
         for key in moved:
             if key[0] in self._of_runs:
                 kept = self._runs.setdefault((key[0], key[1], event.subject), {})

@@ -17,8 +17,8 @@ class Options:
 
     `session_inactivity`, in microseconds, is the longest pause inside one session.
     `normalization` (low, medium, high) is how much that varies by chance is taken out of errors and steps.
-    `allow`, `deny` and `critical_paths` are globs of paths, `cwd` the working directory and `goal` the task of
-    every run, where the events do not say.
+    `allow`, `deny` and `critical_paths` are globs of paths, `cwd` the working directory and `goal` the task
+    of every run, where the events do not say.
     """
 
     time_zone: str | None = None

@@ -1,0 +1,181 @@
+"""Validating on real runs: what each pattern marks, how often that was a run that failed, and how early.
+
+Long runs fail more often, and a longer run has more room for anything; so beside every lift stands the one
+within runs of about equal length.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from ..config import Settings
+from ..ingest import read_events
+from ..library.load import Library, load_patterns
+from ..library.select import select
+from ..records import Detection, Event, rank
+from .analyze import analyze
+from .validate_repetition import repetition_recall
+
+GOOD = frozenset(("success", "passed", "resolved"))
+BAD = frozenset(("failure", "failed", "unresolved"))
+ORDINARY = ("claude_code_spotter",)
+"""Sets of everyday runs without labels: every one counts as good."""
+LOUD = "high"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """One run: whether it failed (None: not told), its steps, and the place of each event among them."""
+
+    thread: str
+    failed: bool | None
+    steps: int
+    places: Mapping[str, int]
+
+
+def validate_runs(
+    data_dir: str | Path, patterns: Sequence[str] | None = None, settings: Settings | None = None
+) -> dict[str, Any]:
+    """What patterns (default: those of runs) say about every file of runs in a folder, as plain data.
+
+    `false_alarms` counts runs that succeeded, or are everyday work, in which a pattern that is on by default
+    fired, in all and for each set; `sets` has the figures of each pattern on each set.
+    """
+    names = list(patterns) if patterns else run_patterns()
+    library = load_patterns(names)
+    stable = {one.name for one in select(names) if one.status == "stable"}
+    sets: dict[str, Any] = {}
+    for file in sorted(Path(data_dir).glob("*.jsonl.gz")):
+        name = file.name.removesuffix(".jsonl.gz")
+        figures, facts, found = validate_set(list(read_events([file]).events), library, settings, name)
+        default = [one for one in found if one[1].pattern.partition(".")[0] in stable]
+        sets[name] = {**figures, "false_alarms": false_alarms(facts, default)}
+    every = [one["false_alarms"] for one in sets.values()]
+    total = {key: sum(one[key] for one in every) for key in ("good_runs", "any", LOUD)}
+    return {"false_alarms": total, "sets": sets}
+
+
+def false_alarms(facts: Iterable[RunFacts], found: Sequence[tuple[str, Detection]]) -> dict[str, int]:
+    """How many runs went well, and in how many of these something was found, at any level and at a high."""
+    fine = {one.thread for one in facts if one.failed is False}
+    return {
+        "good_runs": len(fine),
+        "any": len({thread for thread, _ in found} & fine),
+        LOUD: len({thread for thread, _ in _loud(found)} & fine),
+    }
+
+
+def run_patterns() -> list[str]:
+    """The library's patterns of runs, whatever their status."""
+    return sorted(one.name for one in select() if Path(one.path).parent.name == "run")
+
+
+def validate_set(
+    events: Sequence[Event], library: Library, settings: Settings | None, name: str = ""
+) -> tuple[dict[str, Any], list[RunFacts], list[tuple[str, Detection]]]:
+    """The figures of each pattern on one set; the runs; and the detections with the run of each."""
+    facts = run_facts(events, all_good=name in ORDINARY)
+    thread_of = {event.id: event.thread for event in events}
+    found = [
+        (thread, one)
+        for one in analyze(events, patterns=library, settings=settings).detections
+        if (thread := thread_of.get(one.first_event)) is not None
+    ]
+    by_pattern: dict[str, list[tuple[str, Detection]]] = defaultdict(list)
+    for thread, one in found:
+        by_pattern[one.pattern].append((thread, one))
+    figures: dict[str, Any] = {
+        "runs": len(facts),
+        "failed": sum(one.failed is True for one in facts),
+        "succeeded": sum(one.failed is False for one in facts),
+        "patterns": {
+            pattern: {"any": marked(facts, every), LOUD: marked(facts, _loud(every))}
+            for pattern, every in sorted(by_pattern.items())
+        },
+    }
+    if (recall := repetition_recall(events, [one for _, one in found])) is not None:
+        figures["repetition"] = recall
+    return figures, facts, found
+
+
+def _loud(found: Iterable[tuple[str, Detection]]) -> list[tuple[str, Detection]]:
+    return [pair for pair in found if rank(pair[1].level) >= rank(LOUD)]
+
+
+def run_facts(events: Iterable[Event], *, all_good: bool = False) -> list[RunFacts]:
+    """The runs of a set, in the order they begin."""
+    grouped: dict[str, list[Event]] = defaultdict(list)
+    for event in events:
+        if event.thread is not None:
+            grouped[event.thread].append(event)
+    return [_facts(thread, own, all_good) for thread, own in grouped.items()]
+
+
+def _facts(thread: str, events: list[Event], all_good: bool) -> RunFacts:
+    label = next((one.attributes["label"] for one in events if "label" in one.attributes), None)
+    failed = True if label in BAD else False if label in GOOD or all_good else None
+    counted = "action" if any(one.kind == "action" for one in events) else "message"
+    places, steps = {}, 0
+    for event in events:
+        steps += event.kind == counted
+        places[event.id] = steps
+    return RunFacts(thread, failed, steps, places)
+
+
+def marked(facts: Sequence[RunFacts], found: Iterable[tuple[str, Detection]]) -> dict[str, Any]:
+    """How the runs that were marked went, against all runs and against runs of about equal length."""
+    first: dict[str, int] = {}
+    known = {one.thread: one for one in facts}
+    for thread, one in found:
+        place = known[thread].places.get(one.first_event, 0)
+        first[thread] = min(place, first.get(thread, place))
+    labelled = [one for one in facts if one.failed is not None]
+    hits = [one for one in labelled if one.thread in first]
+    failed = sum(one.failed is True for one in hits)
+    return {
+        "marked": len(first),
+        "failed_marked": failed,
+        "good_marked": len(hits) - failed,
+        "precision": failed / len(hits) if hits else None,
+        "precision_interval": wilson(failed, len(hits)),
+        "lift": lift(labelled, hits, 1),
+        "lift_equal_length": lift(labelled, hits, 3),
+        "horizon": median(known[thread].steps - place for thread, place in first.items()) if first else None,
+    }
+
+
+def lift(runs: Sequence[RunFacts], hits: Sequence[RunFacts], parts: int) -> float | None:
+    """Failures among the runs that were hit, over those to expect from runs in the same part by length.
+
+    With one part that is the plain lift. None where nothing was hit or no failure is to be expected.
+    """
+    expected, seen = 0.0, 0
+    chosen = {one.thread for one in hits}
+    ordered = sorted(runs, key=lambda one: one.steps)
+    for n in range(parts):
+        part = ordered[n * len(ordered) // parts : (n + 1) * len(ordered) // parts]
+        own = [one for one in part if one.thread in chosen]
+        if own:
+            expected += len(own) * sum(one.failed is True for one in part) / len(part)
+            seen += sum(one.failed is True for one in own)
+    return seen / expected if expected else None
+
+
+def wilson(hits: int, of: int, z: float = 1.96) -> tuple[float, float] | None:
+    """The Wilson interval of a share, at 95 %; None of nothing.
+
+    >>> [round(one, 3) for one in wilson(8, 10) or ()]
+    [0.49, 0.943]
+    """
+    if not of:
+        return None
+    share, spread = hits / of, z * z / of
+    middle = (share + spread / 2) / (1 + spread)
+    half = z * sqrt(share * (1 - share) / of + spread / (4 * of)) / (1 + spread)
+    return (max(0.0, middle - half), min(1.0, middle + half))

@@ -1,0 +1,223 @@
+"""Operations: what sort of thing a call does, by the name of its tool or by the command it runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from .shell import Simple, simple_commands
+from .step import Step
+from .words import words
+
+OPERATIONS = ("read", "list", "search", "write", "delete", "test", "wait", "fetch", "run", "other")
+"""What a call does, as far as its name tells."""
+
+SHELLS = words(
+    "bash shell sh zsh terminal execute_bash run_command run_shell execute_command run_terminal_cmd "
+    "exec cmd powershell local_shell computer_terminal exec_command run_in_terminal shell_command "
+    "container_exec"
+)
+EDITORS: Mapping[str, str] = {
+    "view": "read",
+    "create": "write",
+    "str_replace": "write",
+    "insert": "write",
+    "undo_edit": "write",
+    "write": "write",
+    "edit": "write",
+    "rename": "write",
+    "delete": "delete",
+}
+WORDS: Mapping[str, str] = {
+    **dict.fromkeys(
+        words(
+            "write edit replace create insert patch apply append save modify fix put set add update rename "
+            "move copy undo upload book cancel send post install commit multiedit notebookedit change submit"
+        ),
+        "write",
+    ),
+    **dict.fromkeys(words("delete remove rm unlink drop"), "delete"),
+    **dict.fromkeys(words("read view open cat show load goto scroll extract inspect peek"), "read"),
+    **dict.fromkeys(["ls", "list", "dir", "tree"], "list"),
+    **dict.fromkeys(words("grep search find glob rg lookup query locate"), "search"),
+    **dict.fromkeys(words("test tests pytest check lint"), "test"),
+    **dict.fromkeys(["wait", "sleep", "poll"], "wait"),
+    **dict.fromkeys(words("fetch browse visit download crawl navigate http web websearch webfetch"), "fetch"),
+    **dict.fromkeys(words("run execute exec python ipython code terminal"), "run"),
+}
+"""A word of a tool's name, to what such tools do; the first word that is here decides, after `write` ones."""
+
+READERS = words(
+    "cat head tail less more nl bat view open file stat wc od xxd strings jq column cut sort uniq"
+)
+LISTERS = words("ls tree du pwd dirname basename realpath readlink")
+SEARCHERS = words(
+    "grep egrep fgrep rg ag ack find fd locate which whereis type search_dir search_file find_file git-grep"
+)
+COMPARERS = frozenset(["diff", "cmp", "comm", "test", "[", "[["])
+WRITERS = words(
+    "tee mv cp mkdir touch chmod chown ln dd install patch truncate rsync unzip tar edit create insert"
+)
+DELETERS = frozenset(["rm", "rmdir", "unlink", "shred"])
+TESTERS = words(
+    "pytest py.test tox nox nosetests jest vitest mocha rspec phpunit ctest runtests.py unittest "
+    "trial ruff flake8 mypy pylint pyright eslint tsc shellcheck rubocop golangci-lint clippy"
+)
+BUILDERS = words(
+    "make npm yarn pnpm mvn mvnw gradle gradlew cargo go mix dotnet bazel rake composer bundle sbt ant"
+)
+INSTALLERS = words("pip pip3 npm yarn pnpm apt apt-get brew gem cargo conda uv poetry apk dnf yum")
+FETCHERS = words("curl wget http ping nslookup dig")
+GIT_WRITES = words(
+    "add apply am checkout cherry-pick clean clone commit init merge mv pull push rebase reset "
+    "restore revert rm stash switch tag"
+)
+SILENT = frozenset(
+    (
+        "cd",
+        "pushd",
+        "popd",
+        "echo",
+        "printf",
+        "export",
+        "set",
+        "source",
+        ".",
+        "true",
+        "false",
+        ":",
+        "exit",
+        "#",
+    )
+)
+_TEST_WORD = re.compile(r"^(?:test|tests|check|verify|lint|runtests)(?:[:.\-_].*)?$|:test$|^run-tests|_test$")
+_CODE_WRITES = re.compile(
+    r"open\([^()\n]{0,200},\s*['\"][wax]|\.write_text\(|\.write_bytes\(|writeFile(?:Sync)?\(|os\.(?:remove|rename|makedirs)\("
+    r"|shutil\.(?:copy|move|rmtree)"
+)
+_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+RANK = {
+    name: place
+    for place, name in enumerate(
+        ("other", "read", "list", "search", "fetch", "run", "wait", "test", "write", "delete")
+    )
+}
+
+
+_last: tuple[Step, str] | None = None
+
+
+def operation_of(step: Step) -> str:
+    """What a call does."""
+    # Several signals ask it of one step in turn.
+    global _last
+    known = _last
+    if known is None or known[0] is not step:
+        known = _last = (step, _operation_of(step))
+    return known[1]
+
+
+def _operation_of(step: Step) -> str:
+    editor = step.arguments.get("command")
+    if isinstance(editor, str) and editor in EDITORS and len(step.arguments) > 1:
+        return EDITORS[editor]
+    named = of_tool(step.tool)
+    if step.command and (step.tool.lower() in SHELLS or named in ("other", "run")):
+        return of_command(step.command)
+    return named
+
+
+@lru_cache(maxsize=1024)
+def of_tool(name: str) -> str:
+    """What a tool does by its name.
+
+    >>> of_tool("str_replace_editor"), of_tool("ReadFile"), of_tool("search_code_base"), of_tool("bash")
+    ('write', 'read', 'search', 'other')
+    """
+    if name.lower() in SHELLS:
+        return "other"
+    found = [WORDS[word] for one in _WORD.findall(name) if (word := one.lower()) in WORDS]
+    if not found:
+        return "other"
+    return (
+        next((one for one in found if one in ("write", "delete")), found[0])
+        if found[0] != "search"
+        else "search"
+    )
+
+
+@lru_cache(maxsize=64)
+def of_command(line: str) -> str:
+    """What a command line does: the weightiest thing that one of its commands does.
+
+    >>> of_command("cd a && grep x b | head"), of_command("sed -i s/a/b/ c"), of_command("pytest -q >
+    log.txt") ('search', 'write', 'test')
+    """
+    kinds = [_of_simple(one) for one in simple_commands(line)]
+    best = max(kinds, key=RANK.__getitem__, default="other")
+    # A program whose output goes to a file still does first of all what the program does.
+    by_output = any(one.outputs and _is_kept(one) for one in simple_commands(line))
+    if by_output and best in ("other", "read", "list", "search", "fetch"):
+        return "write"
+    return best
+
+
+def _of_simple(one: Simple) -> str:
+    program, words = one.program, one.words
+    first = next((word for word in words if not word.startswith("-")), "")
+    if program in SILENT or not program:
+        return "other"
+    if program == "sed" or program == "perl":
+        return "write" if any(re.match(r"-[a-zA-Z]*i", word) for word in words) else "read"
+    if program == "git":
+        return "search" if first == "grep" else "write" if first in GIT_WRITES else "read"
+    if program in ("sleep", "wait", "watch"):
+        return "wait"
+    if program in TESTERS or any(_is_test_script(word) for word in (program, *words[:3])):
+        return "test"
+    if program in INSTALLERS and first in (
+        "install",
+        "add",
+        "i",
+        "ci",
+        "uninstall",
+        "remove",
+        "update",
+        "upgrade",
+        "sync",
+    ):
+        return "write"
+    if program in BUILDERS:
+        return "test" if any(_TEST_WORD.search(word) for word in words) else "run"
+    if program.startswith("python") or program in ("node", "ruby", "php", "deno", "bun"):
+        return _of_script(one)
+    for names, kind in (
+        *((DELETERS, "delete"), (WRITERS, "write"), (SEARCHERS, "search"), (COMPARERS, "read")),
+        *((READERS, "read"), (LISTERS, "list"), (FETCHERS, "fetch")),
+    ):
+        if program in names:
+            return kind
+    return "run"
+
+
+def _of_script(one: Simple) -> str:
+    words = one.words
+    if "-m" in words[:2]:
+        module = words[words.index("-m") + 1 : words.index("-m") + 2]
+        if module and module[0] in TESTERS:
+            return "test"
+        if module == ("pip",):
+            return "write" if "install" in words else "read"
+    if "test" in words[:3] or "--test" in words:
+        return "test"
+    return "write" if _CODE_WRITES.search(one.code or " ".join(words)[:2_000]) else "run"
+
+
+def _is_test_script(word: str) -> bool:
+    name = word.rpartition("/")[2]
+    return name in TESTERS or name in ("runtests", "run_tests.sh", "run_tests.py", "test.sh")
+
+
+def _is_kept(one: Simple) -> bool:
+    return any(out not in ("/dev/null", "/dev/stderr", "/dev/stdout", "") for out in one.outputs)

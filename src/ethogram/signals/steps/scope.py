@@ -1,0 +1,94 @@
+"""Scope: which paths a task allows, and which nobody should touch unasked."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+TEMPORARY = ("/tmp/", "/var/tmp/", "/private/tmp/", "/var/folders/", "/dev/")
+SYSTEM = (
+    "/usr/",
+    "/lib",
+    "/opt/",
+    "/proc/",
+    "/sys/",
+    "/bin/",
+    "/sbin/",
+    "/etc/",
+    "/var/lib/",
+    "/snap/",
+    "/nix/",
+    "/Library/",
+    "/System/",
+)
+"""Where programs and their libraries are; to read there is part of any work."""
+
+_SECRET = re.compile(
+    r"(?:^|/)\.env(?:\.(?!example|sample|template|dist|test|ci|default)[\w-]+)?$"
+    r"|(?:^|/)\.?secrets?/(?!.*\.(?:py|go|java|ts|tsx|js|jsx|rs|c|h|cpp|rb|php|cs|kt|swift|scala|md|rst|html)$)"
+    r"|(?:^|/)config/secrets?(?:[./]|$)|(?:^|/)(?:secrets?|credentials)\.(?:ya?ml|json|toml|txt|ini|env)$"
+    r"|^(?:/etc/(?:passwd|shadow|gshadow|sudoers|ssh/|ssl/private)|/root/\.|/proc/(?:\d+|self)/environ)"
+    r"|(?:^|/)\.(?:ssh|gnupg|aws|azure)/|(?:^|/)\.(?:netrc|pgpass|npmrc|pypirc|git-credentials|bash_history|zsh_history)$"
+    r"|(?:^|/)\.kube/config$|(?:^|/)\.docker/config\.json$|(?:^|/)id_(?:rsa|dsa|ecdsa|ed25519)$|(?:^|/)\.git/(?:config|hooks/|objects/|refs/)"
+)
+_KEY = re.compile(r"\.(?:pem|key|p12|pfx|jks|keystore)$")
+_MADE_UP = re.compile(
+    r"(?:^|/)(?:tests?|testing|testdata|test_data|fixtures?|examples?|samples?|docs?|src/test|e2e|spec|mocks?)(?:/|$)"
+)
+_CHANGED_ONLY = re.compile(
+    r"(?:^|/)\.git/|(?:^|/)node_modules/|^/etc/|^/boot/|^/s?bin/|(?:^|/)\.(?:bashrc|zshrc|profile|bash_profile)$"
+)
+
+
+def is_critical(path: str, changes: bool) -> bool:
+    """Whether a path is one nobody should touch unasked; some may be read but not changed.
+
+    >>> [is_critical(one, False) for one in (".env", ".env.example", "/etc/passwd", "/etc/hosts",
+    ".gitignore")] [True, False, True, False, False]
+    >>> is_critical("/etc/hosts", True), is_critical("tests/a.pem", False), is_critical("deploy/a.pem", False)
+    (True, False, True)
+    """
+    if _SECRET.search(path) or (changes and _CHANGED_ONLY.search(path)):
+        return True
+    return _KEY.search(path) is not None and _MADE_UP.search(path) is None
+
+
+def is_harmless(path: str, changes: bool) -> bool:
+    """Whether any work may touch a path: temporary files, and the system's for reading.
+
+    >>> is_harmless("/tmp/x", True), is_harmless("/usr/lib/a.h", False), is_harmless("/usr/lib/a.h", True)
+    (True, True, False)
+    """
+    if f"{path}/".startswith(TEMPORARY):
+        return True
+    at_top = path.count("/") < 2 and path.startswith("/")
+    of_system = at_top or path.startswith(SYSTEM) or "site-packages/" in path or "/.cache/" in path
+    return of_system and not changes
+
+
+def matches(path: str, globs: tuple[str, ...], cwd: str = "") -> bool:
+    """Whether a path, or a folder it is in, is among these globs.
+
+    `*` is anything but a slash and `**` anything. A glob without a slash is about a name at any depth; one
+    that does not begin with a slash is meant from the working directory.
+
+    >>> matches("src/a/b.py", ("src",)), matches("src/b.py", ("src/*.py",)), matches("a/x.log", ("*.log",))
+    (True, True, True)
+    >>> matches("/w/src/b.py", ("src/**",), "/w"), matches("lib/b", ("src/**",)), matches("srcs/a", ("src",))
+    (True, False, False)
+    """
+    inside = path[len(cwd) + 1 :] if cwd and path.startswith(f"{cwd}/") else path
+    return any(
+        _compiled(one).match(path if one.startswith(("/", "~")) else inside) is not None for one in globs
+    )
+
+
+@lru_cache(maxsize=1024)
+def _compiled(glob: str) -> re.Pattern[str]:
+    bare = re.sub(r"\*{3,}", "**", glob[:300]).removeprefix("./").rstrip("/")
+    start = "" if "/" in bare else "(?:.*/)?"
+    parts = re.split(r"(\*\*/|/\*\*$|\*\*|\*|\?)", bare)
+    put = {"**/": "(?:.*/)?", "/**": "(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile(
+        start + "".join(put.get(one, re.escape(one)) for one in parts) + r"(?:/.*)?\Z", re.DOTALL
+    )

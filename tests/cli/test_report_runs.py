@@ -1,0 +1,191 @@
+"""`ethogram analyze` on runs of agents: sentences for a few, a table for many, records in JSON, a page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from agent_runs import SAME_ERROR, Maker, four_failing_edits
+from ethogram.cli.main import main
+from ethogram.library.schemas import schema
+from small import write_events, write_patterns
+
+SECRET = "sk-proj-4fT9aQ2LxW8zR7KdLm3Np6Qs"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """A folder with patterns of our own alone."""
+    (tmp_path / "nothing").mkdir()
+    monkeypatch.setattr("ethogram.library.load.SHIPPED", tmp_path / "nothing")
+    monkeypatch.chdir(tmp_path)
+    write_patterns(tmp_path / "patterns", SAME_ERROR)
+    (tmp_path / "ethogram.yaml").write_text("patterns: [patterns]\n")
+    return tmp_path
+
+
+@pytest.fixture
+def said(folder, capsys):
+    """What is printed about these lines."""
+
+    def run(lines, *args: str) -> str:
+        write_events(folder / "events.jsonl", lines)
+        assert main(["analyze", "events.jsonl", *args]) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+def section(text: str) -> str:
+    """From the heading of runs to what else is said."""
+    return re.split(r"\n(?=Checked and|Nothing to go by|Insufficient)", text[text.index("\nRuns") + 1 :])[0]
+
+
+def failing(thread: str, times: int, **how) -> list[dict]:
+    one = Maker(thread, **how)
+    for _ in range(times):
+        one.did("bash", command="make", error="no rule")
+    return one.lines
+
+
+def test_one_run_is_told_in_sentences(said):
+    told = said(four_failing_edits())
+    assert section(told) == (
+        "Runs\n"
+        "\n"
+        "run-1 (fixer): 9 steps, 4 errors, 1 file changed, 900 tokens, 3 min, $1.00\n"
+        "  Task: Mend the parser.\n"
+        "  Going over the same again: 4 of 9 steps (44%)\n"
+        "  HIGH  The same error again\n"
+        "    Steps 3 to 6 (4 of 9 steps, 400 tokens, 1 min 10 s, $1.00): `edit src/parse.py` failed the same "
+        "way 4 times (string not found).\n"
+        "    It could have been known at step 5. Something new was done at step 7.\n"
+        "    What to do: Try something else.\n"
+        "  Paths of fixer under src (a mark is a step: r read, w changed, x failed, . other)\n"
+        "    r-xxxxrw-  parse.py\n"
+        "    -r-------  lex.py\n"
+        "    --------.  (no path)\n"
+        "      ^^^^     found here\n"
+    )
+
+
+def test_it_stands_after_the_detections_and_before_what_was_quiet(said):
+    told = said([*four_failing_edits(), *failing("untouched", 1)], "--patterns", "same_error")
+    assert told.index("confidence") < told.index("\nRuns: 2")
+
+
+def test_what_was_tried_is_told(said):
+    one = Maker()
+    for look in ("a.py", "b.py", "c.py"):
+        one.did("bash", command="make", error="no rule")
+        one.did("read", path=look, new=False)
+    told = section(said(one.lines))
+    assert "    Tried in between: `read a.py`, `read b.py`\n" in told
+    assert "From step 6 on it did not go on, and nothing new was done." in told
+
+
+def test_untimed_runs_have_no_times(said):
+    told = section(said(failing("run-1", 3, timed=False)))
+    assert "run-1 (fixer): 3 steps, 3 errors, 300 tokens\n" in told
+    assert (
+        "Steps 1 to 3 (3 of 3 steps, 300 tokens): `bash make` failed the same way 3 times (no rule)." in told
+    )
+    assert "It went on until the run ended." in told
+    assert "1970" not in told
+
+
+def test_a_sub_agent_is_named_with_who_started_it(said):
+    main_one = Maker(subject="agent")
+    main_one.did("read", path="a.py")
+    lines = main_one.lines + failing("run-1", 3, subject="agent/s1", parent="agent")
+    told = section(said(lines))
+    assert "run-1 (agent, agent/s1 (started by agent)): 4 steps" in told
+    assert "The same error again  agent/s1\n" in told
+
+
+def test_many_runs_are_a_ranked_table(said):
+    lines = [line for k in range(30) for line in failing(f"run-{k:02d}", 4 if k == 17 else k % 4)]
+    told = section(said(lines))
+    rows = told.splitlines()
+    assert rows[0] == "Runs: 22, 8 of them with detections"
+    assert rows[1].split() == ["run", "agent", "steps", "errors", "worst", "lost", "steps", "what"]
+    assert re.split(r"  +", rows[2]) == [
+        "run-17", "fixer", "4", "4", "high", "4 (100%)", "The same error again, steps 1 to 4",
+    ]  # fmt: skip
+    assert rows[3].startswith("run-03")
+    assert re.split(r"  +", rows[10])[4:] == ["-", "-", "nothing"]
+    assert rows[-1] == "and 2 more"
+    assert len(rows) == 2 + 20 + 1
+
+
+def test_quiet_runs_take_one_line(said):
+    told = said([*failing("a", 1), *failing("b", 2)])
+    assert "\nRuns: 2, and nothing was found in any (3 steps, 3 errors)\n" in told
+
+
+def test_where_nobody_acts_nothing_is_said_of_runs(said):
+    talk = Maker()
+    talk.says("Hello.")
+    assert "Runs" not in said(talk.lines)
+
+
+def test_json_has_a_record_for_each_run_with_detections(said):
+    told = said([*four_failing_edits(), *failing("quiet", 1)], "--json")
+    found = [json.loads(line) for line in told.splitlines()]
+    kinds = [one["record"] for one in found]
+    assert [one for one in kinds if one != "insufficient"] == ["detection", "run", "summary"]
+    run = found[1]
+    assert (run["thread"], run["steps"], run["lost_steps"], run["lost_share"]) == ("run-1", 9, 4, 0.4444)
+    assert run["episodes"][0]["detection"] == found[0]["id"]
+    assert not list(Draft202012Validator(schema("run")).iter_errors(run))
+
+
+def test_what_is_muted_is_no_episode_unless_asked_for(said, folder, capsys):
+    lines = failing("run-1", 3)
+    write_events(folder / "events.jsonl", lines)
+    args = ["mute", "add", "--pattern", "same_error", "--reason", "known", "--for", "30d"]
+    assert main(args) == 0
+    capsys.readouterr()
+    assert "nothing was found in any (3 steps" in said(lines)
+    assert "Steps 1 to 3" in section(said(lines, "--muted"))
+
+
+@pytest.mark.parametrize("how", [(), ("--json",), ("--html", "page.html")])
+def test_no_text_of_a_run_is_obeyed_or_tells_a_secret(said, folder, how):
+    hostile = f"\x1b[2J\x1b]0;x\x07\r\n<script>alert(1)</script> {SECRET} [bold]"
+    one = Maker(f"run {hostile[:30]}")
+    one.says(hostile)
+    for _ in range(3):
+        one.did(hostile, command=hostile, path=f"src/{hostile}", error=hostile)
+        one.did("read", path=f"/home/{hostile}", new=False)
+    for line in one.lines:
+        line.get("readings", {}).pop("error_key", None)
+    told = said(one.lines, *how)
+    assert "\x1b" not in told
+    assert SECRET not in told
+    if "--html" in how:
+        page = (folder / "page.html").read_text(encoding="utf-8")
+        assert SECRET not in page
+        assert "<script>alert" not in page
+        assert "\x1b" not in page
+        assert "style=" not in page
+    elif not how:
+        assert "failed the same way 3 times" in told
+        assert "[bold]" in told
+
+
+def test_on_disk_the_output_is_the_same(folder, capsys, monkeypatch):
+    lines = [line for k in range(6) for line in failing(f"run-{k}", k)] + four_failing_edits("four")
+    write_events(folder / "events.jsonl", lines)
+    told = []
+    for memory in ("", "1000"):
+        monkeypatch.setenv("ETHOGRAM_MEMORY", memory) if memory else None
+        for how in ((), ("--json",)):
+            assert main(["analyze", "events.jsonl", *how]) == 0
+        told.append(capsys.readouterr().out)
+    assert told[0] == told[1]
+    assert '"record": "run"' in told[0]

@@ -1,0 +1,194 @@
+"""Errors and steps of runs have the same key where they are the same, at three strengths."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from ethogram.records import Event
+from ethogram.signals import Measurer, Options
+from ethogram.signals.steps.failure import error_key
+from ethogram.signals.steps.operations import of_command, of_tool
+from ethogram.signals.steps.paths import in_command
+from ethogram.signals.steps.volatile import STRENGTHS, cleaned, digest
+
+
+class Told:
+    """Events of one run as they come, and the readings of some signals on them."""
+
+    def __init__(self, *names: str, **options: object) -> None:
+        self.measurer, self.count = Measurer(names, Options(**options)), 0
+
+    def event(self, kind: str, text: str | None = None, **attributes: object) -> dict[str, object]:
+        self.count += 1
+        event = Event.sample(
+            id=f"e{self.count}",
+            seq=self.count,
+            thread="r",
+            subject="agent",
+            kind=kind,
+            text=text,
+            attributes=attributes,
+        )
+        return dict(self.measurer.measure(event).readings)
+
+    def step(self, command: str, result: str = "", **outcome: object) -> dict[str, object]:
+        self.event(
+            "action", tool="bash", arguments={"command": command}, command=command, call_id=f"c{self.count}"
+        )
+        return self.event("result", tool="bash", call_id=f"c{self.count - 1}", result=result, **outcome)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("cannot open src/a.py", "cannot open lib/deep/b.py"),
+        ("a.py:12: bad token", "a.py:99: bad token"),
+        ("object at 0x7f3a90 is gone", "object at 0x55d1c8 is gone"),
+        ("job 4f2a9c1d77e failed", "job 99b1c2d3e4f failed"),
+        ("at 2026-01-02T03:04:05Z no answer", "at 2026-02-03 10:11:12 no answer"),
+    ],
+)
+def test_an_error_is_the_same_without_paths_numbers_and_ids(one: str, other: str):
+    assert error_key(one) == error_key(other)
+
+
+def test_what_an_error_names_counts_unless_normalised_strongly():
+    one, other = "No module named 'amber'", "No module named 'birch'"
+    assert error_key(one) != error_key(other)
+    assert error_key(one, "high") == error_key(other, "high")
+    assert error_key("line 3", "low") != error_key("line 4", "low")
+
+
+@pytest.mark.parametrize("strength", STRENGTHS)
+def test_white_space_and_times_of_day_never_count(strength: str):
+    assert digest("a  b\n12:00:01 done", strength) == digest("a b 13:59:59 done", strength)
+
+
+def test_counts_in_a_result_count():
+    assert digest("3 of 9 ready") != digest("4 of 9 ready")
+    assert cleaned("page 3", "high") == cleaned("page 4", "high")
+
+
+@pytest.mark.parametrize("strength", STRENGTHS)
+@pytest.mark.parametrize("unit", ["a", "0", "a1", "'", "/tmp/", "tmp1", "[", "0x", "é", "- ", "1.1 "])
+def test_no_text_takes_long(strength: str, unit: str):
+    began = time.process_time()
+    digest(unit * 200_000, strength)
+    error_key(unit * 5_000, strength)
+    of_command(unit * 4_000)
+    in_command(unit * 4_000)
+    assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("command", "operation"),
+    [
+        ("cat a.py", "read"),
+        ("sed -n '1,20p' a.py", "read"),
+        ("sed -i 's/a/b/' a.py", "write"),
+        ("cat <<'EOF' > a.py\nprint(1)\nEOF", "write"),
+        ("echo x >> notes.txt", "write"),
+        ("ls -l 2>/dev/null", "list"),
+        ("cd src && grep -rn foo . | head -5", "search"),
+        ("rm -rf build", "delete"),
+        ("python -m pytest -q tests", "test"),
+        ("make test", "test"),
+        ("make", "run"),
+        ("git diff HEAD~1", "read"),
+        ("git commit -m 'x'", "write"),
+        ("pip install requests", "write"),
+        ("sleep 30 && gh run view", "wait"),
+        ("curl -s https://example.org", "fetch"),
+        ("python - <<'EOF'\nopen('a', 'w').write('x')\nEOF", "write"),
+        ("python tool.py", "run"),
+    ],
+)
+def test_what_a_command_does(command: str, operation: str):
+    assert of_command(command) == operation
+
+
+def test_what_a_tool_does_by_its_name():
+    named = {
+        "Edit": "write",
+        "apply_patch": "write",
+        "Read": "read",
+        "Grep": "search",
+        "delete_file": "delete",
+    }
+    assert {name: of_tool(name) for name in named} == named
+
+
+def test_a_search_that_finds_nothing_is_no_error_and_a_missing_folder_is():
+    told = Told("error_key")
+    assert "error_key" not in told.step("grep -rn foo src", "", exit_code=1)
+    assert "error_key" in told.step(
+        "ls nowhere", "ls: cannot access 'nowhere': No such file or directory", exit_code=2
+    )
+
+
+def test_a_failing_test_is_an_error_once_it_fails_in_the_same_words():
+    told = Told("error_key", "progress")
+    first = told.step("pytest", "1 failed in 0.12s", exit_code=1)
+    again = told.step("pytest", "1 failed in 0.34s", exit_code=1)
+    other = told.step("pytest", "2 failed in 0.34s", exit_code=1)
+    assert ["error_key" in one for one in (first, again, other)] == [False, True, False]
+    assert [one["progress"] for one in (first, again, other)] == [1, 0, 1]
+
+
+def test_an_error_in_the_words_of_a_result_is_one_where_the_source_does_not_tell():
+    told = Told("error_key")
+    assert told.step("deploy", "Error: no such target")["error_key"] == "error: no such target"
+    assert "error_key" not in told.step("cat log.txt", "\n".join(["all is well"] * 200) + "\nError: old")
+    assert "error_key" not in told.step("deploy", "Error: no such target", exit_code=0)
+
+
+def test_thoughts_and_descriptions_do_not_make_another_step():
+    told = Told("step_key")
+    keys = set()
+    for thought in ("once more", "let me try again"):
+        told.event(
+            "action", tool="Bash", arguments={"command": "ls", "description": thought}, thought=thought
+        )
+        keys.add(told.event("result", tool="Bash", result="a b")["step_key"])
+    assert len(keys) == 1
+
+
+@pytest.mark.parametrize("strength", STRENGTHS)
+def test_a_page_further_on_is_another_step_unless_numbers_are_taken_out(strength: str):
+    told = Told("step_key", normalization=strength)
+    keys = set()
+    for page in (1, 2):
+        told.event("action", tool="read", arguments={"path": "a", "page": page})
+        keys.add(told.event("result", tool="read", result="...")["step_key"])
+    assert len(keys) == (1 if strength == "high" else 2)
+
+
+def test_results_find_their_calls_in_any_order():
+    told = Told("operation")
+    told.event("action", tool="edit_file", arguments={"path": "a"}, call_id="1")
+    told.event("action", tool="read_file", arguments={"path": "b"}, call_id="2")
+    assert told.event("result", call_id="2", result="x")["operation"] == "read"
+    assert told.event("result", call_id="1", result="x")["operation"] == "write"
+
+
+def test_changed_is_a_write_that_did_not_fail():
+    told = Told("changed")
+    assert told.step("sed -i 's/a/b/' a.py", exit_code=0)["changed"] == 1
+    assert (
+        told.step("sed -i 's/a/b/' a.py", "sed: can't read a.py: No such file or directory", exit_code=2)[
+            "changed"
+        ]
+        == 0
+    )
+    assert told.step("cat a.py", "x", exit_code=0)["changed"] == 0
+
+
+def test_a_module_that_is_not_found_is_no_trouble_of_the_network():
+    told = Told("infrastructure")
+    assert (
+        told.step("python a.py", "ModuleNotFoundError: No module named 'x'", exit_code=1)["infrastructure"]
+        == 0
+    )
+    assert told.step("npm ci", "npm error code ENOTFOUND", exit_code=1)["infrastructure"] == 1
