@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -251,6 +254,14 @@ def test_batches_are_asked_for_and_fetched(
     ("args", "said"),
     [
         (["--evaluator", "locl"], "did you mean 'local'"),
+        (["--keep-text"], "--keep-text says what --output writes"),
+        (["--quotes"], "--quotes says what --json tells"),
+        (["--output", "-"], "--output takes a file"),
+        (["--output", "forum.jsonl"], "is among the input"),
+        (["--record", "./forum.jsonl"], "is among the input"),
+        (["--output", "nowhere/x.jsonl"], "in a folder that is not there"),
+        (["--output", "."], "is a folder"),
+        (["--output", "a.jsonl", "--record", "./a.jsonl"], "must be two files"),
         (["--evaluator", "none"], "scores nothing"),
         (["--option", "model"], "--option takes NAME=VALUE"),
         (["--sample-by", "mesage"], "did you mean 'message'"),
@@ -262,3 +273,83 @@ def test_a_mistake_is_told(forum: Path, tmp_path: Path, args: list[str], said: s
     done = run("evaluate", forum, *args, server=None, tmp_path=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_a_file_keeps_its_mode_a_link_is_followed_and_a_new_one_is_private(
+    forum: Path, tmp_path: Path
+) -> None:
+    known, new, link = tmp_path / "known.jsonl", tmp_path / "new.jsonl", tmp_path / "link.jsonl"
+    known.write_text("old")
+    known.chmod(0o640)
+    link.symlink_to(known)
+    for path in (link, new):
+        assert run("evaluate", forum, "--output", path, server=None, tmp_path=tmp_path).returncode == 0
+    assert link.is_symlink()
+    assert len(known.read_text().splitlines()) == 13
+    assert (known.stat().st_mode & 0o777, new.stat().st_mode & 0o777) == (0o640, 0o600)
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(forum: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.extend(pipe.read_text().splitlines()), daemon=True)
+    reader.start()
+    assert run("evaluate", forum, "--output", pipe, server=None, tmp_path=tmp_path).returncode == 0
+    reader.join(10)
+    assert len(read) == 13
+    assert pipe.is_fifo()
+
+
+def test_answers_of_another_server_are_not_taken(forum: Path, server: ModelServer, tmp_path: Path) -> None:
+    run("evaluate", forum, server=server, tmp_path=tmp_path)
+    with ModelServer().running() as other:
+        run("evaluate", forum, server=other, tmp_path=tmp_path)
+        assert len(other.requests) == 12
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "UPDATE answers SET answer = 'no json'",
+        "UPDATE answers SET answer = '[]'",
+        "UPDATE answers SET answer = replace(answer, '\"virtue\":0', '\"virtue\":70')",
+        "UPDATE answers SET answer = replace(answer, '\"indicators\"', '\"signs\"')",
+    ],
+)
+def test_a_spoilt_answer_is_asked_for_again(
+    forum: Path, server: ModelServer, tmp_path: Path, spoil: str
+) -> None:
+    run("evaluate", forum, server=server, tmp_path=tmp_path)
+    with sqlite3.connect(tmp_path / "answers.sqlite") as file:
+        file.execute(spoil)
+    file.close()
+    done = run("evaluate", forum, "--json", server=server, tmp_path=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(server.requests) == 24
+    assert all(0 <= one <= 1 for told in records(done, "evaluation") for one in told["traits"].values())
+
+
+def test_a_file_that_broke_is_named(forum: Path, server: ModelServer, tmp_path: Path) -> None:
+    run("evaluate", forum, server=server, tmp_path=tmp_path)
+    path = tmp_path / "answers.sqlite"
+    path.write_bytes(path.read_bytes()[:4096] + b"rubbish" * 2000)
+    done = run("evaluate", forum, server=server, tmp_path=tmp_path)
+    assert done.returncode == 2
+    assert "answers.sqlite: answers cannot be kept here" in done.stderr
+
+
+def test_where_nothing_could_be_scored_the_command_fails(forum: Path, tmp_path: Path) -> None:
+    with ModelServer(lambda _: "prose").running() as server:
+        done = run("evaluate", forum, "--json", server=server, tmp_path=tmp_path)
+    assert done.returncode == 2
+    assert records(done, "evaluate_summary")[0]["evaluated"] == 0
+    assert "nothing could be scored" in done.stderr
+
+
+def test_all_that_was_recorded_is_replayed(forum: Path, server: ModelServer, tmp_path: Path) -> None:
+    answers = tmp_path / "recorded.jsonl"
+    run("evaluate", forum, "--record", answers, server=server, tmp_path=tmp_path)
+    how = ["--evaluator", "recorded", "--option", f"file={answers}", "--json"]
+    done = run("evaluate", forum, *how, server=None, tmp_path=tmp_path)
+    assert records(done, "evaluate_summary")[0]["evaluated"] == 12

@@ -69,6 +69,27 @@ def test_what_the_job_could_not_answer_is_not_measured():
     assert SECRET_ECHO not in repr(answers)
 
 
+def test_a_text_without_a_letter_is_in_no_job():
+    with ModelServer().running() as server:
+        jobs, empty = batches(server), question(" \n")
+        answers = jobs.results(jobs.submit([empty, QUESTIONS[0]]), [empty, QUESTIONS[0]])
+        assert len(server.requests[0]["body"]["requests"]) == 1
+    assert answers[jobs.name(empty)] == NotMeasured("the text is empty", final=True)
+    assert isinstance(answers[jobs.name(QUESTIONS[0])], Evaluation)
+
+
+def test_after_the_end_no_job_is_sent():
+    with ModelServer().running() as server:
+        jobs = batches(server)
+        job = jobs.submit(QUESTIONS)
+        jobs.model.close()
+        with pytest.raises(EvaluatorStopped, match="the run was ended"):
+            jobs.submit(QUESTIONS)
+        with pytest.raises(EvaluatorStopped, match="the run was ended"):
+            jobs.poll(job)
+    assert len(server.requests) == 1
+
+
 def test_equal_questions_are_asked_once_and_both_answered():
     with ModelServer().running() as server:
         jobs = batches(server)

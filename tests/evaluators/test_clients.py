@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 
@@ -136,7 +138,7 @@ def test_a_fault_that_stays_is_not_measured_and_never_0(name, fault):
         worst = model.worst_cost(question())
     assert isinstance(answer, NotMeasured)
     assert answer.reason == reason
-    assert answer.final == (fault in ("refusal", "413"))
+    assert answer.final == (fault == "413")
     assert len(server.requests) == times
     assert len(sleeps) == (5 if times == 6 else 0)
     assert billed(server) <= answer.spent <= worst
@@ -177,7 +179,102 @@ def test_a_server_that_is_not_there_stops_the_run(name):
     sleeps: list[float] = []
     with pytest.raises(EvaluatorStopped, match="no connection to the server"):
         client(name, server, sleeps).evaluate(question())
+    assert len(sleeps) == 2
+    assert sum(sleeps) < 4, "a mistake in the address is told soon"
+
+
+def test_a_server_that_never_picks_up_is_given_up_soon(name, monkeypatch):
+    # Its queue is full, so that no connection is ever made nor refused.
+    with socket.socket() as deaf, ExitStack() as others:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        for _ in range(4):
+            one = others.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(deaf.getsockname())
+        monkeypatch.setattr(wire, "LONGEST_CONNECT", 0.5)
+        monkeypatch.setattr(llm, "NEVER_REACHED_SECONDS", 0.4)
+        address = f"http://127.0.0.1:{deaf.getsockname()[1]}"
+        model = CLIENTS[name]({"base_url": address, "model": "m", "timeout": 60})
+        model.client()
+        start = time.monotonic()
+        with pytest.raises(EvaluatorStopped, match="no connection to the server"):
+            model.evaluate(question())
+        assert time.monotonic() - start < 3
+
+
+@pytest.mark.parametrize("first", [None, wire.Trouble("busy", "")])
+def test_a_server_that_was_reached_once_is_waited_for(name, first, monkeypatch):
+    away, sleeps = wire.Trouble("unreached", "away"), []
+    said = iter([first, *[away] * 6])
+    monkeypatch.setattr(llm, "attempt", lambda send: next(said))
+    with ModelServer().running() as server:
+        model = client(name, server, sleeps)
+    if first is None:
+        assert model.patiently(lambda: None) is None
+    assert model.patiently(lambda: None) == away
     assert len(sleeps) == 5
+
+
+def test_after_the_end_nothing_is_sent_again_and_what_was_under_way_counts_in_full(name):
+    with ModelServer(pause=5).running() as server, ThreadPoolExecutor(2) as pool:
+        model = client(name, server)
+        model.client()
+        answers = [pool.submit(model.evaluate, question(f"{TEXT} {k}")) for k in range(2)]
+        _until(lambda: len(server.requests) == 2)
+        start = time.monotonic()
+        model.close()
+        got = [one.result(timeout=4) for one in answers]
+        assert time.monotonic() - start < 2
+        assert len(server.requests) == 2
+    for k, one in enumerate(got):
+        worst = model.worst_cost(question(f"{TEXT} {k}"))
+        assert one == NotMeasured("the run was ended", pytest.approx(worst / 2))
+
+
+def test_after_the_end_no_question_is_asked_at_all(name):
+    with ModelServer().running() as server:
+        for used_before in (False, True):
+            model = client(name, server)
+            if used_before:
+                model.evaluate(question())
+            before = len(server.requests)
+            model.close()
+            model.close()
+            assert model.evaluate(question()) == NotMeasured("the run was ended")
+            assert len(server.requests) == before
+            with pytest.raises(EvaluatorStopped, match="the run was ended"):
+                model.client()
+
+
+def test_whoever_waits_to_ask_again_hears_of_the_end(name):
+    with ModelServer(lambda _: "429:50").running() as server, ThreadPoolExecutor(1) as pool:
+        options = {"base_url": server.url + "/v1" * (name == "openai"), "model": "m", "price": PRICE}
+        model = make_evaluator(name, options)
+        answer = pool.submit(model.evaluate, question())
+        _until(lambda: len(server.requests) == 1)
+        time.sleep(0.2)
+        model.close()
+        assert answer.result(timeout=3) == NotMeasured("the run was ended")
+        assert len(server.requests) == 1
+
+
+def _until(is_so):
+    deadline = time.monotonic() + 20
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("text", ["", " \n\t ", "\u2003"])
+def test_a_text_without_a_letter_is_not_worth_a_question(name, text):
+    with ModelServer().running() as server:
+        assert client(name, server).evaluate(question(text)) == NotMeasured("the text is empty", final=True)
+    assert server.requests == []
+
+
+def test_a_models_name_may_be_a_number(name):
+    with ModelServer().running() as server:
+        assert client(name, server, model=3).scorer == f"{name}:3@{rubric_version()}"
 
 
 def test_a_redirect_is_not_followed(name):
@@ -388,6 +485,9 @@ def test_a_providers_key_is_not_sent_to_others(name, monkeypatch):
         ({"base_url": 7}, "base_url is not an address"),
         ({"base_url": "https://[half"}, "base_url is not an address"),
         ({"model": "two words"}, "model is not a name"),
+        ({"model": ""}, "model has no value"),
+        ({"model": True}, "model is not a name"),
+        ({"model": 4.10}, "put it in quotes"),
         ({"concurrency": 0}, "concurrency is a whole number from 1 to 64"),
         ({"concurrency": 1.5}, "concurrency is a whole number"),
         ({"timeout": "soon"}, "timeout is a number from 0.1 to 3600"),

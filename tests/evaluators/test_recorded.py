@@ -62,10 +62,11 @@ def test_another_message_or_other_words_have_no_answer(tmp_path: Path, asked: Qu
         ("[]", "no JSON object"),
         (line(id=3), "needs id"),
         (line(traits=[]), "needs traits"),
+        (line(scorer=3), "needs scorer"),
         (line(traits={"charm": 0.5}), "'charm' must be one of the twelve"),
         (line(traits={"virtue": 1.5}), "a number from 0 to 1"),
         (line(traits={"virtue": True}), "a number from 0 to 1"),
-        (line(width=-1), "needs width"),
+        (line(width=-1), "and width"),
         (line(indicators=[{"id": "MAN_URGENCY"}]), "has id, confidence, start and end"),
         (line(indicators=[{"id": "NOPE", "confidence": 0.5, "start": 0, "end": 1}]), "a known id"),
         (
@@ -90,6 +91,11 @@ def test_all_bad_lines_are_told_at_once(tmp_path: Path) -> None:
 def test_answers_of_two_scorers_are_not_mixed(tmp_path: Path) -> None:
     with pytest.raises(BadEvents, match=r"several scorers.*judge@1"):
         make_evaluator("recorded", {"file": written(tmp_path, line(), line(id="m2", scorer="judge@2"))})
+
+
+def test_a_file_of_something_else_is_no_recording(tmp_path: Path) -> None:
+    with pytest.raises(BadUsage, match="holds no answers"):
+        make_evaluator("recorded", {"file": written(tmp_path, {"record": "event"})})
 
 
 @pytest.mark.parametrize(

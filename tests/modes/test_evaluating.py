@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -171,8 +172,14 @@ def test_the_same_question_is_asked_once_and_answers_both() -> None:
 
 
 def test_no_more_are_under_way_than_allowed() -> None:
-    by = Scripted(lambda _: time.sleep(0.005), concurrency=3)
-    evaluate([one for k in range(6) for one in distinct(3, subject=f"s{k}")], by)
+    together = threading.Barrier(3, timeout=20)
+
+    # Nobody gets an answer before three are under way; a fourth would be one too many.
+    def meet(_: Question) -> None:
+        together.wait()
+
+    by = Scripted(meet, concurrency=3)
+    evaluate([one for k in range(6) for one in distinct(1, f"{PRESSING} It is {k}.", f"s{k}")], by)
     assert by.most_under_way == 3
 
 
@@ -371,11 +378,36 @@ def test_an_interrupted_batch_is_fetched_by_the_next_run(tmp_path: Path) -> None
     assert list(answers.jobs(by.scorer)) == []
 
 
-def test_a_batch_holds_no_more_than_the_budget_allows() -> None:
-    by = Scripted()
+def test_a_batch_holds_no_more_than_the_budget_allows_and_the_next_goes_on() -> None:
+    by = Scripted(worst=1.0)
     jobs = Jobs(by, looks=0)
-    found = evaluate(distinct(6), by, run=InBatches(jobs), budget=0.025)
-    assert jobs.sent == [["kim0", "kim1"]]
-    assert found.spent <= 0.025
-    assert found.stopped == OVER_BUDGET
-    assert set(found.answers) == {("input", "kim0")}
+    events = [one for k in range(6) for one in distinct(1, f"{PRESSING} It is {'abcdef'[k]}.", f"p{k}")]
+    found = evaluate(events, by, run=InBatches(jobs), budget=0.025)
+    # Each may cost 0.01 and does cost 0.005; what a job did not cost is for the next one.
+    assert [len(job) for job in jobs.sent] == [2, 1, 1]
+    assert found.spent == pytest.approx(0.02)
+    assert (found.stopped, found.unasked) == (OVER_BUDGET, 2)
+
+
+def test_a_disk_that_is_full_ends_it_and_loses_no_answer() -> None:
+    class Full(Answers):
+        def put(self, key: str, answer: object, at: object) -> None:
+            raise BadUsage("answers.sqlite: answers cannot be kept here (database or disk is full)")
+
+    by = Scripted()
+    found = evaluate(distinct(5), by, answers=Full())
+    assert len(by.asked) == len(found.answers) == 1
+    assert "disk is full" in found.stopped
+    assert found.unasked == 4
+
+
+def test_a_batch_that_cannot_go_on_is_told_with_what_it_will_cost() -> None:
+    by = Scripted()
+    jobs = Jobs(by)
+
+    def stop(job: str) -> bool:
+        raise EvaluatorStopped("anthropic: the connection broke")
+
+    jobs.ended = stop  # type: ignore[method-assign]
+    found = evaluate(distinct(3), by, run=InBatches(jobs))
+    assert (found.stopped, found.unasked, found.in_jobs) == ("anthropic: the connection broke", 3, 3)

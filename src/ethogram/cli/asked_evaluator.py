@@ -41,6 +41,10 @@ AnswersFile = Annotated[
 ]
 
 
+TEXTS = ("model", "base_url", "key_env", "file")
+"""Options that are texts, also where they look like a number."""
+
+
 @dataclass(frozen=True, slots=True)
 class AskedEvaluator:
     """What was given on the command line; empty means not given."""
@@ -105,6 +109,8 @@ def options_of(given: Sequence[str]) -> dict[str, Any]:
 
     >>> options_of(["model=small", "timeout=20", "price.input=0.5"])
     {'model': 'small', 'timeout': 20, 'price': {'input': 0.5}}
+    >>> options_of(["model=3", "price={input: 0.5, output: 2}"])
+    {'model': '3', 'price': {'input': 0.5, 'output': 2}}
     """
     from ethogram.errors import BadUsage
 
@@ -112,18 +118,30 @@ def options_of(given: Sequence[str]) -> dict[str, Any]:
     for one in given:
         name, equals, value = one.partition("=")
         first, dot, rest = name.strip().partition(".")
-        if not (equals and first and value.strip()) or (dot and not rest):
+        if not (equals and first) or (dot and not rest):
             raise BadUsage(
                 f"--option takes NAME=VALUE, like model=small; here is {one.partition('=')[0]!r:.40}"
             )
+        name, value = name.strip(), value.strip()
+        if not value:
+            raise BadUsage(f"--option {name:.40} has no value; like {name:.40}=VALUE")
         if not dot:
-            found[first] = _value(value.strip())
+            found[first] = _value(name, value)
         elif isinstance(found.setdefault(first, {}), dict):
-            found[first][rest] = _value(value.strip())
+            found[first][rest] = _value(name, value)
+        else:
+            raise BadUsage(f"--option {first:.40} is given as a value already; {name:.40} is a part of it")
     return found
 
 
-def _value(text: str) -> Any:
+def _value(name: str, text: str) -> Any:
+    from ethogram.errors import BadUsage
+    from ethogram.shapes.yaml import plain, read_yaml
+
+    if name in TEXTS:
+        return text
+    if text.startswith("{"):
+        return plain(read_yaml(text, f"--option {name:.40}", BadUsage))
     if text in ("true", "false"):
         return text == "true"
     for kind in (int, float):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,6 +14,8 @@ from .output import printable, write_json, write_line
 if TYPE_CHECKING:
     from ethogram.modes.evaluated import Evaluated
     from ethogram.records import Event
+
+    from .target import Target
 
 MOST = 20
 """Messages without an answer that are named one by one."""
@@ -58,6 +60,11 @@ def evaluate(
 
     from .progress import Progress
 
+    targets = _targets(paths, output, record)
+    if keep_text and not output:
+        raise typer.BadParameter("--keep-text says what --output writes: name a file with it")
+    if quotes and not as_json:
+        raise typer.BadParameter("--quotes says what --json tells: give both")
     asked = Asked(paths, as_of, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
     loaded = asked.loaded()
     settings = replace(loaded.settings, evaluator=loaded.settings.evaluator or "local")
@@ -72,9 +79,9 @@ def evaluate(
     finally:
         progress.stop()
     if output:
-        write_lines(output, (_line(event, keep_text=keep_text) for event in scored.events))
+        targets["--output"].write(_line(event, keep_text=keep_text) for event in scored.events)
     if record:
-        write_lines(record, evaluation_records(found, events.events))
+        targets["--record"].write(evaluation_records(found, events.events))
     if as_json:
         for one in evaluation_records(found, events.events, quotes=quotes):
             write_json(one)
@@ -83,10 +90,13 @@ def evaluate(
         write_json(found.to_dict())
     else:
         _tell(found)
-        for what, file in (("events with scores", output), ("answers", record)):
-            if file:
-                write_line(f"{what}: {printable(file)}")
+        if output:
+            by = f"--scorer {printable(found.scorer)}"
+            write_line(f"events with scores: {printable(output)} (they count with {by})")
+        if record:
+            write_line(f"answers: {printable(record)}")
     found.must_not_have_stopped()
+    found.must_have_scored()
 
 
 def evaluation_records(
@@ -118,26 +128,24 @@ def evaluation_records(
         }
 
 
-def write_lines(path: str, records: Iterable[dict[str, Any]]) -> None:
-    """Records into a file, one a line: all of them, or the file is as it was before."""
-    import json
-    from pathlib import Path
+def _targets(paths: Sequence[str], output: str, record: str) -> dict[str, Target]:
+    """The files to write, which are neither read nor each other."""
+    from .target import Target
 
-    draft = Path(f"{path}.part")
-    try:
-        with draft.open("w", encoding="ascii", newline="\n") as file:
-            for one in records:
-                file.write(json.dumps(one) + "\n")
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    found = {}
+    for option, path in (("--output", output), ("--record", record)):
+        if path:
+            found[option] = Target(option, path, inputs=paths)
+    if len(found) == 2 and found["--output"].is_same(record):
+        raise typer.BadParameter("--output and --record must be two files")
+    return found
 
 
 def _line(event: Event, *, keep_text: bool) -> dict[str, Any]:
     said = event.to_dict()
     if not keep_text:
         said.pop("text", None)
+        said.get("attributes", {}).pop("title", None)
     return said
 
 
@@ -172,6 +180,8 @@ def _tell(found: Evaluated) -> None:
             f"{plural(found.unasked, 'message')} not asked about ({printable(found.stopped)}); "
             "the same command goes on from here"
         )
+    if found.in_jobs:
+        write_line(f"{found.in_jobs:,} of them are in a batch that goes on and will be billed")
 
 
 def _tell_missing(found: Evaluated) -> None:

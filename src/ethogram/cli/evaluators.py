@@ -28,17 +28,21 @@ def register(app: typer.Typer) -> None:
 
 
 def list_evaluators(as_json: AsJson = False) -> None:
-    """The evaluators there are."""
+    """The evaluators there are, with what each needs."""
     from inspect import getdoc
 
     from ethogram import registry
 
-    for name, one in registry.evaluators.items():
-        about = (getdoc(one) or "").split("\n", 1)[0]
+    rows = [
+        (name, str(getattr(one, "needs", "")), (getdoc(one) or "").split("\n", 1)[0])
+        for name, one in registry.evaluators.items()
+    ]
+    names, needed = (max(len(row[i]) for row in rows) for i in (0, 1))
+    for name, needs, about in rows:
         if as_json:
-            write_json({"record": "evaluator", "name": name, "description": about})
+            write_json({"record": "evaluator", "name": name, "needs": needs, "description": about})
         else:
-            write_line(f"{name:12} {about}")
+            write_line(printable(f"{name:<{names}}  {needs:<{needed}}  {about}"))
 
 
 def compare(

@@ -60,7 +60,7 @@ def notes(analysis: Analysis, batch: Gathered) -> list[str]:
     told = []
     if analysis.kept:
         told.append(f"{plural(len(analysis.kept), 'detection')} of patterns under test, not told here")
-    told += unused_lines(analysis.unused)
+    told += unused_lines(analysis.unused, analysis.evaluated)
     for (signal, reason), n in sorted(analysis.unmeasured.items()):
         told.append(f"Not measured: {clean(signal)} at {plural(n, 'event')}: {clean(reason)}")
     return [*told, *left_out(analysis, batch)]

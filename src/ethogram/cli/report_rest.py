@@ -43,7 +43,7 @@ def rest(
         names = ", ".join(f"{name} {n}" for name, n in sorted(counts.items()))
         yield f"Patterns under test, not told above: {plural(len(analysis.kept), 'detection')} ({names})"
     yield from muted_lines(analysis)
-    yield from unused_lines(analysis.unused)
+    yield from unused_lines(analysis.unused, analysis.evaluated)
     for (signal, reason), n in sorted(analysis.unmeasured.items()):
         yield f"Not measured: {clean(signal)} at {plural(n, 'event')}: {clean(reason)}"
     yield from left_out(analysis, batch)
@@ -179,7 +179,9 @@ def muted_lines(analysis: Analysis) -> Iterator[str]:
             yield f"Mute {one.id} has {until_text(one, muting.expired)} and mutes nothing: {mute_text(one)}"
 
 
-def unused_lines(unused: Mapping[tuple[str, str], int]) -> Iterator[str]:
+def unused_lines(
+    unused: Mapping[tuple[str, str], int], evaluated: Mapping[str, object] | None = None
+) -> Iterator[str]:
     """Readings by other scorers, and what would make them count."""
     counts: Counter[str] = Counter()
     signals: dict[str, set[str]] = {}
@@ -190,6 +192,9 @@ def unused_lines(unused: Mapping[tuple[str, str], int]) -> Iterator[str]:
         named = sorted(clean(one) for one in signals[scorer])
         told = ", ".join(named[:MOST]) + (f" and {len(named) - MOST} more" if len(named) > MOST else "")
         readings = f"{plural(n, 'reading')} by {clean(scorer)} ({told})"
+        if evaluated is not None:
+            yield f"Not used: {readings}, since {clean(str(evaluated['scorer']))} was asked"
+            continue
         yield f"Not used: {readings}. To use them: {_use(scorer, named)}"
 
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadUsage
+from ..library.vocabulary import indicator_catalogue
+from ..records import TRAITS
 from .protocol import Evaluation, Found, Usage
 
 _TABLES = """
@@ -34,23 +37,23 @@ class Answers:
 
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = None if path is None else Path(path)
-        try:
+        with self._told():
             self._connection = _open(self.path)
-        except (sqlite3.Error, OSError) as error:
-            raise BadUsage(
-                f"{self.path}: answers cannot be kept here ({type(error).__name__}); "
-                "name another file, or move this one away"
-            ) from None
 
     def get(self, key: str) -> Evaluation | None:
-        """The answer to a question, if it was answered before."""
-        row = self._connection.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
-        return None if row is None else evaluation_of(json.loads(row[0]))
+        """The answer to a question, if it was answered before; one that somebody spoilt is none."""
+        with self._told():
+            row = self._connection.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
+        try:
+            record = None if row is None else json.loads(row[0])
+        except (ValueError, TypeError, RecursionError):
+            record = None
+        return None if record is None or fault_of(record) else evaluation_of(record)
 
     def put(self, key: str, answer: Evaluation, at: datetime) -> None:
-        """Keep an answer, at once."""
+        """Keep an answer, at once; BadUsage where there is no room for it."""
         said = json.dumps(record_of(answer), separators=(",", ":"))
-        with self._connection:
+        with self._told(), self._connection:
             self._connection.execute(
                 "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)",
                 (key, answer.scorer, at.isoformat(), said),
@@ -58,7 +61,7 @@ class Answers:
 
     def add_job(self, name: str, scorer: str, keys: Sequence[str], at: datetime) -> None:
         """Remember a batch that is under way, and which questions are in it."""
-        with self._connection:
+        with self._told(), self._connection:
             self._connection.execute(
                 "INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?)",
                 (name, scorer, at.isoformat(), json.dumps(list(keys))),
@@ -66,19 +69,31 @@ class Answers:
 
     def jobs(self, scorer: str) -> Iterator[tuple[str, list[str]]]:
         """The batches of a scorer that are under way: name, and keys of the questions."""
-        found = self._connection.execute(
-            "SELECT id, keys FROM jobs WHERE scorer = ? ORDER BY at, id", (scorer,)
-        ).fetchall()
+        with self._told():
+            found = self._connection.execute(
+                "SELECT id, keys FROM jobs WHERE scorer = ? ORDER BY at, id", (scorer,)
+            ).fetchall()
         for name, keys in found:
             yield name, json.loads(keys)
 
     def end_job(self, name: str) -> None:
         """Forget a batch whose answers are kept."""
-        with self._connection:
+        with self._told(), self._connection:
             self._connection.execute("DELETE FROM jobs WHERE id = ?", (name,))
 
     def __len__(self) -> int:
         return int(self._connection.execute("SELECT count(*) FROM answers").fetchone()[0])
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What the file cannot do, in words that say which file it is."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            why = str(error) if "full" in str(error) else type(error).__name__
+            raise BadUsage(
+                f"{self.path}: answers cannot be kept here ({why}); name another file, or move this one away"
+            ) from None
 
     def close(self) -> None:
         """Let go of the file."""
@@ -118,11 +133,54 @@ def record_of(answer: Evaluation) -> dict[str, Any]:
     }
 
 
-def evaluation_of(record: dict[str, Any]) -> Evaluation:
+def fault_of(record: Any) -> str:
+    """What is wrong with an answer as JSON; '' where nothing is."""
+    if not isinstance(record, Mapping):
+        return "no JSON object"
+    width, cost = record.get("width"), record.get("cost", 0.0)
+    if not isinstance(record.get("scorer"), str) or type(width) is not int or width < 0:
+        return "an answer needs scorer, a text, and width, a whole number from 0"
+    if cost is not None and (isinstance(cost, bool) or not isinstance(cost, (int, float)) or not cost >= 0):
+        return "cost must be a number from 0, or null"
+    traits, indicators = record.get("traits"), record.get("indicators")
+    if not isinstance(traits, Mapping) or not isinstance(indicators, list):
+        return "an answer needs traits, an object, and indicators, a list"
+    for name, value in traits.items():
+        if name not in TRAITS or not _is_share(value):
+            return f"traits: {name!r:.40} must be one of the twelve, with a number from 0 to 1"
+    for one in indicators:
+        if not isinstance(one, Mapping) or not {"id", "confidence", "start", "end"} <= set(one):
+            return "an indicator has id, confidence, start and end"
+        if one["id"] not in indicator_catalogue() or not _is_share(one["confidence"]):
+            return "an indicator needs a known id and a confidence from 0 to 1"
+        places = (one["start"], one["end"])
+        if any(type(n) is not int for n in places) or not 0 <= places[0] < places[1]:
+            return "an indicator's start and end are places in the text"
+    return _usage_fault(record)
+
+
+def _usage_fault(record: Mapping[str, Any]) -> str:
+    for name in ("usage", "dropped"):
+        counts = record.get(name, {})
+        if not isinstance(counts, Mapping) or any(type(n) is not int or n < 0 for n in counts.values()):
+            return f"{name} must be an object of counts"
+    if not set(record.get("usage", {})) <= set(Usage.__dataclass_fields__):
+        return "usage counts input, output, cache_read and cache_write"
+    return ""
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def evaluation_of(record: Mapping[str, Any]) -> Evaluation:
     """What `record_of` was made from."""
     return Evaluation(
         {name: float(value) for name, value in record["traits"].items()},
-        tuple(Found(**one) for one in record["indicators"]),
+        tuple(
+            Found(one["id"], float(one["confidence"]), one["start"], one["end"])
+            for one in record["indicators"]
+        ),
         record["scorer"],
         record["width"],
         record.get("cost", 0.0),

@@ -8,14 +8,18 @@ from typing import Any
 from .client_options import Provider
 from .llm import CUT, EMPTY, REFUSED, LanguageModel, Reply, tokens, usage_or_none
 from .protocol import Usage, evaluator
-from .wire import body_of
+from .wire import body_of, timeouts
 
 
 @evaluator("anthropic")
 class Anthropic(LanguageModel):
-    """Asks for the schema natively; the rubric is marked to be kept by the model's side."""
+    """A model behind Anthropic's Messages protocol; paid by the token.
+
+    The schema is asked for natively; the rubric is marked to be kept by the model's side.
+    """
 
     name = "anthropic"
+    needs = "ethogram[llm] and a key in ANTHROPIC_API_KEY"
     provider = Provider(
         name="anthropic",
         package="anthropic",
@@ -42,7 +46,7 @@ class Anthropic(LanguageModel):
             api_key=self.settings.key(),
             base_url=self.settings.base_url,
             max_retries=0,
-            timeout=self.settings.timeout,
+            timeout=timeouts(self.settings.timeout),
             http_client=http,
             # Spans could be told by the environment to hold the text.
             open_telemetry=False,

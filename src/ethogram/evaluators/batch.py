@@ -22,10 +22,10 @@ from ..errors import BadUsage, EvaluatorStopped
 from ..records import stable_hash
 from .answer import check_answer
 from .anthropic import Anthropic
-from .llm import ASKED, REFUSED, UNREADABLE, Reply
+from .llm import ASKED, NO_TEXT, REFUSED, UNREADABLE, Reply
 from .prices import BATCHED
 from .protocol import Answer, Evaluation, NotMeasured, Question, Usage
-from .wire import Trouble
+from .wire import Trouble, timeouts
 
 MOST_QUESTIONS = 100_000
 MOST_BYTES = 240_000_000
@@ -56,7 +56,7 @@ class Batches:
 
     def name(self, question: Question) -> str:
         """What a question is called in a job; the same for all that would be given the same prompt."""
-        return question.key(self.model.scorer)[:64]
+        return question.key(self.model.identity)[:64]
 
     def parts(self, questions: Sequence[Question]) -> Iterator[list[Question]]:
         """The questions in jobs that are not too large."""
@@ -76,8 +76,10 @@ class Batches:
         """The id of a new job. It is not sent twice where the first may have arrived."""
         if not 0 < len(questions) <= MOST_QUESTIONS:
             raise BadUsage(f"a batch has from 1 to {MOST_QUESTIONS} questions; `parts` makes such")
-        requests = list({self.name(one): self._request(one) for one in questions}.values())
-        client = self.model.client().with_options(timeout=UPLOAD_SECONDS)
+        # Nothing is paid for a text that holds nothing, unless there would be no job at all.
+        worth = [one for one in questions if one.text.strip()] or questions
+        requests = list({self.name(one): self._request(one) for one in worth}.values())
+        client = self.model.client().with_options(timeout=timeouts(UPLOAD_SECONDS))
         return self._job(self._done(lambda: client.messages.batches.create(requests=requests).id))
 
     def poll(self, job: str) -> BatchStatus:
@@ -107,7 +109,7 @@ class Batches:
             return found
 
         answers = self._done(read, again=True)
-        return {name: answers.get(name, NotMeasured("the batch has no answer for it")) for name in asked}
+        return {name: answers.get(name) or _missing(one) for name, one in asked.items()}
 
     def worst_cost(self, question: Question) -> float | None:
         """What a question costs at most in a job, where it is asked once."""
@@ -161,6 +163,12 @@ class Batches:
         if not isinstance(job, str) or not _JOB.fullmatch(job):
             raise BadUsage("the id of a batch is letters, digits, - and _")
         return job
+
+
+def _missing(question: Question) -> NotMeasured:
+    if not question.text.strip():
+        return NotMeasured(NO_TEXT, final=True)
+    return NotMeasured("the batch has no answer for it")
 
 
 def _entry(line: str) -> tuple[str, Mapping[str, Any]]:

@@ -65,11 +65,7 @@ def read_options(options: Mapping[str, Any], provider: Provider) -> Settings:
     base_url = _address(name, options.get("base_url", provider.base_url), options.get("allow_http", False))
     own = urlsplit(base_url).hostname == urlsplit(provider.base_url).hostname
     local = _is_local(urlsplit(base_url).hostname or "")
-    model = options.get("model", provider.model if own or name == "anthropic" else None)
-    if model is None:
-        raise BadUsage(f"{name}: model names which of the models of that server is meant")
-    if not isinstance(model, str) or not _MODEL.fullmatch(model):
-        raise BadUsage(f"{name}: model is not a name of at most 200 characters without blanks")
+    model = _model(name, options.get("model", provider.model if own or name == "anthropic" else None))
     whole = partial(_number, name, options, whole=True)
     return Settings(
         model=model,
@@ -90,6 +86,20 @@ def _check_known(name: str, key: str) -> None:
     if key not in KNOWN:
         near = did_you_mean(key, KNOWN) or f"; known are {', '.join(KNOWN)}"
         raise BadUsage(f"{name}: unknown option {key!r:.40}{near}")
+
+
+def _model(name: str, given: Any) -> str:
+    """The name. A whole number is one too; of 4.10 and 4.1 nobody knows any more which was written."""
+    if given is None:
+        raise BadUsage(f"{name}: model names which of the models of that server is meant")
+    if given == "":
+        raise BadUsage(f"{name}: model has no value; give the model's name")
+    if isinstance(given, float):
+        raise BadUsage(f"{name}: model is a name and no number; put it in quotes")
+    model = str(given) if type(given) is int else given
+    if not isinstance(model, str) or not _MODEL.fullmatch(model):
+        raise BadUsage(f"{name}: model is not a name of at most 200 characters without blanks")
+    return model
 
 
 def _address(name: str, given: Any, allow_http: Any) -> str:

@@ -22,17 +22,21 @@ from .client_options import Provider, Settings, read_options
 from .prices import most_tokens
 from .protocol import Answer, Evaluation, Evaluator, NotMeasured, Options, Question, Usage
 from .rubric import answer_schema, rubric_version
-from .wire import Trouble, attempt, http_client, waiting_time
+from .wire import ENDED, Line, Trouble, attempt, http_client, waiting_time
 
 ASKED = 2
 """How often a question is asked that may have been answered."""
 REPEATS = 5
 """How often it is sent again where it certainly was not."""
+NEVER_REACHED_REPEATS = 2
+NEVER_REACHED_SECONDS = 5.0
+"""So little patience there is with a server that nobody has reached yet: its address may be wrong."""
 
 REFUSED = "the model refused"
 CUT = "the answer was cut off at max_tokens"
 EMPTY = "the answer is empty"
 UNREADABLE = "the answer is not what the protocol says"
+NO_TEXT = "the text is empty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +51,32 @@ class Reply:
 class LanguageModel(Evaluator):
     """The base of both clients. A subclass says how a prompt is sent and how a body is read.
 
-    It may be used by several threads. `sleep` is there for tests.
+    It may be used by several threads. Once closed it sends nothing more. `sleep` is there for tests.
     """
 
     paid = True
     wants_context = True
     provider: Provider
 
-    def __init__(self, options: Options, *, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, options: Options, *, sleep: Callable[[float], None] | None = None) -> None:
         self.settings: Settings = read_options(options, self.provider)
         self.scorer = f"{self.name}:{self.settings.model}@{rubric_version()}"
         self.concurrency = self.settings.concurrency
         # Limits on numbers are refused by strict modes; check_answer looks at them.
         self._schema = answer_schema(ranges=False)
         self._schema_text = json.dumps(self._schema)
-        self._sleep = sleep
+        self._line = Line()
+        self._sleep = sleep or self._line.wait
         self._lock = threading.Lock()
         self._client: Any = None
         self._level = 0
         self._reached = False
         self._answered = False
+
+    @property
+    def identity(self) -> str:
+        """The scorer and its server: another one may call its model the same."""
+        return f"{self.scorer} {self.settings.base_url}"
 
     # What differs between the protocols.
 
@@ -93,6 +103,8 @@ class LanguageModel(Evaluator):
     # What is the same.
 
     def evaluate(self, question: Question) -> Answer:
+        if not question.text.strip():
+            return NotMeasured(NO_TEXT, final=True)
         usage, spent, reason = Usage(), 0.0, ""
         for _ in range(ASKED):
             boundary = secrets.token_hex(8)
@@ -127,6 +139,8 @@ class LanguageModel(Evaluator):
         return ASKED * self._cost(None, *question.prompt())
 
     def close(self) -> None:
+        """Ends it for good: what is under way is let go, and nothing is sent again."""
+        self._line.cut()
         with self._lock:
             if self._client is not None:
                 self._client.close()
@@ -135,10 +149,12 @@ class LanguageModel(Evaluator):
     def client(self) -> Any:
         """The SDK's client, made when it is first needed: importing an SDK takes seconds."""
         with self._lock:
+            if self._line.is_cut:
+                raise EvaluatorStopped(f"{self.name}: {ENDED}")
             if self._client is None:
                 settings = self.settings
                 self._client = self.connect(
-                    http_client(settings.base_url, settings.timeout, local=settings.local)
+                    http_client(settings.base_url, settings.timeout, self._line, local=settings.local)
                 )
             return self._client
 
@@ -155,16 +171,33 @@ class LanguageModel(Evaluator):
 
     def patiently(self, send: Callable[[], Any]) -> Any | Trouble:
         """What `send` gives, sent again after a while where it certainly was not answered."""
-        for turn in range(REPEATS + 1):
+        began, turn = time.monotonic(), 0
+        while not self._line.is_cut:
             got = attempt(send)
-            if not isinstance(got, Trouble) or got.kind not in ("busy", "unreached") or turn == REPEATS:
-                break
+            if not isinstance(got, Trouble):
+                self._reached = True
+                return got
+            if self._line.is_cut:
+                # What broke off may have been counted by the model's side.
+                broke = got.kind == "lost" or (got.kind == "wrong" and got.status is None)
+                return Trouble("lost" if broke else "ended", ENDED)
+            self._reached |= got.kind != "unreached"
+            if got.kind not in ("busy", "unreached") or self._is_enough(turn, time.monotonic() - began):
+                return got
             self._sleep(waiting_time(got, turn, random.random()))
-        self._reached |= not isinstance(got, Trouble) or got.kind != "unreached"
-        return got
+            turn += 1
+        return Trouble("ended", ENDED)
+
+    def _is_enough(self, turn: int, seconds: float) -> bool:
+        if self._reached:
+            return turn >= REPEATS
+        return turn >= NEVER_REACHED_REPEATS or seconds >= NEVER_REACHED_SECONDS
 
     def _ask(self, system: str, user: str) -> Reply | Trouble:
-        client, forms = self.client(), self.forms()
+        try:
+            client, forms = self.client(), self.forms()
+        except EvaluatorStopped:
+            return Trouble("ended", ENDED)
         for level in range(self._level, len(forms)):
             got = self.patiently(partial(self.send, client, self.request(system, user, forms[level])))
             # Whoever took a form once takes it always: what is wrong then is the question.

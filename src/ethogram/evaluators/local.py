@@ -23,9 +23,13 @@ TOO_SHORT = NotMeasured(f"the text has fewer than {LEAST_WORDS} words", final=Tr
 
 @evaluator("local")
 class Local(Evaluator):
-    """Scores by the words of a message alone; its thread and its author are not looked at."""
+    """A small model on this machine that goes by the words of the message; costs nothing.
+
+    A message's thread and its author are not looked at.
+    """
 
     name = "local"
+    needs = "nothing"
     scorer = "local@1"
 
     def __init__(self, options: Options | None = None) -> None:

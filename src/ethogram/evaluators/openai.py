@@ -9,7 +9,7 @@ from .client_options import Provider
 from .llm import CUT, EMPTY, REFUSED, LanguageModel, Reply, tokens, usage_or_none
 from .protocol import Usage, evaluator
 from .rubric import rubric_version
-from .wire import body_of
+from .wire import body_of, timeouts
 
 # They think before they answer, and take no temperature.
 _THINKERS = ("gpt-5", "gpt-6", "o1", "o3", "o4")
@@ -17,9 +17,13 @@ _THINKERS = ("gpt-5", "gpt-6", "o1", "o3", "o4")
 
 @evaluator("openai")
 class OpenAI(LanguageModel):
-    """Ollama, vLLM and others by `base_url`. What a server does not take is left out after its first no."""
+    """A model of OpenAI, or of a server that speaks Chat Completions; paid by the token.
+
+    Ollama, vLLM and others by `base_url`. What a server does not take is left out after its first no.
+    """
 
     name = "openai"
+    needs = "ethogram[llm] and a key in OPENAI_API_KEY, or base_url of your own server"
     provider = Provider(
         name="openai",
         package="openai",
@@ -53,7 +57,7 @@ class OpenAI(LanguageModel):
             api_key=self.settings.key(),
             base_url=self.settings.base_url,
             max_retries=0,
-            timeout=self.settings.timeout,
+            timeout=timeouts(self.settings.timeout),
             http_client=http,
         )
 

@@ -118,12 +118,19 @@ class Evaluator:
 
     name: str = ""
     scorer: str = ""
+    needs: str = "nothing"
+    """What must be there before it can be asked, as `ethogram evaluators list` tells it."""
     paid = False
     """Whether an answer costs money or time, so that it is kept and asked for once."""
     wants_context = False
     """Whether `thread` and `history` of a question are looked at."""
     concurrency = 1
     """How many questions may be under way at once."""
+
+    @property
+    def identity(self) -> str:
+        """Who answers: the scorer and, where another could answer under the same name, where it is."""
+        return self.scorer
 
     def evaluate(self, question: Question) -> Answer:
         """The answer to one question; what goes wrong is NotMeasured, never an exception."""

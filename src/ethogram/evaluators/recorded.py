@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadEvents, BadUsage, Fault, did_you_mean
-from ..library.vocabulary import indicator_catalogue
-from ..records import TRAITS
-from .answers import evaluation_of
+from .answers import evaluation_of, fault_of
 from .protocol import Answer, Evaluation, Evaluator, NotMeasured, Options, Question, Usage, evaluator
 
 LONGEST_LINE = 1_000_000
@@ -20,12 +18,13 @@ LONGEST_LINE = 1_000_000
 
 @evaluator("recorded")
 class Recorded(Evaluator):
-    """Answers by source, id and text, from the lines that `ethogram evaluate --record FILE` writes.
+    """The answers of an earlier run, as `ethogram evaluate --record FILE` writes them; costs nothing.
 
-    All must be by one scorer, whose name the readings carry.
+    They are found by source, id and text. All must be by one scorer, whose name the readings carry.
     """
 
     name = "recorded"
+    needs = "a file of answers: --option file=FILE"
 
     def __init__(self, options: Options) -> None:
         for key in options:
@@ -45,7 +44,9 @@ class Recorded(Evaluator):
         if len(scorers) > 1:
             why = "answers of several scorers, of which one may stay: {!r:.80}"
             raise BadEvents([Fault(str(path), n, 0, why.format(by)) for by, n in scorers.items()])
-        self.scorer = next(iter(scorers), "recorded")
+        if not scorers:
+            raise BadUsage(f"recorded: {str(path)!r:.200} holds no answers; --record writes them")
+        self.scorer = next(iter(scorers))
 
     def evaluate(self, question: Question) -> Answer:
         found = self._answers.get((question.source, question.id, text_digest(question.text)))
@@ -84,29 +85,7 @@ def _fault(record: Any) -> str:
     """What is wrong with a recorded answer; '' where nothing is."""
     if not isinstance(record, Mapping):
         return f"no JSON object of at most {LONGEST_LINE:,} bytes"
-    for key in ("source", "id", "text_digest", "scorer"):
+    for key in ("source", "id", "text_digest"):
         if not isinstance(record.get(key), str):
             return f"a recorded answer needs {key}, a text"
-    width = record.get("width")
-    if type(width) is not int or width < 0:
-        return "a recorded answer needs width, a whole number from 0"
-    traits, indicators = record.get("traits"), record.get("indicators")
-    if not isinstance(traits, Mapping) or not isinstance(indicators, list):
-        return "a recorded answer needs traits, an object, and indicators, a list"
-    for name, value in traits.items():
-        if name not in TRAITS or not _share(value):
-            return f"traits: {name!r:.40} must be one of the twelve, with a number from 0 to 1"
-    known = indicator_catalogue()
-    for one in indicators:
-        if not isinstance(one, Mapping) or set(one) != {"id", "confidence", "start", "end"}:
-            return "an indicator has id, confidence, start and end"
-        places = (one["start"], one["end"])
-        if one["id"] not in known or not _share(one["confidence"]):
-            return "an indicator needs a known id and a confidence from 0 to 1"
-        if any(type(n) is not int for n in places) or not 0 <= places[0] < places[1]:
-            return "an indicator's start and end are places in the text"
-    return ""
-
-
-def _share(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+    return fault_of(record)

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
 MOST_BYTES = 1_000_000
 """Of an answer."""
@@ -25,8 +27,11 @@ MOST_RESULT_BYTES = 2**30
 """Of the results of a batch, which are read line by line."""
 LONGEST_WAIT = 60.0
 """Seconds, whatever the server asks for."""
+LONGEST_CONNECT = 5.0
+"""Seconds until a server picks up; an answer may take longer."""
+ENDED = "the run was ended"
 
-Kind = Literal["busy", "unreached", "lost", "wrong", "stop"]
+Kind = Literal["busy", "unreached", "lost", "wrong", "stop", "ended"]
 
 T = TypeVar("T")
 
@@ -37,7 +42,8 @@ class Trouble:
 
     busy: ask again later, nothing was counted. unreached: the same, for want of a connection. lost: the
     answer may have been made and counted, but did not arrive. wrong: this request will never be answered.
-    stop: none will. `wait` is what the server asked for, in seconds.
+    stop: none will. ended: it was not sent, since nobody waits for it any more. `wait` is what the server
+    asked for, in seconds.
     """
 
     kind: Kind
@@ -63,7 +69,52 @@ def body_of(response: Any) -> Any:
         raise _NotJson from None
 
 
-def http_client(base_url: str, timeout: float, *, local: bool) -> Any:
+class Line:
+    """The connections of one client, which can be cut: then nothing more is sent, and no answer awaited.
+
+    To close a socket does not wake whoever reads from it in another thread; to shut it down does.
+    """
+
+    def __init__(self) -> None:
+        self._cut = threading.Event()
+        self._lock = threading.Lock()
+        self._sockets: WeakSet[socket.socket] = WeakSet()
+
+    @property
+    def is_cut(self) -> bool:
+        return self._cut.is_set()
+
+    def wait(self, seconds: float) -> None:
+        """Sleep, but no longer than until it is cut."""
+        self._cut.wait(seconds)
+
+    def cut(self) -> None:
+        """End it, for every thread; a second time does nothing."""
+        self._cut.set()
+        with self._lock:
+            for one in self._sockets:
+                # Not the method of an SSL socket, which would take its state from the thread that reads.
+                with suppress(OSError):
+                    socket.socket.shutdown(one, socket.SHUT_RDWR)
+
+    def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        """Told by the HTTP library of every step of a request."""
+        step = event.partition(".")[2]
+        if step in ("connect_tcp.complete", "start_tls.complete"):
+            with self._lock:
+                self._sockets.add(info["return_value"].get_extra_info("socket"))
+        elif step in ("connect_tcp.started", "send_request_headers.started") and self.is_cut:
+            raise _Ended
+
+
+def timeouts(seconds: float) -> Any:
+    """As an SDK takes them: so many seconds for an answer, but few for a connection."""
+    import httpx2
+
+    return httpx2.Timeout(seconds, connect=min(seconds, LONGEST_CONNECT))
+
+
+def http_client(base_url: str, timeout: float, line: Line, *, local: bool) -> Any:
     """A client for this host alone. On this machine no proxy of the environment is asked."""
     import httpx2
 
@@ -72,6 +123,7 @@ def http_client(base_url: str, timeout: float, *, local: bool) -> Any:
     def check_request(request: Any) -> None:
         if _host(str(request.url)) != host:
             raise _Elsewhere
+        request.extensions["trace"] = line.trace
 
     def check_response(response: Any) -> None:
         # A small compressed body could unpack to any size.
@@ -87,7 +139,7 @@ def http_client(base_url: str, timeout: float, *, local: bool) -> Any:
         trust_env=not local,
         # To read all certificates takes 0.1 s; where there is no TLS none is trusted instead.
         verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if host[0] == "http" else True,
-        timeout=timeout,
+        timeout=timeouts(timeout),
         headers={"Accept-Encoding": "identity"},
         limits=httpx2.Limits(max_connections=128, max_keepalive_connections=32),
         event_hooks={"request": [check_request], "response": [check_response]},
@@ -118,6 +170,8 @@ def _trouble(error: Exception) -> Trouble:
     while cause is not None:
         if isinstance(cause, _Elsewhere):
             return Trouble("stop", "the server names another host, which is not asked")
+        if isinstance(cause, _Ended):
+            return Trouble("ended", ENDED)
         if isinstance(cause, _TooMuch):
             return Trouble("lost", "the answer is too long or packed")
         if isinstance(cause, _NotJson):
@@ -175,6 +229,10 @@ def asked_wait(headers: Any, now: datetime) -> float | None:
 
 class _Elsewhere(Exception):
     """A request to a host that is not the one in the settings."""
+
+
+class _Ended(Exception):
+    """A request on a line that was cut."""
 
 
 class _TooMuch(Exception):

@@ -64,7 +64,7 @@ def given_side(events: Collection[Event], sampling: Sampling) -> Side:
     for event, _, question in routed(events, sampling, with_threads=False):
         kept.append(event if question is not None else _without_scores(event))
     if not any(is_scored(name) for event in kept for name in event.readings):
-        raise BadUsage("given: no message that is compared comes with scores")
+        raise BadUsage("given: no message that is compared has both a text and scores")
     return Side(GIVEN_WITH, GIVEN_WITH, tuple(kept))
 
 

@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from ..errors import EvaluatorStopped
+from ..errors import BadUsage, EvaluatorStopped
 from ..evaluators.answers import Answers
 from ..evaluators.budget import Budget
 from ..evaluators.protocol import Answer, Evaluation, Evaluator, NotMeasured, Question, Usage
@@ -35,6 +35,8 @@ class Asked:
     kept: set[int] = field(default_factory=set)
     """Those whose answer was there from before."""
     stopped: str = ""
+    in_jobs: int = 0
+    """Questions in batches that go on."""
 
 
 class Asking:
@@ -53,7 +55,7 @@ class Asking:
         tell: Tell | None = None,
     ) -> None:
         self.out = Asked()
-        self.answers, self.budget, self.now, self.scorer = answers, budget, now, evaluator.scorer
+        self.answers, self.budget, self.now, self.identity = answers, budget, now, evaluator.identity
         self._questions, self._evaluator = questions, evaluator
         self._complete, self._answered, self._tell = complete, answered, tell
         self._order: dict[tuple[str, str], list[int]] = defaultdict(list)
@@ -89,12 +91,16 @@ class Asking:
 
     def without_history(self) -> dict[str, Question]:
         """The questions that need not wait for other answers, by their keys."""
-        return {one.key(self.scorer): one for k, one in enumerate(self._questions) if not self._waits(k)}
+        return {one.key(self.identity): one for k, one in enumerate(self._questions) if not self._waits(k)}
 
     def fetched(self, key: str, answer: Answer) -> None:
         """An answer of this run that came some other way; what it cost counts."""
         self.budget.settle(0.0, _cost(answer))
         self._fetched[key] = answer
+
+    def was_fetched(self, key: str) -> bool:
+        """Whether a question was asked that way already, whatever came of it."""
+        return key in self._fetched
 
     def _waits(self, k: int) -> bool:
         return self._complete is not None and self._questions[k].tier == WHOLE
@@ -105,7 +111,7 @@ class Asking:
         while self._ready and self.out.stopped != INTERRUPTED:
             k = self._ready[0]
             question = self._question(k)
-            key = question.key(self.scorer)
+            key = question.key(self.identity)
             if self._is_known(k, key):
                 seen = True
             elif key in self._waiting:
@@ -123,7 +129,8 @@ class Asking:
     def _is_known(self, k: int, key: str) -> bool:
         """Whether the answer is there already; then it is taken."""
         known = self.answers.get(key)
-        if known is None:
+        # Places in a text of another length are those of a file that somebody changed.
+        if known is None or any(one.end > len(self._questions[k].text) for one in known.indicators):
             return False
         fetched = self._fetched.pop(key, None)
         if fetched is None:
@@ -157,13 +164,20 @@ class Asking:
             self.budget.settle(worst, _cost(answer))
             before = self._fetched.pop(key, None)
             if isinstance(answer, Evaluation):
-                self.answers.put(key, answer, self.now())
+                self._keep(key, answer)
             first, *others = self._waiting.pop(key)
             self._finish(first, answer if before is None else _both(before, answer))
             for k in others:
                 # The same was asked twice and answered once.
                 self.out.kept.add(k)
                 self._finish(k, _free(answer))
+
+    def _keep(self, key: str, answer: Evaluation) -> None:
+        try:
+            self.answers.put(key, answer, self.now())
+        except BadUsage as full:
+            # It counts for this run all the same, but nothing more is asked that could not be kept.
+            self.out.stopped = self.out.stopped or str(full)
 
     def _result(self, future: Future[Answer]) -> Answer:
         try:

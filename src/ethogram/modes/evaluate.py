@@ -9,6 +9,7 @@ from heapq import merge
 from pathlib import Path
 from typing import Any
 
+from .. import registry
 from ..config import Settings
 from ..detections.find import find
 from ..evaluators.answers import Answers, default_path
@@ -62,9 +63,13 @@ class Evaluate:
         return replace(gathered, events=EventsOnDisk(new)), found
 
     def _ask(self, events: Collection[Event]) -> Evaluated:
-        return evaluate_events(
-            events, self.evaluator, sampling=self.sampling, paying=self.paying, tell=self.tell
-        )
+        try:
+            return evaluate_events(
+                events, self.evaluator, sampling=self.sampling, paying=self.paying, tell=self.tell
+            )
+        finally:
+            if self.paying is not None:
+                self.paying.answers.close()
 
 
 class _Ordered(Collection[Event]):
@@ -100,6 +105,8 @@ def evaluator_of(
 
     `options` are laid over those in the settings.
     """
+    for one in settings.evaluators:
+        registry.evaluators.get(one)
     chosen = name or settings.evaluator
     if not chosen or chosen == "none":
         return None

@@ -39,6 +39,8 @@ class Evaluated:
     dropped: Counter[str] = field(default_factory=Counter)
     unpriced: bool = False
     unasked: int = 0
+    in_jobs: int = 0
+    """Of those, how many are in a batch that goes on and will be billed."""
     stopped: str = ""
 
     def take(self, question: Question, answer: Answer, *, kept: bool = False) -> None:
@@ -76,6 +78,12 @@ class Evaluated:
         if self.stopped and self.stopped != OVER_BUDGET:
             raise EvaluatorStopped(self.stopped)
 
+    def must_have_scored(self) -> None:
+        """Raise where somebody was asked and not a single answer could be used."""
+        if not self.answers and any(not one.final for one in self.missing.values()):
+            reason, _ = Counter(one.reason for one in self.missing.values()).most_common(1)[0]
+            raise EvaluatorStopped(f"nothing could be scored: {reason}")
+
     def to_dict(self) -> dict[str, Any]:
         """The summary as JSON."""
         asked = Counter(self.tiers.values())
@@ -91,6 +99,7 @@ class Evaluated:
             "not_measured": len(self.missing),
             "reasons": dict(Counter(one.reason for one in self.missing.values()).most_common()),
             "not_asked": self.unasked,
+            "in_batches": self.in_jobs,
             "stopped": self.stopped or None,
             "spent": None if self.unpriced else round(self.spent, 6),
             "traits": {name: measured[name] for name in TRAITS if measured[name]},

@@ -105,7 +105,7 @@ def _ask_paid(
     )
     asked = paying.run(run)
     out.kept |= {(questions[k].source, questions[k].id) for k in asked.kept}
-    out.unasked = len(questions) - len(asked.answers)
+    out.unasked, out.in_jobs = len(questions) - len(asked.answers), asked.in_jobs
     out.stopped = asked.stopped
 
 

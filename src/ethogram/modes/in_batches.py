@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from ..errors import BadUsage
+from ..errors import BadUsage, EvaluatorStopped
 from ..evaluators.protocol import Answer, Evaluation, Evaluator, Question
-from .asking import INTERRUPTED, OVER_BUDGET, Asked, Asking
+from .asking import INTERRUPTED, Asked, Asking
 
 EVERY = 30.0
 """Seconds between two looks at a job."""
@@ -69,52 +69,52 @@ class InBatches:
         self._jobs, self._most, self._every, self._sleep = jobs, most, every, sleep
 
     def __call__(self, asking: Asking) -> Asked:
-        """Fetch what earlier runs asked for, ask for the rest, wait; then one by one what is left."""
+        """Fetch what earlier runs asked for, ask for the rest, wait; then one by one what is left.
+
+        A job holds what its questions may cost at most; what they did not cost is for the next job.
+        """
         questions = asking.without_history()
+        under_way: list[tuple[str, list[str]]] = []
         try:
-            under_way = self._earlier(asking, questions) + self._submit(asking, questions)
-            for job, keys in under_way:
+            under_way += self._earlier(asking, questions)
+            while under_way or self._submit(asking, questions, under_way):
+                job, keys = under_way[0]
                 while not self._jobs.ended(job):
                     self._sleep(self._every)
                 self._take(asking, job, {key: questions[key] for key in keys if key in questions})
                 if all(key in questions for key in keys):
                     asking.answers.end_job(job)
-        except KeyboardInterrupt:
-            asking.out.stopped = INTERRUPTED
-            return asking.out
+                del under_way[0]
+        except (KeyboardInterrupt, EvaluatorStopped) as stop:
+            asking.out.stopped = INTERRUPTED if isinstance(stop, KeyboardInterrupt) else str(stop)
+            asking.out.in_jobs = sum(key in questions for _, keys in under_way for key in keys)
+            return asking.run()
         # What a job could not answer is asked once more by itself, while the budget allows it.
         return asking.run()
 
     def _earlier(self, asking: Asking, questions: dict[str, Question]) -> list[tuple[str, list[str]]]:
         """Jobs of earlier runs that hold questions of this one."""
-        found = [(job, keys) for job, keys in asking.answers.jobs(asking.scorer)]
+        found = [(job, keys) for job, keys in asking.answers.jobs(asking.identity)]
         return [(job, keys) for job, keys in found if any(key in questions for key in keys)]
 
-    def _submit(self, asking: Asking, questions: dict[str, Question]) -> list[tuple[str, list[str]]]:
-        waiting = {key for _, keys in self._earlier(asking, questions) for key in keys}
+    def _submit(
+        self, asking: Asking, questions: dict[str, Question], under_way: list[tuple[str, list[str]]]
+    ) -> bool:
+        """Whether there was anything to ask that fits the budget; it is under way then."""
         part: dict[str, Question] = {}
-        out: list[tuple[str, list[str]]] = []
-
-        def send() -> None:
-            if part:
-                job = self._jobs.submit(list(part.values()))
-                asking.answers.add_job(job, asking.scorer, list(part), asking.now())
-                out.append((job, list(part)))
-                part.clear()
-
         for key, question in questions.items():
-            if key in waiting or asking.answers.get(key) is not None:
+            if asking.answers.get(key) is not None or asking.was_fetched(key):
                 continue
             worst = self._jobs.worst_cost(question) or 0.0
-            if not asking.budget.fits(worst):
-                asking.out.stopped = OVER_BUDGET
+            if len(part) == self._most or not asking.budget.fits(worst):
                 break
             asking.budget.hold(worst)
             part[key] = question
-            if len(part) == self._most:
-                send()
-        send()
-        return out
+        if part:
+            job = self._jobs.submit(list(part.values()))
+            asking.answers.add_job(job, asking.identity, list(part), asking.now())
+            under_way.append((job, list(part)))
+        return bool(part)
 
     def _take(self, asking: Asking, job: str, questions: dict[str, Question]) -> None:
         if not questions:
