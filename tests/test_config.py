@@ -295,3 +295,45 @@ def test_a_file_of_many_mistakes_shows_the_first_and_counts_the_rest():
     with pytest.raises(BadConfig) as caught:
         load("\n".join(f"latenes{n}: 1" for n in range(300)))
     assert (len(caught.value.faults), caught.value.more) == (50, 250)
+
+
+SECRET = "sk-ant-0123456789"
+NEVER_HERE = "keys to services never stand here; name the environment variable that holds it: key_env"
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["api_key", "key", "token", "secret", "password", "apiKey", "API-KEY", "auth_token", "client_secret"],
+)
+def test_a_secret_among_the_options_of_an_evaluator_is_refused_and_not_shown(key: str):
+    said = faults(f"evaluators:\n  anthropic:\n    model: m\n    {key}: {SECRET}\n")
+    assert said == [f"ethogram.yaml:4:5: evaluators.anthropic: {key}: {NEVER_HERE}"]
+    assert faults(f"evaluators: {{{key}: {SECRET}}}") == [
+        f"ethogram.yaml:1:14: evaluators: {key}: {NEVER_HERE}"
+    ]
+    assert faults(f"evaluators: {{a: {{deep: {{{key}: {SECRET}}}}}}}") == [
+        f"ethogram.yaml:1:25: evaluators.a.deep: {key}: {NEVER_HERE}"
+    ]
+    said = faults(environ={"ETHOGRAM_EVALUATORS": f"{{a: {{{key}: {SECRET}}}}}"})
+    assert said == [f"ETHOGRAM_EVALUATORS: evaluators.a: {key}: {NEVER_HERE}"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"evaluators: {{anthropic: {SECRET}}}",
+        f"evaluators: {SECRET}",
+        f"evaluators: {{anthropic: {{model: [{SECRET}]}}}}",
+        f"evaluators: {{anthropic: {{key_env: {SECRET}}}}}",
+    ],
+)
+def test_what_stands_in_the_wrong_place_there_may_be_a_secret_and_is_not_shown(text: str):
+    (said,) = faults(text)
+    assert said.startswith("ethogram.yaml:1:")
+    assert "must be" in said
+    assert SECRET not in said
+
+
+def test_names_that_only_sound_like_secrets_may_stand_there():
+    options = {"key_env": "MY_KEY", "max_tokens": 900, "monkey": 1, "token_limit": 3, "model": "m"}
+    assert load(overrides={"evaluators": {"openai": options}}).settings.evaluators == {"openai": options}

@@ -11,7 +11,7 @@ import ethogram
 FOLDER = Path(ethogram.__file__).parent / "examples"
 FOUND = {
     "conversation": {("love_bombing", "ann")},
-    "run": {("repetitive_errors", "fixer"), ("loop", "walker")},
+    "run": {("repetitive_errors", "fixer"), ("loop", "walker"), ("infrastructure_trouble", "fetcher")},
     "usage": {("return_after_absence", "ben"), ("abrupt_termination", "hal")},
     "risk": {
         ("escalation", "visitor"),
@@ -78,3 +78,10 @@ def test_the_repeated_error_is_found_at_the_third_and_closed_by_the_way_out():
     found = next(one for one in ethogram.analyze(FOLDER / "run.jsonl") if one.subject == "fixer")
     assert (found.level, found.state) == ("critical", "closed")
     assert found.details["repeated_error"] == "No matching distribution found for NAME"
+
+
+def test_a_rate_limit_is_told_as_trouble_outside_and_not_as_an_error_of_the_agent():
+    # Four of ten steps met it; it is over when fewer than three of the last ten did.
+    (found,) = (one for one in ethogram.analyze(FOLDER / "run.jsonl") if one.subject == "fetcher")
+    assert (found.pattern, found.level, found.state) == ("infrastructure_trouble", "low", "closed")
+    assert found.details["times"] == 4

@@ -31,7 +31,7 @@ OF_RUNS = {
     "memory": [5e8],
     "goal": ["Repair the reader of src/a.py", "\ud800"],
     "allow": [["src/**"], "lib", [1]],
-    "cwd": ["/work/x", "/"],
+    "cwd": ["/srv/x", "/"],
     "label": ["success"],
 }
 

@@ -47,7 +47,7 @@ def test_only_what_is_clearly_a_path_is_one(command: str, paths: dict[str, int])
 
 
 @pytest.mark.parametrize(
-    "path", [".env", "app/.env.production", "config/secrets.yml", "/etc/shadow", "/root/.ssh/id_rsa"]
+    "path", [".env", "app/.env.production", "config/secrets.yml", "/etc/shadow", "/home/dev/.ssh/id_rsa"]
 )
 def test_secrets_are_critical_even_to_read(path: str):
     assert is_critical(path, changes=False)

@@ -27,6 +27,27 @@ SHOWN = 50
 NOT_ZONES = frozenset({"localtime", "Factory"})
 # Units of time are functions too, but good names for signals: the catalogue has one of them.
 FUNCTIONS = frozenset(NAMES) - {"seconds", "minutes", "hours", "days"}
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+SECRETS = frozenset(
+    {
+        "key",
+        "keys",
+        "apikey",
+        "token",
+        "secret",
+        "secrets",
+        "password",
+        "passwd",
+        "passphrase",
+        "credential",
+        "credentials",
+        "auth",
+        "authorization",
+        "bearer",
+    }
+)
+"""How the name of an option ends that would hold a secret."""
+VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 SIGNAL_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
@@ -73,7 +94,9 @@ def number(value: Any, place: Place, report: Report) -> Any:
 def option(value: Any, place: Place, report: Report) -> Any:
     """A text, a number, true or false; or a mapping of such."""
     if isinstance(value, Mapping):
-        return mapping(option)(value, place, report)
+        return mapping(option, bad_option_name)(value, place, report)
+    if place[-1] == "key_env" and not (isinstance(value, str) and VARIABLE.fullmatch(value)):
+        return _wrong(value, "the name of an environment variable in capitals, not the key", place, report)
     if isinstance(value, bool) or (isinstance(value, str) and value.strip()):
         return value
     if isinstance(value, (int, float)) and math.isfinite(value):
@@ -172,8 +195,27 @@ def bad_signal_name(key: str) -> str:
     return ""
 
 
+def bad_option_name(key: str) -> str:
+    """Why an evaluator's option may not be called that: what it holds would be a secret.
+
+    >>> bad_option_name("max_tokens"), bad_option_name("key_env")
+    ('', '')
+    >>> bad_option_name("apiKey").partition(";")[0]
+    'apiKey: keys to services never stand here'
+    """
+    *_, last = ["", *WORD.findall(key)]
+    if last.lower() not in SECRETS:
+        return ""
+    return (
+        f"{key:.60}: keys to services never stand here; name the environment variable that holds it: key_env"
+    )
+
+
 def _wrong(value: Any, right: str, place: Place, report: Report, known: Iterable[str] = ()) -> Any:
     def sentence() -> str:
+        # Among the options of evaluators somebody may have put a key.
+        if place[0] == "evaluators" and value is not None:
+            return f"{_dotted(place)} must be {right}"
         shown = "nothing" if value is None else f"{value!r:.60}"
         hint = did_you_mean(value, known) if isinstance(value, str) else ""
         return f"{_dotted(place)} must be {right}; here is {shown}{hint}"
@@ -207,7 +249,7 @@ CHECKS: Mapping[str, Check] = {
     "fail_on": one_of(LEVELS, none=True),
     "mutes": or_none(text),
     "evaluator": or_none(text),
-    "evaluators": mapping(mapping(option)),
+    "evaluators": mapping(mapping(option, bad_option_name), bad_option_name),
     "answers": or_none(text),
 }
 """Every setting, by name."""

@@ -22,7 +22,7 @@ from ..errors import BadUsage, EvaluatorStopped
 from ..records import stable_hash
 from .answer import check_answer
 from .anthropic import Anthropic
-from .llm import ASKED, NO_TEXT, REFUSED, UNREADABLE, Reply
+from .llm import ASKED, NO_TEXT, UNREADABLE, Reply
 from .prices import BATCHED
 from .protocol import Answer, Evaluation, NotMeasured, Question, Usage
 from .wire import Trouble, timeouts
@@ -128,7 +128,7 @@ class Batches:
         spent = self._cost(reply, question)
         usage = reply.usage or Usage()
         if reply.fault is not None:
-            return NotMeasured(reply.fault, spent, usage, final=reply.fault == REFUSED)
+            return NotMeasured(reply.fault, spent, usage)
         checked = check_answer(reply.text, question.text, _fence(name))
         if checked.fault is not None:
             return NotMeasured(checked.fault, spent, usage)

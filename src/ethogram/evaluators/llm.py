@@ -149,7 +149,7 @@ class LanguageModel(Evaluator):
     def client(self) -> Any:
         """The SDK's client, made when it is first needed: importing an SDK takes seconds."""
         with self._lock:
-            if self._line.is_cut:
+            if self._line.is_cut():
                 raise EvaluatorStopped(f"{self.name}: {ENDED}")
             if self._client is None:
                 settings = self.settings
@@ -172,12 +172,12 @@ class LanguageModel(Evaluator):
     def patiently(self, send: Callable[[], Any]) -> Any | Trouble:
         """What `send` gives, sent again after a while where it certainly was not answered."""
         began, turn = time.monotonic(), 0
-        while not self._line.is_cut:
+        while not self._line.is_cut():
             got = attempt(send)
             if not isinstance(got, Trouble):
                 self._reached = True
                 return got
-            if self._line.is_cut:
+            if self._line.is_cut():
                 # What broke off may have been counted by the model's side.
                 broke = got.kind == "lost" or (got.kind == "wrong" and got.status is None)
                 return Trouble("lost" if broke else "ended", ENDED)

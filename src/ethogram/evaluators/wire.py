@@ -80,8 +80,8 @@ class Line:
         self._lock = threading.Lock()
         self._sockets: WeakSet[socket.socket] = WeakSet()
 
-    @property
     def is_cut(self) -> bool:
+        """Whether it was; another thread may do so at any time."""
         return self._cut.is_set()
 
     def wait(self, seconds: float) -> None:
@@ -103,7 +103,7 @@ class Line:
         if step in ("connect_tcp.complete", "start_tls.complete"):
             with self._lock:
                 self._sockets.add(info["return_value"].get_extra_info("socket"))
-        elif step in ("connect_tcp.started", "send_request_headers.started") and self.is_cut:
+        elif step in ("connect_tcp.started", "send_request_headers.started") and self.is_cut():
             raise _Ended
 
 

@@ -11,6 +11,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -85,6 +86,10 @@ class Asking:
                     self._collect()
             except KeyboardInterrupt:
                 self._evaluator.close()
+                # It answers at once now; what was under way counts at its highest price.
+                with suppress(KeyboardInterrupt):
+                    while self._under_way:
+                        self._collect()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
         return self.out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..records import Event
 from .define import signal
 from .options import Options
-from .steps.calls import NONE, Calls, outcome
+from .steps.calls import NONE, Calls, same_outcome
 from .steps.paths import touched
 from .steps.scope import is_critical, matches
 
@@ -24,7 +24,7 @@ class CriticalPath:
 
     def measure(self, event: Event, state: Calls, options: Options) -> tuple[float | None, Calls]:
         """Whether one of the paths is critical, and the calls that wait."""
-        step, kept, _, state = outcome(event, state, touched)
+        step, kept, _, state = same_outcome(event, state, touched)
         if step is None or not kept:
             return None, state
         cwd = options.cwd or ""

@@ -128,7 +128,7 @@ def make(
     _check(name, description, allowed, cost, version)
     state = dict(_state_of(name, made)) if inspect.isclass(made) else {}
     state["kinds"] = None if kinds is None else frozenset(kinds)
-    step = _told(name, _stateful(made) if inspect.isclass(made) else _stateless(made))
+    step = _stateful(name, made) if inspect.isclass(made) else _stateless(name, made)
     built = Signal(name, description, allowed, cost, version, step, tuple(needs), **state)
     # As functools.wraps does, so that a clash of two names can say where each was written.
     vars(built).update(__module__=made.__module__, __qualname__=made.__qualname__)
@@ -210,33 +210,38 @@ def _state_of(name: str, made: Any) -> Mapping[str, Any]:
     return {"scope": made.scope, "start": made.start, "max_state_bytes": made.max_state_bytes}
 
 
-def _told(name: str, step: Step) -> Step:
-    """The same step, whose errors name the signal and the event."""
+def _stateful(name: str, made: Callable[[], Any]) -> Step:
+    measure: Callable[..., tuple[Any, State]] = made().measure
+    takes_options = _takes_options(measure)
 
-    def told(event: Event, state: State, options: Options) -> tuple[Any, State]:
+    def step(event: Event, state: State, options: Options) -> tuple[Any, State]:
         try:
-            value, moved = step(event, state, options)
-        except EthogramError:
-            raise
+            value, moved = measure(event, state, options=options) if takes_options else measure(event, state)
         except Exception as error:
-            said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            raise EthogramError(f"signal {name!r} failed at event {event.id!r:.80}: {said:.200}") from error
+            raise _told(name, event, error) from error
         return value, moved
 
-    return told
+    return step
 
 
-def _stateful(made: Callable[[], Any]) -> Step:
-    measure: Callable[..., tuple[Any, State]] = made().measure
-    if _takes_options(measure):
-        return lambda event, state, options: measure(event, state, options=options)
-    return lambda event, state, options: measure(event, state)
+def _stateless(name: str, made: Callable[..., Any]) -> Step:
+    takes_options = _takes_options(made)
+
+    def step(event: Event, state: State, options: Options) -> tuple[Any, State]:
+        try:
+            return (made(event, options=options) if takes_options else made(event)), None
+        except Exception as error:
+            raise _told(name, event, error) from error
+
+    return step
 
 
-def _stateless(made: Callable[..., Any]) -> Step:
-    if _takes_options(made):
-        return lambda event, state, options: (made(event, options=options), None)
-    return lambda event, state, options: (made(event), None)
+def _told(name: str, event: Event, error: Exception) -> EthogramError:
+    """The error, naming the signal and the event."""
+    if isinstance(error, EthogramError):
+        return error
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return EthogramError(f"signal {name!r} failed at event {event.id!r:.80}: {said:.200}")
 
 
 def _takes_options(made: Callable[..., Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..records import Event
 from .define import signal
 from .options import Options
-from .steps.calls import NONE, Calls, outcome
+from .steps.calls import NONE, Calls, same_outcome
 from .steps.failure import error_key, failure_line, is_report
 from .steps.operations import operation_of
 from .steps.step import Step
@@ -35,7 +35,7 @@ class ErrorKey:
     def measure(self, event: Event, state: State, options: Options) -> tuple[str | None, State]:
         """The error, and what is remembered."""
         calls, batch, reports = state
-        step, operation, own, calls = outcome(event, calls, operation_of)
+        step, operation, own, calls = same_outcome(event, calls, operation_of)
         if step is None or not step.is_outcome:
             return None, (calls, batch, reports)
         line = failure_line(step, operation)

@@ -36,7 +36,11 @@ def plan(names: Iterable[str]) -> tuple[Signal, ...]:
     ordered: dict[str, Signal] = {}
     for name in sorted(set(names)):
         _visit(name, ordered, ())
-    return tuple(ordered.values())
+    # As many as can at once, since those that need others are given a new copy of the event.
+    depths: dict[str, int] = {}
+    for name, one in ordered.items():
+        depths[name] = max((depths[needed] + 1 for needed in one.needs if needed in depths), default=0)
+    return tuple(sorted(ordered.values(), key=lambda one: depths[one.name]))
 
 
 def _visit(name: str, ordered: dict[str, Signal], above: tuple[str, ...]) -> None:
@@ -63,19 +67,21 @@ def measure_event(
     added: dict[str, tuple[Value, str]] = {}
     moved: dict[StateKey, State] = {}
     reasons: list[tuple[str, str]] = []
+    kind, source, run = event.kind, event.source, _run(event.subject, event.thread)
     for one in signals:
-        if one.kinds is not None and event.kind not in one.kinds:
+        if one.kinds is not None and kind not in one.kinds:
             continue
-        if not added.keys().isdisjoint(one.needs):
+        if one.needs and not added.keys().isdisjoint(one.needs):
             event, added = _with(event, added), {}
+        scope = one.scope
         supplied = one.name in event.readings
-        key = state_key(one, event)
-        if (supplied and one.scope is None) or (one.scope is not None and key is None):
+        key = (one.name, source, run) if scope == "run" else state_key(one, event) if scope else None
+        if (supplied and scope is None) or (scope is not None and key is None):
             continue
         state = one.start if key is None else states.get(key, one.start)
         value, state = one.step(event, state, options)
         # Most events are no steps of a run: they leave no state behind.
-        if key is not None and not (state is one.start and one.scope == "run"):
+        if key is not None and not (state is one.start and scope == "run"):
             moved[key] = state
         if value is None or supplied:
             continue
@@ -139,6 +145,7 @@ class Measurer:
         self._texts: dict[StateKey, None] = {}
         self._of_runs = frozenset(one.name for one in self.signals if one.scope == "run")
         self._runs: dict[StateKey, dict[StateKey, None]] = {}
+        self._newest: tuple[tuple[str, str, str | None] | None, set[StateKey]] = (None, set())
         self._by_kind: dict[str, tuple[Signal, ...]] = {}
 
     def measure(self, event: Event) -> Event:
@@ -182,7 +189,7 @@ class Measurer:
             if name in usable
         }
         self._texts = {key: None for key in self._states if key[0] in self._of_texts}
-        self._runs = {}
+        self._runs, self._newest = {}, (None, set())
         for key in self._states:
             if key[0] in self._of_runs:
                 self._runs.setdefault((key[0], key[1], _subject(key[2])), {})[key] = None
@@ -204,8 +211,13 @@ class Measurer:
 
         Other subjects do not matter, so that it is the same whether one is looked at alone or among many.
         """
+        run = (event.source, event.subject, event.thread)
+        if run != self._newest[0]:
+            self._newest = (run, set())
+        # Most events are of the run that the event before was of: there is nothing to move to the end.
         for key in moved:
-            if key[0] in self._of_runs:
+            if key not in self._newest[1] and key[0] in self._of_runs:
+                self._newest[1].add(key)
                 kept = self._runs.setdefault((key[0], key[1], event.subject), {})
                 kept.pop(key, None)
                 kept[key] = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..records import Event
 from .define import signal
-from .steps.calls import NONE, Calls, outcome
+from .steps.calls import NONE, Calls, same_outcome
 from .steps.operations import OPERATIONS, operation_of
 
 
@@ -21,5 +21,5 @@ class Operation:
 
     def measure(self, event: Event, state: Calls) -> tuple[str | None, Calls]:
         """The operation, and the calls that wait for their results."""
-        step, kept, _, state = outcome(event, state, operation_of)
+        step, kept, _, state = same_outcome(event, state, operation_of)
         return (None if step is None else kept), state

@@ -7,7 +7,7 @@ from typing import Any
 from ..records import Event
 from .define import signal
 from .options import Options
-from .steps.calls import NONE, Calls, outcome
+from .steps.calls import NONE, Calls, same_outcome
 from .steps.paths import joined, touched
 from .steps.scope import is_harmless, matches
 
@@ -43,7 +43,7 @@ class OutOfScope:
         told = _told(event, before)
         if event.kind == "message":
             return None, state if told is before else (calls, told, roots, count)
-        step, kept, _, calls = outcome(event, calls, touched)
+        step, kept, _, calls = same_outcome(event, calls, touched)
         if step is None or not kept:
             return None, (calls, told, roots, count)
         cwd = told[0] or options.cwd or ""

@@ -19,6 +19,7 @@ BESIDE = words(
 """Arguments that say why, not what."""
 SHOWN = 48
 MOST_IN_BATCH = 32
+NOTHING = short_hash("")
 
 Batch = tuple[str, tuple[str, ...]]
 """A mark of the batch under way, and the keys it has had."""
@@ -64,4 +65,5 @@ def _call(step: Step, strength: str) -> tuple[str, str]:
 def _result(step: Step, strength: str) -> Any:
     # Of a result that is not told in full, how long it was says something of the rest.
     more = step.length if step.length > len(step.result) else 0
-    return f"{digest(step.result, strength)} {step.exit_code} {digest(step.error or '', strength)} {more}"
+    error = digest(step.error, strength) if step.error else NOTHING
+    return f"{digest(step.result, strength)} {step.exit_code} {error} {more}"

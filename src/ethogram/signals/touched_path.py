@@ -8,7 +8,7 @@ import posixpath
 from ..records import Event
 from .define import signal
 from .options import Options
-from .steps.calls import NONE, Calls, outcome
+from .steps.calls import NONE, Calls, same_outcome
 from .steps.paths import touched
 
 MOST_KNOWN = 40
@@ -27,7 +27,7 @@ class TouchedPath:
         if event.kind not in ("action", "result"):
             told = event.attributes.get("path")
             return (told[:200] if isinstance(told, str) and told else None), state
-        step, kept, _, state = outcome(event, state, touched)
+        step, kept, _, state = same_outcome(event, state, touched)
         return (kept[0][0] if step is not None and kept else None), state
 
 

@@ -50,6 +50,26 @@ def outcome(event: Event, calls: Calls, keep: Callable[[Step], Any]) -> tuple[St
     return step, found[2], found[1], (True, "", waiting)
 
 
+Outcome = tuple[Step | None, Any, str, Calls]
+_last: dict[Callable[[Step], Any], tuple[Step, str, Calls, Outcome]] = {}
+
+
+def same_outcome(event: Event, calls: Calls, keep: Callable[[Step], Any]) -> Outcome:
+    """`outcome` for signals that keep the same of a call: what the first of them found, the others need not.
+
+    `keep` is a function of a module, since what was found last is remembered for each.
+    """
+    step = read_step(event)
+    if step is None:
+        return None, None, "", calls
+    known = _last.get(keep)
+    if known is not None and known[0] is step and known[1] == event.id and known[2] == calls:
+        return known[3]
+    found = outcome(event, calls, keep)
+    _last[keep] = (step, event.id, calls, found)
+    return found
+
+
 def _answered(waiting: Waiting, step: Step) -> tuple[tuple[str, str, Any] | None, Waiting]:
     """The call a result belongs to (None: not known), and the calls that still wait.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from .step import Step
-from .volatile import cleaned
+from .volatile import cleaned, has_any
 
 MOST = 200
 """Characters of an error that count."""
@@ -75,6 +75,24 @@ _OUTSIDE = re.compile(
 )  # fmt: skip
 
 
+_OUTSIDE_SIGNS = (
+    "limit", "too many", "429", "500", "502", "503", "504", "internal server", "gateway", "unavailable", "overloaded",
+    "quota", "exhausted", "connect", "econn", "etimedout", "enotfound", "eai_again", "could not resolve",
+    "name or service", "name resolution", "network", "no route", "certificate", "tls", "ssl", "no space left", "timed out",
+    "max retries", "remote end", "fetch failed", "try again later",
+)  # fmt: skip
+"""One of these is in every text that `_OUTSIDE` finds."""
+_BROKEN_SIGNS = ("build fail", "compilation", "syntax error")
+_FAILING_SIGNS = ("fail", "errors")
+
+
+def _found(rule: re.Pattern[str], signs: tuple[str, ...], text: str) -> re.Match[str] | None:
+    """What a rule finds. It is tried only on texts with one of its signs, which is much quicker to see."""
+    if text.isascii() and not has_any(text.lower(), signs):
+        return None
+    return rule.search(text)
+
+
 _last: tuple[Step, str, str | None] | None = None
 
 
@@ -96,7 +114,7 @@ def failure_line(step: Step, operation: str) -> str | None:
 def is_report(step: Step, operation: str) -> bool:
     """Whether a failure is what the step was to find out: a test that fails, a search that finds nothing."""
     return operation in ("test", "search") or (
-        not step.error and _FAILING.search(step.result[:8_000]) is not None
+        not step.error and _found(_FAILING, _FAILING_SIGNS, step.result[:8_000]) is not None
     )
 
 
@@ -116,11 +134,15 @@ def _failure_line(step: Step, operation: str) -> str | None:
         said = (*lines[:3], text[-300:].rpartition("\n")[2]) if acts else lines[:2]
         if any(_SAYS_SO.match(one[:200]) for one in said) or _JSON_ERROR.search(text):
             return _chosen(text)
-    if acts and (found := _BROKEN.search(text[:8_000]) or _FAILING.search(text[:8_000])) is not None:
+    if acts and (found := _broken(text[:8_000])) is not None:
         return _chosen(text[text.rfind("\n", 0, found.start()) + 1 :])
     if acts and (text.startswith("Traceback (most recent") or _ends_in_exception(text)):
         return _chosen(text)
     return None
+
+
+def _broken(text: str) -> re.Match[str] | None:
+    return _found(_BROKEN, _BROKEN_SIGNS, text) or _found(_FAILING, _FAILING_SIGNS, text)
 
 
 def _ends_in_exception(text: str) -> bool:
@@ -163,6 +185,7 @@ def error_key(line: str, strength: str = "medium") -> str:
 
 def is_outside(step: Step, line: str) -> bool:
     """Whether an error is trouble outside the agent's hands: network, rate limit, full disk."""
-    return _OUTSIDE.search(f"{line}\n{(step.error or '')[:500]}") is not None or (
-        step.said_to_fail and step.length <= SHORT and _OUTSIDE.search(step.result) is not None
-    )
+    if _found(_OUTSIDE, _OUTSIDE_SIGNS, f"{line}\n{(step.error or '')[:500]}"):
+        return True
+    short = step.said_to_fail and step.length <= SHORT
+    return short and _found(_OUTSIDE, _OUTSIDE_SIGNS, step.result) is not None

@@ -91,11 +91,22 @@ SILENT = frozenset(
         "#",
     )
 )
+PROGRAMS: Mapping[str, str] = {
+    **dict.fromkeys(FETCHERS, "fetch"),
+    **dict.fromkeys(LISTERS, "list"),
+    **dict.fromkeys(READERS | COMPARERS, "read"),
+    **dict.fromkeys(SEARCHERS, "search"),
+    **dict.fromkeys(WRITERS, "write"),
+    **dict.fromkeys(DELETERS, "delete"),
+}
+"""A program to what it does; of two the weightier."""
 _TEST_WORD = re.compile(r"^(?:test|tests|check|verify|lint|runtests)(?:[:.\-_].*)?$|:test$|^run-tests|_test$")
 _CODE_WRITES = re.compile(
     r"open\([^()\n]{0,200},\s*['\"][wax]|\.write_text\(|\.write_bytes\(|writeFile(?:Sync)?\(|os\.(?:remove|rename|makedirs)\("
     r"|shutil\.(?:copy|move|rmtree)"
 )
+IN_PLACE = re.compile(r"-[a-zA-Z]*i")
+"""The option by which sed and perl change the file itself."""
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 RANK = {
     name: place
@@ -169,7 +180,7 @@ def _of_simple(one: Simple) -> str:
     if program in SILENT or not program:
         return "other"
     if program == "sed" or program == "perl":
-        return "write" if any(re.match(r"-[a-zA-Z]*i", word) for word in words) else "read"
+        return "write" if any(IN_PLACE.match(word) for word in words) else "read"
     if program == "git":
         return "search" if first == "grep" else "write" if first in GIT_WRITES else "read"
     if program in ("sleep", "wait", "watch"):
@@ -192,13 +203,7 @@ def _of_simple(one: Simple) -> str:
         return "test" if any(_TEST_WORD.search(word) for word in words) else "run"
     if program.startswith("python") or program in ("node", "ruby", "php", "deno", "bun"):
         return _of_script(one)
-    for names, kind in (
-        *((DELETERS, "delete"), (WRITERS, "write"), (SEARCHERS, "search"), (COMPARERS, "read")),
-        *((READERS, "read"), (LISTERS, "list"), (FETCHERS, "fetch")),
-    ):
-        if program in names:
-            return kind
-    return "run"
+    return PROGRAMS.get(program, "run")
 
 
 def _of_script(one: Simple) -> str:

@@ -6,7 +6,7 @@ import posixpath
 import re
 from functools import lru_cache
 
-from .operations import DELETERS, WRITERS, operation_of
+from .operations import DELETERS, IN_PLACE, WRITERS, operation_of
 from .shell import Simple, looks_like_path, simple_commands
 from .step import Step
 from .words import words
@@ -48,6 +48,9 @@ WITH_VALUE = frozenset(
 )
 
 
+_FOLDER = re.compile(r"[\w./~@+-]{1,200}")
+
+
 def touched(step: Step) -> Touched:
     """The paths a call names; none where nothing says so clearly."""
     operation = operation_of(step)
@@ -81,7 +84,7 @@ def in_command(line: str) -> Touched:
 
 def looks_like_folder(word: str) -> bool:
     """Whether a word can be a folder to go to."""
-    return re.fullmatch(r"[\w./~@+-]{1,200}", word) is not None and not word.startswith("-")
+    return _FOLDER.fullmatch(word) is not None and not word.startswith("-")
 
 
 def joined(folder: str, path: str) -> str:
@@ -104,7 +107,7 @@ def _in_simple(one: Simple) -> list[tuple[str, int]]:
         words = words[:1]
     elif one.program in PATTERN_FIRST and not any(word.startswith("-e") for word in one.words):
         words = words[1:]
-    edits = one.program in ("sed", "perl") and any(re.match(r"-[a-zA-Z]*i", word) for word in one.words)
+    edits = one.program in ("sed", "perl") and any(IN_PLACE.match(word) for word in one.words)
     all_change = (
         edits
         or one.program in DELETERS

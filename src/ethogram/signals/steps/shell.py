@@ -24,6 +24,8 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,60}=")
 PREFIXES = frozenset(
     ("sudo", "time", "nohup", "env", "command", "exec", "then", "do", "else", "if", "while", "!", "timeout")
 )
+_EXPRESSION = re.compile(r"[sy]/.*/.*/[gimpe]*$")
+_FIGURES = re.compile(r"[\d.,:%+-]+")
 _PATH = re.compile(r"[\w.~@+,=:%-]*(?:/[\w.~@+,=:%-]*)+|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,9}|\.[A-Za-z][\w.-]*")
 
 
@@ -75,7 +77,7 @@ def unquoted(word: str) -> str:
     >>> unquoted("'a b'.txt")
     'a b.txt'
     """
-    return re.sub(r"['\"]", "", word)
+    return word.replace("'", "").replace('"', "")
 
 
 def looks_like_path(word: str) -> bool:
@@ -86,14 +88,14 @@ def looks_like_path(word: str) -> bool:
     """
     if len(word) > 300 or word.startswith("-") or "://" in word or not _PATH.fullmatch(word):
         return False
-    return not (re.match(r"[sy]/.*/.*/[gimpe]*$", word) or re.fullmatch(r"[\d.,:%+-]+", word))
+    return not (_EXPRESSION.match(word) or _FIGURES.fullmatch(word))
 
 
 def _close(found: list[Simple], words: list[str], outputs: list[str], code: str) -> None:
     place = 0
     while place < len(words) and (
         words[place] in PREFIXES
-        or _ASSIGNMENT.match(words[place])
+        or ("=" in words[place] and _ASSIGNMENT.match(words[place]))
         or (place and words[place - 1] == "timeout" and words[place][:1].isdigit())
     ):
         place += 1

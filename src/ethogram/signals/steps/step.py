@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...records import Event
-from ...records.arguments import command_in, path_in
+from ...records.arguments import FOLDERS, PATHS, command_in, path_in
 
 LONGEST_NAME = 200
 LONGEST_COMMAND = 4_000
 LONGEST_RESULT = 20_000
 LONGEST_ERROR = 2_000
 OUTCOME = ("result", "exit_code", "error")
+_OF_PATHS = frozenset((*PATHS, *FOLDERS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,8 @@ def _read(event: Event) -> Step | None:
         is_outcome=not is_call or any(told.get(name) is not None for name in OUTCOME),
         tool=_name(told.get("tool")),
         arguments=arguments,
-        command=_text(told.get("command") or command_in(arguments), LONGEST_COMMAND),
-        path=_name(told.get("path") or path_in(arguments)),
+        command=_text(told.get("command") or (command_in(arguments) if arguments else None), LONGEST_COMMAND),
+        path=_name(told.get("path") or _path(arguments)),
         call_id=_name(told.get("call_id")),
         batch=_name(told.get("batch")),
         result=result,
@@ -84,6 +85,8 @@ def _read(event: Event) -> Step | None:
 
 def _arguments(value: Any) -> Mapping[str, Any]:
     """Arguments as an object, whether they came as one or as JSON text."""
+    if value is None or type(value) is dict:
+        return value or {}
     if isinstance(value, str) and value.lstrip().startswith("{") and len(value) <= LONGEST_RESULT:
         try:
             value = json.loads(value)
@@ -94,7 +97,14 @@ def _arguments(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def _path(arguments: Mapping[str, Any]) -> str | None:
+    # Most arguments name none, and this is quicker than to ask for each in turn.
+    return None if _OF_PATHS.isdisjoint(arguments) else path_in(arguments)
+
+
 def _error(value: Any) -> str | None:
+    if value is None:
+        return None
     if value is True:
         return ""
     if isinstance(value, str):
@@ -115,6 +125,8 @@ def _length(value: Any, shown: int) -> int:
 
 def _text(value: Any, most: int) -> str:
     """A text as it is; of a list or mapping, what its values say."""
+    if value is None:
+        return ""
     if isinstance(value, str):
         return value[:most]
     if isinstance(value, bool | int | float):

@@ -39,9 +39,18 @@ _PROCESS = re.compile(r"\b([Pp]id|PID)([ =:#\[-]{1,3})\d+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _QUOTED = re.compile(r"(?<!\w)'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
 _DIGIT = re.compile(r"\d")
+# Every time, id, fraction, hex or long number in plain ASCII has a digit in such company. Few texts do, and to
+# look for digits is much quicker than to look at every word.
+_SIGN = re.compile(
+    r"[0-9](?:[0-9a-fA-F]{5}|[0-9a-fA-F]{2,3}-|:[0-9]{2}:|x[0-9a-fA-F]{4}|\.[0-9]+ ?[nums]|m[0-9]"
+    r"|(?<=[a-fA-F]{2}[0-9]))"
+)
+_TEMPORARY_SIGNS = (
+    "tmp", "temp", ".log", ".out", ".bak", ".pid", ".lock", ".swp", "/var/folders", "/dev/shm"
+)  # fmt: skip
 _MAY_BE_TEMPORARY = re.compile(r"te?mp|/var/folders|/dev/shm|\.(?:log|out|bak|pid|lock|swp)\b", re.IGNORECASE)
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_NO_DIGITS = {ord(one): None for one in "0123456789 \t\r\n"}
+_DIGITS_AND_SPACE = b"0123456789 \t\r\n"
 
 
 def _put(found: re.Match[str]) -> str:
@@ -65,17 +74,30 @@ def cleaned(text: str, strength: str = "medium") -> str:
     """
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
-    if strength != "low" and _MAY_BE_TEMPORARY.search(text):
+    if strength != "low" and _may_be_temporary(text):
         text = _TEMPORARY.sub(_temporary, text)
-    if _DIGIT.search(text):
+    if (_SIGN if text.isascii() else _DIGIT).search(text):
         text = _LOW.sub(_put, text) if strength == "low" else _LONG.sub("N", _MEDIUM.sub(_put, text))
-        if strength != "low" and ("pid" in text or "PID" in text or "Pid" in text):
-            text = _PROCESS.sub(r"\1\2N", text)
-        if strength == "high":
-            text = _NUMBER.sub("N", text)
+    if strength != "low" and ("pid" in text or "PID" in text or "Pid" in text):
+        text = _PROCESS.sub(r"\1\2N", text)
     if strength == "high":
-        text = _QUOTED.sub("Q", text)
+        text = _QUOTED.sub("Q", _NUMBER.sub("N", text))
     return " ".join(text.split())
+
+
+def _may_be_temporary(text: str) -> bool:
+    if not text.isascii():
+        return _MAY_BE_TEMPORARY.search(text) is not None
+    return has_any(text.lower(), _TEMPORARY_SIGNS)
+
+
+def has_any(text: str, signs: tuple[str, ...]) -> bool:
+    """Whether one of these is in a text."""
+    # Written out, since `any` takes twice as long over so few and short ones.
+    for sign in signs:  # noqa: SIM110
+        if sign in text:
+            return True
+    return False
 
 
 def _temporary(found: re.Match[str]) -> str:
@@ -93,13 +115,20 @@ def digest(text: str, strength: str = "medium") -> str:
     """
     if len(text) > MOST:
         half = MOST // 2
-        rest = text[half:-half].translate(_NO_DIGITS)
-        text = f"{cleaned(text[:half], strength)}\0{rest}\0{cleaned(text[-half:], strength)}"
-    else:
-        text = cleaned(text, strength)
-    return short_hash(text)
+        ends = (_bytes(cleaned(text[:half], strength)), _bytes(cleaned(text[-half:], strength)))
+        rest = _bytes(text[half:-half]).translate(None, _DIGITS_AND_SPACE)
+        return _hash(b"%b\0%b\0%b" % (ends[0], rest, ends[1]))
+    return short_hash(cleaned(text, strength))
 
 
 def short_hash(text: str) -> str:
     """Eight characters of a hash."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    return _hash(_bytes(text))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _hash(said: bytes) -> str:
+    return blake2b(said, digest_size=4).hexdigest()
