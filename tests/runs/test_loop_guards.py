@@ -140,6 +140,14 @@ def test_recovery_closes_the_episode(script: Script):
     assert all(one.state == "closed" for one in found)
 
 
+def test_after_many_errors_a_change_that_leads_to_something_new_closes_the_episode(script: Script):
+    for _ in range(6):
+        script.failing(script.shell, {"command": "deploy --now"}, "Error: no such target")
+    script.edit(script.path(), "old", "new")
+    script.run("deploy --dry", f"ready: {script.text()}", 0)
+    assert [one.state for one in detections(script.events, "repetitive_errors")] == ["closed"]
+
+
 def test_agents_that_act_by_turns_do_not_mix(script: Script):
     other = Script(script.rng, subject="helper", thread=script.thread, style=script.style)
     other.at = script.at

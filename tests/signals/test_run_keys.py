@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import time
 
 import pytest
 
 from ethogram.records import Event
 from ethogram.signals import Measurer, Options
+from ethogram.signals.steps import failure, volatile
 from ethogram.signals.steps.failure import error_key
 from ethogram.signals.steps.operations import of_command, of_tool
 from ethogram.signals.steps.paths import in_command
@@ -192,3 +194,84 @@ def test_a_module_that_is_not_found_is_no_trouble_of_the_network():
         == 0
     )
     assert told.step("npm ci", "npm error code ENOTFOUND", exit_code=1)["infrastructure"] == 1
+
+
+def test_no_sign_keeps_a_rule_from_a_text_it_would_change():
+    rng = random.Random(7)
+    parts = (
+        *(
+            "12",
+            "2026-11-15",
+            "T10:20:30",
+            "0x7ffe1a",
+            "a1b2c3d",
+            "0.31s",
+            "3m12s",
+            "4 µs",
+            "3.2 ",
+            "pid 77",
+            "µs",
+        ),
+        *(
+            "deadbe",
+            "-",
+            "4aaa",
+            ":",
+            " ",
+            "é",
+            "٣",
+            "٣٣٣٣٣٣٣٣",
+            "12345678",
+            "line ",
+            ".",
+            "ab",
+            "9",
+            "f",
+            "x",
+            "m",
+        ),
+    )
+    for _ in range(20_000):
+        text = "".join(rng.choices(parts, k=rng.randint(1, 7)))
+        put = volatile._TEMPORARY.sub(volatile._temporary, text)
+        put = volatile._LONG.sub("N", volatile._MEDIUM.sub(volatile._put, put))
+        assert cleaned(text) == " ".join(volatile._PROCESS.sub(r"\1\2N", put).split()), text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "Rate_Limit",
+            "too many requests",
+            "HTTP 429",
+            "503 Service",
+            "Internal Server Error",
+            "bad gateway",
+        ),
+        *("service unavailable", "gateway timeout", "Overloaded", "quota exceeded", "insufficient_quota"),
+        *(
+            "resource exhausted",
+            "connection was reset",
+            "ECONNREFUSED",
+            "ETIMEDOUT",
+            "ENOTFOUND",
+            "EAI_AGAIN",
+        ),
+        *("Could not resolve host", "Name or service not known", "Temporary failure in name resolution"),
+        *("Network is unreachable", "no route to host", "certificate verify failed", "TLS handshake"),
+        *("SSL: error", "No space left on device", "Disk quota", "read timed out", "request timed out"),
+        *("connection timeout", "max retries exceeded", "remote end closed", "network error", "fetch failed"),
+        *("try again later", "temporarily unavailable", "networ\u212a error"),
+    ],
+)
+def test_trouble_outside_is_seen_in_all_its_wordings(text: str):
+    assert failure._OUTSIDE.search(text)
+    assert failure._found(failure._OUTSIDE, failure._OUTSIDE_SIGNS, f"é {text}")
+
+
+@pytest.mark.parametrize(
+    "text", ["BUILD FAILURE", "Compilation error", "syntax error(s) were", "3 Failing", "errors: 2"]
+)
+def test_a_broken_build_is_seen_in_all_its_wordings(text: str):
+    assert failure._broken(text)

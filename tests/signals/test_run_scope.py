@@ -60,6 +60,12 @@ def test_their_innocent_neighbours_are_not(path: str):
     assert not is_critical(path, changes=False)
 
 
+def test_hidden_files_of_the_superuser_are_critical():
+    home = "/".join(("", "root", ""))
+    assert is_critical(f"{home}.bashrc", changes=False)
+    assert not is_critical(f"{home}notes.txt", changes=False)
+
+
 def test_some_may_be_read_but_not_changed():
     read, changed = run("cat /etc/hosts", "echo x >> /etc/hosts")
     assert (read["critical_path"], changed["critical_path"]) == (0, 1)

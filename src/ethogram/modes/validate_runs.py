@@ -51,8 +51,8 @@ def validate_runs(
     library = load_patterns(names)
     stable = {one.name for one in select(names) if one.status == "stable"}
     sets: dict[str, Any] = {}
-    for file in sorted(Path(data_dir).glob("*.jsonl.gz")):
-        name = file.name.removesuffix(".jsonl.gz")
+    for file in sorted(Path(data_dir).glob("*.jsonl*")):
+        name = file.name.partition(".")[0]
         figures, facts, found = validate_set(list(read_events([file]).events), library, settings, name)
         default = [one for one in found if one[1].pattern.partition(".")[0] in stable]
         sets[name] = {**figures, "false_alarms": false_alarms(facts, default)}

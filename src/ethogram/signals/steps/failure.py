@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from .step import Step
-from .volatile import cleaned, has_any
+from .volatile import cleaned, has_sign, signs_of
 
 MOST = 200
 """Characters of an error that count."""
@@ -75,22 +75,20 @@ _OUTSIDE = re.compile(
 )  # fmt: skip
 
 
-_OUTSIDE_SIGNS = (
-    "limit", "too many", "429", "500", "502", "503", "504", "internal server", "gateway", "unavailable", "overloaded",
-    "quota", "exhausted", "connect", "econn", "etimedout", "enotfound", "eai_again", "could not resolve",
-    "name or service", "name resolution", "network", "no route", "certificate", "tls", "ssl", "no space left", "timed out",
-    "max retries", "remote end", "fetch failed", "try again later",
+_OUTSIDE_SIGNS = signs_of(
+    "limit", "too many", "429", "500", "502", "503", "504", "internal server", "gateway", "unavailable",
+    "overloaded", "quota", "exhausted", "connect", "econn", "etimedout", "enotfound", "eai_again",
+    "could not resolve", "name or service", "name resolution", "network", "no route", "certificate", "tls",
+    "ssl", "no space left", "timed out", "max retries", "remote end", "fetch failed", "try again later",
 )  # fmt: skip
 """One of these is in every text that `_OUTSIDE` finds."""
-_BROKEN_SIGNS = ("build fail", "compilation", "syntax error")
-_FAILING_SIGNS = ("fail", "errors")
+_BROKEN_SIGNS = signs_of("build fail", "compilation", "syntax error")
+_FAILING_SIGNS = signs_of("fail", "errors")
 
 
-def _found(rule: re.Pattern[str], signs: tuple[str, ...], text: str) -> re.Match[str] | None:
+def _found(rule: re.Pattern[str], signs: tuple[bytes, ...], text: str) -> re.Match[str] | None:
     """What a rule finds. It is tried only on texts with one of its signs, which is much quicker to see."""
-    if text.isascii() and not has_any(text.lower(), signs):
-        return None
-    return rule.search(text)
+    return rule.search(text) if has_sign(text, signs) else None
 
 
 _last: tuple[Step, str, str | None] | None = None

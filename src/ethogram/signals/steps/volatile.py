@@ -38,19 +38,28 @@ _TEMPORARY = re.compile(
 _PROCESS = re.compile(r"\b([Pp]id|PID)([ =:#\[-]{1,3})\d+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _QUOTED = re.compile(r"(?<!\w)'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
-_DIGIT = re.compile(r"\d")
-# Every time, id, fraction, hex or long number in plain ASCII has a digit in such company. Few texts do, and to
-# look for digits is much quicker than to look at every word.
+# Every time, id, fraction, hex or long number has a digit in such company. Few texts do, and to look for
+# digits is much quicker than to look at every word.
 _SIGN = re.compile(
-    r"[0-9](?:[0-9a-fA-F]{5}|[0-9a-fA-F]{2,3}-|:[0-9]{2}:|x[0-9a-fA-F]{4}|\.[0-9]+ ?[nums]|m[0-9]"
+    r"[0-9](?:[0-9a-fA-F]{5}|[0-9a-fA-F]{2,3}-|:[0-9]{2}:|x[0-9a-fA-F]{4}|\.[0-9]+ ?[numsµ]|m[0-9]"
     r"|(?<=[a-fA-F]{2}[0-9]))"
 )
-_TEMPORARY_SIGNS = (
-    "tmp", "temp", ".log", ".out", ".bak", ".pid", ".lock", ".swp", "/var/folders", "/dev/shm"
-)  # fmt: skip
-_MAY_BE_TEMPORARY = re.compile(r"te?mp|/var/folders|/dev/shm|\.(?:log|out|bak|pid|lock|swp)\b", re.IGNORECASE)
+_OTHER_DIGIT = re.compile(r"[^\x00-\x7f](?<=\d)")
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DIGITS_AND_SPACE = b"0123456789 \t\r\n"
+
+
+def signs_of(*said: str) -> tuple[bytes, ...]:
+    """Signs for `has_sign`, written in small letters: a rule is worth trying only where one of them is.
+
+    The letters beyond ASCII that a rule takes for k, s or i are signs, too.
+    """
+    return tuple(one.encode() for one in (*said, "\u212a", "\u017f", "\u0130", "\u0131"))
+
+
+_TEMPORARY_SIGNS = signs_of(
+    "tmp", "temp", ".log", ".out", ".bak", ".pid", ".lock", ".swp", "/var/folders", "/dev/shm"
+)  # fmt: skip
 
 
 def _put(found: re.Match[str]) -> str:
@@ -74,9 +83,9 @@ def cleaned(text: str, strength: str = "medium") -> str:
     """
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
-    if strength != "low" and _may_be_temporary(text):
+    if strength != "low" and has_sign(text, _TEMPORARY_SIGNS):
         text = _TEMPORARY.sub(_temporary, text)
-    if (_SIGN if text.isascii() else _DIGIT).search(text):
+    if _SIGN.search(text) or (not text.isascii() and _OTHER_DIGIT.search(text)):
         text = _LOW.sub(_put, text) if strength == "low" else _LONG.sub("N", _MEDIUM.sub(_put, text))
     if strength != "low" and ("pid" in text or "PID" in text or "Pid" in text):
         text = _PROCESS.sub(r"\1\2N", text)
@@ -85,17 +94,12 @@ def cleaned(text: str, strength: str = "medium") -> str:
     return " ".join(text.split())
 
 
-def _may_be_temporary(text: str) -> bool:
-    if not text.isascii():
-        return _MAY_BE_TEMPORARY.search(text) is not None
-    return has_any(text.lower(), _TEMPORARY_SIGNS)
-
-
-def has_any(text: str, signs: tuple[str, ...]) -> bool:
-    """Whether one of these is in a text."""
+def has_sign(text: str, signs: tuple[bytes, ...]) -> bool:
+    """Whether one of these signs is in a text, in small or capital letters."""
+    said = _bytes(text).lower()
     # Written out, since `any` takes twice as long over so few and short ones.
     for sign in signs:  # noqa: SIM110
-        if sign in text:
+        if sign in said:
             return True
     return False
 
