@@ -275,3 +275,13 @@ def test_trouble_outside_is_seen_in_all_its_wordings(text: str):
 )
 def test_a_broken_build_is_seen_in_all_its_wordings(text: str):
     assert failure._broken(text)
+
+
+def test_a_label_alone_is_not_the_error() -> None:
+    """Two different faults under the heading ERROR: are two errors."""
+    from ethogram.signals.steps.failure import _chosen
+
+    assert _chosen("ERROR:\nNo replacement was performed, old text not found in a.py") == (
+        "No replacement was performed, old text not found in a.py"
+    )
+    assert _chosen("ERROR:\nThe path b.py does not exist") == "The path b.py does not exist"

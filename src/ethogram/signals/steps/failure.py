@@ -47,6 +47,7 @@ _JSON_ERROR = re.compile(
 )
 _NOISE = re.compile(
     r"^(?:\W*|\d+ (?:errors?|warnings?)\W*|exit code:? \d+|\[?process .{0,40}"
+    r"|\W*(?:the following )?(?:errors?|fatal|failures?|failed|exceptions?|stderr|output)\W*"
     r"|make(?:\[\d+\])?: .{0,120}|npm (?:ERR!|error).{0,20})$",
     re.I,
 )
