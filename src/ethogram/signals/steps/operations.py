@@ -162,8 +162,8 @@ def of_tool(name: str) -> str:
 def of_command(line: str) -> str:
     """What a command line does: the weightiest thing that one of its commands does.
 
-    >>> of_command("cd a && grep x b | head"), of_command("sed -i s/a/b/ c"), of_command("pytest -q >
-    log.txt") ('search', 'write', 'test')
+    >>> [of_command(one) for one in ("cd a && grep x b | head", "sed -i s/a/b/ c", "pytest -q > log.txt")]
+    ['search', 'write', 'test']
     """
     kinds = [_of_simple(one) for one in simple_commands(line)]
     best = max(kinds, key=RANK.__getitem__, default="other")

@@ -43,8 +43,10 @@ class Simple:
 def simple_commands(line: str) -> tuple[Simple, ...]:
     """The simple commands in a line, in order; of a hostile one the first forty.
 
-    >>> [(one.program, one.words, one.outputs) for one in simple_commands("cd a && sed -i 's/x/y/' b >
-    out.txt")] [('cd', ('a',), ()), ('sed', ('-i', 's/x/y/', 'b'), ('out.txt',))]
+    >>> for one in simple_commands("cd a && sed -i 's/x/y/' b > out.txt"):
+    ...     print(one.program, one.words, one.outputs)
+    cd ('a',) ()
+    sed ('-i', 's/x/y/', 'b') ('out.txt',)
     """
     line, code = _without_heredocs(line)
     found: list[Simple] = []
