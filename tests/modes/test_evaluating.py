@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import wait
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -411,3 +412,29 @@ def test_a_batch_that_cannot_go_on_is_told_with_what_it_will_cost() -> None:
     jobs.ended = stop  # type: ignore[method-assign]
     found = evaluate(distinct(3), by, run=InBatches(jobs))
     assert (found.stopped, found.unasked, found.in_jobs) == ("anthropic: the connection broke", 3, 3)
+
+
+def test_a_second_interrupt_ends_it_and_counts_what_was_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+
+    class Slow(Scripted):
+        def close(self) -> None:
+            ended.set()
+
+    def until_closed(question: Question) -> NotMeasured:
+        ended.wait(20)
+        return NotMeasured("the run was ended", 0.02)
+
+    by = Slow(until_closed, concurrency=2)
+    interrupts = iter((True, True))
+
+    def waiting(*args: object, **how: object) -> object:
+        if next(interrupts, False):
+            raise KeyboardInterrupt
+        return wait(*args, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("ethogram.modes.asking.wait", waiting)
+    found = evaluate(distinct(6), by)
+    assert found.stopped == INTERRUPTED
+    assert len(by.asked) == 2
+    assert (found.spent, found.unasked) == (pytest.approx(0.04), 4)

@@ -15,7 +15,7 @@ from ..detections.find import find
 from ..evaluators.answers import Answers, default_path
 from ..evaluators.protocol import Evaluator, make_evaluator
 from ..ingest import Batch, OnDisk
-from ..ingest.buckets import AT, Buckets, Row, event_of_row, row_of, rows_of, write_rows
+from ..ingest.buckets import AT, Buckets, event_of_row, row_of, rows_of, write_rows
 from ..ingest.order import by_order
 from ..ingest.spill import EventsOnDisk
 from ..library.load import Library
@@ -81,7 +81,7 @@ class _Ordered(Collection[Event]):
             rows = (row for row in rows_of(path) if until is None or row[AT] <= until)
             ordered = sorted(map(event_of_row, rows), key=by_order)
             self._paths.append(folder / f"{path.name}.sorted")
-            write_rows(self._paths[-1], map(_row, ordered))
+            write_rows(self._paths[-1], map(row_of, ordered))
         self._total = buckets.total
 
     def __iter__(self) -> Iterator[Event]:
@@ -92,10 +92,6 @@ class _Ordered(Collection[Event]):
 
     def __contains__(self, one: object) -> bool:
         return any(one == event for event in self)
-
-
-def _row(event: Event) -> Row:
-    return row_of(event)
 
 
 def evaluator_of(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,6 +19,7 @@ from ..library.load import Library, load_patterns
 from ..library.select import select
 from ..records import Detection, Event, rank
 from .analyze import analyze
+from .plant import wilson
 from .validate_repetition import repetition_recall
 
 GOOD = frozenset(("success", "passed", "resolved"))
@@ -143,7 +143,7 @@ def marked(facts: Sequence[RunFacts], found: Iterable[tuple[str, Detection]]) ->
         "failed_marked": failed,
         "good_marked": len(hits) - failed,
         "precision": failed / len(hits) if hits else None,
-        "precision_interval": wilson(failed, len(hits)),
+        "precision_interval": wilson(failed, len(hits)) if hits else None,
         "lift": lift(labelled, hits, 1),
         "lift_equal_length": lift(labelled, hits, 3),
         "horizon": median(known[thread].steps - place for thread, place in first.items()) if first else None,
@@ -165,17 +165,3 @@ def lift(runs: Sequence[RunFacts], hits: Sequence[RunFacts], parts: int) -> floa
             expected += len(own) * sum(one.failed is True for one in part) / len(part)
             seen += sum(one.failed is True for one in own)
     return seen / expected if expected else None
-
-
-def wilson(hits: int, of: int, z: float = 1.96) -> tuple[float, float] | None:
-    """The Wilson interval of a share, at 95 %; None of nothing.
-
-    >>> [round(one, 3) for one in wilson(8, 10) or ()]
-    [0.49, 0.943]
-    """
-    if not of:
-        return None
-    share, spread = hits / of, z * z / of
-    middle = (share + spread / 2) / (1 + spread)
-    half = z * sqrt(share * (1 - share) / of + spread / (4 * of)) / (1 + spread)
-    return (max(0.0, middle - half), min(1.0, middle + half))
