@@ -71,8 +71,8 @@ from ethogram.shapes.tree import (
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
 FIELDS = ("kind", "source", "subject", "target", "thread", "session", "reply_to")
-ANY_KIND = ("count", "distinct", "top_count", "oldest", "newest", "run", "cycle", "cycle_length", "rate",
-            "span", "values")  # fmt: skip
+ANY_KIND = ("count", "distinct", "top_count", "top", "oldest", "newest", "run", "cycle", "cycle_length",
+            "rate", "span", "values")  # fmt: skip
 """Measures that take categories as well as numbers; for all others a category is no reading."""
 
 Insufficient = set[tuple[str, tuple[Any, ...]]]
@@ -538,7 +538,7 @@ def counted(measure: Expr, here: Here) -> list[Event]:
         readings = [(j, x) for j, x in readings if x is True]
     elif measure.name == "run":
         readings = readings[len(readings) - run_length([x for _, x in readings]) :]
-    elif measure.name == "top_count" and readings:
+    elif measure.name in ("top_count", "top") and readings:
         xs = [x for _, x in readings]
         # Of equally frequent values, the one seen last.
         top = max(range(len(xs)), key=lambda k: (xs.count(xs[k]), k))
@@ -1017,6 +1017,11 @@ def measured(measure: Measure, here: Here) -> Any:
         if name == "swings":
             return float(max(0, len(sizes) - 1))
         return number(sizes[-1] / sizes[0]) if len(sizes) >= 2 else None
+    if name == "top":
+        # Of equally frequent values, the one seen last.
+        last = max(range(len(xs)), key=lambda k: (xs.count(xs[k]), k), default=None)
+        least = (measure.option("times") or (1.0,))[0]
+        return None if last is None or above(least, xs.count(xs[last])) else xs[last]
     if name == "values":
         return list(dict.fromkeys(reversed(xs)))[:20]
     return simple(name, xs)

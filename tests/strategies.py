@@ -73,10 +73,13 @@ MEASURES_OF_NUMBERS = (
 MEASURES_OF_VALUES = ("distinct", "top_count", "run", "cycle", "cycle_length")
 MEASURES_OF_EITHER = ("count", "rate", "span")
 MEASURES_OF_CONDITIONS = ("share", "surprise_count")
-MEASURES = (
+DRAWN = (
     *MEASURES_OF_NUMBERS, *MEASURES_OF_VALUES, *MEASURES_OF_EITHER, *MEASURES_OF_CONDITIONS,
-    "cover", "oldest", "newest",
+    "cover", "oldest", "newest", "jump",
 )  # fmt: skip
+"""Measures of patterns that are not about a certain one. One more would make other cases of the seeds by
+which seeded faults name theirs."""
+MEASURES = (*DRAWN[:-1], "top")
 HISTORIES = (
     ("subject",), ("subject",), ("subject", "target"), ("subject", "thread"), ("thread",),
     ("subject", "topic"), ("subject", "target", "tool"),
@@ -390,7 +393,7 @@ class Maker:
     def measure(self, name: str | None = None) -> Expr:
         """A measure that gives a number."""
         rng = self.rng
-        name = name or rng.choice((*MEASURES, "jump"))
+        name = name or rng.choice(DRAWN)
         if not self.timed and name in ("fading", "surprise_count") and self.chance(0.7):
             name = "count"
         if name == "cover":
@@ -409,6 +412,9 @@ class Maker:
             return Measure(
                 name, rng.choice((self.category(), self.category(), self.number(0))), self.window()
             )
+        if name == "top":
+            times = rng.choice((1.0, 1.0, 2.0))
+            return Measure(name, self.number(0), self.window(), options=(("times", (times,)),))
         if name in MEASURES_OF_EITHER or name in ("oldest", "newest"):
             return Measure(name, self.number(0), self.window())
         return Measure(name, self.number(), self.window_of(name), options=self.options(name))
@@ -452,7 +458,11 @@ class Maker:
 
     def measured_test(self, name: str | None = None) -> Expr:
         """A comparison of a measure that is true at some events and not at others."""
-        name = name or self.rng.choice((*MEASURES, "jump"))
+        name = name or self.rng.choice(DRAWN)
+        if name == "top" and self.chance(0.5):
+            of, times = Signal(self.rng.choice(CATEGORIES)), self.rng.choice((1.0, 1.0, 2.0, 3.0))
+            most = Measure(name, of, self.window(), options=(("times", (times,)),))
+            return Compare(self.rng.choice(("==", "!=")), most, Text(self.rng.choice(LETTERS)))
         expr = self.measure(name)
         for _ in range(6):
             xs = self.seen(expr)
@@ -493,7 +503,8 @@ class Maker:
         }
         if self.chance(0.3):
             seen = Measure("values", self.rng.choice((self.category(), self.number(0))), self.window())
-            given["details"] += (("seen", seen), ("value", self.number()))
+            most = Measure("top", seen.of, seen.window)
+            given["details"] += (("seen", seen), ("most", most), ("value", self.number()))
         if self.chance(0.6):
             rising = ("low", "medium", "high", "critical")[rng.randint(0, 2) :]
             given["levels"] = tuple((one, self.test(0)) for one in rising)

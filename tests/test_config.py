@@ -84,6 +84,25 @@ def test_a_file_may_set_everything():
     assert settings.fail_on == "high"
 
 
+def test_what_concerns_runs_may_be_set_in_the_file_and_in_the_environment():
+    text = (
+        "inference_enabled: false\nsemantic_analysis: advanced\nnormalization_level: high\n"
+        "resources_monitored: [tokens]\nresource_limits: {memory_mb: 512.5}\n"
+    )
+    environ = {
+        "ETHOGRAM_INFERENCE_ENABLED": "false",
+        "ETHOGRAM_SEMANTIC_ANALYSIS": "advanced",
+        "ETHOGRAM_NORMALIZATION_LEVEL": "high",
+        "ETHOGRAM_RESOURCES_MONITORED": "[tokens]",
+        "ETHOGRAM_RESOURCE_LIMITS": "{memory_mb: 512.5}",
+    }
+    for settings in (load(text).settings, load("", environ).settings):
+        assert not settings.inference_enabled
+        assert (settings.semantic_analysis, settings.normalization_level) == ("advanced", "high")
+        assert (settings.resources_monitored, settings.resource_limits) == (("tokens",), {"memory_mb": 512.5})
+    assert load("", {"ETHOGRAM_RESOURCES_MONITORED": "tokens"}).settings.resources_monitored == ("tokens",)
+
+
 def test_each_value_knows_its_line():
     origins = load(FULL).origins
     assert origins["patterns"] == "ethogram.yaml:1:1"
@@ -204,6 +223,15 @@ def test_an_unknown_key_is_refused_with_its_place_and_the_nearest():
             "fail_on: [high]",
             "1:10: fail_on must be one of low, medium, high, critical, null; here is ['high']",
         ),
+        ("inference_enabled: maybe", "1:20: inference_enabled must be true or false; here is 'maybe'"),
+        ("semantic_analysis: deep", "1:20: semantic_analysis must be one of basic, advanced; here is 'deep'"),
+        ("resources_monitored: tokens", "1:22: resources_monitored must be a list, like [a, b]"),
+        (
+            "resources_monitored: [token]",
+            "1:23: resources_monitored.0 must be one of memory_mb, file_operations",
+        ),
+        ("resource_limits: {tokens: 0}", "1:27: resource_limits.tokens must be a number above 0; here is 0"),
+        ("resource_limits: {disk: 5}", "1:19: unknown key in resource_limits: 'disk'"),
         ("[a, b]", "1:1: must be a mapping of settings, like lateness: 30s"),
         ("just words", "1:1: must be a mapping of settings, like lateness: 30s"),
         ("source: a\nsource: b", "2:1: key 'source' stands twice (first in line 1); remove one"),

@@ -311,6 +311,10 @@ def test_plain_statistics():
 def test_grouping_measures():
     assert of(["a", "b", "a"], "distinct") == 2
     assert of(["a", "b", "a"], "top_count") == 2
+    assert of(["a", "b", "a"], "top") == "a"
+    assert of(["a", "b", "b", "a", "c"], "top") == "a"
+    assert of(["a", "b", "b", "a", "c"], "top", times=3) is None
+    assert at_event(measure("top", Y), story(x=[1])) is None
     assert of(["a", "b", "b"], "run") == 2
     assert of(["b", "b"], "run") == 2
     # Exact, where a comparison would call them equal.

@@ -1,33 +1,65 @@
-"""Writes docs/quality.md from what `ethogram validate` measures on a folder of data.
+"""Writes docs/quality.md from what `ethogram validate` and `ethogram plant` measure on a folder of data.
 
-python tools/quality.py --data FOLDER
+python tools/quality.py --data FOLDER [--only runs] [--only planted] [--episodes 200] [--seed 0]
 """
 
 from __future__ import annotations
 
 import argparse
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ethogram.cli.validate import digest, folder_of
-from ethogram.modes.validate_runs import validate_runs
+from ethogram.modes.plant import Planting, plant, wilson
+from ethogram.modes.plant_episode import Setting
+from ethogram.modes.validate_runs import all_alarms, run_patterns, set_files, validate_runs
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "quality.md"
-START, END = "<!-- runs: written by tools/quality.py -->", "<!-- end of runs -->"
+CHOSEN = ("claude_code_spotter", "swebench_mini_gemini3", "multiswe_sweagent_java", "tau_airline_gpt4o")
+"""Sets whose false alarms are told by themselves: everyday work, and coding and service agents."""
+BACKGROUND = "claude_code_spotter"
+"""The set that episodes are planted in: everyday work, with times."""
+COMBINED = ("confused_state", "error_exploration_loop", "runaway_execution", "stuck_run")
+"""Combinations of patterns of runs: planted with them."""
 
 
 def main() -> None:
-    """Measure, and put the figures into the page between its two marks."""
+    """Measure, and put the figures into the page, each section between its own two marks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", default="")
-    folder = folder_of(parser.parse_args().data, "runs")
-    before, _, rest = PAGE.read_text("utf-8").partition(START)
-    after = rest.partition(END)[2]
-    told = "\n".join(runs(validate_runs(folder), digest(folder), commit()))
-    PAGE.write_text(f"{before}{START}\n{told}\n{END}{after}", "utf-8")
+    parser.add_argument("--only", action="append", choices=["runs", "planted"])
+    parser.add_argument("--background", default=BACKGROUND)
+    parser.add_argument("--episodes", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--page", type=Path, default=PAGE, help="The page to write into.")
+    asked = parser.parse_args()
+    folder = folder_of(asked.data, "runs")
+    wanted = asked.only or ["runs", "planted"]
+    if "runs" in wanted:
+        told = runs(validate_runs(folder), digest(set_files(folder)), commit())
+        write(asked.page, "runs", told)
+    if "planted" in wanted:
+        files, names = set_files(folder, [asked.background]), [*run_patterns(), *COMBINED]
+        figures = [
+            plant(names, files, episodes=asked.episodes, seed=asked.seed, setting=Setting(gaps=gaps))
+            for gaps in (0.0, Setting().gaps)
+        ]
+        told = planted(figures[0], figures[1], asked.background, digest(files), commit())
+        write(asked.page, "planted", told)
+
+
+def write(page: Path, section: str, told: Iterable[str]) -> None:
+    """Put a section between its marks, and leave the rest of the page as it is."""
+    start, end = f"<!-- {section}: written by tools/quality.py -->", f"<!-- end of {section} -->"
+    before, found, rest = page.read_text("utf-8").partition(start)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise SystemExit(f"{page.name} has no place for the section {section}: {start} ... {end}")
+    lines = "\n".join(told)
+    page.write_text(f"{before}{start}\n{lines}\n{end}{after}", "utf-8")
 
 
 def commit() -> str:
@@ -39,11 +71,20 @@ def commit() -> str:
 def runs(found: Mapping[str, Any], data: str, at: str) -> Iterator[str]:
     """The section on runs, line by line."""
     yield f"\nCommand: `ethogram validate runs --data FOLDER`; commit `{at}`; data `{data}`.\n"
-    alarms = found["false_alarms"]
     yield (
-        f"**False alarms.** In {alarms['good_runs']:,} runs that succeeded or are everyday work, patterns "
-        f"that are on marked {alarms['any']}, and {alarms['high']} at level high or above."
+        "**False alarms**: runs that succeeded or are everyday work, in which a pattern that is on "
+        "found something.\n"
     )
+    yield "| sets | good runs | any level | medium or above | high or above |"
+    yield "| --- | --- | --- | --- | --- |"
+    yield _alarms("all", found["false_alarms"])
+    if set(CHOSEN) <= set(found["sets"]):
+        chosen = {name: found["sets"][name] for name in CHOSEN}
+        options = " ".join(f"--set {name}" for name in CHOSEN)
+        yield _alarms(f"`{options}`", all_alarms(chosen.values()))
+    for name, one in found["sets"].items():
+        if one["false_alarms"]["good_runs"]:
+            yield _alarms(name, one["false_alarms"])
     for name, one in found["sets"].items():
         if "repetition" in one:
             told = one["repetition"]
@@ -57,10 +98,43 @@ def runs(found: Mapping[str, Any], data: str, at: str) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     for name, one in found["sets"].items():
         for pattern, figures in one["patterns"].items():
-            for level in ("any", "high"):
-                if figures[level]["marked"]:
-                    yield _row(f"{name} ({one['runs']})", pattern, level, figures[level])
+            for level, marked in figures.items():
+                if marked["marked"]:
+                    yield _row(f"{name} ({one['runs']})", pattern, level, marked)
     yield ""
+
+
+def planted(plain: Planting, mixed: Planting, background: str, data: str, at: str) -> Iterator[str]:
+    """The section on planted episodes, line by line: without and with other steps between theirs."""
+    count = plain.planted[0].episodes
+    given = f"--data FOLDER/{background}.jsonl.gz --pattern NAME --episodes {count} --seed {plain.seed}"
+    yield f"\nCommand: `ethogram plant {given}`, once with `--gaps 0`; commit `{at}`; data `{data}`;"
+    yield f"background `{background}`, {len(plain.background):,} events; seed {plain.seed}.\n"
+    columns = "pattern status found,_nothing_between found,_other_steps_between scrambled alarms histories"
+    yield "| " + " | ".join(name.replace("_", " ") for name in columns.split()) + " |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for one, other in zip(plain, mixed, strict=True):
+        cells = [
+            f"`{one.pattern}`",
+            one.status,
+            _share(one.found, one.episodes),
+            _share(other.found, other.episodes),
+            f"{one.found_scrambled / one.episodes:.2f}",
+            str(one.alarms),
+            f"{one.histories:,}",
+        ]
+        yield "| " + " | ".join(cells) + " |"
+    yield ""
+
+
+def _share(found: int, of: int) -> str:
+    low, high = wilson(found, of)
+    return f"{found} of {of}: {found / of:.2f} ({low:.2f} to {high:.2f})"
+
+
+def _alarms(name: str, one: Mapping[str, int]) -> str:
+    counts = [str(one[key]) for key in ("good_runs", "any", "medium", "high")]
+    return "| " + " | ".join([name, *counts]) + " |"
 
 
 def _row(name: str, pattern: str, level: str, one: Mapping[str, Any]) -> str:

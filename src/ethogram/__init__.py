@@ -18,11 +18,15 @@ Names are loaded when first used, so `import ethogram` costs next to nothing.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
+# The name itself is what type checkers go by; `typing` would take longer to load than all the rest.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from . import errors
     from .errors import EthogramError
+    from .hook.guard import Advice, RunGuard
     from .ingest import read_events
     from .library.load import load_patterns
     from .modes.analyze import Analysis, analyze
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Advice",
     "Analysis",
     "Detection",
     "EthogramError",
@@ -41,6 +46,7 @@ __all__ = [
     "Evidence",
     "Reading",
     "Risk",
+    "RunGuard",
     "Scan",
     "ThreadScan",
     "Verdict",
@@ -56,6 +62,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Advice": "hook.guard",
     "Analysis": "modes.analyze",
     "Detection": "records",
     "EthogramError": "errors",
@@ -63,6 +70,7 @@ _HOMES = {
     "Evidence": "records",
     "Reading": "records",
     "Risk": "records",
+    "RunGuard": "hook.guard",
     "Scan": "scanner",
     "ThreadScan": "scanner",
     "Verdict": "records",

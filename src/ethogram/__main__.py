@@ -2,7 +2,7 @@
 
 import sys
 
-from ethogram.cli.main import main
+from ethogram.entry import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -15,7 +15,6 @@ A fault says what was wrong, where (file:line:column) and what would be right.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -126,6 +125,8 @@ def _near(name: str, known: Sequence[str]) -> list[str]:
     folded = name[:100].casefold().replace("-", "_")
     if folded in by_folded:
         return [by_folded[folded]]
+    import difflib  # only where something was misspelt
+
     close = difflib.get_close_matches(folded, by_folded, n=2, cutoff=0.72)
     # One that is nearly the word makes another that only resembles it a nuisance.
     apart = [difflib.SequenceMatcher(None, folded, one).ratio() for one in close]

@@ -7,7 +7,6 @@ A registry walks its folder, importing every module in it, then asks the entry p
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
@@ -41,7 +40,8 @@ class Registry(Generic[T]):
         """Import every module of the folder, then every entry point. Done once."""
         if self._found:
             return
-        # Here and not above: importing it at every start would cost 30 ms.
+        # Here and not above: importing them at every start would cost 30 ms.
+        import pkgutil
         from importlib.metadata import entry_points
 
         try:
@@ -78,6 +78,10 @@ class Registry(Generic[T]):
         self.find()
         if name not in self._items:
             raise BadUsage(f"unknown {self.kind} {name!r}{did_you_mean(name, self._items)}")
+        return self._items[name]
+
+    def known(self, name: str) -> T:
+        """The thing of that name among those that are loaded already; nothing is looked for."""
         return self._items[name]
 
     def __contains__(self, name: str) -> bool:

@@ -72,6 +72,15 @@ def test_with_json_every_record_names_its_example(small, capsys):
     }
 
 
+def test_the_page_has_the_runs_of_the_examples(small, capsys):
+    step = {"subject": "fixer", "thread": "run-1", "kind": "action", "attributes": {"tool": "read"}}
+    write_events(small / "examples" / "run.jsonl", [step, step])
+    assert main(["demo", "--html", "page.html"]) == 0
+    said = (small / "page.html").read_text()
+    assert '<section id="runs">' in said
+    assert "1 run, 0 with detections" in said
+
+
 def test_settings_of_the_folder_do_not_change_the_demo(small, capsys):
     (small / "ethogram.yaml").write_text("status: {no_such_pattern: retired}\n")
     assert main(["demo"]) == 0

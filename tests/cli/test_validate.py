@@ -57,8 +57,31 @@ def test_the_figures_are_those_one_can_reason_out(folder: Path, capsys: pytest.C
     assert (loop["precision"], loop["lift"]) == (1.0, 2.0)
     summary = records[-1]
     assert summary["record"] == "validate_summary"
-    assert summary["sets"] == {"made": {"runs": 6, "failed": 3, "succeeded": 3}}
-    assert summary["false_alarms"] == {"good_runs": 3, "any": 0, "high": 0}
+    alarms = {"good_runs": 3, "any": 0, "medium": 0, "high": 0}
+    assert summary["sets"] == {"made": {"runs": 6, "failed": 3, "succeeded": 3, "false_alarms": alarms}}
+    assert summary["false_alarms"] == alarms
+
+
+def test_a_level_counts_those_above_it_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = told(capsys, "--data", folder, "--patterns", "repetitive_errors")
+    by_level = {one["level"]: one["marked"] for one in records if one["record"] == "validated"}
+    assert list(by_level) == ["any", "medium", "high"]
+    # The same command failed six times: in each of the three runs that is grave, so also at least medium.
+    assert by_level == {"any": 3, "medium": 3, "high": 3}
+
+
+def test_only_the_sets_named_are_looked_at(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "other.jsonl").write_text(json.dumps(run("fine", "passed", loops=True)) + "\n")
+    asked = ("--data", folder, "--patterns", "repetitive_errors")
+    whole, some = told(capsys, *asked)[-1], told(capsys, *asked, "--set", "made")[-1]
+    assert list(whole["sets"]) == ["made", "other"]
+    assert whole["false_alarms"] == {"good_runs": 4, "any": 1, "medium": 1, "high": 1}
+    assert list(some["sets"]) == ["made"]
+    assert some["false_alarms"] == {"good_runs": 3, "any": 0, "medium": 0, "high": 0}
+    # The digest is of the files that were looked at.
+    assert whole["data"] != some["data"]
+    assert main(["validate", "runs", *map(str, asked), "--set", "nowhere"]) == 2
+    assert "no set 'nowhere'; there are made, other" in capsys.readouterr().err
 
 
 def test_labelled_repetitions_lie_in_a_detection(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,7 +37,7 @@ CALLS = {
     *("known", "or_else", "any", "abs", "log", "sqrt", "clip", "min", "max", "minutes", "hours", "days"),
     *("count", "share", "sum", "mean", "std", "median", "distinct", "top_count", "oldest", "newest", "run"),
     *("cycle", "cycle_length", "growth", "swings", "swing_growth", "rate", "usual", "surprise", "values"),
-    *("surprise_count", "jump", "excess", "fading", "span", "cover"),
+    *("surprise_count", "jump", "excess", "fading", "span", "cover", "top"),
 }
 
 

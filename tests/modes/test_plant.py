@@ -12,6 +12,7 @@ import pytest
 
 from ethogram import analyze
 from ethogram.errors import BadUsage
+from ethogram.ingest import events_of
 from ethogram.library.load import SHIPPED
 from ethogram.library.select import select
 from ethogram.modes.plant import Planted, plant, wilson
@@ -162,6 +163,25 @@ def test_innocent_events_stand_between_those_of_an_episode(library, gaslighting)
         counts["between"] += len(between)
     # Half the gaps have one, half of those another: three in four on average.
     assert 0.5 < counts["between"] / counts["gaps"] < 1
+
+
+def test_what_stands_between_steps_of_a_run_is_a_whole_step(library):
+    about = {"subject": "agent", "thread": "run-1"}
+    lines = [{"subject": "run-1/user", "thread": "run-1", "kind": "message", "text": "Do it."}]
+    for n in range(30):
+        call = {"tool": "read", "arguments": {"path": f"part_{n}.py"}, "call_id": f"c{n}"}
+        lines.append({**about, "kind": "action", "attributes": call})
+        lines.append({**about, "kind": "result", "attributes": {"call_id": f"c{n}", "result": f"text {n}"}})
+    one = planted_once(library, library.files["loop"], events_of(lines).events, Setting((1, 1), 0, 1))
+    between = [event for event in one.events if event.id.startswith("between-")]
+    calls = [event.attributes["call_id"] for event in between if event.kind == "action"]
+    results = [event.attributes["call_id"] for event in between if event.kind == "result"]
+    assert calls == results
+    assert len(set(calls)) == len(calls) > 2
+    # Nothing stands between a call of the episode and what it gave.
+    for before, after in pairwise(one.events):
+        if before.id in one.planted and before.kind == "action":
+            assert after.id in one.planted
 
 
 def test_what_does_not_matter_stands_in_another_order(library):

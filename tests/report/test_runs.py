@@ -177,3 +177,23 @@ def test_without_scripts_it_is_all_there(opened):
     assert opened.locator("#runs tbody tr").count() == 4
     opened.locator("#runs a").first.click()
     assert opened.url.endswith("#run-0")
+
+
+@in_browser
+def test_runs_are_narrowed_with_the_rest(opened):
+    def shown() -> tuple[int, int]:
+        rows, told = (opened.locator(f"{one}:visible") for one in ("#runs tbody tr", "details.run"))
+        return rows.count(), told.count()
+
+    assert shown() == (4, 2)
+    opened.select_option("[name=subject]", label="fixer")
+    # Only the run of that agent: not the other one, nor those in which nothing was found.
+    assert shown() == (1, 1)
+    assert "run-1" in opened.locator("#runs tbody tr:visible").inner_text()
+    for level in opened.locator("[name=level]").all():
+        level.uncheck()
+    assert shown() == (0, 0)
+    opened.click("[type=reset]")
+    opened.wait_for_function("document.querySelector('output').textContent === ''")
+    assert shown() == (4, 2)
+    assert opened.locator(".stretch[hidden]").count() == 0

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from ethogram import analyze
 from run_makers import Script, detections, fired
 
 SEEDS = range(30)
@@ -159,3 +160,31 @@ def test_looking_around_in_a_new_repository_is_quiet(script: Script):
             script.run(f"grep -rn {script.word()} {folder}", "", 1)
     every = fired(script.events, "exploration_wandering", "loop", "repetitive_errors")
     assert not every
+
+
+@pytest.mark.parametrize(
+    ("errors", "changed", "named", "times"),
+    [
+        # The last one is another: what was counted is named.
+        (["b", "b", "b", "a"], [0, 0, 0, 0], "b", 3),
+        # Of five in all, with changes in between, whatever comes after the last change.
+        (["a", None, "a", None, "a", None, "a", None, "a", "b", "c"], [0, 1] * 4 + [0, 0, 0], "a", 5),
+        # Where one comes three times with nothing changed, it counts, and not the one before the change.
+        (["a", "a", "a", "a", None, "b", "b", "b"], [0, 0, 0, 0, 1, 0, 0, 0], "b", 3),
+    ],
+)
+def test_the_error_that_was_counted_is_named(
+    errors: list[str | None], changed: list[int], named: str, times: int
+):
+    events = [
+        {
+            "id": f"e{place}",
+            "subject": "agent",
+            "thread": "r",
+            "readings": {"progress": 0, "changed": did} | ({"error_key": error} if error else {}),
+        }
+        for place, (error, did) in enumerate(zip(errors, changed, strict=True))
+    ]
+    *_, last = analyze(events, patterns=["repetitive_errors"]).detections
+    assert (last.details["repeated_error"], last.details["repetition_count"]) == (named, times)
+    assert f'"{named}" {times} times' in last.explanation

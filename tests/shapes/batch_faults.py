@@ -256,6 +256,14 @@ FAULTS = (
         2,
     ),
     Fault(
+        "of equally frequent values the first",
+        "slices",
+        "most = top(part, times)",
+        "most = top(part[::-1], times)",
+        "top",
+        0,
+    ),
+    Fault(
         "since includes the event that meets it",
         "ranges",
         "newest + 1, low)",

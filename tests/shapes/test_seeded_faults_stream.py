@@ -181,8 +181,8 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
         ),
         "the first of equally frequent values": (
             "shapes.stream.counted",
-            "(values.count(pair[1]), pair[0])",
-            "(values.count(pair[1]), -pair[0])",
+            "most = top(values)",
+            "most = top(values[::-1])",
             "level",
             69,
         ),

@@ -24,6 +24,7 @@ def register(app: typer.Typer) -> None:
     group.command("live")(live)
     group.command("scan")(scan)
     group.command("evaluate")(evaluate)
+    group.command("hook")(hook)
     group.callback()(lambda: None)
     app.add_typer(group, name="bench")
 
@@ -97,6 +98,26 @@ def live(
     from ethogram.bench.live import measure
 
     _write(measure(events), as_json=as_json)
+
+
+def hook(
+    starts: Annotated[int, typer.Option(min=3, help="How many times it is started.")] = 50,
+    events: Annotated[int, typer.Option(min=10, help="Events of the run before it is started.")] = 5_000,
+    as_json: AsJson = False,
+) -> None:
+    """From the start of the hook's process to its answer, in a new run and in a long one."""
+    from ethogram.bench.hook import measure
+
+    for one in measure(starts, events):
+        if as_json:
+            write_json(one)
+        elif one["record"] == "start":
+            write_line(f"{one['name']:<28}{one['p50']:8.1f} ms (half)  {one['p95']:8.1f} ms (95 of 100)")
+        else:
+            word = "goal" if one["goal_reached"] else "bar" if one["bar_holds"] else "above the bar"
+            write_line(
+                f"{one['what']}: {one['ratio']:g} ms (bar {one['bar']:g}, goal {one['goal']:g}): {word}"
+            )
 
 
 def _needed(packages: Iterable[str]) -> None:

@@ -77,13 +77,15 @@ def _write_html(path: str, looked: Sequence[Looked]) -> None:
     from ethogram.config import Settings
     from ethogram.modes.analyze import load_library
     from ethogram.modes.demo import together
+    from ethogram.modes.run_report import run_report
 
     from .html import write_html
 
     events = tuple(event for _, batch, _ in looked for event in batch.events)
     batch = replace(looked[0][1], events=events)
     analysis = together([analysis for _, _, analysis in looked])
-    write_html(path, analysis, load_library(None, Settings()), batch)
+    runs = run_report(analysis.detections, events)
+    write_html(path, analysis, load_library(None, Settings()), batch, runs=runs)
 
 
 def demo_parts(looked: Sequence[Looked]) -> Iterator[RenderableType]:

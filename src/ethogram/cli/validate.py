@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from .output import printable, write_json, write_line
 DATA = "ETHOGRAM_DATA"
 """The variable that names the folder of data where --data does not."""
 
-HEAD = f"  {'pattern':32} level  marked  failed  good  {'precision (95 %)':18}  lift  equal length  horizon"
+HEAD = f"  {'pattern':32} level   marked  failed  good  {'precision (95 %)':18}  lift  equal length  horizon"
 
 
 def register(app: typer.Typer) -> None:
@@ -33,20 +33,23 @@ def runs(
     patterns: Annotated[
         list[str], typer.Option("--patterns", metavar="SELECTOR", help="Without it, all patterns of runs.")
     ] = [],  # noqa: B006 (typer copies it)
+    sets: Annotated[
+        list[str], typer.Option("--set", metavar="NAME", help="Only this set, named by its file; repeatable.")
+    ] = [],  # noqa: B006
     as_json: AsJson = False,
     config: Config = "",
 ) -> None:
     """Runs that failed and runs that did not: what each pattern marks, how early, and at what cost."""
-    from ethogram.modes.validate_runs import validate_runs
+    from ethogram.modes.validate_runs import set_files, validate_runs
 
     from .progress import Progress
 
     folder, settings = folder_of(data, "runs"), load_config(config).settings
     progress = Progress()
     with progress.checking("validating"):
-        found = validate_runs(folder, patterns or None, settings)
+        found = validate_runs(folder, patterns or None, settings, sets)
     if as_json:
-        for record in records(found, folder):
+        for record in records(found, set_files(folder, sets)):
             write_json(record)
         return
     for line in table(found):
@@ -70,17 +73,17 @@ def folder_of(given: str, kind: str) -> Path:
     return folder
 
 
-def records(found: Mapping[str, Any], folder: Path) -> Iterator[dict[str, Any]]:
+def records(found: Mapping[str, Any], files: Iterable[Path]) -> Iterator[dict[str, Any]]:
     """One record for each pattern and set, then one for the whole with the digest of the data."""
     for name, one in found["sets"].items():
         for pattern, figures in one["patterns"].items():
-            for level in ("any", "high"):
+            for level, marked in figures.items():
                 about = {"record": "validated", "set": name, "pattern": pattern, "level": level}
-                yield {**about, "runs": one["runs"], **figures[level]}
+                yield {**about, "runs": one["runs"], **marked}
         if "repetition" in one:
             yield {"record": "repetition", "set": name, **one["repetition"]}
     sizes = {
-        name: {key: one[key] for key in ("runs", "failed", "succeeded")}
+        name: {key: one[key] for key in ("runs", "failed", "succeeded", "false_alarms")}
         for name, one in found["sets"].items()
     }
     yield {
@@ -88,16 +91,16 @@ def records(found: Mapping[str, Any], folder: Path) -> Iterator[dict[str, Any]]:
         "kind": "runs",
         "false_alarms": found["false_alarms"],
         "sets": sizes,
-        "data": digest(folder),
+        "data": digest(files),
     }
 
 
-def digest(folder: Path) -> str:
+def digest(files: Iterable[Path]) -> str:
     """Of the names and contents of the files, so that figures can be tied to what they were got on."""
     import hashlib
 
     whole = hashlib.sha256()
-    for file in sorted(folder.glob("*.jsonl*")):
+    for file in sorted(files):
         whole.update(file.name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
     return whole.hexdigest()[:16]
 
@@ -107,7 +110,8 @@ def table(found: Mapping[str, Any]) -> Iterator[str]:
     alarms = found["false_alarms"]
     yield (
         f"patterns that are on, in {alarms['good_runs']:,} runs that succeeded or are everyday work: "
-        f"{alarms['any']} marked, {alarms['high']} at level high or above"
+        f"{alarms['any']} marked, {alarms['medium']} at level medium or above, "
+        f"{alarms['high']} at level high or above"
     )
     for name, one in found["sets"].items():
         yield ""
@@ -122,9 +126,9 @@ def table(found: Mapping[str, Any]) -> Iterator[str]:
         if one["patterns"]:
             yield HEAD
         for pattern, figures in one["patterns"].items():
-            for level in ("any", "high"):
-                if figures[level]["marked"]:
-                    yield f"  {pattern:32} {level:5}  {_row(figures[level])}"
+            for level, marked in figures.items():
+                if marked["marked"]:
+                    yield f"  {pattern:32} {level:6}  {_row(marked)}"
 
 
 def _row(one: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from ..errors import did_you_mean
 from ..records import LEVELS, parse_duration
 from ..shapes.calls import NAMES
 from ..shapes.scope import ELAPSED
-from .settings import LIMITS, STATUSES
+from .settings import LIMITS, RESOURCES, RUNGS, STATUSES
 
 Place = tuple[str | int, ...]
 Check = Callable[[Any, Place, "Report"], Any]
@@ -89,6 +89,34 @@ def number(value: Any, place: Place, report: Report) -> Any:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return _wrong(value, "a number", place, report)
     return value
+
+
+def positive(value: Any, place: Place, report: Report) -> Any:
+    """A finite number above 0."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+        return _wrong(value, "a number above 0", place, report)
+    return value
+
+
+def yes_or_no(value: Any, place: Place, report: Report) -> Any:
+    """True or false; as a word too, since a variable is text."""
+    known = {"true": True, "false": False}
+    if isinstance(value, str) and value.lower() in known:
+        return known[value.lower()]
+    return value if isinstance(value, bool) else _wrong(value, "true or false", place, report)
+
+
+def some_of(options: Iterable[str]) -> Check:
+    """A check for a list of some of these words."""
+    each = one_of(options)
+
+    def check(value: Any, place: Place, report: Report) -> Any:
+        if not isinstance(value, (list, tuple)):
+            return _wrong(value, "a list, like [a, b]", place, report)
+        checked = [each(item, (*place, index), report) for index, item in enumerate(value)]
+        return MISSING if MISSING in checked else tuple(checked)
+
+    return check
 
 
 def option(value: Any, place: Place, report: Report) -> Any:
@@ -172,6 +200,23 @@ def mapping(of: Check, bad_key: Callable[[str], str] = lambda key: "", known: It
     return check
 
 
+def record(of: Mapping[str, Check]) -> Check:
+    """A check for a mapping in which each key has a check of its own."""
+
+    def check(value: Any, place: Place, report: Report) -> Any:
+        if not isinstance(value, Mapping):
+            return _wrong(value, "a mapping, like {name: value}", place, report)
+        found = {}
+        for key, item in value.items():
+            if key not in of:
+                unknown_key(key, place, of, report)
+            elif (checked := of[key](item, (*place, key), report)) is not MISSING:
+                found[key] = checked
+        return found
+
+    return check
+
+
 def unknown_key(key: str, place: Place, known: Iterable[str], report: Report) -> None:
     """Report a key that may not stand here."""
     what = f"unknown key in {_dotted(place)}:" if place else "unknown setting"
@@ -237,11 +282,16 @@ CHECKS: Mapping[str, Check] = {
     "time_zone": time_zone,
     "session_inactivity": duration,
     "normalization": one_of(("low", "medium", "high")),
+    "normalization_level": one_of(("low", "medium", "high"), none=True),
     "allow": words,
     "deny": words,
     "critical_paths": words,
     "cwd": or_none(text),
     "goal": or_none(text),
+    "inference_enabled": yes_or_no,
+    "semantic_analysis": one_of(("basic", "advanced")),
+    "resources_monitored": some_of(RESOURCES),
+    "resource_limits": mapping(positive, known=RESOURCES),
     "lateness": duration,
     "source": text,
     "limits": mapping(count, known=LIMITS),
@@ -251,5 +301,16 @@ CHECKS: Mapping[str, Check] = {
     "evaluator": or_none(text),
     "evaluators": mapping(mapping(option, bad_option_name), bad_option_name),
     "answers": or_none(text),
+    "hook": record(
+        {
+            "rungs": some_of(RUNGS),
+            "off": words,
+            "patterns": words,
+            "cool_down": count,
+            "most": count,
+            "lowest": one_of(LEVELS),
+            "critical": one_of(("ask", "off")),
+        }
+    ),
 }
 """Every setting, by name."""

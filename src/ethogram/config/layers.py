@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import BadConfig, BadInput, Fault, did_you_mean
 from ..shapes.yaml import Fields, Items, Node, plain, read_yaml, read_yaml_file
-from .checks import CHECKS, Place, count, words
+from .checks import CHECKS, Place, count
 from .settings import Settings
 
 CONFIG_FILE = "ethogram.yaml"
@@ -50,12 +50,14 @@ class Layer:
         return f"{self.name}:{line}:{column}" if line else self.name
 
 
-def find_file(path: str | Path | None, environ: Mapping[str, str]) -> str | None:
-    """The file to read: as given, as ETHOGRAM_CONFIG names it, or ethogram.yaml or .ethogram.yaml here."""
+def find_file(path: str | Path | None, environ: Mapping[str, str], folder: str = "") -> str | None:
+    """The file to read: as given, as ETHOGRAM_CONFIG names it, or ethogram.yaml or .ethogram.yaml in the
+    folder; '' is the working directory."""
     if path is not None:
         return str(path)
+    names = (str(Path(folder, name)) for name in (CONFIG_FILE, HIDDEN_FILE))
     # lexists, so that a broken link is an error and not silently no file.
-    here = (name for name in (CONFIG_FILE, HIDDEN_FILE) if os.path.lexists(name))
+    here = (name for name in names if os.path.lexists(name))
     return environ.get(CONFIG_VARIABLE) or next(here, None)
 
 
@@ -104,9 +106,10 @@ def from_overrides(overrides: Mapping[str, Any]) -> Iterator[Layer]:
 
 def _from_text(key: str, given: str, variable: str) -> Any:
     # Lists and mappings in YAML, as in the file; one pattern, or a word, as it stands.
-    if isinstance(getattr(Settings(), key), Mapping) or (CHECKS[key] is words and given.startswith("[")):
+    default = getattr(Settings(), key)
+    if isinstance(default, Mapping) or (isinstance(default, tuple) and given.startswith("[")):
         return plain(read_yaml(given, variable, BadConfig))
-    if CHECKS[key] is words:
+    if isinstance(default, tuple):
         return [given]
     if CHECKS[key] is count and given.isdecimal():
         return int(given)

@@ -46,20 +46,21 @@ def load_settings(
     path: str | Path | None = None,
     environ: Mapping[str, str] | None = None,
     overrides: Mapping[str, Any] | None = None,
+    folder: str = "",
 ) -> Loaded:
     """The settings from defaults, file, environment and overrides, each over the one before.
 
-    The file is `path`, else what ETHOGRAM_CONFIG names, else ethogram.yaml or .ethogram.yaml in the working
-    directory if there is one. Overrides have the form of the file; None there means not given. Entries of
-    a mapping are laid over each other one by one; everything else is replaced whole. BadConfig carries
-    every fault.
+    The file is `path`, else what ETHOGRAM_CONFIG names, else ethogram.yaml or .ethogram.yaml in `folder` (the
+    working directory) if there is one. Overrides have the form of the file; None there means not given.
+    Entries of a mapping are laid over each other one by one; everything else is replaced whole. BadConfig
+    carries every fault.
 
     >>> loaded = load_settings(environ={"ETHOGRAM_LATENESS": "30s"}, overrides={"fail_on": "high"})
     >>> [line for line in show(loaded) if line[0] in ("lateness", "fail_on")]
     [('lateness', '30s', 'ETHOGRAM_LATENESS'), ('fail_on', 'high', '--fail-on')]
     """
     environ = os.environ if environ is None else environ
-    file = find_file(path, environ)
+    file = find_file(path, environ, folder)
     faults: list[Fault] = []
     layers = [*from_file(file, faults), *from_environ(environ, faults), *from_overrides(overrides or {})]
     loaded, more = Loaded(Settings(), {key: DEFAULT for key, _ in _leaves(Settings())}, file), 0

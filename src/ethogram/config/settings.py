@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 STATUSES = ("experimental", "test", "stable", "retired")
 
@@ -23,6 +24,25 @@ LIMITS: Mapping[str, int] = MappingProxyType(
     }
 )
 """How large input may be; the same names and numbers as in ingest/limits.py, which says what each is."""
+
+RESOURCES = ("memory_mb", "file_operations", "calls", "tokens", "seconds")
+"""What a run may use up, each a signal of that name."""
+
+RUNGS = ("nudge", "remind", "ask", "stop")
+"""What a hook may do about a run, from the mildest; hook/ladder.py says what each is."""
+
+HOOK: Mapping[str, Any] = MappingProxyType(
+    {
+        "rungs": ("nudge", "remind", "ask"),
+        "off": (),
+        "patterns": (),
+        "cool_down": 5,
+        "most": 6,
+        "lowest": "medium",
+        "critical": "ask",
+    }
+)
+"""How a hook goes about it; docs/hook.md says what each is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +65,8 @@ class Settings:
     """The longest pause inside one session."""
     normalization: str = "medium"
     """How much that varies by chance is taken out of errors and steps of runs: low, medium or high."""
+    normalization_level: str | None = None
+    """Another name for `normalization`, which it replaces where it is set."""
     allow: tuple[str, ...] = ()
     """Paths that runs may touch, as globs; with none, what a run works on itself tells its scope."""
     deny: tuple[str, ...] = ()
@@ -55,6 +77,14 @@ class Settings:
     """The working directory of runs that do not say; null: not known."""
     goal: str | None = None
     """What runs are to do, where they do not say; null: their first message."""
+    inference_enabled: bool = True
+    """Whether the scope of a run is inferred where it is not told: from persons' words, then the project."""
+    semantic_analysis: str = "basic"
+    """How steps are compared with the goal: basic (words and paths) or advanced (parts of words too)."""
+    resources_monitored: tuple[str, ...] = ()
+    """Which of the resources that runs use are read; none named: all."""
+    resource_limits: Mapping[str, float] = field(default_factory=dict)
+    """How much of each resource there is: resource -> number."""
     lateness: int = 0
     """How long a live event may wait for an earlier one."""
     source: str = "input"
@@ -73,3 +103,5 @@ class Settings:
     """Options of evaluators: evaluator -> option -> value. Keys to services never stand here."""
     answers: str | None = None
     """The file that keeps paid answers; null: one in the user's cache folder."""
+    hook: Mapping[str, Any] = field(default_factory=lambda: dict(HOOK))
+    """What a hook does about a run of a coding agent: its ladder, and what is turned off."""

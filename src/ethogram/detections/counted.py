@@ -10,7 +10,7 @@ from ..shapes.evaluate import NO_CHAIN, number, reader
 from ..shapes.history import History
 from ..shapes.measure import covered, holds, selected, selector
 from ..shapes.program import LevelProgram
-from ..shapes.statistics import run
+from ..shapes.statistics import run, top
 from ..shapes.tree import Cover, Difference, Expr, Measure
 
 MOST_COUNTED = 20
@@ -66,10 +66,9 @@ def _wanted(measure: Measure, positions: list[int], values: list[Any]) -> list[i
         return [i for i, value in zip(positions, values, strict=True) if value is True]
     if measure.name == "run":
         return positions[len(positions) - int(run(values)) :]
-    if measure.name == "top_count" and values:
-        # Of equally frequent values, the one seen last.
-        top = max(enumerate(values), key=lambda pair: (values.count(pair[1]), pair[0]))[1]
-        return [i for i, value in zip(positions, values, strict=True) if value == top]
+    if measure.name in ("top", "top_count"):
+        most = top(values)
+        return [i for i, value in zip(positions, values, strict=True) if value == most]
     return positions
 
 

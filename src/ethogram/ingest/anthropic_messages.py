@@ -9,6 +9,7 @@ from .adapter import Adapter, Input, Record, adapter
 from .anthropic_blocks import has_blocks, tell_blocks
 from .documents import Broken, dict_of, documents, list_of
 from .heads import look
+from .request_log import Requests
 from .run_values import plain, run_name, text_of
 from .runs import Run
 
@@ -26,25 +27,43 @@ class AnthropicMessages(Adapter):
         """The events of each conversation; messages on their own are one together."""
         name = run_name(file.name)
         alone = Run(name, file)
+        log: Requests[Run] = Requests()
+        runs: list[Run] = []
         for line, told, column in documents(file):
             if isinstance(told, Broken):
                 yield line, str(told), column
             elif isinstance(told, dict) and ("messages" in told or "request" in told):
-                yield from _conversation(told, line, file, name)
+                runs += _conversation(told, line, file, name, log)
             else:
                 alone.tell(line, lambda one: tell_blocks(alone, one), told)
-        yield from alone.records()
+        for run in (*runs, alone):
+            yield from run.records()
 
 
-def _conversation(told: Mapping[str, Any], line: int, file: Input, name: str) -> Iterator[Record]:
+def _conversation(
+    told: Mapping[str, Any], line: int, file: Input, name: str, log: Requests[Run]
+) -> list[Run]:
+    """Tell what one request adds. The run, where it is a new one."""
     request = dict_of(told.get("request")) or told
-    run = Run(plain(told.get("id")) or (name if line == 1 else f"{name}/{line}"), file)
+    system = [{"role": "system", "content": request["system"]}] if request.get("system") is not None else []
+    messages = [*system, *list_of(request.get("messages"))]
+    answer = [told["response"]] if told.get("response") is not None else []
+    new: list[Run] = []
+
+    def made() -> Run:
+        new.append(Run(plain(told.get("id")) or (name if line == 1 else f"{name}/{line}"), file))
+        return new[0]
+
+    # Conversations of their own may begin alike; only requests are sent again and again.
+    is_logged = bool(answer) or "request" in told
+    run, known = log.run_of(messages, made) if is_logged else (made(), 0)
     run.line = line
     if not isinstance(request.get("messages"), list):
         run.fault("messages must be a list")
-    if request.get("system") is not None:
+    if system and not known:
         run.message("system", text_of(request["system"]))
-    for message in [*list_of(request.get("messages")), told.get("response")]:
-        if message is not None:
-            run.tell(line, lambda one: tell_blocks(run, one), message)
-    yield from run.records()
+    for message in [*messages[max(known, len(system)) :], *answer]:
+        run.tell(line, lambda one: tell_blocks(run, one), message)
+    if is_logged:
+        log.keep(run, messages, answer)
+    return new

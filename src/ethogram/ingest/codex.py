@@ -15,8 +15,8 @@ from .runs import Run
 TYPES = frozenset(
     ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "session_state")
 )
-SILENT = frozenset(("event_msg", "session_state"))
-"""What the program shows of the items, which stand beside it."""
+SILENT = frozenset(("event_msg", "session_state", "world_state", "token_usage_record"))
+"""What the program shows of the items, which stand beside it, and what it says of its surroundings."""
 NOISE = ("<environment_context>", "<user_instructions>", "<permissions instructions>")
 
 

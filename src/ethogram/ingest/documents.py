@@ -30,17 +30,21 @@ class Broken(str):
 
 
 def documents(file: Input) -> Iterator[Told]:
-    """Each value of a file: each element of an array, each line, or the one object spread over lines.
+    """Each value of a file: each element of an array, each line, or each object spread over lines.
 
     A run is held in memory whole, so the limit of one is `whole`, on a line as well as in a file.
     """
     start = file.head.removeprefix(BOM).lstrip()
-    if start.startswith(b"["):
+    if start.startswith(b"[") and not (_next_line(start).startswith(b"[") and _is_line(start)):
         yield from _document(file, _array)
     elif start.startswith(b"{") and b"\n" in start.rstrip() and not _is_line(start):
-        yield from _document(file, _object)
+        yield from _document(file, _objects)
     else:
         yield from _lines(file)
+
+
+def _next_line(start: bytes) -> bytes:
+    return start.partition(b"\n")[2].lstrip()
 
 
 def _is_line(start: bytes) -> bool:
@@ -99,12 +103,19 @@ def _array(text: str) -> Iterator[Told]:
         yield line, Broken(f"{bad.message}; the rest of the file was not read"), column
 
 
-def _object(text: str) -> Iterator[Told]:
-    try:
-        yield 1, one_of(text), 0
-    except BadLine as bad:
-        line, column = place_of(text, bad.column) if bad.column else (1, 0)
-        yield line, Broken(bad.message), column
+def _objects(text: str) -> Iterator[Told]:
+    """One object or, as exporters write them to a console, one after the other."""
+    line, counted, at = 1, 0, after_blanks(text, 0)
+    while at < len(text):
+        line, counted = line + text.count("\n", counted, at), at
+        try:
+            value, end = parse_at(text, at, lenient=True)
+        except BadLine as bad:
+            line, column = place_of(text, bad.column) if bad.column else (line, 0)
+            yield line, Broken(bad.message), column
+            return
+        yield line, value, 0
+        at = after_blanks(text, end)
 
 
 def need(value: Any, kind: type[T], what: str) -> T:

@@ -20,6 +20,7 @@ CLASSES = {
     "SystemMessage": "system",
     "FunctionMessage": "tool",
 }
+DEBUG = frozenset(("task", "task_result", "checkpoint"))
 
 
 @adapter("langchain")
@@ -38,7 +39,7 @@ class LangChain(Adapter):
         for line, told, column in documents(file):
             if isinstance(told, Broken):
                 yield line, str(told), column
-            elif _is_message(told) or not (inner := _inside(told)):
+            elif _is_message(told) or not ((inner := _inside(told)) or _is_debug(told)):
                 talk.run.tell(line, talk.add, told)
             else:
                 for one in inner:
@@ -64,12 +65,25 @@ def _is_message(told: Any) -> bool:
 
 
 def _inside(told: Any) -> list[Any]:
-    """The messages of a state, or of a step of a graph."""
+    """The messages of a state, of a step of a graph, or of what a graph streams about either."""
+    if isinstance(told, list):  # (mode, what) or (place, mode, what)
+        return _inside(told[-1]) if told else []
     one = dict_of(told)
-    found = list_of(one.get("messages"))
-    for inner in one.values():
-        found = found or list_of(dict_of(inner).get("messages"))
-    return found
+    if _is_debug(one):
+        return _inside({key: one["payload"].get(key) for key in ("values", "input", "result")})
+    if found := _messages(one.get("messages")):
+        return found
+    return [inner for state in one.values() for inner in _messages(dict_of(state).get("messages"))]
+
+
+def _is_debug(told: Any) -> bool:
+    """Whether a graph tells of a task here: with the state it was given, or with what came of it."""
+    return text_at(told, "type") in DEBUG and isinstance(dict_of(told).get("payload"), dict)
+
+
+def _messages(told: Any) -> list[Any]:
+    """Messages under a key; one by itself is a list of one."""
+    return [told] if _is_message(told) else list_of(told)
 
 
 class Talk:
@@ -90,9 +104,12 @@ class Talk:
         if kind in ("ai", "AIMessageChunk"):
             self._ai(told)
         elif kind in ("tool", "function"):
+            call_id = plain(told.get("tool_call_id"))
+            if call_id is not None and self.run.has_result(call_id):
+                return  # a graph gives a result its id only after it was streamed
             self.run.result(
                 text_of(told.get("content")),
-                call_id=told.get("tool_call_id"),
+                call_id=call_id,
                 tool=told.get("name"),
                 error=told.get("status") == "error",
             )

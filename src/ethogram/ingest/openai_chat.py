@@ -11,6 +11,7 @@ from .chat import is_message, tell_message
 from .documents import Broken, dict_of, documents, list_of, text_at
 from .heads import look
 from .mini_swe_agent import is_trajectory
+from .request_log import Requests
 from .run_values import plain, run_name
 from .runs import Run
 
@@ -39,17 +40,20 @@ class OpenAiChat(Adapter):
         """The events of each conversation; messages on their own are one together."""
         name = run_name(file.name)
         alone = Run(name, file)
+        log: Requests[Run] = Requests()
+        runs: list[Run] = []
         for line, told, column in documents(file):
             if isinstance(told, Broken):
                 yield line, str(told), column
             elif isinstance(told, dict) and ("messages" in told or "request" in told):
-                yield from _conversation(told, line, file, name)
+                runs += _conversation(told, line, file, name, log)
             elif isinstance(told, dict) and "choices" in told:
                 alone.line = line
                 _answers(alone, told)
             else:
                 alone.tell(line, lambda one: tell_message(alone, one), told)
-        yield from alone.records()
+        for run in (*runs, alone):
+            yield from run.records()
 
 
 def _messages(told: Mapping[str, Any]) -> list[Any] | None:
@@ -57,17 +61,30 @@ def _messages(told: Mapping[str, Any]) -> list[Any] | None:
     return found if isinstance(found, list) else None
 
 
-def _conversation(told: Mapping[str, Any], line: int, file: Input, name: str) -> Iterator[Record]:
+def _conversation(
+    told: Mapping[str, Any], line: int, file: Input, name: str, log: Requests[Run]
+) -> list[Run]:
+    """Tell what one request adds. The run, where it is a new one."""
     own = next((one for key in NAMES if (one := plain(told.get(key)))), None)
-    run = Run(own or (name if line == 1 else f"{name}/{line}"), file)
+    new: list[Run] = []
+
+    def made() -> Run:
+        new.append(Run(own or (name if line == 1 else f"{name}/{line}"), file))
+        return new[0]
+
+    messages, answered = _messages(told) or [], dict_of(told.get("response")) or told
+    # Conversations of their own may begin alike; only requests are sent again and again.
+    is_logged = "request" in told or "choices" in answered
+    run, known = log.run_of(messages, made) if is_logged else (made(), 0)
     run.line = line
-    messages = _messages(told)
-    if messages is None:
+    if _messages(told) is None:
         run.fault("messages must be a list")
-    for message in messages or []:
+    for message in messages[known:]:
         run.tell(line, lambda one: tell_message(run, one), message)
-    _answers(run, dict_of(told.get("response")) or told)
-    yield from run.records()
+    _answers(run, answered)
+    if is_logged:
+        log.keep(run, messages, [dict_of(one).get("message") for one in list_of(answered.get("choices"))[:1]])
+    return new
 
 
 def _answers(run: Run, told: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .adapter import Adapter, Input, Record, adapter
-from .documents import Broken, documents, list_of
+from .documents import Broken, dict_of, documents, list_of
 from .heads import look
 from .otel_trace import Trace
 from .spans import Span, at_path, is_span, spans_in
@@ -38,10 +38,19 @@ class OtelSpans(Adapter):
 
 
 def _has_spans(told: Mapping[str, Any]) -> bool:
-    if "resourceSpans" in told or "resource_spans" in told or is_span(told):
+    if "resourceSpans" in told or "resource_spans" in told or is_span(told) or _has_logs(told):
         return True
     inner = list_of(told.get("spans")) or list_of(told.get("data"))
     return bool(inner) and is_span(inner[0])
+
+
+def _has_logs(told: Mapping[str, Any]) -> bool:
+    """Whether these are log records with at least one of a model call; others are no business of ours."""
+    scopes = [
+        scope for one in list_of(told.get("resourceLogs")) for scope in list_of(dict_of(one).get("scopeLogs"))
+    ]
+    records = [record for scope in scopes for record in list_of(dict_of(scope).get("logRecords"))]
+    return any(map(is_span, records))
 
 
 def _thread(spans: list[tuple[int, Span]]) -> str | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from .documents import dict_of, list_of, text_at
@@ -12,7 +13,16 @@ from .spans import Span, at_path, listed, nested
 
 INPUTS = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt")
 OUTPUTS = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion")
-Said = tuple[str, list[Call]]
+THOUGHTS = ("reasoning", "thinking")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a model answered: its words, its thoughts and its calls."""
+
+    text: str
+    thought: str
+    calls: list[Call]
 
 
 def input_messages(span: Span) -> list[dict[str, Any]]:
@@ -35,32 +45,42 @@ def input_messages(span: Span) -> list[dict[str, Any]]:
 def _given(one: Mapping[str, Any]) -> list[dict[str, Any]]:
     role = text_at(one, "role") or "user"
     results = [part for part in _parts(one) if part.get("type") == "tool_call_response"]
-    if results:
-        return [
-            {
-                "role": "tool",
-                "content": part.get("response", part.get("result")),
-                "tool_call_id": part.get("id"),
-            }
-            for part in results
-        ]
-    return [{"role": role, "content": _text(one), "tool_call_id": one.get("tool_call_id")}]
+    given = [
+        {
+            "role": "tool",
+            "content": part.get("response", part.get("result")),
+            "tool_call_id": part.get("id"),
+        }
+        for part in results
+    ]
+    if not results or _text(one):  # somebody may say something beside what the tools gave
+        said = {"role": role, "content": _text(one), "tool_call_id": one.get("tool_call_id")}
+        given.append(said)
+    return given
 
 
-def output_messages(span: Span) -> list[Said]:
-    """What a model answered: text and calls of each message."""
-    found = [(_text(one), _calls(one)) for one in _messages(span, OUTPUTS)]
+def output_of(span: Span) -> Said | None:
+    """What a model answered in one span; None where it does not tell.
+
+    Some write each piece of one answer (a thought, words, each call) as a message: they are one.
+    """
+    answered = _messages(span, OUTPUTS)
     for event in span.events:
         if text_at(event, "name") == "gen_ai.choice":
             body = nested(event.get("attributes"))
-            message = dict_of(body.get("message")) or body
-            found.append((_text(message), _calls(message)))
-    if not found and (said := at_path(span.attributes, "output.value")) is not None:
-        found.append((text_of(said), []))
-    return [one for one in found if one[0].strip() or one[1]]
+            answered.append(dict_of(body.get("message")) or body)
+    if not answered and (said := at_path(span.attributes, "output.value")) is not None:
+        answered = [{"content": said}]
+    calls = [call for one in answered for call in _calls(one)]
+    text, thought = _joined(map(_text, answered)), _joined(map(_thought, answered))
+    return Said(text, thought, calls) if text or thought or calls else None
 
 
-def _messages(span: Span, paths: tuple[str, ...]) -> list[Mapping[str, Any]]:
+def _joined(texts: Iterable[str]) -> str:
+    return "\n".join(one for one in texts if one.strip())
+
+
+def _messages(span: Span, paths: tuple[str, ...]) -> list[dict[str, Any]]:
     for path in paths:
         if found := listed(at_path(span.attributes, path)):
             return [dict_of(dict_of(one).get("message", one)) for one in found]
@@ -74,9 +94,19 @@ def _parts(message: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _text(message: Mapping[str, Any]) -> str:
     if parts := _parts(message):
         return "\n".join(text_of(one.get("content")) for one in parts if one.get("type") == "text")
-    if contents := listed(message.get("contents")):
-        return text_of([dict_of(dict_of(one).get("message_content", one)) for one in contents])
+    if contents := _contents(message):
+        return text_of([one for one in contents if one.get("type") not in (*THOUGHTS, "tool_use")])
     return text_of(message.get("content"))
+
+
+def _thought(message: Mapping[str, Any]) -> str:
+    told = [one.get("content") for one in _parts(message) if one.get("type") in THOUGHTS]
+    told += [one.get("text") for one in _contents(message) if one.get("type") in THOUGHTS]
+    return _joined(text_of(one) for one in told)
+
+
+def _contents(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [dict_of(dict_of(one).get("message_content", one)) for one in listed(message.get("contents"))]
 
 
 def _calls(message: Mapping[str, Any]) -> list[Call]:

@@ -10,12 +10,12 @@ from typing import Any
 from ..records import EPOCH
 from .adapter import Input, Record
 from .documents import dict_of, text_at
-from .otel_messages import input_messages, output_messages, usage
+from .otel_messages import input_messages, output_of, usage
+from .otel_once import MODEL, once
 from .run_values import number, text_of, words
 from .runs import AGENT, Call, Run
-from .spans import Span, at_path
+from .spans import Span, at_path, kind_of
 
-MODEL = frozenset(("LLM", "chat", "text_completion", "generate_content", "completion"))
 TOOL = frozenset(("TOOL", "execute_tool", "RETRIEVER", "retrieval"))
 AGENTS = frozenset(("AGENT", "invoke_agent"))
 SILENT = words(
@@ -31,11 +31,14 @@ class Trace:
     """A trace being told: every start and end of a span is put in order first."""
 
     def __init__(self, thread: str, name: str, spans: Sequence[tuple[int, Span]], file: Input) -> None:
+        spans = once(spans)
         self.spans = {span.id: span for _, span in spans}
         self.run = Run(thread, file, prefix=name)
         self.top = next((self._agent(span) for _, span in spans if kind_of(span) in AGENTS), AGENT)
         self.run.agent = self.top
         self._heard: set[str] = set()
+        self._given: set[str] = set()
+        self._spent: dict[str, Any] = {}
         self._todo: list[tuple[int, tuple[datetime, int, int], Callable[[], None]]] = []
         for line, span in spans:
             self._plan(line, span)
@@ -44,7 +47,13 @@ class Trace:
         """The events, in order."""
         for line, _, act in sorted(self._todo, key=lambda one: one[1]):
             self.run.tell(line, lambda told: told(), act)
+        self._spend_rest()
         yield from self.run.records()
+
+    def _spend_rest(self) -> None:
+        """Tokens of a last answer that nobody recorded go to what the agent did last."""
+        if self._spent and (last := self.run.last_act) is not None:
+            self.run.add_to_last(_sum(last["attributes"], self._spent))
 
     def _plan(self, line: int, span: Span) -> None:
         kind = kind_of(span)
@@ -105,11 +114,20 @@ class Trace:
             role, text = text_at(told, "role"), text_of(told.get("content"))
             key = f"{role} {text}"
             if role == "tool":
-                if (call_id := text_at(told, "tool_call_id")) and not self.run.has_result(call_id):
-                    self.run.result(text, call_id=call_id, at=span.start)
+                self._hear_result(text_at(told, "tool_call_id"), text, span)
             elif role in ("user", "system", "human", "developer") and key not in self._heard:
                 self._heard.add(key)
                 self.run.message("user" if role in ("user", "human") else "system", text, at=span.start)
+
+    def _hear_result(self, call_id: str | None, text: str, span: Span) -> None:
+        """What a tool gave, as the model was told; the span of the tool often does not say it."""
+        if not call_id or call_id in self._given:
+            return
+        self._given.add(call_id)
+        if self.run.has_result(call_id):
+            self.run.fill_result(call_id, text)
+        else:
+            self.run.result(text, call_id=call_id, at=span.start)
 
     def _say(self, span: Span) -> None:
         model = at_path(span.attributes, "gen_ai.response.model") or at_path(
@@ -121,14 +139,19 @@ class Trace:
             "duration": span.duration,
         }
         counted = usage(span.attributes)
-        for message in output_messages(span):
-            text, calls = message
+        if (said := output_of(span)) is not None:
             above = self.spans.get(span.parent or "")
+            calls = said.calls
             if not calls and above is not None and is_step(above):
-                calls = [Call(PYTHON, _code(text), above.id)]
+                calls = [Call(PYTHON, _code(said.text), above.id)]
             # Also heard: the next span hands it to the model again.
-            self.run.turn(text, calls, at=span.end or span.start, usage=counted, **facts, **self._who(span))
-            counted = {}
+            at = span.end or span.start
+            who = self._who(span)
+            self.run.turn(said.text, calls, at=at, usage=counted, thought=said.thought, **facts, **who)
+        elif span.error is None:
+            # Programs record no content unless they are told to; what it took is known all the same.
+            self._spent = _sum(self._spent, counted)
+            self.run.skip("model calls without what was said: their content was not recorded")
         if span.error is not None:
             self.run.message("system", f"model call failed: {span.error}", at=span.end, error=span.error)
 
@@ -136,7 +159,11 @@ class Trace:
         attributes = span.attributes
         arguments = _first(attributes, "gen_ai.tool.call.arguments", "input.value", "tool.parameters")
         call = Call(_tool(span), arguments, at_path(attributes, "gen_ai.tool.call.id"))
+        told = len(self.run.events)
         self.run.ensure_call(call, at=span.start, **self._who(span))
+        if self._spent and len(self.run.events) > told:
+            self.run.add_to_last(self._spent)
+            self._spent = {}
 
     def _result(self, span: Span) -> None:
         output = _first(span.attributes, "gen_ai.tool.call.result", "output.value")
@@ -160,14 +187,6 @@ class Trace:
         )
 
 
-def kind_of(span: Span) -> str | None:
-    """What a span is, in the words of either convention; None where it is no part of an agent."""
-    for key in ("openinference.span.kind", "gen_ai.operation.name", "traceloop.span.kind"):
-        if isinstance(found := at_path(span.attributes, key), str) and found:
-            return {"tool": "TOOL", "agent": "AGENT", "task": "CHAIN", "workflow": "CHAIN"}.get(found, found)
-    return None
-
-
 def is_step(span: Span) -> bool:
     """Whether this is a step of an agent that writes code, as smolagents calls it."""
     return kind_of(span) == "CHAIN" and _STEP.fullmatch(span.name) is not None
@@ -181,6 +200,10 @@ def _tool(span: Span) -> str:
 def _first(attributes: Mapping[str, Any], *paths: str) -> Any:
     found = (at_path(attributes, path) for path in paths)
     return next((one for one in found if one is not None), None)
+
+
+def _sum(counts: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: (number(counts, key) or 0) + value for key, value in more.items()}
 
 
 def _code(text: str) -> dict[str, str]:

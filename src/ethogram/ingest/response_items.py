@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,14 @@ SERVED = frozenset(
     ("mcp_call", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call")
 )
 """Calls that run on the server: the item holds its own result."""
+_RAN = re.compile(
+    r"(?:Chunk ID: \w+\n|Wall time: [\d.]+ seconds\n|Exit code: -?\d+\n|Total output lines: \d+\n"
+    r"|Process (?:exited with code -?\d+|running with session ID \d+)\n|Original token count: \d+\n)+"
+    r"Output:\n"
+)
+_EXIT = re.compile(r"(?:Exit code:|exited with code) (-?\d{1,9})\n")
+_WALL = re.compile(r"Wall time: (\d{1,9}(?:\.\d{1,9})?) seconds\n")
+"""What Codex writes over the output of a command."""
 
 
 def is_output(kind: Any) -> bool:
@@ -112,7 +121,10 @@ class Items:
 
 
 def _outcome(output: Any) -> tuple[str, dict[str, Any]]:
-    """Text and exit code of an output, which some programs wrap in JSON of their own."""
+    """Text and exit code of an output, which some programs wrap in JSON or in lines of their own.
+
+    Codex's lines go, since they name each piece anew: the same output must stay the same text.
+    """
     told: Any = output
     if isinstance(output, str) and output.startswith("{"):
         try:
@@ -125,4 +137,11 @@ def _outcome(output: Any) -> tuple[str, dict[str, Any]]:
             "exit_code": number(metadata, "exit_code"),
             "duration": number(metadata, "duration_seconds"),
         }
-    return text_of(output), {}
+    said = text_of(output)
+    if (found := _RAN.match(said)) is None:
+        return said, {}
+    code, lasted = _EXIT.search(found[0]), _WALL.search(found[0])
+    return said[found.end() :], {
+        "exit_code": int(code[1]) if code else None,
+        "duration": float(lasted[1]) if lasted else None,
+    }

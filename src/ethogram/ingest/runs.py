@@ -194,6 +194,14 @@ class Run(Told):
         call = self._open.get(call_id)
         return call is not None and call["id"] not in self._waiting
 
+    def fill_result(self, call_id: str, text: str) -> None:
+        """What a call gave, where its result was told without it."""
+        results = (one["attributes"] for one in reversed(self.events) if one["kind"] == "result")
+        told = next((one for one in results if one.get("call_id") == call_id), None)
+        if told is not None and not told["result"]:
+            told["result"] = cut(text, RESULT)
+            told.update({"result_length": len(text)} if len(text) > RESULT else {})
+
     def condensation(self, text: str | None = None, *, at: Any = None, **facts: Any) -> None:
         """What went before was replaced by a summary."""
         line = self.event("condensation", facts.pop("subject", None) or self.agent, at, facts)
@@ -201,12 +209,15 @@ class Run(Told):
             line["text"] = cut(text, self._most)
         self.add_event(line)
 
+    @property
+    def last_act(self) -> dict[str, Any] | None:
+        """The last thing an agent did or said."""
+        acts = (one for one in reversed(self.events) if one["kind"] != "result")
+        return next((one for one in acts if one["attributes"].get("role", "assistant") == "assistant"), None)
+
     def add_to_last(self, facts: Mapping[str, Any]) -> None:
         """What is known only afterwards of the last thing an agent did or said."""
-        acts = (
-            one for one in reversed(self.events) if one["attributes"].get("role", "assistant") == "assistant"
-        )
-        if (last := next((one for one in acts if one["kind"] != "result"), None)) is not None:
+        if (last := self.last_act) is not None:
             last["attributes"].update(facts)
 
     def _call_of(self, call_id: str | None, tool: str | None, subject: str | None) -> dict[str, Any] | None:

@@ -14,6 +14,12 @@ from .run_values import plain, seconds
 
 NANOS = 1_000_000_000
 DEEPEST = 200
+DETAILS = "gen_ai.client.inference.operation.details"
+"""The log record in which a model call is told where its content is not written into the span."""
+STARTS = (
+    *("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime", "timestamp", "timeUnixNano"),
+    *("observed_timestamp", "observedTimeUnixNano"),
+)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -44,7 +50,13 @@ def is_span(told: Any) -> bool:
     one = dict_of(told)
     named = ("span_id" in one or "spanId" in one) and ("trace_id" in one or "traceId" in one)
     context = dict_of(one.get("context"))
-    return (named or "span_id" in context) and ("name" in one or "span_name" in one)
+    return (named or "span_id" in context) and (
+        "name" in one or "span_name" in one or _event_name(one) == DETAILS
+    )
+
+
+def _event_name(one: Mapping[str, Any]) -> str | None:
+    return text_at(one, "event_name", "eventName")
 
 
 def spans_in(told: Any, depth: int = 0) -> Iterator[Span | str]:
@@ -53,7 +65,10 @@ def spans_in(told: Any, depth: int = 0) -> Iterator[Span | str]:
     if depth > DEEPEST:
         yield f"spans nested deeper than {DEEPEST}"
         return
-    boxes = ("resourceSpans", "resource_spans", "scopeSpans", "scope_spans", "spans", "child_spans", "data")
+    boxes = (
+        *("resourceSpans", "resource_spans", "scopeSpans", "scope_spans", "spans", "child_spans", "data"),
+        *("resourceLogs", "scopeLogs", "logRecords"),
+    )
     if is_span(one):
         try:
             yield _span(one)
@@ -68,7 +83,7 @@ def spans_in(told: Any, depth: int = 0) -> Iterator[Span | str]:
 
 def _span(one: Mapping[str, Any]) -> Span:
     context = dict_of(one.get("context"))
-    start = _time(one, "startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime", "timestamp")
+    start = _time(one, *STARTS)
     end = _time(one, "endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
     if end is None and start is not None and (lasted := seconds(one.get("duration"))) is not None:
         end = start + timedelta(seconds=min(lasted, 1e9))
@@ -81,7 +96,7 @@ def _span(one: Mapping[str, Any]) -> Span:
         plain(one.get("traceId", one.get("trace_id", context.get("trace_id")))) or "trace",
         plain(one.get("spanId", one.get("span_id", context.get("span_id")))) or "",
         plain(one.get("parentSpanId", one.get("parent_span_id", one.get("parent_id")))),
-        text_at(one, "name", "span_name") or "",
+        text_at(one, "name", "span_name") or _event_name(one) or "",
         start,
         end,
         attributes,
@@ -167,3 +182,11 @@ def listed(value: Any) -> list[Any]:
         places = sorted((key for key in value if key.isdecimal() and len(key) < 9), key=int)
         return [value[key] for key in places]
     return list_of(value)
+
+
+def kind_of(span: Span) -> str | None:
+    """What a span is, in the words of either convention; None where it is no part of an agent."""
+    for key in ("openinference.span.kind", "gen_ai.operation.name", "traceloop.span.kind"):
+        if isinstance(found := at_path(span.attributes, key), str) and found:
+            return {"tool": "TOOL", "agent": "AGENT", "task": "CHAIN", "workflow": "CHAIN"}.get(found, found)
+    return None

@@ -17,6 +17,9 @@ from .strict_json import decode
 
 ZIP = b"PK\x03\x04"
 MOST_MEMBERS = 100_000
+ZSTANDARD = 93
+HEADER = 30
+"""Bytes before the name in the header of a member."""
 
 
 def members(file: Input, wanted: Callable[[str], bool]) -> Iterator[tuple[str, Any]]:
@@ -46,8 +49,32 @@ def _member(packed: zipfile.ZipFile, info: zipfile.ZipInfo, file: Input) -> Any:
     if info.file_size > (size := file.limits.whole):
         return Broken(over("whole", size, f"larger than {size} bytes"))
     try:
-        return one_of(decode(packed.read(info)))
+        return one_of(decode(_unpacked(packed, info)))
     except BadLine as bad:
         return Broken(bad.message)
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, ValueError) as error:
         return Broken(f"cannot be unpacked: {error}")
+
+
+def _unpacked(packed: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """The bytes of a member. Zstandard, which Inspect writes, is known to zipfile from Python 3.14 on."""
+    if info.compress_type != ZSTANDARD or hasattr(zipfile, "ZIP_ZSTANDARD"):
+        return packed.read(info)
+    try:
+        import pyarrow
+    except ImportError:
+        raise NotImplementedError(
+            "it is compressed with Zstandard; pip install 'ethogram[parquet]' brings what reads it"
+        ) from None
+    stream = packed.fp
+    if stream is None or info.flag_bits & 1:
+        raise NotImplementedError("it is encrypted")
+    stream.seek(info.header_offset)
+    header = stream.read(HEADER)
+    stream.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), 1)
+    raw = pyarrow.py_buffer(stream.read(info.compress_size))
+    with pyarrow.CompressedInputStream(pyarrow.BufferReader(raw), "zstd") as unpacking:
+        found: bytes = unpacking.read(info.file_size + 1)
+    if len(found) != info.file_size or zlib.crc32(found) != info.CRC:
+        raise zipfile.BadZipFile("its content is not what the file says")
+    return found

@@ -11,6 +11,13 @@ from typing import Any
 from ..records import LEVELS, STATES
 from ..shapes.parse import STATUSES
 from .evaluation_schemas import evaluate_summary_body, evaluation_body, not_measured_body
+from .hook_schemas import (
+    hook_rehearsal_body,
+    hook_rehearsed_body,
+    hook_report_body,
+    hook_said_body,
+    hook_status_body,
+)
 from .outcome_schemas import mute_body, summary_body
 from .pattern_schema import pattern_body
 from .run_schemas import run_body
@@ -194,4 +201,9 @@ _SCHEMAS: dict[str, tuple[str, Callable[[], Schema]]] = {
     "evaluation": ("What an evaluator says of one message.", evaluation_body),
     "not_measured": ("A message that an evaluator gave no answer for.", not_measured_body),
     "evaluate_summary": ("What was scored, left out and spent: the last line.", evaluate_summary_body),
+    "hook_status": ("Where the hook is installed, what it watches, how it fares.", hook_status_body),
+    "hook_said": ("One thing a hook said to an agent, and what came of it.", hook_said_body),
+    "hook_rehearsed": ("One thing a hook would have said in a run that is over.", hook_rehearsed_body),
+    "hook_rehearsal": ("What a hook would have done in runs that are over.", hook_rehearsal_body),
+    "hook_report": ("What came of all that hooks said, by pattern and rung.", hook_report_body),
 }

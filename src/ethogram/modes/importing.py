@@ -22,7 +22,7 @@ from ..stores.protocol import Clash, Clashes, Source, Store
 from .staging import BATCH, Progress, Reader
 from .text_signals import TextSignals, text_signals
 
-FORMAT = 1
+FORMAT = 2
 """Counted up where the same file would be read into other events than before."""
 
 

@@ -23,7 +23,7 @@ from ..shapes.history import CAP
 from ..shapes.program import Program
 from ..signals.measure import MAX_REASONS, OTHER
 from .analysis import Analysis, summed_up
-from .measured import looks_beyond_subjects, measured_events, measurer_of
+from .measured import looks_beyond_subjects, measured_events, measurer_of, without_steps
 from .scorers import only_scorers
 from .traces import Traces, joined_traces, trace
 from .unread import MOST, Strange, first_strange, joined, known_signals, unread
@@ -183,7 +183,7 @@ class Prepared:
             write_rows(new.folder / f"{path.name}.sorted", map(row_of, supplied))
         streams = (map(event_of_row, rows_of(new.folder / f"{path.name}.sorted")) for path in old.paths)
         for number, event in enumerate(merge(*streams, key=by_order)):
-            new.put(row_of(measurer.measure(event), number))
+            new.put(row_of(measurer.measure(without_steps(event)), number))
         new.flush()
         self.unmeasured += measurer.unmeasured
 

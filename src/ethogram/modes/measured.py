@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from ..config import Settings
 from ..records import Event
 from ..shapes.program import Program
 from ..signals import Measurer, Options, plan
+from ..stores.bare import MARK, STEPS
 
 Who = tuple[str, str]
 """Source and subject."""
+NOT_KEPT = ", its text not kept"
 
 
 def measured_events(
@@ -20,7 +23,7 @@ def measured_events(
     measurer = measurer_of(programs, settings)
     if not measurer.signals:
         return events, {}
-    return [measurer.measure(event) for event in events], measurer.unmeasured
+    return [measurer.measure(without_steps(event)) for event in events], measurer.unmeasured
 
 
 def measurer_of(programs: Iterable[Program], settings: Settings) -> Measurer:
@@ -70,3 +73,23 @@ def said_again(
 def reads_text(program: Program) -> bool:
     """Whether a signal of ours that a program names compares or counts what was said."""
     return any(one.scope == "text" for one in plan(names_used(program)))
+
+
+def reads_steps(program: Program) -> bool:
+    """Whether a signal of ours that a program names reads the calls of a run and what they gave."""
+    return any(one.kinds is not None and "result" in one.kinds for one in plan(names_used(program)))
+
+
+def without_steps(event: Event) -> Event:
+    """The event; a call or result whose texts were not kept has another kind, which no signal reads.
+
+    Two commands without their words are not the same command, and would be taken for it.
+    """
+    if event.kind in STEPS and MARK in event.attributes:
+        return replace(event, kind=f"{event.kind}{NOT_KEPT}")
+    return event
+
+
+def is_bare_step(event: Event) -> bool:
+    """Whether an event is a call or result without its texts, and without readings that came with it."""
+    return event.kind.endswith(NOT_KEPT) and not event.readings

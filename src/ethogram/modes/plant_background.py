@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from ..errors import BadUsage
@@ -28,6 +28,8 @@ class Background:
     timed: bool
     means: Mapping[str, float]
     alarms: Collection[tuple[str, str]] = frozenset()
+    steps: Mapping[tuple[str, str], tuple[Event, ...]] = field(default_factory=dict)
+    """The call and the result that an event of a run, by (source, id), is one of."""
 
     def draw(self, count: int, rng: random.Random) -> list[list[Event]]:
         """Histories of different subjects; one with twice the events is drawn twice as often."""
@@ -39,14 +41,17 @@ class Background:
             chosen.setdefault((event.source, event.subject), rng.randrange(LONGEST))
         return [_part(self.histories[whose], start) for whose, start in chosen.items()]
 
-    def innocent(self, rng: random.Random) -> Event:
-        """Any event in which the pattern was not seen; the last one tried, where that is hard to find."""
+    def innocent(self, rng: random.Random) -> tuple[Event, ...]:
+        """Any event in which the pattern was not seen; the last one tried, where that is hard to find.
+
+        Of a run it is a whole step, a call and what it gave: an agent does not do half of one.
+        """
         event = rng.choice(self.events)
         for _ in range(20):
             if (event.source, event.id) not in self.alarms:
                 break
             event = rng.choice(self.events)
-        return event
+        return self.steps.get((event.source, event.id), (event,))
 
 
 def background_of(events: Iterable[Event]) -> Background:
@@ -57,7 +62,21 @@ def background_of(events: Iterable[Event]) -> Background:
     histories: dict[tuple[str, str], list[Event]] = defaultdict(list)
     for event in whole:
         histories[event.source, event.subject].append(event)
-    return Background(histories, whole, all(event.timed for event in whole), means(whole))
+    timed = all(event.timed for event in whole)
+    return Background(histories, whole, timed, means(whole), steps=steps_of(whole))
+
+
+def steps_of(events: Iterable[Event]) -> dict[tuple[str, str], tuple[Event, ...]]:
+    """Each call of a run with its result: that of its id or, where it has none, the next one."""
+    found: dict[tuple[str, str], tuple[Event, ...]] = {}
+    waiting: dict[tuple[str, str, str | None, object], Event] = {}
+    for event in events:
+        key = (event.source, event.subject, event.thread, event.attributes.get("call_id"))
+        if event.kind == "action":
+            waiting[key] = event
+        elif event.kind == "result" and (call := waiting.pop(key, None)) is not None:
+            found[call.source, call.id] = found[event.source, event.id] = (call, event)
+    return found
 
 
 def generated(file: PatternFile, seed: int) -> list[Event]:

@@ -14,6 +14,7 @@ from .plant_script import Script
 from .plant_vary import varying
 
 DAY = timedelta(days=1)
+MICROSECOND = timedelta(microseconds=1)
 JITTER = 2.0
 """How much of the time to its nearest neighbour an event may be moved, as a multiple of the noise."""
 MOST_MOVED = timedelta(minutes=10)
@@ -185,25 +186,36 @@ def _between(acts: Sequence[Event], background: Background, gaps: float, rng: ra
     """Innocent events between those of the episode, with the same people and threads."""
     out: list[Event] = []
     for before, after in pairwise(acts):
+        if before.kind == "action" and after.kind == "result":
+            continue  # nothing stands inside a step of a run
         for _ in range(MOST_BETWEEN):
             if rng.random() >= gaps:
                 break
             drawn = background.innocent(rng)
-            out.append(
-                replace(
-                    before,
-                    id=f"between-{len(out) + 1}",
-                    at=before.at + rng.random() * (after.at - before.at),
-                    reply_to=None,
-                    kind=drawn.kind,
-                    text=drawn.text,
-                    attributes=drawn.attributes,
-                    readings=drawn.readings,
-                    scorers=drawn.scorers,
-                    widths=drawn.widths,
-                )
-            )
+            at = before.at + rng.random() * (after.at - before.at)
+            step = f"between-{len(out) + 1}"
+            out += [
+                _set_in(one, before, f"between-{len(out) + place + 1}", at + place * MICROSECOND, step)
+                for place, one in enumerate(drawn)
+            ]
     return out
+
+
+def _set_in(drawn: Event, before: Event, name: str, at: datetime, step: str) -> Event:
+    """An event of the background as one that follows another, with a call id that is its own."""
+    called = {"call_id": step} if "call_id" in drawn.attributes else {}
+    return replace(
+        before,
+        id=name,
+        at=at,
+        reply_to=None,
+        kind=drawn.kind,
+        text=drawn.text,
+        attributes={**drawn.attributes, **called},
+        readings=drawn.readings,
+        scorers=drawn.scorers,
+        widths=drawn.widths,
+    )
 
 
 def _answered(event: Event) -> str | None:

@@ -135,7 +135,7 @@ class Reader(Collector):
             self.add_fault(self.place(one.file, one.line), message)
 
     def _staged(self, event: Event, place: Place) -> Staged:
-        measured = self._measure(event) if event.text is not None and self._measure else ()
+        measured = self._measure(event) if self._measure else ()
         return Staged(event, place.file, place.line, measured)
 
     # --- what a later run has to know --------------------------------------------------------

@@ -15,7 +15,7 @@ from ..records import Event
 from ..shapes.program import Program
 from ..signals import plan
 from ..stores.protocol import Store
-from .measured import needed
+from .measured import needed, without_steps
 
 if TYPE_CHECKING:
     from .importing import Imported
@@ -57,11 +57,12 @@ def gather(
 def as_read(events: Iterable[Event], names: Iterable[str]) -> Iterator[Event]:
     """Events without what was measured on their texts before these went, unless one of these names needs it.
 
-    So a detection does not name scorers of signals that its pattern never looks at.
+    So a detection does not name scorers of signals that its pattern never looks at. Steps of a run without
+    their texts are no steps to any signal.
     """
     wanted = {one.name for one in plan(names)}
     left_out = {name for name in registry.signals.names() if name not in wanted}
-    for event in events:
+    for event in map(without_steps, events):
         dropped = [n for n, by in event.scorers.items() if n in left_out and by.startswith(f"{n}@")]
         if dropped:
             readings = {name: value for name, value in event.readings.items() if name not in dropped}

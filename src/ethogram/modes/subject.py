@@ -123,7 +123,7 @@ def subject_context(
         timed=all(event.timed for event in events),
         first_at=events[0].at if events else None,
         last_at=events[-1].at if events else None,
-        kinds=_counted(event.kind for event in events),
+        kinds=_counted(event.kind for event in given),
         targets=_counted(event.target for event in events if event.target is not None),
         threads=len({event.thread for event in events if event.thread is not None}),
         signals=tuple(signal_contexts(events)),

@@ -19,7 +19,7 @@ from ..stores.protocol import Change, Found, Held, Store, SubjectRow, Swept, Who
 from .analyze import measured_events, names_used
 from .compare import compare
 from .due import next_due
-from .measured import reads_text, said_again
+from .measured import is_bare_step, reads_steps, reads_text, said_again
 from .mute import evidence_events, mutes
 from .neighbours import begun, ended, reaches_others, sweep_neighbours
 from .scorers import only_scorers
@@ -43,7 +43,7 @@ class Sweep:
     insufficient: int
     muted: tuple[Change, ...] = ()
     without_text: tuple[str, ...] = ()
-    """Patterns that read texts, where the store keeps none: they have nothing to go by."""
+    """Patterns that read texts, or steps of runs, where the store keeps none: they have nothing to go by."""
 
     def at_or_above(self, level: str) -> list[Change]:
         """Changes that tell of a detection at this level or a graver one: not those that take one back."""
@@ -151,11 +151,13 @@ def _sweep(
     sources = begun(looking, {one.source for one in touched}, clock())
     alone = [one for one in looking.programs if not reaches_others(one, looking.programs)]
     done = events = lacking = 0
+    bare_runs = False
     again = said_again(
         store.events(until=as_of), looking.programs, looking.settings, {one.who for one in touched}
     )
     for chunk in chunks(touched):
         seen = _events(looking, chunk, again, threads=threads)
+        bare_runs = bare_runs or any(map(is_bare_step, seen))
         found = find(alone, seen, as_of=as_of, runner=looking.runner)
         whose = [one.who for one in chunk]
         kept = store.detections(subjects=whose, patterns=[one.name for one in alone])
@@ -168,9 +170,10 @@ def _sweep(
     ended(looking, clock())
     store.close_sweep(looking.selection, looking.versions, as_of, clock())
     chosen = [one for one in looking.programs if one.name in looking.chosen]
-    reading = tuple(sorted(one.name for one in chosen if reads_text(one)))
-    blind = reading if reading and not any(one.text for one in store.events(until=as_of)) else ()
-    return Sweep(as_of, tuple(store.untold()), done, events, lacking, without_text=blind)
+    reading = {one.name for one in chosen if reads_text(one)}
+    blind = reading if reading and not any(one.text for one in store.events(until=as_of)) else set()
+    blind |= {one.name for one in chosen if bare_runs and reads_steps(one)}
+    return Sweep(as_of, tuple(store.untold()), done, events, lacking, without_text=tuple(sorted(blind)))
 
 
 def mute_changes(done: Sweep, entries: Sequence[Mute], store: Store, now: datetime) -> Sweep:

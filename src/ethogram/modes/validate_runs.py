@@ -7,13 +7,14 @@ within runs of about equal length.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from ..config import Settings
+from ..errors import BadUsage
 from ..ingest import read_events
 from ..library.load import Library, load_patterns
 from ..library.select import select
@@ -26,7 +27,8 @@ GOOD = frozenset(("success", "passed", "resolved"))
 BAD = frozenset(("failure", "failed", "unresolved"))
 ORDINARY = ("claude_code_spotter",)
 """Sets of everyday runs without labels: every one counts as good."""
-LOUD = "high"
+LEVELS = ("any", "medium", "high")
+"""What figures are given for: every detection, those at this level or above, and at that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,35 +42,54 @@ class RunFacts:
 
 
 def validate_runs(
-    data_dir: str | Path, patterns: Sequence[str] | None = None, settings: Settings | None = None
+    data_dir: str | Path,
+    patterns: Sequence[str] | None = None,
+    settings: Settings | None = None,
+    sets: Collection[str] = (),
 ) -> dict[str, Any]:
-    """What patterns (default: those of runs) say about every file of runs in a folder, as plain data.
+    """What patterns (default: those of runs) say about the runs in a folder, as plain data.
 
-    `false_alarms` counts runs that succeeded, or are everyday work, in which a pattern that is on by default
-    fired, in all and for each set; `sets` has the figures of each pattern on each set.
+    Every file is a set; `sets` names those to look at, where not all. `false_alarms` counts runs that
+    succeeded, or are everyday work, in which a pattern that is on by default fired, in all and for each set;
+    `sets` has the figures of each pattern on each set.
     """
     names = list(patterns) if patterns else run_patterns()
     library = load_patterns(names)
     stable = {one.name for one in select(names) if one.status == "stable"}
-    sets: dict[str, Any] = {}
-    for file in sorted(Path(data_dir).glob("*.jsonl*")):
-        name = file.name.partition(".")[0]
+    told: dict[str, Any] = {}
+    for file in set_files(data_dir, sets):
+        name = set_name(file)
         figures, facts, found = validate_set(list(read_events([file]).events), library, settings, name)
         default = [one for one in found if one[1].pattern.partition(".")[0] in stable]
-        sets[name] = {**figures, "false_alarms": false_alarms(facts, default)}
-    every = [one["false_alarms"] for one in sets.values()]
-    total = {key: sum(one[key] for one in every) for key in ("good_runs", "any", LOUD)}
-    return {"false_alarms": total, "sets": sets}
+        told[name] = {**figures, "false_alarms": false_alarms(facts, default)}
+    return {"false_alarms": all_alarms(told.values()), "sets": told}
+
+
+def set_files(data_dir: str | Path, sets: Collection[str] = ()) -> list[Path]:
+    """The files of a folder, or those of the sets named; BadUsage where there is no set of a name."""
+    found = sorted(Path(data_dir).glob("*.jsonl*"))
+    known = [set_name(file) for file in found]
+    if missing := sorted(set(sets) - set(known)):
+        raise BadUsage(f"there is no set {', '.join(missing)!r:.200}; there are {', '.join(known)}")
+    return [file for file in found if not sets or set_name(file) in sets]
+
+
+def set_name(file: Path) -> str:
+    """The name of the set in a file."""
+    return file.name.partition(".")[0]
 
 
 def false_alarms(facts: Iterable[RunFacts], found: Sequence[tuple[str, Detection]]) -> dict[str, int]:
-    """How many runs went well, and in how many of these something was found, at any level and at a high."""
+    """How many runs went well, and in how many of these something was found, by level."""
     fine = {one.thread for one in facts if one.failed is False}
-    return {
-        "good_runs": len(fine),
-        "any": len({thread for thread, _ in found} & fine),
-        LOUD: len({thread for thread, _ in _loud(found)} & fine),
-    }
+    alarms = {level: len({thread for thread, _ in at_level(found, level)} & fine) for level in LEVELS}
+    return {"good_runs": len(fine), **alarms}
+
+
+def all_alarms(sets: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """The false alarms of several sets, added up."""
+    every = [one["false_alarms"] for one in sets]
+    return {key: sum(one[key] for one in every) for key in ("good_runs", *LEVELS)}
 
 
 def run_patterns() -> list[str]:
@@ -95,7 +116,7 @@ def validate_set(
         "failed": sum(one.failed is True for one in facts),
         "succeeded": sum(one.failed is False for one in facts),
         "patterns": {
-            pattern: {"any": marked(facts, every), LOUD: marked(facts, _loud(every))}
+            pattern: {level: marked(facts, at_level(every, level)) for level in LEVELS}
             for pattern, every in sorted(by_pattern.items())
         },
     }
@@ -104,8 +125,9 @@ def validate_set(
     return figures, facts, found
 
 
-def _loud(found: Iterable[tuple[str, Detection]]) -> list[tuple[str, Detection]]:
-    return [pair for pair in found if rank(pair[1].level) >= rank(LOUD)]
+def at_level(found: Iterable[tuple[str, Detection]], level: str) -> list[tuple[str, Detection]]:
+    """The detections at this level or above; all of them for `any`."""
+    return [pair for pair in found if level == "any" or rank(pair[1].level) >= rank(level)]
 
 
 def run_facts(events: Iterable[Event], *, all_good: bool = False) -> list[RunFacts]:

@@ -1,12 +1,22 @@
-"""The nouns: event, reading, detection, verdict, risk. They import nothing else of ours."""
+"""The nouns: event, reading, detection, verdict, risk. They import nothing else of ours.
 
-from .detection import STATES, Detection, Evidence, detection_id
+What is not needed to read an event is loaded when first asked for: a hook starts anew for every event.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from .event import GIVEN, Event, Reading, Value, content_hash, default_id, stable_hash
 from .levels import LEVELS, highest, rank
-from .risk import Risk
 from .times import EPOCH, format_duration, format_time, micros, moment, parse_duration, parse_time
 from .traits import TRAITS, is_evaluated, is_indicator_name
-from .verdict import VERDICTS, Verdict
+
+if TYPE_CHECKING:
+    from .detection import STATES, Detection, Evidence, detection_id
+    from .risk import Risk
+    from .verdict import VERDICTS, Verdict
 
 __all__ = [
     "EPOCH",
@@ -37,3 +47,22 @@ __all__ = [
     "rank",
     "stable_hash",
 ]
+
+_HOMES = {
+    "STATES": "detection",
+    "VERDICTS": "verdict",
+    "Detection": "detection",
+    "Evidence": "detection",
+    "Risk": "risk",
+    "Verdict": "verdict",
+    "detection_id": "detection",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The name, imported now and remembered."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -64,7 +64,7 @@ def _sections(
     return [
         filters(shown, numbers),
         tag("section", tag("h2", "Over time"), tag("p", HOW, class_="note"), drawn, id="chart"),
-        *run_section(runs),
+        *run_section(runs, numbers),
         tag(
             "section",
             tag("h2", "Detections"),
@@ -119,7 +119,7 @@ def header(analysis: Analysis) -> Html:
 
 
 def filters(detections: Sequence[Detection], numbers: Mapping[Who, int]) -> Html:
-    """The form that narrows chart and list; without a script it is not shown, and everything else is."""
+    """The form that narrows chart, runs and list; without a script it is not shown, and all else is."""
     levels = [
         tag("label", tag("input", type="checkbox", name="level", value=level, checked=True), chip(level))
         for level in reversed(LEVELS)

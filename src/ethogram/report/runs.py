@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..modes.run_lane import MARKS, NOTHING
 from ..modes.run_record import Lane, Run, RunEpisode
+from .chart import Who
 from .html import Html, cell, number, raw, tag
 from .marks import chip
 from .run_words import (
@@ -37,20 +38,21 @@ HEADS = ("run", "agent", "steps", "errors", "worst", "lost steps", "what")
 LOST = "Lost steps lie in stretches in which the same came again and again."
 
 
-def run_section(runs: Sequence[Run]) -> Iterator[Html]:
-    """The section about runs; nothing where there are none."""
+def run_section(runs: Sequence[Run], numbers: Mapping[Who, int] | None = None) -> Iterator[Html]:
+    """The section about runs; nothing where there are none. `numbers` are the subjects' in the filter."""
     if not runs:
         return
     found = [run for run in runs if run.episodes]
     told = f"{plural(len(runs), 'run')}, {len(found):,} with detections. {LOST}"
-    parts = [tag("h2", "Runs"), tag("p", told, class_="note"), ranked(runs)]
-    parts += [one_run(run, index) for index, run in enumerate(found[:TOLD])]
+    whose = numbers or {}
+    parts = [tag("h2", "Runs"), tag("p", told, class_="note"), ranked(runs, whose)]
+    parts += [one_run(run, index, whose) for index, run in enumerate(found[:TOLD])]
     if len(found) > TOLD:
         parts.append(tag("p", f"{len(found) - TOLD:,} more are not told one by one.", class_="note"))
     yield tag("section", *parts, id="runs")
 
 
-def ranked(runs: Sequence[Run]) -> Html:
+def ranked(runs: Sequence[Run], numbers: Mapping[Who, int]) -> Html:
     """One row for each run; the gravest first."""
     head = tag("tr", *(tag("th", name, scope="col") for name in HEADS))
     rows, n = [], 0
@@ -58,13 +60,13 @@ def ranked(runs: Sequence[Run]) -> Html:
         name: Html | str = run_name(run)
         if run.episodes and n < TOLD:
             name, n = tag("a", name, href=f"#run-{n}"), n + 1
-        rows.append(_row(run, name))
+        rows.append(_row(run, name, numbers))
     table = tag("table", tag("thead", head), tag("tbody", *rows))
     left = [tag("p", f"and {len(runs) - ROWS:,} more", class_="note")] if len(runs) > ROWS else []
     return tag("div", table, *left, class_="ranked")
 
 
-def _row(run: Run, name: Html | str) -> Html:
+def _row(run: Run, name: Html | str, numbers: Mapping[Who, int]) -> Html:
     lost = f"{run.lost_steps:,} ({run.lost_share:.0%})" if run.episodes else "-"
     return tag(
         "tr",
@@ -75,10 +77,17 @@ def _row(run: Run, name: Html | str) -> Html:
         tag("td", chip(run.level) if run.level else "-"),
         tag("td", lost),
         cell(found_text(run)),
+        class_="ranked-run",
+        data_found=" ".join(dict.fromkeys(_facts(one, run, numbers) for one in run.episodes)),
     )
 
 
-def one_run(run: Run, index: int) -> Html:
+def _facts(one: RunEpisode, run: Run, numbers: Mapping[Who, int]) -> str:
+    """What the filter asks of a stretch: its level, its pattern and the number of its subject."""
+    return f"{one.level},{clean(one.pattern)},{numbers.get((run.source, one.subject), '')}"
+
+
+def one_run(run: Run, index: int, numbers: Mapping[Who, int]) -> Html:
     """A run that can be folded: how much was done, its lanes, and a paragraph for each stretch."""
     summary = tag("summary", chip(run.level or "low"), tag("b", run_name(run)), tag("span", agents_text(run)))
     parts = [tag("p", totals_text(run), class_="who")]
@@ -87,13 +96,13 @@ def one_run(run: Run, index: int) -> Html:
     if run.lost_steps:
         parts.append(tag("p", f"Going over the same again: {lost_text(run)}", class_="note"))
     parts += [lane_part(lane, run) for lane in run.lanes]
-    parts += [episode_part(one, run) for one in run.episodes[:EPISODES]]
+    parts += [episode_part(one, run, numbers) for one in run.episodes[:EPISODES]]
     if len(run.episodes) > EPISODES:
         parts.append(tag("p", f"and {len(run.episodes) - EPISODES:,} more", class_="note"))
     return tag("details", summary, *parts, class_="run", id=f"run-{index}", open=index < OPEN)
 
 
-def episode_part(one: RunEpisode, run: Run) -> Html:
+def episode_part(one: RunEpisode, run: Run, numbers: Mapping[Who, int]) -> Html:
     """One stretch: what, from where to where, what was tried and what to do."""
     whose = f" ({clean(one.subject, 60)})" if len(run.agents) > 1 else ""
     parts = [
@@ -104,7 +113,7 @@ def episode_part(one: RunEpisode, run: Run) -> Html:
         parts.append(tag("p", tag("b", "Tried in between"), " ", tried))
     if one.recommendation:
         parts.append(tag("p", tag("b", "What to do"), " ", clean(one.recommendation, 600), class_="advice"))
-    return tag("div", *parts, class_=f"stretch l-{one.level}")
+    return tag("div", *parts, class_=f"stretch l-{one.level}", data_found=_facts(one, run, numbers))
 
 
 def lane_part(lane: Lane, run: Run) -> Html:

@@ -100,6 +100,20 @@
       }
       card.hidden = !any || (subject !== "" && card.dataset.subject !== subject);
     }
+    const fits = (found) => {
+      const [level, named, whose] = found.split(",");
+      return levels.has(level) && (!pattern || named === pattern) && (!subject || whose === subject);
+    };
+    // A run in which nothing was found is shown only as long as everything is.
+    const every = count === articles.length && !pattern && !subject;
+    for (const row of document.querySelectorAll(".ranked-run")) {
+      row.hidden = !every && !row.dataset.found.split(" ").some(fits);
+    }
+    for (const run of document.querySelectorAll("details.run")) {
+      const stretches = [...run.querySelectorAll(".stretch")];
+      for (const one of stretches) one.hidden = !fits(one.dataset.found);
+      run.hidden = stretches.every((one) => one.hidden);
+    }
     hide();
     form.querySelector("output").textContent = count === articles.length
       ? "" : count + " of " + articles.length + " detections";

@@ -151,6 +151,8 @@ def _value(expr: Measure, found: Selected) -> Any:
         if expr.name == "swing_growth":
             return _checked(st.swing_growth(values, by))
         return float(max(0, len(st.legs(values, by)) - 1))
+    if expr.name == "top":
+        return st.top(values, (expr.option("times") or (1.0,))[0])
     if expr.name == "excess":
         return _checked(st.excess(values, (expr.option("over") or (0.0,))[0]))
     if expr.name == "usual":

@@ -50,6 +50,12 @@ MEASURES: dict[str, MeasureKind] = {
     "median": MeasureKind("number", "the median; of an even number, the mean of the two middle ones"),
     "distinct": MeasureKind("value", "how many different values", empty=0.0),
     "top_count": MeasureKind("value", "how often the most frequent value occurs", empty=0.0),
+    "top": MeasureKind(
+        "value",
+        "the most frequent value, if it occurs `times` times; of equally frequent ones the one seen last",
+        gives="same",
+        options={"times": Option(1, (1.0,))},
+    ),
     "oldest": MeasureKind("value", "the oldest value", gives="same"),
     "newest": MeasureKind("value", "the newest value", gives="same"),
     "run": MeasureKind("value", "length of the run of equal values at the end", empty=0.0),

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..records import Event, format_time, moment, rank
-from .evaluate import NO_CHAIN, Chain, Read, number, reader
+from .evaluate import NO_CHAIN, Chain, number, reader
 from .finding import NO_TIMES, Finding, Insufficient
 from .history import CAP, History, histories
+from .judge import Judge
 from .match import Matcher
 from .program import LevelProgram, Program, SequenceProgram, SilenceProgram
 from .tree import Difference, Expr
@@ -55,33 +56,6 @@ def run_history(program: Program, history: History, as_of: int, cap: int, outcom
 def _note(outcome: Outcome, program: Program, history: History, need: int, reason: str) -> None:
     have = len(history.events)
     outcome.insufficient.append(Insufficient(program, history.source, history.key, have, need, reason))
-
-
-# --- how sure, how grave --------------------------------------------------------------------
-
-
-class Judge:
-    """Reads a program's confidence and level at a position."""
-
-    def __init__(self, program: Program, cap: int) -> None:
-        confidence = program.confidence
-        self._confidence: Read | None = None if confidence is None else reader(confidence, cap)
-        self._levels = [
-            (name, None if condition is None else reader(condition, cap))
-            for name, condition in program.levels
-        ]
-
-    def confidence(self, history: History, at: int, chain: Chain = NO_CHAIN) -> float:
-        """0..1; absent is 0."""
-        value = None if self._confidence is None else number(self._confidence(history, at, chain))
-        return 0.0 if value is None else round(min(1.0, max(0.0, value)), 6)
-
-    def level(self, history: History, at: int, chain: Chain = NO_CHAIN) -> str:
-        """The highest level whose condition holds, else the lowest listed."""
-        for name, condition in reversed(self._levels):
-            if condition is None or condition(history, at, chain) is True:
-                return name
-        return self._levels[0][0]
 
 
 # --- the three shapes -----------------------------------------------------------------------

@@ -53,6 +53,19 @@ def top_count(values: Sequence[Value]) -> float:
     return float(max(Counter(values).values(), default=0))
 
 
+def top(values: Sequence[Value], times: float = 1.0) -> Value | None:
+    """The most frequent value; of equally frequent ones the one seen last. None if it occurs less often.
+
+    >>> top(["a", "b", "b", "a", "c"]), top(["a", "b", "a"], times=3)
+    ('a', None)
+    """
+    counts = Counter(values)
+    most = max(counts.values(), default=0)
+    if not at_least(most, times):
+        return None
+    return next((value for value in reversed(values) if counts[value] == most), None)
+
+
 def run(values: Sequence[Value]) -> float:
     """Length of the run of equal values at the end.
 

@@ -23,7 +23,8 @@ def at_least(a: float, b: float) -> bool:
 
 def equal(a: float, b: float) -> bool:
     """Neither is above the other."""
-    return not above(a, b) and not above(b, a)
+    # Most that are equal are so to the last digit.
+    return a == b or (not above(a, b) and not above(b, a))
 
 
 def both(truths: Iterable[bool | None]) -> bool | None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from ..records import Event
 from .define import signal
 from .options import Options
+from .steps.goals import goal_of
+from .steps.grams import BUCKETS, counted, nearness
 from .steps.step import argument_text, read_step
 from .steps.words import words
 
 MOST_WORDS = 300
 SHOWN = 20
-_WORD = re.compile(r"[A-Z]?[a-z]{2,30}|[A-Z]{2,30}(?![a-z])|\d{3,6}")
 COMMON = words(
     "the and for that this with you are not but can from have has was will would should which when "
     "where what your all any use using used into than then them they its our out one two also only "
@@ -21,56 +23,57 @@ COMMON = words(
     "string int list test tests line lines view create edit read write src lib head tail find ls cd"
 )
 
+State = tuple[tuple[str, ...], tuple[str, ...], tuple[int, ...]]
+"""Words of the goal; words the run has come to work with; in how many steps each bucket of parts of words
+was seen, where these are looked at."""
 
-@signal("alignment", range=(0, 1), kinds=("action", "message"))
+
+@signal("alignment", range=(0, 1), version=2, kinds=("action", "message"))
 class Alignment:
     """How well a step serves the goal of the run: the share of its words and path that the goal shares.
 
     The goal is what the settings or the attributes `goal` or `task` say, else the first message of a person
-    in the thread. Words the run has come to work with count half. Absent without a goal, and for steps that
-    say too little.
+    in the thread. Words the run has come to work with count half. With `semantic_analysis: advanced` a word
+    also counts by the parts it shares with words of the goal, the more the rarer these are in the run. Absent
+    without a goal, and for steps that say too little.
     """
 
     scope = "thread"
-    start: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    start: State = ((), (), ())
     max_state_bytes = 24_000
 
-    def measure(
-        self, event: Event, state: tuple[tuple[str, ...], tuple[str, ...]], options: Options
-    ) -> tuple[float | None, tuple[tuple[str, ...], tuple[str, ...]]]:
+    def measure(self, event: Event, state: State, options: Options) -> tuple[float | None, State]:
         """The share, and the words of the goal and of the early steps."""
-        goal, early = state
+        goal, early, seen = state
         if not goal:
-            goal = _goal(event, options)
+            goal = _words(goal_of(event, options))
         step = read_step(event)
         if step is None:
-            return None, (goal, early)
+            return None, (goal, early, seen)
         said = argument_text(step.arguments, frozenset()) if step.arguments else f"{step.command} {step.path}"
         words = _words(said[:2_000])
         if not goal or len(words) < 2:
-            return None, (goal, early)
-        weights = {word: min(len(word), 10) for word in words}
-        shared = sum(weight * _counts(word, goal, early) for word, weight in weights.items())
+            return None, (goal, early, seen)
+        shares = {word: _counts(word, goal, early) for word in words}
+        if options.semantic_analysis == "advanced":
+            seen = counted(words, seen or (0,) * BUCKETS)
+            shares = {one: max(share, nearness(one, goal, seen)) for one, share in shares.items()}
+        shared = sum(min(len(word), 10) * share for word, share in shares.items())
         if len(early) < MOST_WORDS // 3:
-            early = tuple(
-                dict.fromkeys((*early, *(word for word in words if _counts(word, goal, early) == 0)))
-            )[:100]
-        return min(1.0, 2 * shared / sum(weights.values())), (goal, early)
+            new = (word for word in words if _counts(word, goal, early) == 0)
+            early = tuple(dict.fromkeys((*early, *new)))[:100]
+        return min(1.0, 2 * shared / sum(min(len(word), 10) for word in words)), (goal, early, seen)
 
 
 def _counts(word: str, goal: tuple[str, ...], early: tuple[str, ...]) -> float:
     return 1.0 if word in goal else 0.5 if word in early else 0.0
 
 
-def _goal(event: Event, options: Options) -> tuple[str, ...]:
-    for told in (options.goal, event.attributes.get("goal"), event.attributes.get("task")):
-        if isinstance(told, str) and told.strip():
-            return _words(told[:8_000])
-    if event.kind == "message" and event.attributes.get("role") == "user" and event.text:
-        return _words(event.text[:8_000])
-    return ()
-
-
 def _words(text: str) -> tuple[str, ...]:
-    found = (one.lower()[:SHOWN] for one in _WORD.findall(text))
+    found = (one.lower()[:SHOWN] for one in _word().findall(text))
     return tuple(dict.fromkeys(one for one in found if one not in COMMON and len(one) > 2))[:MOST_WORDS]
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    return re.compile(r"[A-Z]?[a-z]{2,30}|[A-Z]{2,30}(?![a-z])|\d{3,6}")

@@ -19,7 +19,6 @@ Either may take a further argument named `options`, to read what the settings sa
 
 from __future__ import annotations
 
-import inspect
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -124,11 +123,11 @@ def make(
     kinds: tuple[str, ...] | None = None,
 ) -> Signal:
     """The signal that a function or class describes, not registered; a mistake in it is BadUsage."""
-    description = (inspect.getdoc(made) or "").partition("\n")[0].strip()
+    description = (made.__doc__ or "").strip().partition("\n")[0].strip()
     _check(name, description, allowed, cost, version)
-    state = dict(_state_of(name, made)) if inspect.isclass(made) else {}
+    state = dict(_state_of(name, made)) if isinstance(made, type) else {}
     state["kinds"] = None if kinds is None else frozenset(kinds)
-    step = _stateful(name, made) if inspect.isclass(made) else _stateless(name, made)
+    step = _stateful(name, made) if isinstance(made, type) else _stateless(name, made)
     built = Signal(name, description, allowed, cost, version, step, tuple(needs), **state)
     # As functools.wraps does, so that a clash of two names can say where each was written.
     vars(built).update(__module__=made.__module__, __qualname__=made.__qualname__)
@@ -245,4 +244,9 @@ def _told(name: str, event: Event, error: Exception) -> EthogramError:
 
 
 def _takes_options(made: Callable[..., Any]) -> bool:
+    code = getattr(made, "__code__", None)
+    if code is not None and not hasattr(made, "__wrapped__"):
+        return "options" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    import inspect  # which takes long to load, and hardly ever is there anything without code
+
     return "options" in inspect.signature(made).parameters

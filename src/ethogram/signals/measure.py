@@ -26,6 +26,8 @@ MAX_TEXTS = 200_000
 MAX_RUNS = 256
 """Runs of one subject whose states are kept; the one that has stood still for longest is forgotten."""
 OTHER = "other reasons"
+ALWAYS_KEPT = ("subject", "text")
+"""Scopes whose states are remembered even where they are as at the start."""
 
 
 def plan(names: Iterable[str]) -> tuple[Signal, ...]:
@@ -80,8 +82,8 @@ def measure_event(
             continue
         state = one.start if key is None else states.get(key, one.start)
         value, state = one.step(event, state, options)
-        # Most events are no steps of a run: they leave no state behind.
-        if key is not None and not (state is one.start and scope == "run"):
+        # Most events say nothing to a signal of runs or threads: they leave no state behind.
+        if key is not None and (state is not one.start or scope in ALWAYS_KEPT or key in states):
             moved[key] = state
         if value is None or supplied:
             continue
@@ -137,7 +139,17 @@ class Measurer:
     """
 
     def __init__(self, names: Iterable[str], options: Options | None = None) -> None:
-        self.signals = plan(names)
+        self._start(plan(names), options)
+
+    @classmethod
+    def of(cls, signals: tuple[Signal, ...], options: Options | None = None) -> Measurer:
+        """A measurer of signals that are at hand, each after those it needs; none is looked for."""
+        measurer = cls.__new__(cls)
+        measurer._start(signals, options)
+        return measurer
+
+    def _start(self, signals: tuple[Signal, ...], options: Options | None) -> None:
+        self.signals = signals
         self.options = options or Options()
         self.unmeasured: Counter[tuple[str, str]] = Counter()
         self._states: dict[StateKey, State] = {}

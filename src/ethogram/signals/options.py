@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..records import parse_duration
 
 if TYPE_CHECKING:
     from ..config import Settings
+
+
+RESOURCES = ("memory_mb", "file_operations", "calls", "tokens", "seconds")
+"""What a run may use up, each a signal; the same names as in config/settings.py."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +23,10 @@ class Options:
     `session_inactivity`, in microseconds, is the longest pause inside one session.
     `normalization` (low, medium, high) is how much that varies by chance is taken out of errors and steps.
     `allow`, `deny` and `critical_paths` are globs of paths, `cwd` the working directory and `goal` the task
-    of every run, where the events do not say.
+    of every run, where the events do not say. `inference_enabled`: what is not said so may be inferred from
+    the persons' words and from the project. `semantic_analysis` (basic, advanced) is how steps are compared
+    with the goal. Of the resources only those in `resources_monitored` are read, and `resource_limits` says
+    how much of each there is.
     """
 
     time_zone: str | None = None
@@ -29,6 +37,10 @@ class Options:
     critical_paths: tuple[str, ...] = ()
     cwd: str | None = None
     goal: str | None = None
+    inference_enabled: bool = True
+    semantic_analysis: str = "basic"
+    resources_monitored: tuple[str, ...] = RESOURCES
+    resource_limits: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, settings: Settings) -> Options:
@@ -36,10 +48,14 @@ class Options:
         return cls(
             time_zone=settings.time_zone,
             session_inactivity=settings.session_inactivity,
-            normalization=settings.normalization,
+            normalization=settings.normalization_level or settings.normalization,
             allow=settings.allow,
             deny=settings.deny,
             critical_paths=settings.critical_paths,
             cwd=settings.cwd,
             goal=settings.goal,
+            inference_enabled=settings.inference_enabled,
+            semantic_analysis=settings.semantic_analysis,
+            resources_monitored=settings.resources_monitored or RESOURCES,
+            resource_limits=settings.resource_limits,
         )

@@ -2,98 +2,139 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..records import Event
 from .define import signal
 from .options import Options
+from .steps.asked import (
+    NOTHING,
+    UNTOLD,
+    Asked,
+    Told,
+    covers,
+    fits,
+    is_below,
+    is_far,
+    placed,
+    read_asked,
+    read_told,
+    root_of,
+    told_by,
+)
 from .steps.calls import NONE, Calls, same_outcome
-from .steps.paths import joined, touched
+from .steps.paths import touched
 from .steps.scope import is_harmless, matches
+from .steps.structure import is_known, learned
 
 EARLY = 10
 """Steps at the start of a run that tell where it works, where nobody says."""
-MOST_GLOBS = 50
 MOST_ROOTS = 16
-SHARED = frozenset(("home", "Users", "root", "mnt", "srv", "data"))
-"""Top folders that hold the projects of several people."""
 
-Told = tuple[str, tuple[str, ...], tuple[str, ...]]
-"""Working directory, allowed and denied globs, as the run's events say."""
-State = tuple[Calls, Told, tuple[str, ...], int]
-"""Calls that wait; what is told; the folders of early steps; how many steps had a path."""
+Shown = tuple[tuple[str, ...], int, tuple[str, ...]]
+"""The folders of early steps; how many steps had a path; marks of what was listed and imported."""
+State = tuple[Calls, Told, Shown]
+"""Calls that wait; what the run's own events tell; what the run has shown."""
+NO_PATH: Shown = ((), 0, ())
 
 
-@signal("out_of_scope", range=(0, 1), kinds=("action", "result", "message"))
+@signal(
+    "out_of_scope",
+    range=(0, 1),
+    version=2,
+    kinds=("action", "result", "message"),
+    needs=("told_paths",),
+)
 class OutOfScope:
     """1.0 where a step names a path outside what the task allows.
 
-    The scope is what the settings or the attributes `allow`, `deny` and `cwd` of the run's own events say.
-    Where nobody says what is allowed, it is the working directory, the folders of the first ten steps,
-    temporary files and, for reading, the system's. Absent where no path is named.
+    First counts what is explicit: the attributes `allow`, `deny` and `cwd` of the run's events, its own
+    first, or the settings. Where that does not say what is allowed, a person's words do: paths they name, and
+    what they keep from being changed. Then the project as the run shows it: its working directory, folders of
+    the first ten steps, files it listed, imports of files it read; and always temporary files and, for
+    reading, the system's. Absent where no path is named.
     """
 
     scope = "run"
-    start: State = (NONE, ("", (), ()), (), 0)
+    start: State = (NONE, UNTOLD, NO_PATH)
     max_state_bytes = 64_000
 
     def measure(self, event: Event, state: State, options: Options) -> tuple[float | None, State]:
         """Whether one of the paths is outside, and what the run has shown so far."""
-        calls, before, roots, count = state
-        told = _told(event, before)
+        calls, before, shown = state
+        told = _first(before, told_by(event.attributes))
         if event.kind == "message":
-            return None, state if told is before else (calls, told, roots, count)
+            return None, state if told is before else (calls, told, shown)
         step, kept, _, calls = same_outcome(event, calls, touched)
-        if step is None or not kept:
-            return None, (calls, told, roots, count)
-        cwd = told[0] or options.cwd or ""
-        allow, deny = told[1] or options.allow, told[2] or options.deny
-        paths = [(joined(cwd, path), bool(changes)) for path, changes in kept]
-        if not allow and count < EARLY:
-            roots = tuple(dict.fromkeys((*roots, *(_root(path) for path, _ in paths))))[:MOST_ROOTS]
-        outside = any(_is_outside(path, changes, cwd, allow, deny, roots) for path, changes in paths)
-        return float(outside), (calls, told, roots, min(count + 1, EARLY))
+        if step is None:
+            return None, (calls, told, shown)
+        said = event.readings.get("told_paths")
+        said = said if isinstance(said, str) else ""
+        here = _first(_first(told, read_told(said)), (options.cwd or "", options.allow, options.deny))
+        paths = tuple((placed(here[0], path), bool(changes)) for path, changes in kept)
+        if not options.inference_enabled:
+            return _by_told(paths, here), (calls, told, shown)
+        shown = _with_roots(paths, here, shown)
+        asked = read_asked(said)
+        outside = any(_is_outside(path, changes, here, asked, shown) for path, changes in paths)
+        if (
+            step.is_outcome
+            and not outside
+            and all(_is_project(path, here[0], shown, asked) for path, _ in paths)
+        ):
+            known = learned(step, tuple(path for path, _ in paths), here[0], shown[2])
+            shown = (shown[0], shown[1], known)
+        return (float(outside) if paths else None), (calls, told, shown)
 
 
-def _is_outside(
-    path: str, changes: bool, cwd: str, allow: tuple[str, ...], deny: tuple[str, ...], roots: tuple[str, ...]
-) -> bool:
+def _first(told: Told, other: Told) -> Told:
+    """What the first says, and where it says nothing what the other does."""
+    if other == UNTOLD:
+        return told
+    return told[0] or other[0], told[1] or other[1], told[2] or other[2]
+
+
+def _by_told(paths: tuple[tuple[str, bool], ...], here: Told) -> float | None:
+    """Whether a path is outside of what is told alone; None where nothing is told or named."""
+    cwd, allow, deny = here
+    if not paths or not any(here):
+        return None
+    scope = NOTHING, NO_PATH
+    if allow or cwd:
+        return float(any(_is_outside(path, changes, here, *scope) for path, changes in paths))
+    return float(any(matches(path, deny, cwd) for path, _ in paths))
+
+
+def _with_roots(paths: tuple[tuple[str, bool], ...], here: Told, shown: Shown) -> Shown:
+    roots, count, known = shown
+    if not paths:
+        return shown
+    if not here[1] and count < EARLY:
+        roots = tuple(dict.fromkeys((*roots, *(root_of(path) for path, _ in paths))))[:MOST_ROOTS]
+    return roots, min(count + 1, EARLY), known
+
+
+def _is_outside(path: str, changes: bool, here: Told, asked: Asked, shown: Shown) -> bool:
+    cwd, allow, deny = here
+    named, seen, only, barred = asked
     if deny and matches(path, deny, cwd):
+        return True
+    if changes and any(fits(path, one, cwd, loose=False) for one in barred):
         return True
     if allow:
         return not matches(path, allow, cwd) and not is_harmless(path, changes)
-    if not path.startswith(("/", "~", "..")):
+    if is_harmless(path, changes):
         return False
-    if (cwd and (path == cwd or path.startswith(f"{cwd}/"))) or is_harmless(path, changes):
+    if changes and only:
+        return not any(fits(path, one, cwd, loose=True) for one in (*only, *named))
+    if not is_far(path) or (cwd and is_below(path, cwd)) or root_of(path) in shown[0]:
         return False
-    return _root(path) not in roots
+    if any(covers(one, path, cwd) for one in (*named, *only)) or is_known(path, changes, shown[2]):
+        return False
+    return changes or not any(covers(one, path, cwd) for one in seen)
 
 
-def _root(path: str) -> str:
-    """The folder at the top that a path is in, or a person's project below it: about where the work is.
-
-    >>> _root("/workspace/a/b.py"), _root("/home/ann/project/a.py"), _root("../other/a.py")
-    ('/workspace', '/home/ann/project', '../other')
-    """
-    parts = path.split("/")
-    return "/".join(parts[: 4 if parts[1:2] and parts[1] in SHARED else 2])
-
-
-def _told(event: Event, told: Told) -> Told:
-    said = event.attributes
-    if "cwd" not in said and "allow" not in said and "deny" not in said:
-        return told
-    cwd = said.get("cwd")
-    return (
-        told[0] or (cwd.rstrip("/")[:300] if isinstance(cwd, str) else ""),
-        told[1] or _globs(said.get("allow")),
-        told[2] or _globs(said.get("deny")),
-    )
-
-
-def _globs(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):
-        value = [value]
-    if not isinstance(value, list | tuple):
-        return ()
-    return tuple(one[:200] for one in value[:MOST_GLOBS] if isinstance(one, str) and one)
+def _is_project(path: str, cwd: str, shown: Shown, asked: Asked) -> bool:
+    """Whether a path is in the project itself, and not merely harmless or all there is."""
+    if not is_far(path) or (cwd and is_below(path, cwd)):
+        return True
+    wide = path.count("/") < 2 and path.startswith("/") and not any(path == one for one in asked[0])
+    return not wide and not is_harmless(path, True) and root_of(path) in shown[0]

@@ -6,6 +6,7 @@ import math
 
 from ..records import Event, micros
 from .define import signal
+from .options import Options
 from .steps.paths import touched
 from .steps.step import read_step
 
@@ -34,9 +35,11 @@ class CallCount:
     start: Times = NONE
     max_state_bytes = 16_000
 
-    def measure(self, event: Event, state: Times) -> tuple[float | None, Times]:
+    def measure(self, event: Event, state: Times, options: Options) -> tuple[float | None, Times]:
         """The count, and when the calls were."""
-        return (None, state) if not event.timed else _count(event, state, 1)
+        if not event.timed or "calls" not in options.resources_monitored:
+            return None, state
+        return _count(event, state, 1)
 
 
 @signal("file_operations", range=(0, math.inf), kinds=("action",))
@@ -47,8 +50,10 @@ class FileOperations:
     start: Times = NONE
     max_state_bytes = 16_000
 
-    def measure(self, event: Event, state: Times) -> tuple[float | None, Times]:
+    def measure(self, event: Event, state: Times, options: Options) -> tuple[float | None, Times]:
         """The count, and when the files were named."""
+        if "file_operations" not in options.resources_monitored:
+            return None, state
         step = read_step(event)
         many = 0 if step is None else len(touched(step))
         return (None, state) if not event.timed or not many else _count(event, state, many)

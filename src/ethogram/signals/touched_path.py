@@ -68,9 +68,10 @@ class Distance:
         if not isinstance(path, str):
             return None, state
         folder = _folder(path)[:200]
-        known = tuple(one for one in state if one != folder)
+        if folder in state:
+            return 0.0, (*(one for one in state if one != folder), folder)
         far = min((_apart(folder, one) for one in state), default=None)
-        return far, (*known, folder)[-MOST_KNOWN:]
+        return far, (*state, folder)[-MOST_KNOWN:]
 
 
 def _folder(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Events as rows and back. A row keeps what the event said, its text only where asked."""
+"""Events as rows and back. A row keeps what the event said, texts only where asked."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from ..records import Event, Reading, Value, micros, moment
 from ..records.quick import quick_event
+from .bare import bare_attributes
 
 Row = tuple[Any, ...]
 ABSENT = "\0-"
@@ -49,6 +50,9 @@ def event_values(event: Event, *, keep_text: bool, received_us: int | None = Non
         attributes,
         readings,
     )
+    kept = event.attributes if keep_text else bare_attributes(event.kind, event.attributes)
+    if kept is not event.attributes:
+        attributes = encode(dict(kept))
     return (
         event.id,
         _digest(at if event.timed else None, said),

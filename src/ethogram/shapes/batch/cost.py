@@ -49,7 +49,7 @@ def kind(expr: Expr) -> str:
             return "value"
         case StepValue():
             return kind(expr.of)
-        case Measure(name="oldest" | "newest"):
+        case Measure(name="top" | "oldest" | "newest"):
             return "truth" if expr.condition else "value"
         case OrElse():
             kinds = {kind(expr.of), kind(expr.default)}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..plain import Judge
+from ..judge import Judge
 from ..program import Program
 from ..tree import Expr, Number
 from .columns import Floats, Ints

@@ -22,7 +22,7 @@ from .few import Few, few
 from .look import WILD, Look
 from .numbers import ULP, Num
 from .pieces import as_floats
-from .slices import sliced
+from .slices import most_frequent, sliced
 from .so_far import SoFar, is_so_far
 from .surprise import surprise_count
 from .tables import extremes, run_starts
@@ -72,15 +72,20 @@ def _hidden(x: Floats | float, mask: Mask) -> Floats:
 
 
 def value_measure(at: At, expr: Measure) -> Values:
-    """`oldest` and `newest`, which may give texts."""
+    """`top`, `oldest` and `newest`, which may give texts."""
     if needs_time(expr) and not at.arranged.timed:
         return Values(None, None)
     look = Look(at, expr)
     some = (look.n > 0) & (look.n >= expr.window.at_least)
-    pick = np.where(some, look.a if expr.name == "oldest" else look.b - 1, 0)
     read = look.read
     if not len(read.at):
         return Values(None, None)
+    pick = look.a if expr.name == "oldest" else look.b - 1
+    if expr.name == "top":
+        found = once(at, expr, lambda asked: most_frequent(Look(asked, expr)))
+        some &= found == found
+        pick = np.where(some, found, 0).astype(np.intp)
+    pick = np.where(some, pick, 0)
     num = None if read.num is None else np.where(some, read.num[pick], np.nan)
     return Values(num, None if read.code is None else np.where(some, read.code[pick], -1))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..measure import Selected, _surprise, _value
+from ..statistics import top
 from ..tree import Measure
 from ..windows import View
 from .arrange import group_codes
@@ -38,6 +39,19 @@ def sliced(at: Any, look: Look) -> Floats:
             found = _value(expr, _selected(part))
         if found is not None:
             out[k] = found
+    return out
+
+
+def most_frequent(look: Look) -> Floats:
+    """Which reading of each window is the newest with its most frequent value; absent where there is none."""
+    values: list[Any] = look.shared("list", lambda: look.shared("array", lambda: _array(look)).tolist())
+    times = (look.expr.option("times") or (1.0,))[0]
+    out = np.full(len(look.n), np.nan)
+    for k, (a, b) in enumerate(zip(look.a.tolist(), look.b.tolist(), strict=True)):
+        part = values[a:b]
+        most = top(part, times)
+        if most is not None:
+            out[k] = b - 1 - part[::-1].index(most)
     return out
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..statistics import run
+from ..statistics import run, top
 from ..tree import Cover, Difference, Expr, Measure
 from .layout import Measures
 from .pick import kind_of, picker, slicer
@@ -62,10 +62,9 @@ def _wanted(measure: Measure, positions: list[int], values: list[Any]) -> list[i
         return [i for i, value in zip(positions, values, strict=True) if value is True]
     if measure.name == "run":
         return positions[len(positions) - int(run(values)) :]
-    if measure.name == "top_count" and values:
-        # Of equally frequent values, the one seen last.
-        top = max(enumerate(values), key=lambda pair: (values.count(pair[1]), pair[0]))[1]
-        return [i for i, value in zip(positions, values, strict=True) if value == top]
+    if measure.name in ("top", "top_count"):
+        most = top(values)
+        return [i for i, value in zip(positions, values, strict=True) if value == most]
     return positions
 
 

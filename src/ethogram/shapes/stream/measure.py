@@ -66,7 +66,7 @@ def _is_fast(expr: Measure) -> bool:
     if expr.condition:
         # What is only sometimes a condition could be 1.0, which Python takes for True.
         return expr.name in ("count", "share") and isinstance(expr.of, LOGICAL)
-    return expr.name in _PLAIN or expr.name in ("usual", "count", "excess", "swings", "swing_growth")
+    return expr.name in _PLAIN or expr.name in ("usual", "count", "top", "excess", "swings", "swing_growth")
 
 
 def _fast(expr: Measure, columns: Columns) -> Compute:
@@ -107,6 +107,9 @@ def _of_values(expr: Measure) -> Callable[[list[Any]], Any]:
         return lambda values: st.finite(lambda: (n0 * m + math.fsum(values)) / (n0 + len(values)))
     if expr.name == "share":
         return lambda values: values.count(True) / len(values) if values else None
+    if expr.name == "top":
+        times = (expr.option("times") or (1.0,))[0]
+        return lambda values: st.top(values, times)
     if expr.name == "excess":
         over = (expr.option("over") or (0.0,))[0]
         return lambda values: _checked(quick.excess(values, over))

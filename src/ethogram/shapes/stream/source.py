@@ -33,7 +33,7 @@ from ..tree import (
 )
 from .truths import LOGICAL, Truths
 
-NEVER_NUMBERS = ("oldest", "newest", "values")
+NEVER_NUMBERS = ("top", "oldest", "newest", "values")
 
 
 class Writer(Truths):

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 
+from .rule import Rule
 from .step import Step
-from .volatile import cleaned, has_sign, signs_of
+from .volatile import cleaned, has_sign
 
 MOST = 200
 """Characters of an error that count."""
 SHORT = 1_500
 """What is read from a file may speak of errors; only so short a result can be an error message itself."""
 
+LEAST = 20
+"""Characters of a line that says something, where nothing else does."""
 SOME_LINES = 20
 """Lines that are looked at, at either end."""
 
-_EXCEPTION = re.compile(
+_EXCEPTION = Rule(
     r"^[ \t>|]*([A-Za-z_][\w.]{0,80}(?:Error|Exception|Warning|Interrupt|Exit|Failure|NotFound)\b.*)$", re.M
 )
-_ERROR_LINE = re.compile(
+_ERROR_LINE = Rule(
     r"^[ \t>|#*\[]{0,8}(?:[\w./\\ -]{0,120}[: ] ?)?(?:fatal|error|panic|failed|failure|invalid|cannot"
     r"|can't|unable)\b.{0,300}$"
     r"|^.{0,200}(?:command not found|No such file or directory|Permission denied|not recognized as"
@@ -26,41 +29,41 @@ _ERROR_LINE = re.compile(
     r"|does not exist|did not appear|not found|is not defined|Is a directory|Not a directory)\b.{0,120}$",
     re.I | re.M,
 )
-_SAYS_SO = re.compile(
+_SAYS_SO = Rule(
     r"^\W{0,4}(?:[\w .'-]{0,60}(?:returned|result|output|response)\W{1,3})?(?:error\b|fatal:"
     r"|exception\b|traceback|<tool_use_error>"
     r"|usage:|bash: |sh: |[\w./-]{1,60}: (?:command not found|cannot |can't |No such file|line \d))",
     re.I,
 )
-_BROKEN = re.compile(
+_BROKEN = Rule(
     r"^BUILD FAIL(?:ED|URE)\b|\bcompilation (?:failed|error)\b|\bsyntax error\(?s?\)? (?:was|were|in)\b",
     re.M | re.I,
 )
-_FAILING = re.compile(r"\b[1-9]\d{0,5} (?:failing|failed|failures?)\b|\b(?:failures|errors)[=:] ?[1-9]", re.I)
-_NOT_ITS_OWN = re.compile(
+_FAILING = Rule(r"\b[1-9]\d{0,5} (?:failing|failed|failures?)\b|\b(?:failures|errors)[=:] ?[1-9]", re.I)
+_NOT_ITS_OWN = Rule(
     r"sibling tool call|(?:cancelled|canceled|rejected|interrupted) by (?:the )?user|user (?:doesn't"
     r"|does not) want",
     re.I,
 )
-_JSON_ERROR = re.compile(
+_JSON_ERROR = Rule(
     r'"(?:error|is_error|isError)"\s*:\s*(?:true|"[^"]{1,300}|\{)|"(?:success|ok)"\s*:\s*false', re.I
 )
-_NOISE = re.compile(
+_NOISE = Rule(
     r"^(?:\W*|\d+ (?:errors?|warnings?)\W*|exit code:? \d+|\[?process .{0,40}"
     r"|\W*(?:the following )?(?:errors?|fatal|failures?|failed|exceptions?|stderr|output)\W*"
     r"|make(?:\[\d+\])?: .{0,120}|npm (?:ERR!|error).{0,20})$",
     re.I,
 )
-_LABEL = re.compile(r"^(?:(?:exit code:?|returncode:?)\s*\d+\s*)|</?[a-z_]{1,30}>|^\W+", re.I)
-_PATH = re.compile(
+_LABEL = Rule(r"^(?:(?:exit code:?|returncode:?)\s*\d+\s*)|</?[a-z_]{1,30}>|^\W+", re.I)
+_PATH = Rule(
     r"(?:(?:[A-Za-z]:)?[\\/]|\.{1,2}/|~/)?(?:[\w.@+-]+[\\/])+[\w.@+-]*|\b[\w-]+\.(?:[a-z]{1,4}|java|yaml|html|json|toml|scala|swift|kotlin)\b(?!\()",
     re.I,
 )
-_NUMBER = re.compile(r"\d+(?:\.\d+)*")
-_QUOTED = re.compile(r"(?<!\w)'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
-_NAME = re.compile(r"\b\w*[_.]\w[\w.]*\b|\b[a-z]+[A-Z]\w*\b")
+_NUMBER = Rule(r"\d+(?:\.\d+)*")
+_QUOTED = Rule(r"(?<!\w)'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
+_NAME = Rule(r"\b\w*[_.]\w[\w.]*\b|\b[a-z]+[A-Z]\w*\b")
 
-_OUTSIDE = re.compile(
+_OUTSIDE = Rule(
     r"rate[ _-]?limit|too many requests|\b429\b|\b50[0234]\b[ :]+\w|\b(?:internal server error|bad gateway"
     r"|service unavailable|gateway time-?out|overloaded|temporarily unavailable|quota exceeded"
     r"|insufficient_quota"
@@ -76,18 +79,23 @@ _OUTSIDE = re.compile(
 )  # fmt: skip
 
 
-_OUTSIDE_SIGNS = signs_of(
+_OUTSIDE_SIGNS = (
     "limit", "too many", "429", "500", "502", "503", "504", "internal server", "gateway", "unavailable",
     "overloaded", "quota", "exhausted", "connect", "econn", "etimedout", "enotfound", "eai_again",
     "could not resolve", "name or service", "name resolution", "network", "no route", "certificate", "tls",
     "ssl", "no space left", "timed out", "max retries", "remote end", "fetch failed", "try again later",
 )  # fmt: skip
 """One of these is in every text that `_OUTSIDE` finds."""
-_BROKEN_SIGNS = signs_of("build fail", "compilation", "syntax error")
-_FAILING_SIGNS = signs_of("fail", "errors")
+_SAYS_SO_SIGNS = (
+    "error", "fatal:", "exception", "traceback", "usage:", "sh: ", ": command not found", ": cannot ",
+    ": can't ", ": no such file", ": line ",
+)  # fmt: skip
+_JSON_SIGNS = ('error"', '"success"', '"ok"')
+_BROKEN_SIGNS = ("build fail", "compilation", "syntax error")
+_FAILING_SIGNS = ("fail", "errors")
 
 
-def _found(rule: re.Pattern[str], signs: tuple[bytes, ...], text: str) -> re.Match[str] | None:
+def _found(rule: Rule, signs: tuple[str, ...], text: str) -> re.Match[str] | None:
     """What a rule finds. It is tried only on texts with one of its signs, which is much quicker to see."""
     return rule.search(text) if has_sign(text, signs) else None
 
@@ -129,9 +137,12 @@ def _failure_line(step: Step, operation: str) -> str | None:
         return None
     acts = operation in ("run", "write", "other", "delete", "test")
     if len(text) <= SHORT:
-        lines = text.split("\n", 3)
-        said = (*lines[:3], text[-300:].rpartition("\n")[2]) if acts else lines[:2]
-        if any(_SAYS_SO.match(one[:200]) for one in said) or _JSON_ERROR.search(text):
+        if has_sign(text, _SAYS_SO_SIGNS):
+            lines = text.split("\n", 3)
+            said = (*lines[:3], text[-300:].rpartition("\n")[2]) if acts else lines[:2]
+            if any(_SAYS_SO.match(one[:200]) for one in said):
+                return _chosen(text)
+        if '"' in text and _found(_JSON_ERROR, _JSON_SIGNS, text):
             return _chosen(text)
     if acts and (found := _broken(text[:8_000])) is not None:
         return _chosen(text[text.rfind("\n", 0, found.start()) + 1 :])
@@ -157,7 +168,9 @@ def _chosen(text: str) -> str:
     lines = text.splitlines()
     if len(lines) > 2 * SOME_LINES:
         lines = lines[:SOME_LINES] + lines[-SOME_LINES:]
-    lines = [line for line in lines if not _NOISE.match(line.strip()[:400])]
+    # Where there is nothing but noise, the last of it that says more than a number.
+    said = [line for line in lines if not _NOISE.match(line.strip()[:400])]
+    lines = said or [line for line in lines if len(line.strip()) > LEAST][-1:]
     for line in lines:
         if _ERROR_LINE.match(line[:400]) or _EXCEPTION.match(line[:400]):
             return _bare(line)

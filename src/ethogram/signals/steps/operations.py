@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 
+from .rule import Rule
 from .shell import Simple, simple_commands
 from .step import Step
 from .words import words
@@ -100,14 +100,14 @@ PROGRAMS: Mapping[str, str] = {
     **dict.fromkeys(DELETERS, "delete"),
 }
 """A program to what it does; of two the weightier."""
-_TEST_WORD = re.compile(r"^(?:test|tests|check|verify|lint|runtests)(?:[:.\-_].*)?$|:test$|^run-tests|_test$")
-_CODE_WRITES = re.compile(
+_TEST_WORD = Rule(r"^(?:test|tests|check|verify|lint|runtests)(?:[:.\-_].*)?$|:test$|^run-tests|_test$")
+_CODE_WRITES = Rule(
     r"open\([^()\n]{0,200},\s*['\"][wax]|\.write_text\(|\.write_bytes\(|writeFile(?:Sync)?\(|os\.(?:remove|rename|makedirs)\("
     r"|shutil\.(?:copy|move|rmtree)"
 )
-IN_PLACE = re.compile(r"-[a-zA-Z]*i")
+IN_PLACE = Rule(r"-[a-zA-Z]*i")
 """The option by which sed and perl change the file itself."""
-_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+_WORD = Rule(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 RANK = {
     name: place
     for place, name in enumerate(
@@ -137,6 +137,14 @@ def _operation_of(step: Step) -> str:
     if step.command and (step.tool.lower() in SHELLS or named in ("other", "run")):
         return of_command(step.command)
     return named
+
+
+def operations_of(step: Step) -> tuple[str, ...]:
+    """Everything a call does: of a line with several commands, what each of them does."""
+    found = [operation_of(step)]
+    if step.command and step.tool.lower() in SHELLS:
+        found += [_of_simple(one) for one in simple_commands(step.command)]
+    return tuple(dict.fromkeys(found))
 
 
 @lru_cache(maxsize=1024)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from functools import lru_cache
 
 from .operations import DELETERS, IN_PLACE, WRITERS, operation_of
+from .rule import Rule
 from .shell import Simple, looks_like_path, simple_commands
 from .step import Step
 from .words import words
@@ -48,7 +48,7 @@ WITH_VALUE = frozenset(
 )
 
 
-_FOLDER = re.compile(r"[\w./~@+-]{1,200}")
+_FOLDER = Rule(r"[\w./~@+-]{1,200}")
 
 
 def touched(step: Step) -> Touched:

@@ -69,9 +69,14 @@ def is_harmless(path: str, changes: bool) -> bool:
 
     >>> is_harmless("/tmp/x", True), is_harmless("/usr/lib/a.h", False), is_harmless("/usr/lib/a.h", True)
     (True, True, False)
+    >>> is_harmless("C:/Windows/win.ini", False), is_harmless("C:/Windows/win.ini", True)
+    (True, False)
     """
     if f"{path}/".startswith(TEMPORARY):
         return True
+    if path[1:3] == ":/":
+        of_windows = path[2:].startswith(("/Windows/", "/Program Files")) and not changes
+        return of_windows or "/AppData/Local/Temp/" in path
     at_top = path.count("/") < 2 and path.startswith("/")
     of_system = at_top or path.startswith(SYSTEM) or "site-packages/" in path or "/.cache/" in path
     return of_system and not changes

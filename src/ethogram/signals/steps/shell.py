@@ -10,23 +10,26 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from .rule import Rule
+
 MOST_COMMANDS = 40
 MOST_WORDS = 60
 
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)([A-Za-z_]\w{0,40})\1")
-_TOKEN = re.compile(
-    r"(?P<space>[ \t\r]+)|(?P<end>&&|\|\||;;|[;\n|&]|\$\(|[()`])"
+_HEREDOC = Rule(r"<<-?\s*(['\"]?)([A-Za-z_]\w{0,40})\1")
+_TOKEN = Rule(
+    # Space before a token goes with it; what is left of it at the end is one of the others.
+    r"[ \t\r]*(?:(?P<end>&&|\|\||;;|[;\n|&]|\$\(|[()`])"
     r"|(?P<redirect>\d?>>?(?:&\d)?|&>>?|<(?!<)|<<<)"
-    r"|(?P<word>(?:'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|[^\s'\"\\;&|<>()`]++)+)|(?P<other>.)",
+    r"|(?P<word>(?:'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|[^\s'\"\\;&|<>()`]++)+)|(?P<other>.))",
     re.DOTALL,
 )
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,60}=")
+_ASSIGNMENT = Rule(r"[A-Za-z_]\w{0,60}=")
 PREFIXES = frozenset(
     ("sudo", "time", "nohup", "env", "command", "exec", "then", "do", "else", "if", "while", "!", "timeout")
 )
-_EXPRESSION = re.compile(r"[sy]/.*/.*/[gimpe]*$")
-_FIGURES = re.compile(r"[\d.,:%+-]+")
-_PATH = re.compile(r"[\w.~@+,=:%-]*(?:/[\w.~@+,=:%-]*)+|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,9}|\.[A-Za-z][\w.-]*")
+_EXPRESSION = Rule(r"[sy]/.*/.*/[gimpe]*$")
+_FIGURES = Rule(r"[\d.,:%+-]+")
+_PATH = Rule(r"[\w.~@+,=:%-]*(?:/[\w.~@+,=:%-]*)+|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,9}|\.[A-Za-z][\w.-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,10 @@ def simple_commands(line: str) -> tuple[Simple, ...]:
     outputs: list[str] = []
     redirect = ""
     for token in _TOKEN.finditer(line):
-        kind, said = token.lastgroup, token.group()
+        kind = token.lastgroup
+        if kind is None or kind == "other":
+            continue
+        said = token[kind]
         if kind == "end":
             _close(found, words, outputs, code)
             words, outputs, redirect = [], [], ""
@@ -111,6 +117,8 @@ def _close(found: list[Simple], words: list[str], outputs: list[str], code: str)
 def _without_heredocs(line: str) -> tuple[str, str]:
     """The line without the texts it hands to programs, and the first such text."""
     code = ""
+    if "<<" not in line:
+        return line, code
     for _ in range(8):
         opened = _HEREDOC.search(line)
         if opened is None:

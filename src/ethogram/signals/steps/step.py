@@ -16,6 +16,7 @@ LONGEST_RESULT = 20_000
 LONGEST_ERROR = 2_000
 OUTCOME = ("result", "exit_code", "error")
 _OF_PATHS = frozenset((*PATHS, *FOLDERS))
+_OF_OUTCOMES = frozenset(OUTCOME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def _read(event: Event) -> Step | None:
     code = told.get("exit_code")
     return Step(
         is_call=is_call,
-        is_outcome=not is_call or any(told.get(name) is not None for name in OUTCOME),
+        is_outcome=not is_call or _tells_outcome(told),
         tool=_name(told.get("tool")),
         arguments=arguments,
         command=_text(told.get("command") or (command_in(arguments) if arguments else None), LONGEST_COMMAND),
@@ -81,6 +82,11 @@ def _read(event: Event) -> Step | None:
         exit_code=int(code) if isinstance(code, int) and -(2**31) < code < 2**32 else None,
         error=_error(told.get("error")),
     )
+
+
+def _tells_outcome(told: Mapping[str, Any]) -> bool:
+    # Most calls name none of these, which is quicker to see than what each of them is.
+    return not _OF_OUTCOMES.isdisjoint(told) and any(told.get(name) is not None for name in OUTCOME)
 
 
 def _arguments(value: Any) -> Mapping[str, Any]:
@@ -158,4 +164,9 @@ def _leaves(value: Any, most: int) -> list[str]:
 def argument_text(arguments: Mapping[str, Any], leave_out: frozenset[str]) -> str:
     """Arguments as one text, in the order of their names, without those left out."""
     kept = {name: arguments[name] for name in sorted(map(str, arguments)) if name not in leave_out}
+    if len(kept) == 1:
+        # Most calls have one argument, a text, and this is what is said below, sooner.
+        [(name, value)] = kept.items()
+        if isinstance(value, str):
+            return f"{name} {value}"[: LONGEST_COMMAND * 2]
     return _text(kept, LONGEST_COMMAND * 2)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from hashlib import blake2b
 
+from .rule import Rule
+
 STRENGTHS = ("low", "medium", "high")
 MOST = 1_200
 """Characters that are looked at closely; of a longer text its two ends, and the rest without its digits."""
@@ -24,40 +26,36 @@ _UUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F
 _FRACTION = r"\d+\.\d+ ?(?:[nuµm]?s|secs?|seconds?|m|minutes?)\b|\d+m\d+(?:\.\d+)?s\b"
 _HEX = r"[0-9a-fA-F]{7,64}\b"
 # All of these begin alike, so that one look at each word is enough for most of them.
-_LOW = re.compile(rf"\b(?=[0-9])(?:(?P<TIME>{_TIME})|(?P<HEX>{_ADDRESS}))")
-_MEDIUM = re.compile(
+_LOW = Rule(rf"\b(?=[0-9])(?:(?P<TIME>{_TIME})|(?P<HEX>{_ADDRESS}))")
+_MEDIUM = Rule(
     rf"\b(?=[0-9a-fA-F])(?:(?P<TIME>{_TIME})|(?P<HEX>{_ADDRESS})|(?P<ID>{_UUID})|(?P<FRACTION>{_FRACTION})|(?P<MIXED>{_HEX}))"
 )
-_LONG = re.compile(r"\d{8,}")
-_TEMPORARY = re.compile(
+_LONG = Rule(r"\d{8,}")
+_TEMPORARY = Rule(
     r"(?:/private)?(?:/var/folders|/var/tmp|/dev/shm|/tmp|%temp%|\$TMPDIR|\\Temp)[/\\][\w.+/\\-]*"
     r"|\b(?:tmp|temp)[_-]?(?=\w{0,60}\d)\w{3,60}(?:\.\w{1,8})?"
     r"|(?<![\w-])(?=[\w-]{0,60}\d)[\w-]{1,60}\.(?:tmp|log|out|bak|pid|lock|swp)\b",
     re.IGNORECASE,
 )
-_PROCESS = re.compile(r"\b([Pp]id|PID)([ =:#\[-]{1,3})\d+")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_QUOTED = re.compile(r"(?<!\w)'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
+_PROCESS = Rule(r"\b([Pp]id|PID)([ =:#\[-]{1,3})\d+")
+_NUMBER = Rule(r"\d+(?:[.,]\d+)*")
+_QUOTED = Rule(r"(?<!\w)'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
 # Every time, id, fraction, hex or long number has a digit in such company. Few texts do, and to look for
 # digits is much quicker than to look at every word.
-_SIGN = re.compile(
+_SIGN = Rule(
     r"[0-9](?:[0-9a-fA-F]{5}|[0-9a-fA-F]{2,3}-|:[0-9]{2}:|x[0-9a-fA-F]{4}|\.[0-9]+ ?[numsµ]|m[0-9]"
     r"|(?<=[a-fA-F]{2}[0-9]))"
 )
-_OTHER_DIGIT = re.compile(r"[^\x00-\x7f](?<=\d)")
-_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_OTHER_DIGIT = Rule(r"[^\x00-\x7f](?<=\d)")
+_COLOUR = Rule(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DIGITS_AND_SPACE = b"0123456789 \t\r\n"
 
 
-def signs_of(*said: str) -> tuple[bytes, ...]:
-    """Signs for `has_sign`, written in small letters: a rule is worth trying only where one of them is.
-
-    The letters beyond ASCII that a rule takes for k, s or i are signs, too.
-    """
-    return tuple(one.encode() for one in (*said, "\u212a", "\u017f", "\u0130", "\u0131"))
+_TAKEN_FOR_ASCII = ("\u212a", "\u017f", "\u0130", "\u0131")
+"""The letters beyond ASCII that a rule takes for k, s or i."""
 
 
-_TEMPORARY_SIGNS = signs_of(
+_TEMPORARY_SIGNS = (
     "tmp", "temp", ".log", ".out", ".bak", ".pid", ".lock", ".swp", "/var/folders", "/dev/shm"
 )  # fmt: skip
 
@@ -94,14 +92,17 @@ def cleaned(text: str, strength: str = "medium") -> str:
     return " ".join(text.split())
 
 
-def has_sign(text: str, signs: tuple[bytes, ...]) -> bool:
-    """Whether one of these signs is in a text, in small or capital letters."""
-    said = _bytes(text).lower()
+def has_sign(text: str, signs: tuple[str, ...]) -> bool:
+    """Whether one of these signs, written in small letters, is in a text, in small or capital ones.
+
+    A rule is worth trying only where one of its signs is, or a letter that it takes for one of ASCII.
+    """
+    said = text.lower()
     # Written out, since `any` takes twice as long over so few and short ones.
-    for sign in signs:  # noqa: SIM110
+    for sign in signs:
         if sign in said:
             return True
-    return False
+    return not text.isascii() and any(one in text for one in _TAKEN_FOR_ASCII)
 
 
 def _temporary(found: re.Match[str]) -> str:

@@ -1,0 +1,208 @@
+"""`ethogram hook`: a coding agent that runs now is told what it does, while it does it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .inputs import AsJson, Paths
+from .output import printable, write_json, write_line
+
+if TYPE_CHECKING:
+    from ethogram.hook.install import Change
+
+HELP = """Tell a coding agent what it does, while it does it.
+
+The agent starts `ethogram hook` for each event, which stands on standard input. Nothing leaves this machine.
+"""
+
+Agent = Annotated[str, typer.Argument(metavar="AGENT", help="The coding agent: claude-code.")]
+User = Annotated[
+    bool,
+    typer.Option("--user/--project", help="Your own settings, or those of this folder."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")]
+Session = Annotated[str, typer.Option(metavar="ID", help="Only this session.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the group."""
+    group = typer.Typer(help=HELP, no_args_is_help=True)
+    group.command("install")(install)
+    group.command("uninstall")(uninstall)
+    group.command("status")(status)
+    group.command("report")(report)
+    group.command("rehearse")(rehearse)
+    group.command("purge")(purge)
+    app.add_typer(group, name="hook")
+
+
+def install(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
+    """Put the hook into the settings of a coding agent, and show the change."""
+    from pathlib import Path
+
+    from ethogram.hook import install as settings
+    from ethogram.hook.planning import prepare
+    from ethogram.hook.status import watching
+
+    from .hook_text import watching_lines
+
+    settings.check_agent(agent)
+    # Before anything is written: settings of ours that cannot be used are told as everywhere else.
+    seen = watching(".")
+    path = settings.settings_path("user" if user else "project", ".")
+    change = settings.installing(path, settings.own_command())
+    _show(change, str(path))
+    if dry_run:
+        write_line("Nothing was written (--dry-run).")
+        return
+    prepare(str(Path.cwd()))
+    settings.remember(change)
+    if change.is_none:
+        write_line(printable(f"The hook is installed already in {path}."))
+    else:
+        settings.apply(change)
+        write_line(printable(f"Installed in {path}; it holds for sessions that start from now on."))
+    for line in watching_lines(seen):
+        write_line(line)
+
+
+def uninstall(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
+    """Take the hook out of the settings again; all else stays as it is."""
+    from ethogram.hook import install as settings
+
+    settings.check_agent(agent)
+    path = settings.settings_path("user" if user else "project", ".")
+    change = settings.uninstalling(path)
+    if change.is_none:
+        write_line(printable(f"There is no hook of ours in {path}{_elsewhere(user)}."))
+        if not dry_run:
+            settings.forget(change)
+        return
+    _show(change, str(path))
+    if dry_run:
+        write_line("Nothing was written (--dry-run).")
+        return
+    settings.apply(change)
+    settings.forget(change)
+    write_line(printable(f"Removed from {path}. To remove what is known of runs, too: ethogram hook purge"))
+
+
+def _show(change: Change, shown: str) -> None:
+    from ethogram.hook.install import difference
+
+    for line in difference(change, shown):
+        # Tabs are how some people indent; everything else that a terminal would obey is spelled out.
+        write_line("\t".join(printable(part) for part in line.split("\t")))
+
+
+def _elsewhere(user: bool) -> str:
+    """Where it is instead, if it is."""
+    from ethogram.hook.status import place
+
+    other = "project" if user else "user"
+    return f"; --{other} has one" if place(other, ".")["command"] else ""
+
+
+def status(as_json: AsJson = False) -> None:
+    """Say where the hook is installed, what it watches in this folder, and how it fares."""
+    from ethogram.hook.status import status as status_of
+
+    from .hook_text import status_lines
+
+    told = status_of(".")
+    if as_json:
+        write_json(told)
+        return
+    for line in status_lines(told):
+        write_line(printable(line))
+
+
+def report(
+    session: Session = "",
+    since: Annotated[str, typer.Option(metavar="7d", help="Only what was said in this time.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """List every intervention with its effect, and how often each kind helped."""
+    from ethogram.hook import effects
+    from ethogram.hook.status import said
+
+    from .hook_text import report_lines
+
+    start = _ago(since, "--since")
+    everything, runs = said()
+    found = effects.chosen(everything, session, start)
+    told = effects.report_record(found, runs)
+    if as_json:
+        for one in found:
+            write_json(effects.said_record(one))
+        write_json(told)
+        return
+    is_all = len(everything) == len(found)
+    for line in report_lines([effects.said_record(one) for one in found], told, is_all=is_all):
+        write_line(printable(line))
+
+
+def rehearse(paths: Paths, as_json: AsJson = False) -> None:
+    """Say what the hook would have said in runs that are over, by the settings of this folder."""
+    from ethogram import read_events
+    from ethogram.hook.rehearse import rehearse as rehearsed
+
+    from .hook_text import rehearsed_lines
+    from .progress import Progress
+
+    progress = Progress()
+    with progress.checking("rehearsing"):
+        events = list(read_events(paths).events)
+        *said, told = rehearsed(
+            events, ".", progress=lambda done, total: progress.count(done, total, "events")
+        )
+    if as_json:
+        for one in (*said, told):
+            write_json(one)
+        return
+    for line in rehearsed_lines(said, told):
+        write_line(printable(line))
+
+
+def purge(
+    session: Session = "",
+    before: Annotated[str, typer.Option(metavar="30d", help="Only what is older than this.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Remove what is known of runs, for good: no copy stays in a file. Without options, everything."""
+    from ethogram.errors import BadUsage
+    from ethogram.hook.place import state_dir
+    from ethogram.hook.purge import purge as remove
+
+    from .hook_text import purge_lines
+
+    end = _ago(before, "--before")
+    if not yes:
+        if not sys.stdin.isatty():
+            raise BadUsage("nobody can be asked here, so nothing was removed; say --yes")
+        which = " and ".join(
+            part for part in (session and f"of session {session}", before and f"older than {before}") if part
+        )
+        if not typer.confirm(
+            printable(f"Remove what is known of runs in {state_dir()} ({which or 'everything'})?")
+        ):
+            write_line("Nothing was removed.")
+            return
+    for line in purge_lines(remove(session, end)):
+        write_line(printable(line))
+
+
+def _ago(given: str, option: str) -> float | None:
+    """The moment that lies so long back, if that was asked for."""
+    import time
+
+    from ethogram.errors import BadUsage
+    from ethogram.records import parse_duration
+
+    try:
+        return time.time() - parse_duration(given) / 1e6 if given else None
+    except (ValueError, OverflowError) as error:
+        raise BadUsage(f"{option}: {error}") from None

@@ -1,0 +1,189 @@
+"""Answering: one payload of a hook in, the answer out, everything remembered in between."""
+
+from __future__ import annotations
+
+import importlib
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from .. import registry
+from ..records.event import Event
+from ..signals.options import Options
+from ..signals.steps.scope import matches
+from . import keep
+from .contract import answer
+from .core import Advice, Observed, Plan, Settled, State, call_mark, measurer_of, observe, shorten, start
+from .ladder import rules_of
+from .nudge import PREFIX
+from .payload import call_event, condensed_event, result_event, said_event, subject_of, text_at
+from .standing import digest
+
+EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreCompact", "Stop",
+          "SubagentStop", "SessionEnd")  # fmt: skip
+MOST_CALLS = 64
+MOST_PATHS = 64
+
+Handled = tuple[State, list[Observed], Advice | None]
+
+
+def plan_of(told: Any) -> Plan:
+    """The plan that a written module describes."""
+    for name in told.MODULES:
+        importlib.import_module(name)
+    signals = tuple(registry.signals.known(name) for name in told.SIGNALS)
+    return Plan(signals, told.WATCHED, Options(**told.OPTIONS), rules_of(told.RULES))
+
+
+def handle(told: Mapping[str, Any], plan: Plan, db: sqlite3.Connection, now: float) -> dict[str, Any]:
+    """What to answer to a payload; what it brings about is kept."""
+    name = text_at(told, "hook_event_name")
+    if name not in EVENTS or not plan.rules.has(text_at(told, "tool_name")):
+        return {}
+    session = keep.storable(text_at(told, "session_id")[:200]) or "session"
+    agent = keep.storable(subject_of(told))
+    at = datetime.fromtimestamp(now, UTC)
+    with keep.turn(db):
+        state = {**begin(), **(keep.load(db, session, agent) or {})}
+        state, observed, advice = HANDLERS[name](told, plan, state, at)
+        for one in observed:
+            for standing in one.standings:
+                keep.find(db, session, agent, now, standing, one.state["n"], one.state["steps"])
+            for settled in one.settled:
+                keep.settle(db, session, agent, settled)
+        if name == "SessionEnd":
+            keep.end(db, session)
+        if advice is not None:
+            keep.note(db, session, agent, now, advice)
+        keep.save(db, session, agent, now, state)
+    return answer(name, advice)
+
+
+def begin() -> State:
+    """What is known of a run before its first event: also which calls wait, and what was asked about."""
+    return {**start(), "calls": [], "asks": [], "asked": {}, "approved": [], "stopping": None}
+
+
+def _observe(plan: Plan, state: State, event: Event | None) -> Observed:
+    return Observed(state) if event is None else observe(plan, state, event)
+
+
+def before(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
+    """A call is about to be made: ask where it touches what nobody should touch unasked, or repeats."""
+    event = call_event(told, state["n"] + 1, at)
+    advice = _stopped(state) or _critical(plan, state, event) or _asked(state, event)
+    seen = observe(plan, state, event)
+    state = {**seen.state, "calls": [*state["calls"], _call(told)][-MOST_CALLS:]}
+    if advice is not None and advice.rung == "stop":
+        state["stopping"] = None
+    elif advice is not None:
+        asked = [*advice.keys, ""][0], advice.pattern, advice.step
+        state["asked"] = dict([*state["asked"].items(), (_call(told), asked)][-MOST_PATHS:])
+        if not advice.keys:
+            # Once is enough: whoever allowed it need not be asked about the next of the same.
+            state["asks"] = [one for one in state["asks"] if one[1] != advice.pattern]
+    return state, [seen], advice
+
+
+def after(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
+    """A call has ended."""
+    name, observed = text_at(told, "hook_event_name"), []
+    if _call(told) not in state["calls"]:
+        observed.append(observe(plan, state, call_event(told, state["n"] + 1, at)))
+        state = observed[-1].state
+    observed.append(observe(plan, state, result_event(told, state["n"] + 1, at)))
+    state, advice = dict(observed[-1].state), observed[-1].advice
+    state["calls"] = [one for one in state["calls"] if one != _call(told)]
+    if asked := state["asked"].get(_call(told)):
+        # It was asked about and done, so somebody allowed it.
+        path, pattern, step = asked
+        state["asked"] = {call: one for call, one in state["asked"].items() if call != _call(told)}
+        state["approved"] = [*state["approved"], *([path] if path else [])][-MOST_PATHS:]
+        allowed = Settled(pattern, step, "allowed", 1)
+        observed[-1] = replace(observed[-1], settled=(*observed[-1].settled, allowed))
+    if advice is not None and advice.rung == "stop" and name == "PostToolUseFailure":
+        # After a call that failed, not every agent heeds it; so it is said again before the next.
+        state["stopping"] = [advice.pattern, advice.level, advice.person]
+    if advice is not None and advice.rung == "ask":
+        own = {one["call"] for one in state["recent"] if {one["key"], one["error_key"]} & set(advice.keys)}
+        state["asks"] = [*state["asks"], *([one, advice.pattern, advice.person] for one in sorted(own))][-20:]
+    return state, observed, advice
+
+
+def prompted(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
+    """The person says something."""
+    seen = _observe(plan, state, said_event(told, state["n"] + 1, at, "user", text_at(told, "prompt")))
+    return seen.state, [seen], None
+
+
+def condensed(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
+    """The agent's memory is condensed."""
+    seen = observe(plan, state, condensed_event(told, state["n"] + 1, at))
+    return seen.state, [seen], None
+
+
+def stopped(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
+    """The agent has said what it had to say. That is never answered, so it cannot go round in circles."""
+    words = text_at(told, "last_assistant_message")
+    seen = _observe(plan, state, said_event(told, state["n"] + 1, at, "assistant", words))
+    return seen.state, [seen], None
+
+
+def ended(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
+    """The session is over."""
+    return state, [], None
+
+
+HANDLERS: dict[str, Callable[[Mapping[str, Any], Plan, State, datetime], Handled]] = {
+    "PreToolUse": before,
+    "PostToolUse": after,
+    "PostToolUseFailure": after,
+    "UserPromptSubmit": prompted,
+    "PreCompact": condensed,
+    "Stop": stopped,
+    "SubagentStop": stopped,
+    "SessionEnd": ended,
+}
+
+
+def _call(told: Mapping[str, Any]) -> str:
+    return digest(text_at(told, "tool_use_id")) if text_at(told, "tool_use_id") else ""
+
+
+def _critical(plan: Plan, state: State, event: Event) -> Advice | None:
+    """What to ask about a call that touches a critical path, or one that is not allowed; once for each."""
+    if plan.rules.critical != "ask" or not (plan.rules.has("scope_creep") and plan.rules.has("ask")):
+        return None
+    done = {**event.attributes, "result": ""}
+    tried = Event(event.id, event.at, event.subject, event.seq, event.source, thread=event.thread,
+                  kind="action", attributes=done)  # fmt: skip
+    readings = measurer_of(plan, state).measure(tried).readings
+    path = str(readings.get("touched_path", ""))
+    denied = bool(path) and matches(path, plan.options.deny, str(event.attributes.get("cwd", "")))
+    if (readings.get("critical_path") != 1 and not denied) or digest(path) in state["approved"]:
+        return None
+    shown = shorten(path or str(event.attributes.get("command", "")), 120)
+    why = "is not allowed by the settings" if denied else "is one that nobody should touch unasked"
+    text = f"{PREFIX}The path {shown} {why} (secrets, keys, system files). Allow it?"
+    if denied:
+        text = f"{PREFIX}The path {shown} {why}. Allow it?"
+    return Advice("ask", "scope_creep", "critical", text, state["steps"] + 1, text, (digest(path),))
+
+
+def _stopped(state: State) -> Advice | None:
+    """What to say before a call of a run that was to stop."""
+    if not state["stopping"]:
+        return None
+    pattern, level, text = state["stopping"]
+    return Advice("stop", pattern, level, text, state["steps"] + 1, text)
+
+
+def _asked(state: State, event: Event) -> Advice | None:
+    """What to ask about a call that was to be asked about if it came again."""
+    mark = call_mark(event)
+    for call, pattern, text in state["asks"]:
+        if call == mark:
+            return Advice("ask", pattern, "high", text, state["steps"] + 1, text)
+    return None

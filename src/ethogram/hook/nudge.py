@@ -1,0 +1,142 @@
+"""Nudges: what is said to the agent, or to the person, about a thing that goes on.
+
+A nudge names what repeats, with counts, and what has not been tried since it began; everything quoted comes
+from the run itself, masked and cut.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Recent = Sequence[Mapping[str, Any]]
+"""The newest steps, oldest first: n, key, call, shown, operation, error, error_key, progress."""
+
+UNTRIED = (
+    ("read", "read the file it is about"),
+    ("search", "searched for where it comes from"),
+    ("list", "looked at what is there"),
+    ("test", "run the smallest test that shows it"),
+    ("fetch", "looked it up"),
+)
+MOST_UNTRIED = 3
+FEWEST = 3
+"""Of one error; where it came less often, the steps tell more."""
+MOST_STEPS = 5
+PREFIX = "[ethogram] "
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What there is to say: the pattern's title and advice, the goal, what is allowed, the newest steps."""
+
+    pattern: str
+    title: str
+    recommendation: str
+    keys: tuple[str, ...]
+    recent: Recent
+    goal: str = ""
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+def said(rung: str, about: About) -> str:
+    """The text of a rung."""
+    what = f"{PREFIX}{seen(about)}"
+    if rung == "nudge":
+        return f"{what} {advice(about)}"
+    if rung == "remind":
+        return f"{what} It goes on after a first word about it. {reminder(about)} {advice(about)}"
+    if rung == "ask":
+        return f"{what} It has been pointed out before. Stop doing it and ask the person how to go on."
+    return f"{what} It was pointed out before and went on, so the run was stopped."
+
+
+def to_person(about: About) -> str:
+    """What the person is told when the agent does not stop."""
+    return f"{PREFIX}{seen(about)} The agent has been told and goes on."
+
+
+def seen(about: About) -> str:
+    """What repeats, and how often."""
+    error = _repeated_error(about)
+    if error:
+        text, count, span, sources = error
+        came = f" It came from: {sources}." if sources else ""
+        return f'The same error {count} times in the last {span} steps: "{text}".{came}'
+    steps = _repeated_steps(about)
+    if steps:
+        told = "; ".join(f'"{shown}" ({count} times)' for shown, count in steps)
+        return f"The same steps again, each with the same result as before: {told}."
+    return f"{about.title}."
+
+
+def advice(about: About) -> str:
+    """What has not been tried since it began, and what to do."""
+    missing = untried(about)
+    if not missing or not about.keys:
+        return about.recommendation
+    return (
+        f"{_since(about)} you have not {_joined(missing)}. "
+        "Doing the same again will give the same; say what would be different, or try another way."
+    )
+
+
+def untried(about: About) -> list[str]:
+    """What has not been done since the first of the repeated steps."""
+    done = {operation for one in about.recent[_began(about) :] for operation in _operations(one)}
+    return [words for operation, words in UNTRIED if operation not in done][:MOST_UNTRIED]
+
+
+def _operations(one: Mapping[str, Any]) -> Sequence[str]:
+    """What a step did: a command line may read, search and test at once."""
+    return one.get("operations") or (one["operation"],)
+
+
+def _began(about: About) -> int:
+    """The place of the first of the repeated steps among those that are remembered."""
+    return next((place for place, one in enumerate(about.recent) if _is_own(one, about.keys)), 0)
+
+
+def _since(about: About) -> str:
+    # Of a thing that goes on for longer than is remembered, nobody knows what was tried when it began.
+    is_whole = _began(about) > 0 or not about.recent or about.recent[0]["n"] <= 1
+    return "Since it began" if is_whole else f"In the last {len(about.recent)} steps"
+
+
+def reminder(about: About) -> str:
+    """The goal and the scope, as they were told."""
+    parts = []
+    if about.goal:
+        parts.append(f'The task was: "{about.goal}".')
+    if about.allow:
+        parts.append(f"Allowed are only: {', '.join(about.allow[:8])}.")
+    if about.deny:
+        parts.append(f"Not allowed: {', '.join(about.deny[:8])}.")
+    return " ".join(parts) or "Think of what you were asked to do."
+
+
+def _repeated_error(about: About) -> tuple[str, int, int, str] | None:
+    own = [one for one in about.recent if one["error"] and one["error_key"] in about.keys]
+    if len(own) < FEWEST:
+        return None
+    span = about.recent[-1]["n"] - own[0]["n"] + 1
+    shown = Counter(one["shown"] for one in own if one["shown"]).most_common(2)
+    sources = ", ".join(f'"{what}"' if count == 1 else f'"{what}" ({count} times)' for what, count in shown)
+    return own[-1]["error"], len(own), span, sources
+
+
+def _repeated_steps(about: About) -> list[tuple[str, int]]:
+    own = Counter(one["key"] for one in about.recent if one["key"] in about.keys)
+    shown = {one["key"]: one["shown"] for one in about.recent}
+    return [(shown[key], count) for key, count in own.most_common(MOST_STEPS) if count > 1]
+
+
+def _is_own(one: Mapping[str, Any], keys: Sequence[str]) -> bool:
+    return one["key"] in keys or one["error_key"] in keys
+
+
+def _joined(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

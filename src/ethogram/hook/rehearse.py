@@ -1,0 +1,128 @@
+"""Rehearsing: what the hook would have said in runs that are over, and what heeding it would have saved."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ..modes.analyze import analyze
+from ..records import Event
+from . import keep
+from .payload import subject_of
+from .planning import choose, library_of, settings_of
+from .replay import Payload, Tell, payloads, within
+
+Run = tuple[str, str]
+"""The session and the agent."""
+
+
+@dataclass(slots=True)
+class Told:
+    """What was told of the runs: the events in order, and how many results there had been at each."""
+
+    events: dict[Run, list[Event]] = field(default_factory=lambda: defaultdict(list))
+    steps: dict[Run, list[int]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, event: Event, payload: Payload) -> Run:
+        """One more event."""
+        run = (str(payload["session_id"]), subject_of(payload))
+        before = self.steps[run][-1] if self.steps[run] else 0
+        self.events[run].append(event)
+        self.steps[run].append(before + (event.kind == "result"))
+        return run
+
+    def step(self, run: Run, number: int | None) -> int:
+        """How many results there were at an event by its number; None: at the end."""
+        return self.steps[run][-1 if number is None else number - 1]
+
+
+def rehearse(
+    events: Sequence[Event],
+    folder: str = ".",
+    *,
+    process: Tell | None = None,
+    path: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Every intervention in the order it would have come, then a summary, as plain data.
+
+    `process` answers a payload in a process of its own, whose state is the file at `path`; without it the
+    same code answers here, on a state that is thrown away. `progress` is told how many of how many events
+    are done.
+    """
+    with TemporaryDirectory() as place, closing(keep.opened(path or str(Path(place, "runs.sqlite")))) as db:
+        tell, told = process or within(db, folder), Told()
+        for done, (event, payload) in enumerate(payloads(events, folder), 1):
+            told.add(event, payload)
+            tell(payload)
+            if progress is not None:
+                progress(done, len(events))
+        for session in {run[0] for run in told.events}:
+            keep.end(db, session)
+        for one in keep.said_so_far(db):
+            yield {
+                "record": "hook_rehearsed",
+                "run": one["session"],
+                **{
+                    name: one[name]
+                    for name in ("agent", "step", "pattern", "level", "rung", "effect", "text")
+                },
+            }
+        yield _summary(db, told, folder)
+
+
+def _summary(db: sqlite3.Connection, told: Told, folder: str) -> dict[str, Any]:
+    found = keep.found_so_far(db)
+    notes = keep.said_so_far(db)
+    own = set()
+    for one in found:
+        event = told.events[_run(one)][one["opened"] - 1]
+        own.add((str(event.thread), event.subject, one["pattern"], event.id, one["level"]))
+    wanted = _by_analysis([event for events in told.events.values() for event in events], folder)
+    saved = [steps for run in told.events if (steps := _saved(run, told, notes, found)) is not None]
+    return {
+        "record": "hook_rehearsal",
+        "runs": len(told.events),
+        "runs_spoken_to": len({_run(one) for one in notes}),
+        "said": len(notes),
+        "detections": len(own),
+        "detections_by_analyze": len(wanted),
+        "detections_in_both": len(own & wanted),
+        "steps_saved_median": median(saved) if saved else None,
+        "steps_saved": sorted(saved),
+    }
+
+
+def _run(one: dict[str, Any]) -> Run:
+    return one["session"], one["agent"]
+
+
+def _by_analysis(events: list[Event], folder: str) -> set[tuple[str, ...]]:
+    """The same detections by `analyze`, over the same events."""
+    loaded = settings_of(folder)
+    names = [one.program.name for one in choose(library_of(loaded)).watched]
+    events.sort(key=lambda one: one.order)
+    settings = replace(loaded.settings, cwd=loaded.settings.cwd or os.path.abspath(folder))
+    found = analyze(events, patterns=names, settings=settings).detections if names else []
+    return {(str(one.thread), one.subject, one.pattern, one.fired_event, one.level) for one in found}
+
+
+def _saved(run: Run, told: Told, notes: list[dict[str, Any]], found: list[dict[str, Any]]) -> int | None:
+    """Steps from the first word in a run to the end of what it was about; None where nothing was said."""
+    first = next((one for one in notes if _run(one) == run), None)
+    if first is None:
+        return None
+    ends = [
+        told.step(run, one["closed"])
+        for one in found
+        if _run(one) == run and one["pattern"] == first["pattern"] and one["step"] <= first["step"]
+    ]
+    return max([0, *(end - int(first["step"]) for end in ends)])

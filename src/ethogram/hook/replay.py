@@ -1,0 +1,122 @@
+"""Replaying: a recorded run told to the hook event by event, as its coding agent would have told it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from ..records import Event
+from .payload import AGENT, ERROR
+
+Payload = dict[str, Any]
+Call = dict[str, Any]
+"""The part of a payload that says what is called."""
+Tell = Callable[[Payload], dict[str, Any]]
+"""Takes a payload and gives the answer."""
+
+
+def payloads(events: Iterable[Event], cwd: str) -> Iterator[tuple[Event, Payload]]:
+    """What a hook would have been told of each event; what it would not have been told of is left out.
+
+    An agent's words reach a hook only where it stops: before a person speaks, or at the end.
+    """
+    waiting: dict[tuple[str, str], list[Call]] = {}
+    own = list(events)
+    for place, event in enumerate(own):
+        told = _payload(event, waiting, cwd)
+        if told is None:
+            continue
+        if told["hook_event_name"] == "Stop" and not _stops(event, own[place + 1 :]):
+            continue
+        yield event, told
+
+
+def _stops(event: Event, following: list[Event]) -> bool:
+    after = next(
+        (one for one in following if one.thread == event.thread and one.kind != "condensation"), None
+    )
+    return after is None or (after.kind == "message" and after.attributes.get("role") == "user")
+
+
+def _payload(event: Event, waiting: dict[tuple[str, str], list[Call]], cwd: str) -> Payload | None:
+    said = event.attributes
+    agent = "" if event.subject == AGENT else event.subject.removeprefix(f"{AGENT}/")
+    told: Payload = {"session_id": event.thread or "run", "cwd": str(said.get("cwd") or cwd)}
+    if event.kind in ("action", "result"):
+        told |= {"agent_id": agent, "agent_type": "general"} if agent else {}
+        calls = waiting.setdefault((event.thread or "", event.subject), [])
+        return told | (_called(event, calls) if event.kind == "action" else _ended(event, calls))
+    if event.kind == "message" and said.get("role") == "user":
+        return told | {"hook_event_name": "UserPromptSubmit", "prompt": event.text or ""}
+    if event.kind == "message" and said.get("role") == "assistant":
+        words = event.text or ""
+        return told | {"hook_event_name": "Stop", "stop_hook_active": False, "last_assistant_message": words}
+    if event.kind == "condensation":
+        return told | {"hook_event_name": "PreCompact", "trigger": "auto"}
+    return None
+
+
+def _called(event: Event, calls: list[Call]) -> Payload:
+    said = event.attributes
+    call = {
+        "tool_name": str(said.get("tool")),
+        "tool_input": said.get("arguments") or {},
+        "tool_use_id": str(said.get("call_id") or event.id),
+    }
+    calls.append(call)
+    return {"hook_event_name": "PreToolUse", **call}
+
+
+def _ended(event: Event, calls: list[Call]) -> Payload:
+    said = event.attributes
+    # Without an id it is the result of the oldest call that waits.
+    place = next((n for n, one in enumerate(calls) if one["tool_use_id"] == said.get("call_id")), None)
+    if place is None and said.get("call_id") is None and calls:
+        place = 0
+    call = calls.pop(place) if place is not None else {"tool_name": str(said.get("tool")), "tool_input": {}}
+    result, error, code = said.get("result", ""), said.get("error"), said.get("exit_code")
+    if error is True or (isinstance(error, str) and error == result[:ERROR]):
+        return {"hook_event_name": "PostToolUseFailure", **call, "error": result}
+    response: Any = result
+    if error is not None or code is not None:
+        response = {"stdout": result, "error": error, "exit_code": code}
+    return {"hook_event_name": "PostToolUse", **call, "tool_response": response}
+
+
+def by_process(payload: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The answer of a hook's own process."""
+    done = subprocess.run(
+        [sys.executable, "-m", "ethogram", "hook"],
+        input=json.dumps(payload).encode(),
+        capture_output=True,
+        check=True,
+        env=None if environ is None else dict(environ),
+    )
+    answer: dict[str, Any] = json.loads(done.stdout) if done.stdout.strip() else {}
+    return answer
+
+
+def within(db: sqlite3.Connection, folder: str) -> Tell:
+    """A hook in this process: the same code on the same plan, without starting anew for each event."""
+    from types import SimpleNamespace
+
+    from . import answer
+    from .planning import choose, library_of, settings_of, source_of
+
+    loaded = settings_of(folder)
+    source, _ = source_of(choose(library_of(loaded)), loaded.settings, folder)
+    space: dict[str, Any] = {}
+    exec(compile(source, "<ethogram plan>", "exec"), space)
+    plan = answer.plan_of(SimpleNamespace(**space))
+    now = 0.0
+
+    def tell(payload: Payload) -> dict[str, Any]:
+        nonlocal now
+        now += 1.0
+        return answer.handle(payload, plan, db, now)
+
+    return tell

@@ -1,0 +1,37 @@
+"""Rule: a regular expression that is compiled at its first use.
+
+These modules are also loaded by a process that looks at one step and ends, and has little time for it.
+Compiling all the expressions takes longer than everything else, and one step needs few of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+class Rule:
+    """Text and flags of a regular expression; the methods are those of `re.Pattern`.
+
+    >>> Rule("b+").sub("c", "abba"), Rule("B", re.I).search("abba").start()
+    ('aca', 1)
+    """
+
+    search: Callable[..., re.Match[str] | None]
+    match: Callable[..., re.Match[str] | None]
+    fullmatch: Callable[..., re.Match[str] | None]
+    finditer: Callable[..., Iterator[re.Match[str]]]
+    findall: Callable[..., list[Any]]
+    sub: Callable[..., str]
+
+    def __init__(self, text: str, flags: int = 0) -> None:
+        self.text, self.flags = text, flags
+
+    def __getattr__(self, name: str) -> Any:
+        # Asked only for what is not there yet: from then on the methods are the pattern's own.
+        if name not in Rule.__annotations__:
+            raise AttributeError(name)
+        compiled = re.compile(self.text, self.flags)
+        self.__dict__ |= {one: getattr(compiled, one) for one in Rule.__annotations__}
+        return self.__dict__[name]

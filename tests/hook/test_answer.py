@@ -1,0 +1,268 @@
+"""Answers: what a coding agent's hook is told becomes events, and what is found becomes an answer."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ethogram.hook import keep
+from ethogram.hook.payload import response_text
+from ethogram.hook.replay import within
+
+Told = dict[str, Any]
+SECRET = "sk-proj-4fT9aQ2LxW8zR7KdVn31"
+
+
+class Session:
+    """A session of a coding agent, told to a hook in this process."""
+
+    def __init__(self, folder: Path, settings: str = "", session: str = "s") -> None:
+        folder.mkdir(exist_ok=True)
+        if settings:
+            (folder / ".ethogram.yaml").write_text(settings, encoding="utf-8")
+        self.folder, self.session, self.n = folder, session, 0
+        self.db: sqlite3.Connection = keep.opened(str(folder.parent / "runs.sqlite"))
+        self.tell = within(self.db, str(folder))
+
+    def payload(self, name: str, **more: Any) -> Told:
+        return {"session_id": self.session, "cwd": str(self.folder), "hook_event_name": name, **more}
+
+    def before(self, tool: str, given: Told, agent: str = "") -> Told:
+        self.n += 1
+        call = {"tool_name": tool, "tool_input": given, "tool_use_id": f"c{self.n}", "agent_id": agent}
+        return self.tell(self.payload("PreToolUse", **call))
+
+    def after(
+        self, tool: str, given: Told, response: Any = "", error: str | None = None, agent: str = ""
+    ) -> Told:
+        call = {"tool_name": tool, "tool_input": given, "tool_use_id": f"c{self.n}", "agent_id": agent}
+        if error is not None:
+            return self.tell(self.payload("PostToolUseFailure", **call, error=error))
+        return self.tell(self.payload("PostToolUse", **call, tool_response=response))
+
+    def step(
+        self, tool: str, given: Told, response: Any = "", error: str | None = None, agent: str = ""
+    ) -> Told:
+        self.before(tool, given, agent)
+        return self.after(tool, given, response, error, agent)
+
+    def fail(self, command: str = "pytst") -> Told:
+        return self.step(
+            "Bash", {"command": command}, error=f"Exit code 127\nbash: {command}: command not found"
+        )
+
+    def state(self) -> str:
+        return "".join(json.dumps(row) for row in self.db.execute("select * from run")) + "".join(
+            json.dumps(row) for row in self.db.execute("select * from said")
+        )
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Callable[..., Session]:
+    return lambda settings="", session="s": Session(tmp_path / "work", settings, session)
+
+
+def text_of(answer: Told) -> str:
+    return str(answer.get("hookSpecificOutput", {}).get("additionalContext", ""))
+
+
+def test_the_third_same_failure_is_spoken_of_and_the_fourth_is_not(start: Callable[..., Session]) -> None:
+    session = start()
+    answers = [session.fail() for _ in range(4)]
+    assert [bool(one) for one in answers] == [False, False, True, False]
+    assert answers[2]["hookSpecificOutput"]["hookEventName"] == "PostToolUseFailure"
+    assert "The same error 3 times in the last 3 steps" in text_of(answers[2])
+
+
+def test_the_ladder_is_climbed_one_rung_after_each_cool_down(start: Callable[..., Session]) -> None:
+    session = start()
+    session.tell(session.payload("UserPromptSubmit", prompt="Make the parser accept tabs."))
+    spoken = {n: one for n in range(1, 31) if (one := session.fail())}
+    # The third, then never within five steps of the one before, then silence at the top of the ladder.
+    assert list(spoken) == [3, 8, 13]
+    assert "Make the parser accept tabs." in text_of(spoken[8])
+    assert "systemMessage" in spoken[13]
+    assert "continue" not in spoken[13]
+    # The last is the question before the fourteenth.
+    assert [one["rung"] for one in keep.said_so_far(session.db)] == ["nudge", "remind", "ask", "ask"]
+
+
+def test_after_the_rung_ask_the_person_is_asked_before_it_is_done_again(
+    start: Callable[..., Session],
+) -> None:
+    session = start()
+    for _ in range(13):
+        session.fail()
+    asked = session.before("Bash", {"command": "pytst"})
+    assert asked["hookSpecificOutput"]["permissionDecision"] == "ask"
+    assert "pytst" in asked["hookSpecificOutput"]["permissionDecisionReason"]
+    # Once: whoever allowed it is not asked again.
+    assert session.before("Bash", {"command": "pytst"}) == {}
+    assert session.before("Bash", {"command": "ls"}) == {}
+
+
+def test_stopping_is_opt_in(start: Callable[..., Session]) -> None:
+    session = start("hook: {rungs: [nudge, stop]}\n")
+    spoken = {n: one for n in range(1, 12) if (one := session.fail())}
+    assert list(spoken) == [3, 8]
+    assert spoken[8]["continue"] is False
+    assert spoken[8]["stopReason"]
+
+
+@pytest.mark.parametrize("off", ["nudge, remind, ask", "loop, repetitive_errors", "Bash"])
+def test_rungs_patterns_and_tools_can_be_turned_off(start: Callable[..., Session], off: str) -> None:
+    session = start(f"hook: {{off: [{off}]}}\n")
+    assert not any(session.fail() for _ in range(15))
+
+
+def test_what_stops_and_what_goes_on_is_remembered(start: Callable[..., Session]) -> None:
+    session = start()
+    for _ in range(8):
+        session.fail()
+    for n in range(6):
+        session.step("Read", {"file_path": f"src/part{n}.py"}, {"file": {"content": f"x = {n}"}})
+    first, second = keep.said_so_far(session.db)
+    # The first was met again at the very next step; nothing came again within five steps of the second.
+    assert (first["effect"], first["after"]) == ("went_on", 1)
+    assert (second["effect"], second["after"]) == ("stopped", 5)
+
+
+def test_the_end_of_a_session_settles_what_is_open(start: Callable[..., Session]) -> None:
+    session = start()
+    for _ in range(3):
+        session.fail()
+    session.tell(session.payload("SessionEnd", reason="exit"))
+    assert [one["effect"] for one in keep.said_so_far(session.db)] == ["ended"]
+
+
+def test_a_critical_path_is_asked_about_at_once_and_only_until_it_is_allowed(
+    start: Callable[..., Session],
+) -> None:
+    session = start()
+    given = {"file_path": str(session.folder / ".env")}
+    first = session.before("Read", given)
+    assert first["hookSpecificOutput"]["permissionDecision"] == "ask"
+    assert session.before("Read", given), "it was not done, so nobody has allowed it"
+    session.after("Read", given, {"file": {"content": "A=1"}})
+    assert session.before("Read", given) == {}
+    assert session.before("Read", {"file_path": str(session.folder / ".env.example")}) == {}
+
+
+def test_a_path_that_the_settings_deny_is_asked_about(start: Callable[..., Session]) -> None:
+    session = start('deny: ["migrations/**"]\n')
+    asked = session.before(
+        "Edit", {"file_path": str(session.folder / "migrations" / "1.sql"), "new_string": "x"}
+    )
+    assert asked["hookSpecificOutput"]["permissionDecision"] == "ask"
+    assert session.before("Edit", {"file_path": str(session.folder / "src" / "a.py")}) == {}
+
+
+def test_critical_paths_can_be_left_alone(start: Callable[..., Session]) -> None:
+    session = start("hook: {critical: off}\n")
+    assert session.before("Read", {"file_path": str(session.folder / ".env")}) == {}
+
+
+def test_a_sub_agent_is_a_run_of_its_own(start: Callable[..., Session]) -> None:
+    session = start()
+    error = "Exit code 127\nbash: pytst: command not found"
+    for agent in ("", "", "x", "x"):
+        assert not session.step("Bash", {"command": "pytst"}, error=error, agent=agent)
+    assert session.step("Bash", {"command": "pytst"}, error=error, agent="x")
+
+
+def test_another_session_begins_anew(start: Callable[..., Session], tmp_path: Path) -> None:
+    one, other = start(), start(session="t")
+    for _ in range(2):
+        assert not one.fail()
+        assert not other.fail()
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_a_stop_is_never_blocked(start: Callable[..., Session], active: bool) -> None:
+    session = start()
+    for _ in range(20):
+        session.fail()
+    words = "All tests pass now."
+    for name in ("Stop", "SubagentStop"):
+        told = session.payload(name, stop_hook_active=active, last_assistant_message=words)
+        assert [session.tell(told) for _ in range(4)] == [{}] * 4
+
+
+def test_a_condensed_memory_does_not_reset_a_loop(start: Callable[..., Session]) -> None:
+    session = start()
+    session.fail()
+    session.fail()
+    session.tell(session.payload("PreCompact", trigger="auto"))
+    assert session.fail()
+
+
+def test_work_that_gets_somewhere_is_not_spoken_to(start: Callable[..., Session]) -> None:
+    session = start()
+    for n in range(40):
+        source = {"file_path": "src/a.py", "old_string": f"x = {n}", "new_string": f"x = {n + 1}"}
+        assert not session.step("Edit", source, {"filePath": "src/a.py", "newString": f"x = {n + 1}"})
+        said = f"Exit code 1\nFAILED tests/test_a.py::test_{n} - assert {n} == {n * 7}"
+        assert not session.step("Bash", {"command": "pytest -q"}, error=said)
+
+
+def test_polling_a_status_that_changes_is_not_spoken_to(start: Callable[..., Session]) -> None:
+    session = start()
+    for n in range(12):
+        assert not session.step(
+            "Bash", {"command": "gh run view 7"}, {"stdout": f"job {'abcdefghijkl'[n]} done"}
+        )
+
+
+def test_no_secret_is_kept_nor_told(start: Callable[..., Session]) -> None:
+    session = start()
+    command = f"curl -H 'Authorization: Bearer {SECRET}' https://api.example.com/v1/items"
+    session.tell(session.payload("UserPromptSubmit", prompt=f"Use the key {SECRET} to list the items."))
+    answers = [
+        session.step("Bash", {"command": command}, error=f"Exit code 22\ncurl: (22) bad key {SECRET}")
+        for _ in range(9)
+    ]
+    assert any(answers)
+    assert SECRET not in json.dumps(answers)
+    assert SECRET not in session.state()
+
+
+@pytest.mark.long
+def test_what_is_kept_has_a_bound(start: Callable[..., Session]) -> None:
+    session = start()
+    sizes = []
+    for n in range(1_400):
+        given = {"command": f"python work.py --part {n} " + "x" * 500}
+        session.step("Bash", given, {"stdout": f"part {n}: " + chr(97 + n % 26) * (n % 300)})
+        if n in (699, 1_399):
+            sizes.append(session.db.execute("select max(length(state)) from run").fetchone()[0])
+    assert sizes[1] < 1.1 * sizes[0]
+    assert sizes[1] < 200_000
+
+
+def test_too_many_runs_are_forgotten_the_oldest_first(tmp_path: Path) -> None:
+    db = keep.opened(str(tmp_path / "runs.sqlite"))
+    for n in range(keep.KEPT_RUNS + 30):
+        keep.save(db, f"s{n}", "agent", float(n), {"n": n})
+    kept = [row[0] for row in db.execute("select session from run order by at")]
+    assert kept == [f"s{n}" for n in range(30, keep.KEPT_RUNS + 30)]
+
+
+@pytest.mark.parametrize(
+    ("response", "text"),
+    [
+        ("plain", "plain"),
+        (None, ""),
+        ({"stdout": "a", "stderr": "b", "interrupted": False}, "a\nb"),
+        ({"type": "text", "file": {"filePath": "/w/a.py", "content": "x = 1", "numLines": 1}}, "x = 1"),
+        ({"content": [{"type": "text", "text": "found"}]}, "found"),
+        ({"filePath": "a", "newString": "y", "originalFile": "huge"}, '{"filePath": "a", "newString": "y"}'),
+        (7, "7"),
+    ],
+)
+def test_a_response_is_text_whatever_its_form(response: Any, text: str) -> None:
+    assert response_text(response) == text

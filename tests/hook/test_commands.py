@@ -1,0 +1,382 @@
+"""`ethogram hook`: what the commands change, say and exit with."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from ethogram.cli.main import main
+from ethogram.hook import keep, place
+from ethogram.hook.core import Advice, Settled
+from ethogram.hook.effects import effects, steps_until
+from ethogram.hook.entries import EVENTS
+from ethogram.hook.status import Watching, watching
+from ethogram.library.schemas import schema
+
+DAY = 86_400.0
+SECRET = "the words of an agent that nobody else should read"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("ETHOGRAM_HOOK_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("CLAUDE_CONFIG_DIR", "ETHOGRAM_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    return tmp_path / "project"
+
+
+@pytest.fixture
+def quick(monkeypatch) -> list[str]:
+    """Installs without the image, which takes a second; the folders it would have been made for."""
+    made: list[str] = []
+    monkeypatch.setattr("ethogram.hook.planning.prepare", made.append)
+    monkeypatch.setattr("ethogram.hook.status.watching", watching_once)
+    return made
+
+
+@functools.cache
+def _watching() -> Watching:
+    return watching(".")
+
+
+def watching_once(folder: str) -> Watching:
+    """What is watched where nothing is set, looked up once."""
+    return watching(folder) if Path(folder, ".ethogram.yaml").exists() else _watching()
+
+
+def run(capsys, *args: str, code: int = 0) -> str:
+    capsys.readouterr()
+    assert main(["hook", *args]) == code
+    told = capsys.readouterr()
+    return told.err if code else told.out
+
+
+def records(text: str) -> list[dict]:
+    found = [json.loads(line) for line in text.splitlines()]
+    for one in found:
+        Draft202012Validator(schema(one["record"])).validate(one)
+    return found
+
+
+def advice(step: int, rung: str = "nudge", pattern: str = "loop", text: str = "say") -> Advice:
+    return Advice(rung, pattern, "high", text, step)
+
+
+def remember(
+    session: str, at: float, *told: tuple[Advice, str, int], state: str = "", agent: str = "agent"
+) -> None:
+    """A run in the state file, with what was said in it and what came of that."""
+    with closing(keep.opened(place.state_path())) as db, keep.turn(db):
+        keep.save(db, session, agent, at, {"note": state})
+        for one, effect, after in told:
+            keep.note(db, session, agent, at, one)
+            if effect != "open":
+                keep.settle(db, session, agent, Settled(one.pattern, one.step, effect, after))
+
+
+def bytes_in_state() -> bytes:
+    files = (one for one in Path(place.state_dir()).rglob("*") if one.is_file())
+    return b"".join(one.read_bytes() for one in files)
+
+
+# install, uninstall
+
+
+def test_an_install_shows_the_change_writes_it_and_says_what_is_watched(folder, quick, capsys):
+    said = run(capsys, "install", "claude-code")
+    path = folder / ".claude" / "settings.json"
+    assert list(json.loads(path.read_text())["hooks"]) == list(EVENTS)
+    assert said.startswith(f"--- /dev/null\n+++ {path}\n@@ ")
+    assert f"\nInstalled in {path}" in said
+    assert "\nWatched here: " in said
+    assert "loop" in said
+    assert "\nRungs that are on: nudge, remind, ask; off: stop\n" in said
+    assert "\nNothing leaves this machine: " in said
+    assert quick == [str(folder)]
+    said = run(capsys, "install", "claude-code")
+    assert said.startswith(f"The hook is installed already in {path}.\n")
+    said = run(capsys, "uninstall", "claude-code")
+    assert "\n+++ /dev/null\n" in said
+    assert list(folder.iterdir()) == []
+    assert run(capsys, "uninstall", "claude-code") == f"There is no hook of ours in {path}.\n"
+
+
+def test_a_dry_run_writes_nothing_at_all(folder, quick, capsys):
+    said = run(capsys, "install", "claude-code", "--dry-run")
+    assert '+            "timeout": 10' in said
+    assert said.endswith("Nothing was written (--dry-run).\n")
+    assert list(folder.iterdir()) == []
+    assert not Path(place.state_dir()).exists()
+    assert quick == []
+    run(capsys, "install", "claude-code")
+    before = bytes_in_state(), (folder / ".claude" / "settings.json").read_bytes()
+    assert "Nothing was written" in run(capsys, "uninstall", "claude-code", "--dry-run")
+    assert (bytes_in_state(), (folder / ".claude" / "settings.json").read_bytes()) == before
+
+
+def test_the_person_s_own_settings_and_those_of_the_project_are_two_places(folder, quick, capsys):
+    run(capsys, "install", "claude-code", "--user")
+    assert Path(os.environ["HOME"], ".claude", "settings.json").exists()
+    assert list(folder.iterdir()) == []
+    assert run(capsys, "uninstall", "claude-code", "--project").endswith("; --user has one.\n")
+    run(capsys, "uninstall", "claude-code", "--user")
+    assert not Path(os.environ["HOME"]).exists()
+
+
+def test_settings_that_cannot_be_used_are_told_and_nothing_is_written(folder, quick, capsys):
+    (folder / ".ethogram.yaml").write_text("hook: {rungs: [nudge, shout], cooldown: 3}\n")
+    said = run(capsys, "install", "claude-code", code=2)
+    assert ".ethogram.yaml:1:" in said
+    assert "'cool_down'" in said
+    assert len(said.splitlines()) == 2
+    assert [one.name for one in folder.iterdir()] == [".ethogram.yaml"]
+    assert not Path(place.state_dir()).exists()
+
+
+def test_a_settings_file_of_the_agent_that_is_no_json_is_left_alone(folder, quick, capsys):
+    (folder / ".claude").mkdir()
+    path = folder / ".claude" / "settings.json"
+    path.write_text('{"a": 1,}')
+    for command in ("install", "uninstall"):
+        assert run(capsys, command, "claude-code", code=2).startswith(f"{path}:1:")
+    assert path.read_text() == '{"a": 1,}'
+
+
+def test_another_agent_is_bad_usage(folder, capsys):
+    said = run(capsys, "install", "claude_code", code=2)
+    assert said == "ethogram: unknown agent 'claude_code'; did you mean 'claude-code'?\n"
+
+
+def test_the_group_alone_shows_help(folder, capsys):
+    said = run(capsys, code=2)
+    assert said.startswith("Usage: ethogram hook")
+    assert all(f"  {name} " in said for name in ("install", "uninstall", "status", "report", "purge"))
+
+
+# status
+
+
+def test_the_status_of_nothing(folder, quick, capsys):
+    (told,) = records(run(capsys, "status", "--json"))
+    assert [one["installed"] for one in told["installed"]] == ["no", "no"]
+    assert told["installed"][0]["missing"] == list(EVENTS)
+    assert told["image"]["state"] == "none"
+    assert (told["state"]["bytes"], told["state"]["last_event"]) == (0, None)
+    assert told["faults"] == {"path": place.log_path(), "count": 0, "newest": None}
+    assert not Path(place.state_dir()).exists()
+    said = run(capsys, "status")
+    assert said.startswith(f"Project: not installed ({folder}/.claude/settings.json)\nUser: not installed (")
+    assert "State: none yet" in said
+    assert said.endswith("Faults of ours: none\n")
+
+
+def test_the_status_of_a_hook_that_works(folder, capsys):
+    (folder / ".ethogram.yaml").write_text(
+        "hook: {rungs: [nudge, stop], off: [nudge, loop, WebSearch], most: 2}\n"
+    )
+    run(capsys, "install", "claude-code")
+    remember("s", 1_700_000_000.0, (advice(3), "open", 0))
+    Path(place.log_path()).write_text("2026-01-01T00:00:00Z A at b:1\n2026-01-02T00:00:00Z C at d:2\n")
+    (told,) = records(run(capsys, "status", "--json"))
+    first = told["installed"][0]
+    assert (first["installed"], first["executable"], first["missing"]) == ("yes", True, [])
+    assert first["command"].endswith("ethogram hook")
+    assert "loop" not in told["watched"]
+    assert {one["rung"]: one["on"] for one in told["ladder"]["rungs"]} == {
+        "nudge": False, "remind": False, "ask": False, "stop": True}  # fmt: skip
+    assert told["ladder"]["most"] == 2
+    assert told["settings"] == {"path": str(folder / ".ethogram.yaml"), "faults": []}
+    assert told["image"]["state"] == "current"
+    assert (told["state"]["runs"], told["state"]["said"]) == (1, 1)
+    assert told["state"]["last_event"] == "2023-11-14T22:13:20Z"
+    assert told["faults"]["count"] == 2
+    assert told["faults"]["newest"] == "2026-01-02T00:00:00Z C at d:2"
+    said = run(capsys, "status")
+    assert "Rungs that are on: stop; off: nudge, remind, ask\n  turned off, too: loop, WebSearch\n" in said
+    assert "1 run, 1 intervention, the last event 2023-11-14T22:13:20Z\n" in said
+    (folder / ".ethogram.yaml").write_text("hook: {most: 3}\n")
+    assert records(run(capsys, "status", "--json"))[0]["image"]["state"] == "old"
+
+
+def test_the_status_of_all_that_can_be_wrong(folder, capsys):
+    (folder / ".ethogram.yaml").write_text("hook: {most: many}\n")
+    group = {"hooks": [{"type": "command", "command": "'/not there/ethogram' hook"}]}
+    (folder / ".claude").mkdir()
+    told = {"disableAllHooks": True, "hooks": {"Stop": [group]}}
+    (folder / ".claude" / "settings.json").write_text(json.dumps(told))
+    user = Path(os.environ["HOME"], ".claude", "settings.json")
+    user.parent.mkdir(parents=True)
+    user.write_text("{")
+    Path(place.state_dir()).mkdir()
+    Path(place.state_path()).write_bytes(b"no database at all" * 100)
+    (told,) = records(run(capsys, "status", "--json"))
+    project, own = told["installed"]
+    assert (project["installed"], project["executable"], project["disabled"]) == ("partly", False, True)
+    assert set(project["missing"]) == set(EVENTS) - {"Stop"}
+    assert own["installed"] == "unknown"
+    assert own["fault"]["line"] == 1
+    assert told["watched"] is None
+    assert told["settings"]["faults"][0]["line"] == 1
+    assert told["state"]["fault"] == "file is not a database"
+    said = run(capsys, "status")
+    assert "there is no such program" in said
+    assert "disableAllHooks" in said
+    assert "nothing, since the settings cannot be used" in said
+    assert "cannot be used: " in said
+    assert "sets it aside" in said
+
+
+# report
+
+
+def test_a_report_of_nothing_says_so(folder, capsys):
+    assert run(capsys, "report") == "Nothing was said yet; 0 runs are known.\n"
+    (told,) = records(run(capsys, "report", "--json"))
+    assert told == {"record": "hook_report", "runs": 0, "given": 0, "effects": []}
+
+
+def test_a_report_counts_by_pattern_and_rung(folder, capsys):
+    now = time.time()
+    # Two loops: one that stopped after a nudge, one that went on and stopped six steps later when reminded.
+    remember("s1", now, (advice(10), "stopped", 5))
+    remember("s2", now, (advice(4), "went_on", 2), (advice(10, "remind"), "stopped", 5))
+    remember("s3", now - 8 * DAY, (advice(7, pattern="scope_creep", rung="ask"), "open", 0))
+    *said, told = records(run(capsys, "report", "--json"))
+    assert [one["session"] for one in said] == ["s1", "s2", "s2", "s3"]
+    assert [one["effect_after_steps"] for one in said] == [5, 2, 5, None]
+    nudge, remind, ask = told["effects"]
+    assert (nudge["pattern"], nudge["rung"], nudge["given"]) == ("loop", "nudge", 2)
+    assert (nudge["stopped"], nudge["went_on"], nudge["ended"], nudge["open"]) == (1, 1, 0, 0)
+    # Wilson's interval of 1 in 2: 0.5 plus and minus z / (2 sqrt(2 + z * z)), z = 1.96.
+    assert (nudge["share_stopped"], nudge["low"], nudge["high"]) == (0.5, 0.0945, 0.9055)
+    assert (nudge["median_steps_to_stop"], nudge["median_steps_to_return"]) == (0, 2)
+    assert (remind["rung"], remind["median_steps_to_stop"]) == ("remind", 6)
+    assert (ask["open"], ask["share_stopped"], ask["median_steps_to_stop"]) == (1, None, None)
+    text = run(capsys, "report")
+    assert "s2 agent step 4: nudge, loop (high): went on after 2 steps\n  say\n" in text
+    assert "  loop, nudge: given 2, stopped 1, went on 1, ended 0, open 0; 50% stopped (9% to 91%)" in text
+    assert records(run(capsys, "report", "--json", "--since", "7d"))[-1]["given"] == 3
+    assert records(run(capsys, "report", "--json", "--session", "s2"))[-1]["given"] == 2
+    assert run(capsys, "report", "--session", "s9") == "Nothing was said there; 3 runs are known.\n"
+    assert "--since: 'soon' is not a duration" in run(capsys, "report", "--since", "soon", code=2)
+
+
+def test_what_stopped_begins_anew_when_it_comes_again():
+    told = {"session": "s", "agent": "agent", "pattern": "p", "rung": "nudge", "after": 5}
+    steps, results = (3, 9, 40, 46), ("went_on", "stopped", "went_on", "stopped")
+    said = [{**told, "step": step, "effect": effect} for step, effect in zip(steps, results, strict=True)]
+    assert steps_until(said) == {1: 6, 3: 6}
+    assert effects(said)[0].steps == (6, 6)
+    others = [{**one, "session": f"s{n}"} for n, one in enumerate(said)]
+    assert steps_until(others) == {1: 0, 3: 0}
+
+
+def test_a_report_from_a_file_that_cannot_be_read(folder, capsys):
+    Path(place.state_dir()).mkdir()
+    Path(place.state_path()).write_bytes(b"no database at all" * 100)
+    assert "cannot be read (file is not a database)" in run(capsys, "report", code=2)
+
+
+# purge
+
+
+def test_a_purge_leaves_no_byte_of_a_session_and_all_of_the_others(folder, capsys):
+    for n in range(30):
+        remember(
+            f"s{n}",
+            time.time(),
+            (advice(1, text=f"{SECRET} {n:03}"), "open", 0),
+            state=f"{SECRET} s{n:03} " * 50,
+        )
+    assert f"{SECRET} 007".encode() in bytes_in_state()
+    said = run(capsys, "purge", "--session", "s7", "--yes")
+    assert said == "Removed for good: 1 run, 1 intervention.\n"
+    left = bytes_in_state()
+    assert f"{SECRET} 007".encode() not in left
+    assert f"{SECRET} s007".encode() not in left
+    assert f"{SECRET} 008".encode() in left
+    assert records(run(capsys, "report", "--json"))[-1]["given"] == 29
+
+
+def test_a_purge_while_a_hook_has_the_file_open_leaves_nothing_in_its_log(folder, capsys):
+    with closing(keep.opened(place.state_path())) as other:
+        remember("s", time.time(), (advice(1, text=SECRET), "open", 0), state=SECRET * 100)
+        other.execute("select * from said").fetchall()
+        assert SECRET.encode() in Path(place.state_path() + "-wal").read_bytes()
+        assert "old pages" not in run(capsys, "purge", "--yes")
+        assert SECRET.encode() not in bytes_in_state()
+        assert other.execute("select count(*) from said").fetchone() == (0,)
+
+
+def test_a_purge_that_a_reader_hinders_says_so(folder, capsys, monkeypatch):
+    monkeypatch.setattr("ethogram.hook.purge.WAIT", 0.1)
+    remember("s", time.time(), (advice(1, text=SECRET), "open", 0))
+    with closing(sqlite3.connect(place.state_path(), isolation_level=None)) as other:
+        other.execute("begin")
+        other.execute("select * from said").fetchall()
+        assert "Purge again then" in run(capsys, "purge", "--yes")
+        other.execute("commit")
+        other.execute("begin immediate")
+        assert "another program writes to it just now; try again" in run(capsys, "purge", "--yes", code=2)
+    run(capsys, "purge", "--yes")
+    assert SECRET.encode() not in bytes_in_state()
+
+
+def test_a_purge_of_what_is_old(folder, capsys):
+    remember("old", time.time() - 40 * DAY, (advice(1, text=SECRET), "open", 0))
+    remember("new", time.time() - 20 * DAY, (advice(1), "open", 0))
+    assert run(capsys, "purge", "--before", "30d", "--yes") == "Removed for good: 1 run, 1 intervention.\n"
+    assert SECRET.encode() not in bytes_in_state()
+    assert records(run(capsys, "report", "--json"))[0]["session"] == "new"
+    assert "--before: 'x' is not a duration" in run(capsys, "purge", "--before", "x", "--yes", code=2)
+
+
+def test_a_purge_of_everything_takes_images_logs_and_what_was_set_aside(folder, quick, capsys):
+    run(capsys, "install", "claude-code")
+    remember("s", time.time(), (advice(1, text=SECRET), "open", 0))
+    state = Path(place.state_dir())
+    (state / "images").mkdir()
+    for name in ("images/a.bin", "faults.log", "faults.log.old", "runs.sqlite.unreadable"):
+        (state / name).write_text(SECRET)
+    assert run(capsys, "purge", "--session", "x", "--yes").startswith(
+        "Removed for good: 0 runs, 0 interventions, 1 file.\n"
+    )
+    assert run(capsys, "purge", "--yes").startswith("Removed for good: 1 run, 1 intervention, 3 files.\n")
+    assert SECRET.encode() not in bytes_in_state()
+    # How to undo the install says nothing of runs, and is still needed.
+    run(capsys, "uninstall", "claude-code")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_read_goes_as_a_whole(folder, capsys):
+    Path(place.state_dir()).mkdir()
+    Path(place.state_path()).write_bytes(SECRET.encode() * 100)
+    assert "1 file" in run(capsys, "purge", "--session", "s", "--yes")
+    assert not Path(place.state_path()).exists()
+    assert run(capsys, "purge", "--yes") == "Removed for good: 0 runs, 0 interventions.\n"
+
+
+def test_a_purge_asks_on_a_terminal_and_nowhere_else(folder, capsys, monkeypatch):
+    remember("s", time.time(), (advice(1, text=SECRET), "open", 0))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    assert "say --yes" in run(capsys, "purge", code=2)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    asked: list[str] = []
+    monkeypatch.setattr("typer.confirm", lambda text: bool(asked.append(text)))
+    assert run(capsys, "purge", "--session", "s") == "Nothing was removed.\n"
+    assert asked[0].endswith("(of session s)?")
+    assert SECRET.encode() in bytes_in_state()
+    monkeypatch.setattr("typer.confirm", lambda text: True)
+    run(capsys, "purge")
+    assert SECRET.encode() not in bytes_in_state()

@@ -1,0 +1,196 @@
+"""Nudges: what repeats with its true count, what was not tried, and never a secret."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ethogram import RunGuard
+from ethogram.hook.nudge import UNTRIED, About, said, seen, to_person, untried
+
+WORDS = dict(UNTRIED)
+BOTH = ("nudge", "remind", "ask", "stop")
+
+
+def step(n: int, key: str, operation: str = "run", error: str = "", **more: Any) -> dict[str, Any]:
+    mark = f"error of {error}" if error else ""
+    return {"n": n, "key": key, "call": key, "shown": f"bash: {key}", "operation": operation, "error": error,
+            "error_key": mark, "progress": False, "outside": False, **more}  # fmt: skip
+
+
+def about(*recent: dict[str, Any], keys: tuple[str, ...] = (), **more: Any) -> About:
+    return About("loop", "A round of steps", "Try something else.", keys, recent, **more)
+
+
+FAILED = [step(n, "make", error="no rule") for n in range(1, 4)]
+
+
+def test_an_error_is_named_with_its_count_and_where_it_came_from():
+    text = said("nudge", about(*FAILED, keys=("error of no rule",)))
+    assert "The same error 3 times in the last 3 steps" in text
+    assert '"no rule"' in text
+    assert '"bash: make" (3 times)' in text
+
+
+def test_only_the_same_error_is_counted_however_many_there_were():
+    others = [step(4, "ls", "list"), step(5, "cc", error="syntax"), step(6, "make", error="no rule")]
+    text = seen(about(*FAILED, *others, keys=("error of no rule",)))
+    assert "4 times in the last 6 steps" in text
+    assert "syntax" not in text
+
+
+def test_steps_that_repeat_are_named_each_with_its_count():
+    round_of = [step(n, "ab"[n % 2]) for n in range(6)]
+    text = seen(about(*round_of, step(6, "other"), keys=("a", "b")))
+    assert '"bash: a" (3 times)' in text
+    assert '"bash: b" (3 times)' in text
+    assert "other" not in text
+
+
+def test_what_is_no_repetition_is_named_by_its_title():
+    assert seen(about(step(1, "a"))).endswith("A round of steps.")
+
+
+@pytest.mark.parametrize("operation", WORDS)
+def test_what_was_done_since_it_began_is_not_called_untried(operation: str):
+    recent = [*FAILED[:2], step(3, "look", operation), step(4, "make", error="no rule")]
+    text = said("nudge", about(*recent, keys=("error of no rule",)))
+    assert WORDS[operation] not in text
+    assert "Since it began you have not" in text
+
+
+def test_what_was_done_before_it_began_does_not_count():
+    recent = [step(1, "look", "read"), *(step(n, "make", error="no rule") for n in range(2, 5))]
+    assert WORDS["read"] in untried(about(*recent, keys=("error of no rule",)))
+
+
+def test_a_command_line_that_does_several_things_has_tried_them_all():
+    done = step(4, "cat a | grep b && make test", "test", operations=["read", "search", "test"])
+    left = untried(about(*FAILED, done, keys=("error of no rule",)))
+    assert not {WORDS["read"], WORDS["search"], WORDS["test"]} & set(left)
+
+
+def test_where_the_beginning_is_forgotten_nothing_is_claimed_about_it():
+    recent = [step(n, "make", error="no rule") for n in range(41, 71)]
+    text = said("nudge", about(*recent, keys=("error of no rule",)))
+    assert "Since it began" not in text
+    assert "In the last 30 steps you have not" in text
+
+
+def test_where_everything_was_tried_the_pattern_gives_the_advice():
+    done = [step(n, name, name) for n, name in enumerate(WORDS, start=4)]
+    text = said("nudge", about(*FAILED, *done, step(20, "make", error="no rule"), keys=("error of no rule",)))
+    assert "you have not" not in text
+    assert text.endswith("Try something else.")
+
+
+@given(st.lists(st.sampled_from([*WORDS, "run", "write"]), max_size=12))
+def test_nothing_that_was_done_is_ever_called_untried(operations: list[str]):
+    later = [step(n, f"s{n}", one) for n, one in enumerate(operations, start=4)]
+    left = untried(about(*FAILED, *later, keys=("error of no rule",)))
+    assert not {WORDS.get(one) for one in operations} & set(left)
+    assert len(left) <= 3
+
+
+def test_a_reminder_tells_the_goal_and_the_scope():
+    text = said("remind", about(*FAILED, keys=("make",), goal="Mend it.", allow=("src/**",), deny=(".env",)))
+    assert 'The task was: "Mend it."' in text
+    assert "Allowed are only: src/**." in text
+    assert "Not allowed: .env." in text
+
+
+def test_a_reminder_without_a_goal_still_says_something():
+    assert "what you were asked to do" in said("remind", about(*FAILED, keys=("make",)))
+
+
+def test_the_person_is_told_what_repeats():
+    text = to_person(about(*FAILED, keys=("error of no rule",)))
+    assert "3 times" in text
+    assert "has been told" in text
+
+
+@pytest.mark.parametrize("rung", BOTH)
+def test_everything_said_is_one_line_that_says_who_speaks(rung: str):
+    text = said(rung, about(*FAILED, keys=("error of no rule",)))
+    assert text.startswith("[ethogram] ")
+    assert "\n" not in text
+
+
+# --- what a guard says of real steps ----------------------------------------------------------
+
+SECRETS = {
+    "a bearer token": ("curl -H 'Authorization: Bearer {}' https://api.example.org", "abcdefghijklmnop1234"),
+    "a key in an address": ("curl https://api.example.org/v1?api_key={}", "Zk39aQpL77xwV2bT"),
+    "a key of a known form": ("deploy --with {}", "sk-proj-4fT9aQ2LxW8zR7KdM2vB"),
+    "a password as an option": ("mysql --password={} -e 'select 1'", "hunter2-And-more9"),
+    "a password behind an option": ("mysql --password {} -e 'select 1'", "hunter2-And-more9"),
+    "a variable": ("DB_PASSWORD={} make migrate", "hunter2-And-more9"),
+    "a short password": ("mysql --password={} -e 'select 1'", "hunter2"),
+    "a password in an address": ("psql postgres://me:{}@db.example.org/app", "hunter2-And-more9"),
+}
+
+
+@pytest.mark.parametrize("name", SECRETS)
+@pytest.mark.parametrize("where", ["command", "error", "both"])
+def test_a_secret_is_neither_said_nor_remembered(name: str, where: str):
+    command, secret = SECRETS[name][0].format(SECRETS[name][1]), SECRETS[name][1]
+    guard = RunGuard(task="Make it run.")
+    given = {"command": command if where != "error" else "make run"}
+    error = f"Error: refused: {command}" if where != "command" else "Error: refused"
+    said = [guard.step(tool="bash", arguments=given, error=error) for _ in range(12)]
+    texts = [one.text for one in said]
+    assert any(texts)
+    assert not any(secret in text for text in texts)
+    assert secret not in json.dumps(guard._state)
+    told = [one.to_dict() for advice in said for one in advice.detections]
+    assert told
+    assert secret not in json.dumps(told)
+
+
+def test_a_secret_in_the_task_is_not_remembered():
+    guard = RunGuard(task="Log in with password=hunter2-And-more9 and mend it.")
+    texts = [guard.step(tool="bash", arguments={"command": "x"}, error="Error: no").text for _ in range(9)]
+    assert any("The task was" in text for text in texts)
+    assert not any("hunter2" in text for text in texts)
+    assert "hunter2" not in json.dumps(guard._state)
+
+
+def test_excerpts_have_at_most_two_hundred_characters():
+    guard = RunGuard(task="mend " * 300)
+    step = {
+        "tool": "bash",
+        "arguments": {"command": "make " + "all " * 500},
+        "error": "Error: no " + "rule " * 500,
+    }
+    texts = [guard.step(**step).text for _ in range(12)]
+    quoted = [one for text in texts for one in re.findall(r'"([^"]*)"', text)]
+    assert len(quoted) >= 3
+    assert all(len(one) <= 200 for one in quoted)
+
+
+def test_counts_are_those_of_the_run():
+    guard = RunGuard()
+    for n in range(4):
+        guard.step(tool="read_file", arguments={"path": f"src/a{n}.py"}, result=f"text {n}")
+    texts = [
+        guard.step(tool="bash", arguments={"command": "pytst"}, error="pytst: not found").text
+        for _ in range(3)
+    ]
+    assert "The same error 3 times in the last 3 steps" in texts[2]
+
+
+def test_a_pipe_that_reads_and_searches_counts_as_both():
+    guard = RunGuard()
+    look = {"tool": "bash", "arguments": {"command": "cat setup.py | grep tests"}, "result": "tests = 1"}
+    fail = {"tool": "bash", "arguments": {"command": "pytst"}, "error": "pytst: not found"}
+    # The second look brings nothing new, so it does not interrupt the repetition.
+    texts = [guard.step(**one).text for one in (look, fail, fail, look, fail)]
+    assert texts[:4] == [""] * 4
+    assert "The same error 3 times" in texts[4]
+    assert WORDS["read"] not in texts[4]
+    assert WORDS["search"] not in texts[4]

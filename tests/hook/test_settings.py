@@ -1,0 +1,96 @@
+"""`hook:` in the settings: what it may say, and what each mistake is told as."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ethogram.cli.main import main
+from ethogram.config import Settings, load_settings
+from ethogram.config.settings import HOOK
+from ethogram.errors import BadConfig
+from ethogram.hook.ladder import DEFAULT, RUNGS, Rules
+from ethogram.hook.planning import rules_in
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def rules(text: str, name: str = ".ethogram.yaml", **environ: str) -> Rules:
+    Path(name).write_text(text)
+    return rules_in(load_settings(environ=environ).settings)
+
+
+def faults(text: str) -> list[str]:
+    Path("ethogram.yaml").write_text(text)
+    with pytest.raises(BadConfig) as caught:
+        load_settings(environ={})
+    return [str(one) for one in caught.value.faults]
+
+
+def test_the_defaults_are_those_of_the_ladder_and_stopping_is_no_part_of_them():
+    assert rules_in(Settings()) == Rules()
+    assert HOOK["rungs"] == DEFAULT
+    assert set(RUNGS) - set(Rules().climbed) == {"stop"}
+
+
+def test_what_is_not_said_keeps_its_default():
+    told = rules("hook: {rungs: [nudge, stop], cool_down: 9}\n")
+    assert told == Rules(rungs=("nudge", "stop"), cool_down=9)
+    assert told.climbed == ("nudge", "stop")
+
+
+def test_any_rung_pattern_or_tool_can_be_turned_off():
+    told = rules("hook: {off: [remind, loop, WebSearch], critical: off}\n")
+    assert told.climbed == ("nudge", "ask")
+    assert not any(told.has(name) for name in ("remind", "loop", "WebSearch"))
+    assert told.critical == "off"
+
+
+def test_a_variable_lies_over_the_file():
+    told = rules("hook: {most: 2, lowest: high}\n", ETHOGRAM_HOOK="{most: 1}")
+    assert (told.most, told.lowest) == (1, "high")
+
+
+def test_the_file_of_another_folder_holds_there_and_not_here():
+    Path("inner").mkdir()
+    Path("inner", ".ethogram.yaml").write_text("hook: {most: 1}\n")
+    assert load_settings(environ={}).settings.hook["most"] == HOOK["most"]
+    assert load_settings(environ={}, folder="inner").settings.hook["most"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "said"),
+    [
+        ("hook: [nudge]\n", "1:7", "a mapping"),
+        ("hook:\n  rungs: nudge\n", "2:10", "a list, like [a, b]"),
+        ("hook:\n  rungs: [nudge, shout]\n", "2:18", "'shout'"),
+        ("hook:\n  cooldown: 3\n", "2:3", "did you mean 'cool_down'?"),
+        ("hook:\n  most: many\n", "2:9", "'many'"),
+        ("hook:\n  most: -1\n", "2:9", "-1"),
+        ("hook:\n  lowest: grave\n", "2:11", "'grave'"),
+        ("hook:\n  critical: allow\n", "2:13", "'allow'"),
+        ("hook:\n  off: {loop: true}\n", "2:8", "a list"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(text, place, said):
+    (fault,) = faults(text)
+    assert fault.startswith(f"ethogram.yaml:{place}: ")
+    assert said in fault
+
+
+def test_every_mistake_is_told_at_once():
+    assert len(faults("hook: {rungs: [shout], most: x, loud: 1}\n")) == 3
+
+
+def test_the_settings_are_shown_one_by_one(capsys):
+    Path(".ethogram.yaml").write_text("hook: {most: 3}\n")
+    assert main(["config", "show"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    shown = {line[0]: line[1:] for line in lines if line[0].startswith("hook")}
+    assert set(shown) == {f"hook.{name}" for name in HOOK}
+    assert shown["hook.most"] == ["3", ".ethogram.yaml:1:8"]
+    assert shown["hook.cool_down"] == ["5", "default"]
