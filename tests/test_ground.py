@@ -80,7 +80,9 @@ def test_a_source_file_is_short_and_runs_no_text_as_code(path):
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
-    assert not called & {"eval", "exec"}
+    # The one that loads the hook's image runs modules of ours, compiled.
+    allowed = {"exec"} if path.match("hook/start.py") else set()
+    assert not called & {"eval", "exec"} - allowed
 
 
 def test_no_file_names_a_machine_or_a_package_index():

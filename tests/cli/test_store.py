@@ -159,3 +159,14 @@ def test_a_store_that_cannot_be_used_is_told_in_one_line(folder, capsys):
     said = capsys.readouterr().err
     assert "Traceback" not in said
     assert "there is no folder no/such/folder" in said
+
+
+def test_an_analysis_through_a_store_needs_the_texts_of_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    step = {"tool": "bash", "command": "x", "result": "Error: no such target", "exit_code": 2}
+    line = json.dumps({"subject": "a", "thread": "r", "kind": "action", "attributes": step})
+    Path("run.jsonl").write_text(f"{line}\n" * 3, encoding="utf-8")
+    for options, code in ((["--keep-text"], 3), ([], 0)):
+        asked = ("--store", f"{code}.db", "--patterns", "loop", "--fail-on", "low")
+        run("analyze", "run.jsonl", *asked, *options, code=code)
+    run("analyze", "run.jsonl", "--keep-text", code=2)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..hook import keep
+from ..hook.place import NAME
 from ..hook.planning import prepare
 from ..hook.replay import within
 
@@ -33,30 +34,34 @@ USUAL = (
 
 def measure(starts: int = STARTS, events: int = EVENTS) -> Iterator[dict[str, Any]]:
     """Timings of each candidate, in milliseconds, and whether the bars are met."""
+    before = os.environ.get(NAME)
     with tempfile.TemporaryDirectory() as folder:
-        environ = {**os.environ, "ETHOGRAM_HOOK_DIR": str(Path(folder, "state"))}
-        environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        os.environ["ETHOGRAM_HOOK_DIR"] = environ["ETHOGRAM_HOOK_DIR"]
-        prepare(folder)
-        hook = [sys.executable, "-m", "ethogram", "hook"]
-        told = _payload(folder, 0)
-        yield _timing("an empty Python process", [sys.executable, "-c", "pass"], told, environ, starts)
-        yield _timing("the usual imports", [sys.executable, "-c", USUAL], told, environ, max(3, starts // 10))
-        fresh = _timing("hook, a new run", hook, told, environ, starts)
-        yield fresh
-        size = _fill(folder, events)
-        full = _timing(f"hook, after {events:,} events", hook, told, environ, starts)
-        yield full | {"state_bytes": size}
-        worst = max(fresh["p95"], full["p95"])
-        yield {
-            "record": "ratio",
-            "what": "start to answer",
-            "ratio": worst,
-            "bar": BARS[0],
-            "goal": BARS[1],
-            "bar_holds": worst <= BARS[0],
-            "goal_reached": worst <= BARS[1],
-        }
+        os.environ[NAME] = str(Path(folder, "state"))
+        try:
+            yield from _measured(folder, starts, events)
+        finally:
+            if before is None:
+                del os.environ[NAME]
+            else:
+                os.environ[NAME] = before
+
+
+def _measured(folder: str, starts: int, events: int) -> Iterator[dict[str, Any]]:
+    # An image is there after the install; and a package that is installed has its modules compiled.
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    prepare(folder)
+    hook, told = [sys.executable, "-m", "ethogram", "hook"], _payload(folder, 0)
+    subprocess.run(hook, input=json.dumps(told).encode(), check=True, env=environ, capture_output=True)
+    yield _timing("an empty Python process", [sys.executable, "-c", "pass"], told, environ, starts)
+    yield _timing("the usual imports", [sys.executable, "-c", USUAL], told, environ, max(3, starts // 10))
+    fresh = _timing("hook, a new run", hook, told, environ, starts)
+    yield fresh
+    size = _fill(folder, events)
+    full = _timing(f"hook, after {events:,} events", hook, told, environ, starts)
+    yield full | {"state_bytes": size}
+    worst = max(fresh["p95"], full["p95"])
+    told = {"record": "ratio", "what": "start to answer", "ratio": worst, "bar": BARS[0], "goal": BARS[1]}
+    yield told | {"bar_holds": worst <= BARS[0], "goal_reached": worst <= BARS[1]}
 
 
 def _payload(folder: str, number: int) -> dict[str, Any]:

@@ -66,6 +66,9 @@ def analyze(
     store: Annotated[
         str, typer.Option(metavar="URL", help="Bring the events into this store, and look at all in it.")
     ] = "",
+    keep_text: Annotated[
+        bool, typer.Option("--keep-text", help="With --store: keep texts too, which patterns of runs need.")
+    ] = False,
     evaluator: Annotated[
         str, typer.Option(metavar="NAME", help="Score the messages that earn it first: local, anthropic, ...")
     ] = "",
@@ -102,6 +105,8 @@ def analyze(
 
     if not paths and not store:
         raise typer.BadParameter("name files or folders of events, or a --store")
+    if keep_text and not (store and paths):
+        raise typer.BadParameter("--keep-text says what --store keeps of the files: name both")
     context = run_context(task, goal, allow, deny, cwd)
     asked = Asked(paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json, context)
     moment, loaded = asked.moment(), asked.loaded()
@@ -111,7 +116,7 @@ def analyze(
     ask = how.make(settings, library, progress)
     with ExitStack() as stack:
         given = (
-            gather_stored(store, asked, library, settings)
+            gather_stored(store, asked, library, settings, keep_text=keep_text)
             if store
             else asked.gather(library, settings, progress)
         )

@@ -50,13 +50,15 @@ def run_import(store: Store, asked: Asked, settings: Settings, *, keep_text: boo
     return done
 
 
-def gather_stored(url: str, asked: Asked, library: Library, settings: Settings) -> Batch | OnDisk:
+def gather_stored(
+    url: str, asked: Asked, library: Library, settings: Settings, *, keep_text: bool = False
+) -> Batch | OnDisk:
     """Everything in a store, with the paths brought in first, as what `analyze` looks at."""
     from ethogram.modes.stored import gather
     from ethogram.stores import open_store
 
     with open_store(url, create=bool(asked.paths)) as opened:
-        done = run_import(opened, asked, settings, keep_text=False) if asked.paths else None
+        done = run_import(opened, asked, settings, keep_text=keep_text) if asked.paths else None
         return gather(opened, library.programs, memory=settings.memory, imported=done)
 
 

@@ -14,11 +14,11 @@ from ..errors import BadUsage
 from ..library.load import Library
 from ..modes.live import Watch
 from ..records import Detection, Event
-from ..signals import Measurer, Options, plan
-from .core import Observed, Plan, observe, start
+from ..signals import Measurer
+from .core import Observed, observe, start
 from .given import check_step, check_texts, checked, checked_globs, checked_rungs, error_text, plain
 from .payload import RESULT, call_event, response_text, result_event, said_event
-from .planning import ALWAYS, choose, library_of, rules_in
+from .planning import choose, library_of, plan_of
 
 SESSION = "run"
 ROLES = ("user", "assistant")
@@ -75,9 +75,7 @@ class RunGuard:
         if rungs is not None:
             settings = replace(settings, hook={**settings.hook, "rungs": checked_rungs(rungs)})
         library = _library(settings)
-        chosen = choose(library)
-        names = {name for one in chosen.watched for name in one.names} | set(ALWAYS)
-        self._plan = Plan(plan(names), chosen.watched, Options.of(settings), rules_in(settings))
+        self._plan = plan_of(choose(library), settings)
         self._measurer = Measurer.of(self._plan.signals, self._plan.options)
         self._watch = Watch(library, settings=settings, clock=clock)
         self._clock, self._lock = clock, RLock()

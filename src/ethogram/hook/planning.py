@@ -36,6 +36,7 @@ from ..shapes.tree import (
 )
 from ..shapes.walk import expressions, walk
 from ..signals import Options, plan
+from .core import Plan
 from .image import make_image, write_failure, write_image
 from .ladder import Rules
 from .place import image_path
@@ -125,23 +126,28 @@ def _reach(window: Window) -> int:
     return min(CAP, min(counts) + (window.skip.n if isinstance(window.skip, Events) else 0))
 
 
-def source_of(chosen: Chosen, settings: Settings, folder: str) -> tuple[str, list[str]]:
+def plan_of(chosen: Chosen, settings: Settings, folder: str | None = None) -> Plan:
+    """What to watch, with which signals and by which rules; `folder` is where runs work that do not say."""
+    names = {name for one in chosen.watched for name in names_used(one.program)} | set(ALWAYS)
+    options = Options.of(settings)
+    if options.cwd is None and folder is not None:
+        options = replace(options, cwd=os.path.abspath(folder))
+    return Plan(plan(names), chosen.watched, options, rules_in(settings))
+
+
+def source_of(made: Plan) -> tuple[str, list[str]]:
     """The module that says what to look for, and the modules of the signals it needs."""
-    programs = [one.program for one in chosen.watched]
-    names = {name for one in programs for name in names_used(one)} | set(ALWAYS)
-    signals = plan(names)
-    modules = sorted({one.__module__ for one in signals})
-    options = asdict(Options.of(settings)) | {"cwd": settings.cwd or os.path.abspath(folder)}
+    modules = sorted({one.__module__ for one in made.signals})
     lines = [
         "from ethogram.shapes.program import *",
         "from ethogram.shapes.tree import *",
         "from ethogram.hook.standing import Watched",
         "inf = float('inf')",
         f"MODULES = {modules!r}",
-        f"SIGNALS = {[one.name for one in signals]!r}",
-        f"OPTIONS = {options!r}",
-        f"RULES = {asdict(rules_in(settings))!r}",
-        f"WATCHED = {chosen.watched!r}",
+        f"SIGNALS = {[one.name for one in made.signals]!r}",
+        f"OPTIONS = {asdict(made.options)!r}",
+        f"RULES = {asdict(made.rules)!r}",
+        f"WATCHED = {made.watched!r}",
     ]
     return "\n".join(lines), modules
 
@@ -165,7 +171,7 @@ def prepare(folder: str) -> Path:
     """Write the image for runs that work in a folder."""
     loaded = settings_of(folder)
     library = library_of(loaded)
-    source, modules = source_of(choose(library), loaded.settings, folder)
+    source, modules = source_of(plan_of(choose(library), loaded.settings, folder))
     files = [str(one) for one in settings_files(folder)] + [str(one.path) for one in library]
     return Path(write_image(folder, make_image(modules, source), files))
 

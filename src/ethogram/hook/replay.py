@@ -102,21 +102,16 @@ def by_process(payload: Mapping[str, Any], environ: Mapping[str, str] | None = N
 
 def within(db: sqlite3.Connection, folder: str) -> Tell:
     """A hook in this process: the same code on the same plan, without starting anew for each event."""
-    from types import SimpleNamespace
-
-    from . import answer
-    from .planning import choose, library_of, settings_of, source_of
+    from .answer import handle
+    from .planning import choose, library_of, plan_of, settings_of
 
     loaded = settings_of(folder)
-    source, _ = source_of(choose(library_of(loaded)), loaded.settings, folder)
-    space: dict[str, Any] = {}
-    exec(compile(source, "<ethogram plan>", "exec"), space)
-    plan = answer.plan_of(SimpleNamespace(**space))
+    plan = plan_of(choose(library_of(loaded)), loaded.settings, folder)
     now = 0.0
 
     def tell(payload: Payload) -> dict[str, Any]:
         nonlocal now
         now += 1.0
-        return answer.handle(payload, plan, db, now)
+        return handle(payload, plan, db, now)
 
     return tell

@@ -11,6 +11,7 @@ from ..errors import BadPattern, Fault, did_you_mean
 from ..shapes.compile import compile_patterns
 from ..shapes.program import Program
 from ..shapes.vocabulary import Vocabulary
+from .parsed import keep_parsed, parsed
 from .parts import base, check_parts, parts_of, with_parts
 from .pattern_file import PatternFile, read_pattern_file
 from .vocabulary import load_vocabulary
@@ -153,10 +154,18 @@ def _read_with_parts(
     faults: list[Fault] = []
     waiting = sorted(wanted)
     seen = set(waiting)
+    shipped = _paths(SHIPPED)
+    kept, new_ones = parsed(shipped, vocabulary), {}
     while waiting:
         name = waiting.pop(0)
+        path, overlay = str(places[name]), parameters.get(name)
         try:
-            file = read_pattern_file(places[name], vocabulary, parameters.get(name))
+            if overlay or path not in kept:
+                file = read_pattern_file(path, vocabulary, overlay)
+                if not overlay and places[name] in shipped:
+                    new_ones[path] = file
+            else:
+                file = kept[path]
         except BadPattern as error:
             faults += error.faults
             continue
@@ -169,6 +178,8 @@ def _read_with_parts(
         waiting += sorted(new & places.keys())
     if faults:
         raise BadPattern(faults)
+    if new_ones:
+        keep_parsed(shipped, vocabulary, new_ones)
     return files
 
 

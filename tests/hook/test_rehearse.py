@@ -1,0 +1,96 @@
+"""Rehearsals: what the hook sees in a run is what `analyze` sees, step for step."""
+
+from __future__ import annotations
+
+import json
+import random
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from ethogram.cli.main import main
+from ethogram.hook.rehearse import rehearse
+from ethogram.library.schemas import schema
+from ethogram.records import Event
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def made(seed: int, steps: int = 60) -> list[Event]:
+    """A run of steps drawn from a few, so that some repeat: reads, failing commands, edits, waits, words."""
+    rng = random.Random(seed)
+    events: list[Event] = []
+
+    def add(kind: str, text: str | None = None, subject: str = "agent", **attributes: Any) -> None:
+        n = len(events)
+        events.append(
+            Event(f"e{n}", START + timedelta(seconds=n), subject, n, thread="r", kind=kind, text=text,
+                  attributes=attributes)
+        )  # fmt: skip
+
+    add("message", "Fix the parser in src/parse.py.", subject="r/user", role="user")
+    for n in range(steps):
+        tool, given, result, error = rng.choice(
+            [
+                ("Read", {"file_path": f"src/{rng.choice('abc')}.py"}, "x = 1", None),
+                ("Bash", {"command": "pytst"}, "bash: pytst: command not found", True),
+                ("Bash", {"command": f"make part{rng.choice('ab')}"}, "make: *** [part] Error 2", True),
+                ("Edit", {"file_path": "src/a.py", "new_string": f"x = {n}"}, f"edited {n}", None),
+                ("Bash", {"command": "sleep 5"}, "", None),
+                ("Bash", {"command": "curl https://example.com"}, "curl: (7) connection refused", True),
+                ("Read", {"file_path": f"../other/{rng.choice('abcdefg')}.py"}, f"y = {n % 3}", None),
+            ]
+        )
+        call = {
+            "tool": tool,
+            "call_id": f"c{n}",
+            **({"command": given["command"]} if "command" in given else {}),
+        }
+        call |= {"path": given["file_path"]} if "file_path" in given else {}
+        add("action", **call, arguments=given)
+        add("result", **call, result=result, **({"error": result} if error else {}))
+        if rng.random() < 0.05:
+            add("condensation")
+    return events
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_hook_detects_what_analyze_detects(seed: int, tmp_path: Path) -> None:
+    *_, told = rehearse(made(seed), str(tmp_path))
+    assert told["detections"] == told["detections_by_analyze"] == told["detections_in_both"] > 0
+
+
+def test_what_heeding_would_have_saved_is_counted(tmp_path: Path) -> None:
+    events = [one for one in made(3, 1) if one.kind == "message"]
+    for n in range(10):
+        call = {"tool": "Bash", "call_id": f"c{n}", "command": "pytst"}
+        said = "bash: pytst: command not found"
+        for kind, more in (
+            ("action", {"arguments": {"command": "pytst"}}),
+            ("result", {"result": said, "error": said}),
+        ):
+            at = START + timedelta(minutes=1, seconds=len(events))
+            events.append(
+                Event(f"x{n}{kind}", at, "agent", thread="r", kind=kind, attributes={**call, **more})
+            )
+    said, again, told = rehearse(events, str(tmp_path))
+    assert (said["step"], said["rung"], again["step"], again["rung"]) == (3, "nudge", 8, "remind")
+    # It goes on to the end, at the tenth step.
+    assert told["steps_saved"] == [7]
+    assert told["runs_spoken_to"] == 1
+
+
+def test_the_command_tells_it_in_words_and_as_records(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [json.dumps(one.to_dict()) for one in made(1)]
+    Path("run.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    assert main(["hook", "rehearse", "run.jsonl"]) == 0
+    assert "detections as by analyze" in capsys.readouterr().out
+    assert main(["hook", "rehearse", "run.jsonl", "--json"]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert records[-1]["record"] == "hook_rehearsal"
+    for one in records:
+        Draft202012Validator(schema(one["record"])).validate(one)
