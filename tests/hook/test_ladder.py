@@ -44,8 +44,13 @@ def test_nothing_is_said_beyond_the_top():
 
 
 def test_a_thing_that_does_not_come_again_climbs_no_further():
-    things = [(1, "error", ("a",)), (2, "error", ("b",)), (50, "error", ("c",))]
-    assert climbed(things, EVERY) == [(1, "nudge"), (2, "nudge"), (50, "nudge")]
+    things = [(1, "error", ("a",)), (4, "error", ("b",)), (50, "error", ("c",))]
+    assert climbed(things, EVERY) == [(1, "nudge"), (4, "nudge"), (50, "nudge")]
+
+
+def test_nothing_is_said_within_half_the_cool_down_of_anything_else():
+    things = [(step, cause, (f"k{step}",)) for step in range(1, 8) for cause in ("stuck", "scope")]
+    assert climbed(things, EVERY) == [(1, "nudge"), (4, "nudge"), (7, "nudge")]
 
 
 def test_a_thing_that_comes_again_much_later_is_taken_up_where_it_was():
@@ -67,15 +72,15 @@ def test_two_patterns_that_share_a_key_speak_of_one_thing():
 
 
 def test_two_things_that_turn_out_to_be_one_are_one_from_then_on():
-    things = [(1, "stuck", ("a",)), (6, "stuck", ("a",)), (8, "stuck", ("b",))]
-    # At 9 the second was spoken of a step ago; at 13 the higher of the two rungs counts.
+    things = [(1, "stuck", ("a",)), (6, "stuck", ("a",)), (9, "stuck", ("b",))]
+    # At 13 the second was spoken of four steps ago; at 14 the higher of the two rungs counts.
     things += [
-        (9, "stuck", ("a", "b")),
         (13, "stuck", ("a", "b")),
-        (14, "stuck", ("b",)),
+        (14, "stuck", ("a", "b")),
         (18, "stuck", ("b",)),
+        (19, "stuck", ("b",)),
     ]
-    assert climbed(things, EVERY) == [(1, "nudge"), (6, "remind"), (8, "nudge"), (13, "ask"), (18, "stop")]
+    assert climbed(things, EVERY) == [(1, "nudge"), (6, "remind"), (9, "nudge"), (14, "ask"), (19, "stop")]
 
 
 def test_without_keys_the_cause_alone_tells_what_is_the_same():
@@ -87,7 +92,7 @@ def test_without_keys_the_cause_alone_tells_what_is_the_same():
 
 def test_a_run_is_interrupted_at_most_so_many_times():
     things = [(step, "error", (f"k{step}",)) for step in range(1, 50)]
-    assert [step for step, _ in climbed(things, replace(EVERY, most=6))] == [1, 2, 3, 4, 5, 6]
+    assert [step for step, _ in climbed(things, replace(EVERY, most=6))] == [1, 4, 7, 10, 13, 16]
     assert climbed(things, replace(EVERY, most=0)) == []
 
 

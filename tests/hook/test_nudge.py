@@ -18,13 +18,27 @@ BOTH = ("nudge", "remind", "ask", "stop")
 
 
 def step(n: int, key: str, operation: str = "run", error: str = "", **more: Any) -> dict[str, Any]:
-    mark = f"error of {error}" if error else ""
-    return {"n": n, "key": key, "call": key, "shown": f"bash: {key}", "operation": operation, "error": error,
-            "error_key": mark, "progress": False, "outside": False, **more}  # fmt: skip
+    """What is remembered of a step."""
+    return {
+        "n": n,
+        "key": key,
+        "call": key,
+        "tool": "bash",
+        "shown": f"bash: {key}",
+        "operations": [operation],
+        "error": error,
+        "error_key": f"error of {error}" if error else "",
+        "path": "src/a.py",
+        "path_key": "a",
+        "progress": False,
+        "outside": False,
+        **more,
+    }
 
 
 def about(*recent: dict[str, Any], keys: tuple[str, ...] = (), **more: Any) -> About:
-    return About("loop", "A round of steps", "Try something else.", keys, recent, **more)
+    used = more.pop("used", (*WORDS, "run", "write"))
+    return About("loop", "A round of steps", "Try something else.", keys, recent, used=used, **more)
 
 
 FAILED = [step(n, "make", error="no rule") for n in range(1, 4)]
@@ -82,11 +96,47 @@ def test_where_the_beginning_is_forgotten_nothing_is_claimed_about_it():
     assert "In the last 30 steps you have not" in text
 
 
-def test_where_everything_was_tried_the_pattern_gives_the_advice():
+def test_where_everything_was_tried_nothing_is_called_untried():
     done = [step(n, name, name) for n, name in enumerate(WORDS, start=4)]
     text = said("nudge", about(*FAILED, *done, step(20, "make", error="no rule"), keys=("error of no rule",)))
     assert "you have not" not in text
-    assert text.endswith("Try something else.")
+    assert text.endswith("try another way.")
+
+
+def test_what_this_run_has_no_tool_for_is_not_called_untried():
+    assert untried(about(*FAILED, keys=("error of no rule",), used=("run", "search"))) == [WORDS["search"]]
+
+
+def test_a_file_is_not_spoken_of_where_none_is_named():
+    recent = [step(n, "book", error="no seats", path="", path_key="") for n in range(3)]
+    assert WORDS["read"] not in untried(about(*recent, keys=("error of no seats",)))
+
+
+def test_an_error_in_how_a_tool_is_called_is_not_looked_for_in_files():
+    recent = [step(n, "go", error="got an unexpected keyword argument 'x'") for n in range(3)]
+    text = said("nudge", about(*recent, keys=(recent[0]["error_key"],)))
+    assert "how it is called" in text
+    assert "you have not" not in text
+
+
+def test_calls_that_differed_are_not_called_the_same():
+    recent = [step(n, f"pay {n}", error="balance too low") for n in range(4)]
+    text = said("nudge", about(*recent, keys=("error of balance too low",)))
+    assert "4 different calls of bash" in text
+    assert "Doing the same again" not in text
+    assert "The calls differed" in text
+
+
+def test_a_test_that_failed_before_it_counted_as_an_error_is_one_of_the_times():
+    recent = [step(1, "pytest"), *(step(n, "pytest", error="assert 1 == 2") for n in (2, 3, 4))]
+    assert "4 times in the last 4 steps" in seen(about(*recent, keys=("error of assert 1 == 2",)))
+
+
+def test_paths_outside_the_task_are_named():
+    recent = [step(1, "a"), step(2, "b", path="../other/.env", outside=True)]
+    text = said("nudge", about(*recent, is_scope=True))
+    assert "Outside what the task allows: ../other/.env." in text
+    assert "stay within the task" in text
 
 
 @given(st.lists(st.sampled_from([*WORDS, "run", "write"]), max_size=12))

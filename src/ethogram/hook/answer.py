@@ -15,9 +15,21 @@ from ..signals.options import Options
 from ..signals.steps.scope import matches
 from . import keep
 from .contract import answer
-from .core import Advice, Observed, Plan, Settled, State, call_mark, measurer_of, observe, shorten, start
-from .ladder import rules_of
-from .nudge import PREFIX
+from .core import (
+    Advice,
+    Observed,
+    Plan,
+    Settled,
+    State,
+    about_of,
+    call_mark,
+    measurer_of,
+    observe,
+    shorten,
+    start,
+)
+from .ladder import is_enough, rules_of
+from .nudge import PREFIX, to_person
 from .payload import call_event, condensed_event, result_event, said_event, subject_of, text_at
 from .standing import digest
 
@@ -63,7 +75,7 @@ def handle(told: Mapping[str, Any], plan: Plan, db: sqlite3.Connection, now: flo
 
 def begin() -> State:
     """What is known of a run before its first event: also which calls wait, and what was asked about."""
-    return {**start(), "calls": [], "asks": [], "asked": {}, "approved": [], "stopping": None}
+    return {**start(), "calls": [], "asks": [], "asked": {}, "stopping": None}
 
 
 def _observe(plan: Plan, state: State, event: Event | None) -> Observed:
@@ -73,7 +85,7 @@ def _observe(plan: Plan, state: State, event: Event | None) -> Observed:
 def before(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
     """A call is about to be made: ask where it touches what nobody should touch unasked, or repeats."""
     event = call_event(told, state["n"] + 1, at)
-    advice = _stopped(state) or _critical(plan, state, event) or _asked(state, event)
+    advice = _stopped(state) or _critical(plan, state, event) or _asked(plan, state, event)
     seen = observe(plan, state, event)
     state = {**seen.state, "calls": [*state["calls"], _call(told)][-MOST_CALLS:]}
     if advice is not None and advice.rung == "stop":
@@ -84,6 +96,8 @@ def before(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> H
         if not advice.keys:
             # Once is enough: whoever allowed it need not be asked about the next of the same.
             state["asks"] = [one for one in state["asks"] if one[1] != advice.pattern]
+            own = {"cause": "asked", "keys": [advice.pattern], "rung": 0, "step": state["steps"], "times": 1}
+            state["given"] = [*state["given"], own]
     return state, [seen], advice
 
 
@@ -108,7 +122,11 @@ def after(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Ha
         state["stopping"] = [advice.pattern, advice.level, advice.person]
     if advice is not None and advice.rung == "ask":
         own = {one["call"] for one in state["recent"] if {one["key"], one["error_key"]} & set(advice.keys)}
-        state["asks"] = [*state["asks"], *([one, advice.pattern, advice.person] for one in sorted(own))][-20:]
+        new = [[one, advice.pattern, list(advice.keys), advice.step] for one in sorted(own) if one]
+        state["asks"] = [*state["asks"], *new][-20:]
+    elif state["recent"] and state["recent"][-1]["progress"]:
+        # It has found another way.
+        state["asks"] = []
     return state, observed, advice
 
 
@@ -180,10 +198,12 @@ def _stopped(state: State) -> Advice | None:
     return Advice("stop", pattern, level, text, state["steps"] + 1, text)
 
 
-def _asked(state: State, event: Event) -> Advice | None:
-    """What to ask about a call that was to be asked about if it came again."""
+def _asked(plan: Plan, state: State, event: Event) -> Advice | None:
+    """What to ask about a call that was to be asked about if it came again soon."""
     mark = call_mark(event)
-    for call, pattern, text in state["asks"]:
-        if call == mark:
+    for call, pattern, keys, step in state["asks"]:
+        is_late = state["steps"] - step > plan.rules.cool_down or is_enough(state["given"], plan.rules)
+        if call == mark and not is_late:
+            text = to_person(about_of(plan, state, pattern, tuple(keys)))
             return Advice("ask", pattern, "high", text, state["steps"] + 1, text)
     return None

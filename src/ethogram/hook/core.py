@@ -24,11 +24,14 @@ from ..signals.steps.operations import operations_of
 from ..signals.steps.step import read_step
 from .ladder import Given, Rules, climb
 from .nudge import FEWEST, About, said, to_person
+from .payload import MARK
 from .standing import Standing, Watched, digest, stand
 
 MOST_RECENT = 30
 MOST_SHOWN = 120
 MOST_SAID = 200
+SCOPE = "scope"
+"""The cause of patterns about paths, which are gone to step by step, whether or not that gets anywhere."""
 SETTLES = 5
 """Steps after which a thing that has not come again is taken to have stopped."""
 
@@ -91,7 +94,7 @@ class Observed:
 def start() -> State:
     """Of a run nothing is known of yet."""
     return {"n": 0, "steps": 0, "signals": None, "programs": {}, "recent": [], "given": [], "pending": [],
-            "goal": ""}  # fmt: skip
+            "goal": "", "used": [], "approved": []}  # fmt: skip
 
 
 def observe(plan: Plan, state: State, event: Event, measurer: Measurer | None = None) -> Observed:
@@ -117,6 +120,7 @@ def observe(plan: Plan, state: State, event: Event, measurer: Measurer | None = 
     if not _is_step(event, readings):
         return Observed(state, tuple(standings), readings=readings)
     state |= {"steps": state["steps"] + 1, "recent": _recent(state, event, readings)}
+    state["used"] = sorted({*state["used"], *state["recent"][-1]["operations"]})
     state, settled = _settle(state, standings)
     state, advice = _advise(plan, state, standings)
     return Observed(state, tuple(standings), advice, settled, readings)
@@ -142,20 +146,22 @@ def measurer_of(plan: Plan, state: State) -> Measurer:
 def _recent(state: State, event: Event, readings: Mapping[str, Value]) -> list[dict[str, Any]]:
     step, error = read_step(event), str(readings.get("error_key", ""))
     key = str(readings.get("step_key", readings.get("talk_key", "")))
-    operation = str(readings.get("operation", ""))
+    operation, path = str(readings.get("operation", "")), str(readings.get("touched_path", ""))
     # As it was written: the key has numbers and paths taken out.
     line = failure_line(step, operation) if step is not None and error else None
     one = {
         "n": state["steps"] + 1,
         "key": digest(key),
         "call": "" if step is None else call_mark(event),
+        "tool": "" if step is None else shorten(step.tool, 60),
         "shown": shorten(_shown(event, key), MOST_SHOWN),
-        "operation": operation,
         "operations": [] if step is None else list(operations_of(step)),
         "error": shorten(line or error, MOST_SAID) if error else "",
         "error_key": digest(error) if error else "",
+        "path": shorten(path, MOST_SHOWN),
+        "path_key": digest(path) if path else "",
         "progress": readings.get("progress") == 1,
-        "outside": readings.get("out_of_scope") == 1,
+        "outside": readings.get("out_of_scope") == 1 or readings.get("critical_path") == 1,
     }
     return [*state["recent"], one][-MOST_RECENT:]
 
@@ -164,17 +170,15 @@ def _shown(event: Event, key: str) -> str:
     """What a step does, in its own words where its result tells them, else as its key does."""
     step = read_step(event)
     said = "" if step is None else step.command or step.path
-    if step is not None and said:
-        return f"{step.tool}: {said}"
-    return key.rpartition(" #")[0] or key
+    if step is None or not said:
+        return key.rpartition(" #")[0] or key
+    return said if said.startswith(f"{step.tool} ") else f"{step.tool}: {said}"
 
 
 def call_mark(event: Event) -> str:
     """A digest of what a step does, known before it is done."""
-    step = read_step(event)
-    if step is None:
-        return ""
-    return digest(f"{step.tool}\n{step.command or step.path}")
+    mark = event.attributes.get(MARK)
+    return mark if isinstance(mark, str) else ""
 
 
 def shorten(text: str, most: int) -> str:
@@ -194,12 +198,12 @@ def _goal(plan: Plan, event: Event) -> str:
     return shorten(event.text or "", MOST_SAID) if is_person else ""
 
 
-def _without_secrets(saved: Any, before: Any) -> Any:
-    """What signals remember, with every text masked: it may hold a part of a command.
+def _without_secrets(saved: Mapping[str, Any], before: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What signals remember, with every text masked: it may hold a part of a command. Whose it is stays.
 
     What was there before is masked already, and marks of at most 16 letters and digits are digests.
     """
-    known = set(_texts(before))
+    known = {text for one in before["states"] for text in _texts(one[3])} if before else set()
 
     def masked(one: Any) -> Any:
         if isinstance(one, str):
@@ -209,7 +213,7 @@ def _without_secrets(saved: Any, before: Any) -> Any:
             return [masked(part) for part in one]
         return {name: masked(part) for name, part in one.items()} if isinstance(one, dict) else one
 
-    return masked(saved)
+    return {**saved, "states": [[*one[:3], masked(one[3])] for one in saved["states"]]}
 
 
 def _texts(saved: Any) -> Iterator[str]:
@@ -233,7 +237,7 @@ def _advise(plan: Plan, state: State, standings: Sequence[Standing]) -> tuple[St
         given, rung = climb(state["given"], cause, keys, state["steps"], plan.rules)
         if rung is None:
             continue
-        about = _about(plan, state, one.pattern, keys)
+        about = about_of(plan, state, one.pattern, keys)
         person = to_person(about) if rung in ("ask", "stop") else ""
         advice = Advice(rung, one.pattern, one.level, said(rung, about), state["steps"], person, keys)
         return {**state, "given": given, "pending": _pending(state, advice)}, advice
@@ -242,15 +246,28 @@ def _advise(plan: Plan, state: State, standings: Sequence[Standing]) -> tuple[St
 
 def _is_due(plan: Plan, state: State, one: Standing) -> bool:
     """Whether a thing goes on at this very step, gravely enough, and is somebody's to hear of."""
+    now = state["recent"][-1]
     if one.change == "closed" or not one.holds or rank(one.level) < rank(plan.rules.lowest):
         return False
-    return not state["recent"][-1]["progress"] or state["recent"][-1]["outside"]
+    if plan.program(one.pattern).cause == SCOPE:
+        return now["outside"] and now["path_key"] not in state["approved"]
+    return not now["progress"]
 
 
-def _about(plan: Plan, state: State, pattern: str, keys: tuple[str, ...]) -> About:
+def about_of(plan: Plan, state: State, pattern: str, keys: tuple[str, ...]) -> About:
     program, options = plan.program(pattern), plan.options
-    told = (pattern, program.title, program.recommendation, keys, state["recent"], state["goal"])
-    return About(*told, options.allow, options.deny)
+    return About(
+        pattern=pattern,
+        title=program.title,
+        recommendation=program.recommendation,
+        keys=keys,
+        recent=state["recent"],
+        goal=state["goal"],
+        allow=options.allow,
+        deny=options.deny,
+        used=tuple(state["used"]),
+        is_scope=program.cause == SCOPE,
+    )
 
 
 def keys_of(plan: Plan, pattern: str, recent: Sequence[Mapping[str, Any]]) -> tuple[str, ...] | None:
@@ -259,16 +276,25 @@ def keys_of(plan: Plan, pattern: str, recent: Sequence[Mapping[str, Any]]) -> tu
     Empty where the pattern is about something else; None where this step does not repeat anything, so that
     there is nothing to say at it.
     """
-    if not {"error_key", "step_key", "talk_key"} & set(plan.program(pattern).signals):
+    names, now = plan.program(pattern).signals, recent[-1]
+    if not {"error_key", "step_key", "talk_key"} & set(names):
         return ()
-    now = recent[-1]
-    errors = sum(one["error_key"] == now["error_key"] for one in recent) if now["error_key"] else 0
+    if "error_key" in names and not now["error_key"]:
+        return None
     steps = Counter(one["key"] for one in recent)
     circle = [key for key in dict.fromkeys(_round(recent)) if steps[key] > 1]
     # A long circle is one the second time round.
     repeats = steps[now["key"]] >= (FEWEST if len(circle) < FEWEST else 2)
-    keys = [*([now["error_key"]] if errors >= FEWEST else []), *(circle if repeats else [])]
-    return tuple(dict.fromkeys(keys))[:6] if keys else None
+    errors = [one["error_key"] for one in recent if one["error_key"] and one["key"] in circle]
+    keys = [*_repeated_error(recent), *([*circle, *errors] if repeats else [])]
+    return tuple(dict.fromkeys(keys))[:8] if keys else None
+
+
+def _repeated_error(recent: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The error met now, if it came often enough: once more where it was another call each time."""
+    now = recent[-1]["error_key"]
+    own = [one["key"] for one in recent if now and one["error_key"] == now]
+    return [now] if len(own) >= FEWEST + (len(set(own)) == len(own)) else []
 
 
 def _round(recent: Sequence[Mapping[str, Any]]) -> list[str]:

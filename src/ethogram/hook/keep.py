@@ -23,7 +23,7 @@ KEPT_RUNS = 200
 """Runs remembered; those that stood still for longest are forgotten."""
 KEPT_NOTES = 5_000
 """Detections, and things said, that are remembered beyond their runs."""
-FORMAT = 1
+FORMAT = 2
 BROKEN = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 _TABLES = """
@@ -36,7 +36,8 @@ create table if not exists said (
   effect text not null default 'open', after integer);
 create table if not exists found (
   session text not null, agent text not null, pattern text not null, opened integer not null,
-  step integer not null, at real not null, level text not null, confidence real not null, closed integer,
+  step integer not null, at real not null, level text not null,
+  confidence real not null, closed integer, closed_step integer,
   primary key (session, agent, pattern, opened)) without rowid;
 create index if not exists said_run on said (session, agent);
 """
@@ -143,8 +144,8 @@ def find(
     )
     if one.change == "closed":
         db.execute(
-            "update found set closed=? where session=? and agent=? and pattern=? and opened=?",
-            (number, session, agent, one.pattern, one.since),
+            "update found set closed=?, closed_step=? where session=? and agent=? and pattern=? and opened=?",
+            (number, step, session, agent, one.pattern, one.since),
         )
 
 
@@ -173,7 +174,18 @@ def end(db: sqlite3.Connection, session: str) -> None:
 
 def found_so_far(db: sqlite3.Connection) -> list[dict[str, Any]]:
     """Every detection, oldest first."""
-    names = ("session", "agent", "pattern", "opened", "step", "at", "level", "confidence", "closed")
+    names = (
+        "session",
+        "agent",
+        "pattern",
+        "opened",
+        "step",
+        "at",
+        "level",
+        "confidence",
+        "closed",
+        "closed_step",
+    )
     rows = db.execute(f"select {', '.join(names)} from found order by at, opened")
     return [dict(zip(names, row, strict=True)) for row in rows]
 

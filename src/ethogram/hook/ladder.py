@@ -56,9 +56,10 @@ def climb(
 
     The same thing is the same cause with one of the same keys: two patterns may speak of one thing. It is
     spoken of again only after the cool-down, and then one rung higher; at the top nothing further is said.
+    Nothing at all is said within half the cool-down of anything else.
     """
-    rungs, given = rules.climbed, list(given)
-    if not rungs or sum(one["times"] for one in given) >= rules.most:
+    rungs, given, pause = rules.climbed, list(given), (rules.cool_down + 1) // 2
+    if not rungs or is_enough(given, rules) or any(step - one["step"] < pause for one in given):
         return given, None
     # What was two things before may turn out to be one.
     same = [one for one in given if is_same(one, cause, keys)]
@@ -70,6 +71,11 @@ def climb(
     times = 1 + sum(one["times"] for one in same)
     kept = list(dict.fromkeys([*keys, *known]))[:MOST_KEYS]
     return [*others, {"cause": cause, "keys": kept, "rung": rung, "step": step, "times": times}], rungs[rung]
+
+
+def is_enough(given: Sequence[Given], rules: Rules) -> bool:
+    """Whether a run has been interrupted as often as it may be."""
+    return sum(int(one["times"]) for one in given) >= rules.most
 
 
 def is_same(one: Given, cause: str, keys: Sequence[str]) -> bool:

@@ -6,13 +6,14 @@ from the run itself, masked and cut.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 Recent = Sequence[Mapping[str, Any]]
-"""The newest steps, oldest first: n, key, call, shown, operation, error, error_key, progress."""
+"""The newest steps, oldest first; core.py says what is remembered of each."""
 
 UNTRIED = (
     ("read", "read the file it is about"),
@@ -25,6 +26,14 @@ MOST_UNTRIED = 3
 FEWEST = 3
 """Of one error; where it came less often, the steps tell more."""
 MOST_STEPS = 5
+MOST_SOURCES = 2
+_MISCALLED = re.compile(
+    r"usage:|(?:unexpected|missing|invalid|unrecognized|unknown) (?:\w+ ){0,3}"
+    r"(?:argument|option|command|tool)"
+    r"|required positional|not recognized as|command not found|format[ _]error",
+    re.IGNORECASE,
+)
+"""Errors in how something was called: there is no file to read about them."""
 PREFIX = "[ethogram] "
 
 
@@ -40,6 +49,9 @@ class About:
     goal: str = ""
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    used: tuple[str, ...] = ()
+    """What this run has done at all: of other things there may be no tool."""
+    is_scope: bool = False
 
 
 def said(rung: str, about: About) -> str:
@@ -61,7 +73,9 @@ def to_person(about: About) -> str:
 
 def seen(about: About) -> str:
     """What repeats, and how often."""
-    error = _repeated_error(about)
+    if about.is_scope and (paths := _outside(about)):
+        return f"Outside what the task allows: {', '.join(paths)}."
+    error = repeated_error(about)
     if error:
         text, count, span, sources = error
         came = f" It came from: {sources}." if sources else ""
@@ -75,24 +89,34 @@ def seen(about: About) -> str:
 
 def advice(about: About) -> str:
     """What has not been tried since it began, and what to do."""
-    missing = untried(about)
-    if not missing or not about.keys:
+    if about.is_scope:
+        return "Unless the person asked for it, stay within the task and undo what you changed there."
+    if not about.keys:
         return about.recommendation
-    return (
-        f"{_since(about)} you have not {_joined(missing)}. "
-        "Doing the same again will give the same; say what would be different, or try another way."
-    )
+    again = "Doing the same again will give the same; say what would be different, or try another way."
+    if not any(count > 1 for count in _counts(about).values()):
+        again = "The calls differed and the error did not: look at what they have in common."
+    error = repeated_error(about)
+    if error and _MISCALLED.search(error[0]):
+        return f"It is about how it is called: look at what the tool takes, or at what else there is. {again}"
+    missing = untried(about)
+    return f"{_since(about)} you have not {_joined(missing)}. {again}" if missing else again
 
 
 def untried(about: About) -> list[str]:
-    """What has not been done since the first of the repeated steps."""
+    """What has not been done since the first of the repeated steps, of what this run can do at all."""
     done = {operation for one in about.recent[_began(about) :] for operation in _operations(one)}
-    return [words for operation, words in UNTRIED if operation not in done][:MOST_UNTRIED]
+    # Whoever runs something has tried it out; and a file can be read only where one is known.
+    done |= {"test"} if "run" in done else set()
+    if not any(one["path"] for one in about.recent if _is_own(one, about.keys)):
+        done.add("read")
+    return [words for name, words in UNTRIED if name in about.used and name not in done][:MOST_UNTRIED]
 
 
 def _operations(one: Mapping[str, Any]) -> Sequence[str]:
     """What a step did: a command line may read, search and test at once."""
-    return one.get("operations") or (one["operation"],)
+    operations: Sequence[str] = one["operations"]
+    return operations
 
 
 def _began(about: About) -> int:
@@ -118,20 +142,45 @@ def reminder(about: About) -> str:
     return " ".join(parts) or "Think of what you were asked to do."
 
 
-def _repeated_error(about: About) -> tuple[str, int, int, str] | None:
-    own = [one for one in about.recent if one["error"] and one["error_key"] in about.keys]
-    if len(own) < FEWEST:
+def repeated_error(about: About) -> tuple[str, int, int, str] | None:
+    """The error that repeats, how often and in how many steps it came, and from what; None where none does.
+
+    A test that failed the first time is no error yet, but it is one of the times.
+    """
+    errors = [one for one in about.recent if one["error"] and one["error_key"] in about.keys]
+    if len(errors) < FEWEST:
         return None
+    error = errors[-1]["error_key"]
+    same = {one["key"] for one in errors if one["error_key"] == error}
+    own = [one for one in about.recent if one["error_key"] == error or one["key"] in same]
     span = about.recent[-1]["n"] - own[0]["n"] + 1
-    shown = Counter(one["shown"] for one in own if one["shown"]).most_common(2)
-    sources = ", ".join(f'"{what}"' if count == 1 else f'"{what}" ({count} times)' for what, count in shown)
-    return own[-1]["error"], len(own), span, sources
+    return errors[-1]["error"], len(own), span, _sources(own)
+
+
+def _sources(own: Recent) -> str:
+    """What the steps were that met an error: each with how often, or how many there were of which tool."""
+    counts, shown = Counter(one["call"] for one in own), {one["call"]: one["shown"] for one in own}
+    if len(counts) > MOST_SOURCES:
+        tools = Counter(one["tool"] for one in own).most_common(1)
+        return f"{len(counts)} different calls of {tools[0][0]}" if tools[0][1] == len(own) else ""
+    told = ((shown[call], count) for call, count in counts.most_common() if shown[call])
+    return ", ".join(f'"{what}"' if count == 1 else f'"{what}" ({count} times)' for what, count in told)
+
+
+def _counts(about: About) -> Counter[str]:
+    return Counter(one["key"] for one in about.recent if _is_own(one, about.keys))
 
 
 def _repeated_steps(about: About) -> list[tuple[str, int]]:
     own = Counter(one["key"] for one in about.recent if one["key"] in about.keys)
     shown = {one["key"]: one["shown"] for one in about.recent}
     return [(shown[key], count) for key, count in own.most_common(MOST_STEPS) if count > 1]
+
+
+def _outside(about: About) -> list[str]:
+    """The newest paths outside the task."""
+    found = dict.fromkeys(one["path"] for one in reversed(about.recent) if one["outside"] and one["path"])
+    return list(found)[:3]
 
 
 def _is_own(one: Mapping[str, Any], keys: Sequence[str]) -> bool:

@@ -16,8 +16,11 @@ from typing import Any
 
 from ..records.arguments import command_in, path_in
 from ..records.event import Event
+from ..signals.steps.step import argument_text
+from .standing import digest
 
 AGENT = "agent"
+MARK = "call_mark"
 RESULT = 20_000
 ERROR = 2_000
 DEEPEST = 8
@@ -108,8 +111,11 @@ def _event(
 
 def _call(told: Mapping[str, Any]) -> dict[str, Any]:
     arguments = _arguments(told)
+    tool = text_at(told, "tool_name")[:200] or "unknown"
     return {
-        "tool": text_at(told, "tool_name")[:200] or "unknown",
+        "tool": tool,
+        # The result tells no arguments, but by this it is known what was called.
+        MARK: digest(f"{tool}\n{argument_text(arguments, frozenset())}"),
         "call_id": text_at(told, "tool_use_id")[:200],
         "path": path_in(arguments),
         "command": command_in(arguments),

@@ -7,7 +7,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -18,30 +18,12 @@ from ..records import Event
 from . import keep
 from .payload import subject_of
 from .planning import choose, library_of, settings_of
-from .replay import Payload, Tell, payloads, within
+from .replay import Tell, payloads, within
 
 Run = tuple[str, str]
 """The session and the agent."""
-
-
-@dataclass(slots=True)
-class Told:
-    """What was told of the runs: the events in order, and how many results there had been at each."""
-
-    events: dict[Run, list[Event]] = field(default_factory=lambda: defaultdict(list))
-    steps: dict[Run, list[int]] = field(default_factory=lambda: defaultdict(list))
-
-    def add(self, event: Event, payload: Payload) -> Run:
-        """One more event."""
-        run = (str(payload["session_id"]), subject_of(payload))
-        before = self.steps[run][-1] if self.steps[run] else 0
-        self.events[run].append(event)
-        self.steps[run].append(before + (event.kind == "result"))
-        return run
-
-    def step(self, run: Run, number: int | None) -> int:
-        """How many results there were at an event by its number; None: at the end."""
-        return self.steps[run][-1 if number is None else number - 1]
+Told = defaultdict[Run, list[Event]]
+"""What was told of each run, in order."""
 
 
 def rehearse(
@@ -59,13 +41,13 @@ def rehearse(
     are done.
     """
     with TemporaryDirectory() as place, closing(keep.opened(path or str(Path(place, "runs.sqlite")))) as db:
-        tell, told = process or within(db, folder), Told()
+        tell, told = process or within(db, folder), Told(list)
         for done, (event, payload) in enumerate(payloads(events, folder), 1):
-            told.add(event, payload)
+            told[str(payload["session_id"]), subject_of(payload)].append(event)
             tell(payload)
             if progress is not None:
                 progress(done, len(events))
-        for session in {run[0] for run in told.events}:
+        for session in {run[0] for run in told}:
             keep.end(db, session)
         for one in keep.said_so_far(db):
             yield {
@@ -84,13 +66,15 @@ def _summary(db: sqlite3.Connection, told: Told, folder: str) -> dict[str, Any]:
     notes = keep.said_so_far(db)
     own = set()
     for one in found:
-        event = told.events[_run(one)][one["opened"] - 1]
+        event = told[_run(one)][one["opened"] - 1]
         own.add((str(event.thread), event.subject, one["pattern"], event.id, one["level"]))
-    wanted = _by_analysis([event for events in told.events.values() for event in events], folder)
-    saved = [steps for run in told.events if (steps := _saved(run, told, notes, found)) is not None]
+    wanted = _by_analysis(
+        list({event.id: event for events in told.values() for event in events}.values()), folder
+    )
+    saved = [steps for run in told if (steps := _saved(db, run, notes, found)) is not None]
     return {
         "record": "hook_rehearsal",
-        "runs": len(told.events),
+        "runs": len(told),
         "runs_spoken_to": len({_run(one) for one in notes}),
         "said": len(notes),
         "detections": len(own),
@@ -115,14 +99,17 @@ def _by_analysis(events: list[Event], folder: str) -> set[tuple[str, ...]]:
     return {(str(one.thread), one.subject, one.pattern, one.fired_event, one.level) for one in found}
 
 
-def _saved(run: Run, told: Told, notes: list[dict[str, Any]], found: list[dict[str, Any]]) -> int | None:
+def _saved(
+    db: sqlite3.Connection, run: Run, notes: list[dict[str, Any]], found: list[dict[str, Any]]
+) -> int | None:
     """Steps from the first word in a run to the end of what it was about; None where nothing was said."""
     first = next((one for one in notes if _run(one) == run), None)
     if first is None:
         return None
+    state = keep.load(db, *run) or {"steps": 0}
     ends = [
-        told.step(run, one["closed"])
+        state["steps"] if one["closed"] is None else one["closed_step"]
         for one in found
         if _run(one) == run and one["pattern"] == first["pattern"] and one["step"] <= first["step"]
     ]
-    return max([0, *(end - int(first["step"]) for end in ends)])
+    return max([0, *(int(end) - int(first["step"]) for end in ends)])

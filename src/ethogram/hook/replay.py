@@ -32,6 +32,10 @@ def payloads(events: Iterable[Event], cwd: str) -> Iterator[tuple[Event, Payload
             continue
         if told["hook_event_name"] == "Stop" and not _stops(event, own[place + 1 :]):
             continue
+        if event.kind == "result" and "tool_use_id" not in told:
+            # Nobody told of the call, but there was one.
+            told["tool_use_id"] = event.id
+            yield event, {**told, "hook_event_name": "PreToolUse"}
         yield event, told
 
 
