@@ -15,9 +15,9 @@ from jsonschema import Draft202012Validator
 
 from ethogram.cli.main import main
 from ethogram.hook import keep, place
-from ethogram.hook.core import Advice, Settled
 from ethogram.hook.effects import effects, steps_until
 from ethogram.hook.entries import EVENTS
+from ethogram.hook.plan_records import Advice, Settled
 from ethogram.hook.status import Watching, watching
 from ethogram.library.schemas import schema
 

@@ -145,9 +145,16 @@ def report(
         write_line(printable(line))
 
 
-def rehearse(paths: Paths, as_json: AsJson = False) -> None:
+def rehearse(
+    paths: Paths,
+    process: Annotated[
+        bool, typer.Option("--process", help="Start the hook anew for every event, as an agent does; slow.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Say what the hook would have said in runs that are over, by the settings of this folder."""
     from ethogram import read_events
+    from ethogram.hook.rehearse import by_processes
     from ethogram.hook.rehearse import rehearse as rehearsed
 
     from .hook_text import rehearsed_lines
@@ -156,9 +163,8 @@ def rehearse(paths: Paths, as_json: AsJson = False) -> None:
     progress = Progress()
     with progress.checking("rehearsing"):
         events = list(read_events(paths).events)
-        *said, told = rehearsed(
-            events, ".", progress=lambda done, total: progress.count(done, total, "events")
-        )
+        tell = by_processes if process else rehearsed
+        *said, told = tell(events, ".", progress=lambda done, total: progress.count(done, total, "events"))
     if as_json:
         for one in (*said, told):
             write_json(one)

@@ -14,23 +14,14 @@ from ..records.event import Event
 from ..signals.options import Options
 from ..signals.steps.scope import matches
 from . import keep
+from .advise import about_of
 from .contract import answer
-from .core import (
-    Advice,
-    Observed,
-    Plan,
-    Settled,
-    State,
-    about_of,
-    call_mark,
-    measurer_of,
-    observe,
-    shorten,
-    start,
-)
+from .core import measurer_of, observe, start
 from .ladder import is_enough, rules_of
 from .nudge import PREFIX, to_person
 from .payload import call_event, condensed_event, result_event, said_event, subject_of, text_at
+from .plan_records import Advice, Observed, Plan, Settled, State
+from .remember import call_mark, shorten
 from .standing import digest
 
 EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreCompact", "Stop",

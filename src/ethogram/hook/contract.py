@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .core import Advice
+from .plan_records import Advice
 
 SPEAKS = ("PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreToolUse")
 """Events whose answer may carry context for the agent."""

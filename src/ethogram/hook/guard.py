@@ -15,9 +15,10 @@ from ..library.load import Library
 from ..modes.live import Watch
 from ..records import Detection, Event
 from ..signals import Measurer
-from .core import Observed, observe, start
+from .core import observe, start
 from .given import check_step, check_texts, checked, checked_globs, checked_rungs, error_text, plain
 from .payload import RESULT, call_event, response_text, result_event, said_event
+from .plan_records import Observed
 from .planning import choose, library_of, plan_of
 
 SESSION = "run"

@@ -13,8 +13,8 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
-from .core import Advice, Settled, State
 from .place import make_folder
+from .plan_records import Advice, Settled, State
 from .standing import Standing
 
 WAIT = 2.0

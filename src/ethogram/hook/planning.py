@@ -36,10 +36,10 @@ from ..shapes.tree import (
 )
 from ..shapes.walk import expressions, walk
 from ..signals import Options, plan
-from .core import Plan
 from .image import make_image, write_failure, write_image
 from .ladder import Rules
 from .place import image_path
+from .plan_records import Plan
 from .standing import Watched
 
 ALWAYS = ("operation", "step_key", "progress", "error_key", "touched_path", "critical_path", "out_of_scope")

@@ -17,8 +17,9 @@ from ..modes.analyze import analyze
 from ..records import Event
 from . import keep
 from .payload import subject_of
+from .place import NAME
 from .planning import choose, library_of, settings_of
-from .replay import Tell, payloads, within
+from .replay import Payload, Tell, by_process, payloads, within
 
 Run = tuple[str, str]
 """The session and the agent."""
@@ -42,7 +43,7 @@ def rehearse(
     """
     with TemporaryDirectory() as place, closing(keep.opened(path or str(Path(place, "runs.sqlite")))) as db:
         tell, told = process or within(db, folder), Told(list)
-        for done, (event, payload) in enumerate(payloads(events, folder), 1):
+        for done, (event, payload) in enumerate(payloads(events, os.path.abspath(folder)), 1):
             told[str(payload["session_id"]), subject_of(payload)].append(event)
             tell(payload)
             if progress is not None:
@@ -59,6 +60,20 @@ def rehearse(
                 },
             }
         yield _summary(db, told, folder)
+
+
+def by_processes(
+    events: Sequence[Event], folder: str = ".", *, progress: Callable[[int, int], None] | None = None
+) -> Iterator[dict[str, Any]]:
+    """`rehearse` with a process of its own for every event, on a state of their own."""
+    with TemporaryDirectory() as place:
+        environ = {**os.environ, NAME: place}
+
+        def tell(payload: Payload) -> dict[str, Any]:
+            return by_process(payload, environ)
+
+        path = str(Path(place, "runs.sqlite"))
+        yield from rehearse(events, folder, process=tell, path=path, progress=progress)
 
 
 def _summary(db: sqlite3.Connection, told: Told, folder: str) -> dict[str, Any]:
