@@ -13,6 +13,7 @@ from ethogram.signals.steps import failure, volatile
 from ethogram.signals.steps.failure import error_key
 from ethogram.signals.steps.operations import of_command, of_tool
 from ethogram.signals.steps.paths import in_command
+from ethogram.signals.steps.telling import telling_line
 from ethogram.signals.steps.volatile import STRENGTHS, cleaned, digest
 
 
@@ -279,9 +280,7 @@ def test_a_broken_build_is_seen_in_all_its_wordings(text: str):
 
 def test_a_label_alone_is_not_the_error() -> None:
     """Two different faults under the heading ERROR: are two errors."""
-    from ethogram.signals.steps.failure import _chosen
-
-    assert _chosen("ERROR:\nNo replacement was performed, old text not found in a.py") == (
+    assert telling_line("ERROR:\nNo replacement was performed, old text not found in a.py") == (
         "No replacement was performed, old text not found in a.py"
     )
-    assert _chosen("ERROR:\nThe path b.py does not exist") == "The path b.py does not exist"
+    assert telling_line("ERROR:\nThe path b.py does not exist") == "The path b.py does not exist"

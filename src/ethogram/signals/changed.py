@@ -8,7 +8,7 @@ from .steps.failure import failure_line
 from .steps.step import read_step
 
 
-@signal("changed", range=(0, 1), needs=("operation",), kinds=("action", "result"))
+@signal("changed", range=(0, 1), version=2, needs=("operation",), kinds=("action", "result"))
 def changed(event: Event) -> float | None:
     """1.0 where a file or other state was changed: a step that writes or deletes, and did not fail."""
     step = read_step(event)

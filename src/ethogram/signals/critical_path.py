@@ -11,7 +11,7 @@ from .steps.paths import touched
 from .steps.scope import is_critical, matches
 
 
-@signal("critical_path", range=(0, 1), version=2, kinds=("action", "result"), needs=("told_paths",))
+@signal("critical_path", range=(0, 1), version=3, kinds=("action", "result"), needs=("told_paths",))
 class CriticalPath:
     """1.0 where a step names a path nobody should touch unasked: secrets, keys, system files, .git internals.
 

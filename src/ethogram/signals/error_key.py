@@ -8,7 +8,6 @@ from .options import Options
 from .steps.calls import NONE, Calls, same_outcome
 from .steps.failure import error_key, failure_line, is_report
 from .steps.operations import operation_of
-from .steps.step import Step
 from .steps.volatile import digest, short_hash
 
 NOT_RUN = (126, 127)
@@ -17,15 +16,15 @@ MOST_IN_BATCH = 32
 
 Batch = tuple[str, tuple[str, ...]]
 State = tuple[Calls, Batch, tuple[str, ...]]
-"""Calls that wait; the batch under way with its errors; the failing reports seen, as digests."""
+"""Calls that wait; the batch under way with its errors; digests of failing reports and refused searches."""
 
 
-@signal("error_key", range=None, kinds=("action", "result"))
+@signal("error_key", range=None, version=2, kinds=("action", "result"))
 class ErrorKey:
     """The error met, with paths, numbers and ids taken out; absent without an error.
 
-    A failing test counts as an error from the second time on that it fails in the same words, a search that
-    finds nothing never does, and calls of one batch that fail together count once.
+    A failing test, and a search that is refused, count as an error from the second time on that they fail in
+    the same words; a search that finds nothing never does. Calls of one batch that fail together count once.
     """
 
     scope = "run"
@@ -41,14 +40,15 @@ class ErrorKey:
         line = failure_line(step, operation)
         if line is None:
             return None, (calls, batch, reports)
-        if is_report(step, operation) and step.exit_code not in NOT_RUN and not _could_not_run(step, line):
-            mark = digest(step.result or step.error or "", options.normalization)
-            known = mark in reports
-            if not known:
-                reports = (*reports, mark)[-MOST_REPORTS:]
-            if not known or operation == "search":
+        if step.exit_code not in NOT_RUN and not _could_not_run(line):
+            is_found = is_report(step, operation)
+            if is_found and operation == "search":
                 return None, (calls, batch, reports)
-            line = f"{line} [{mark}]"
+            if is_found or operation == "search":
+                mark = digest((step.result or step.error or "") if is_found else line, options.normalization)
+                if mark not in reports:
+                    return None, (calls, batch, (*reports, mark)[-MOST_REPORTS:])
+                line = f"{line} [{mark}]" if is_found else line
         key = error_key(line, options.normalization)
         keys, mark = batch[1] if own == batch[0] else (), short_hash(key)
         if mark in keys:
@@ -56,7 +56,7 @@ class ErrorKey:
         return key, (calls, (own, (*keys, mark)[-MOST_IN_BATCH:]), reports)
 
 
-def _could_not_run(step: Step, line: str) -> bool:
+def _could_not_run(line: str) -> bool:
     return any(
         said in line for said in ("command not found", "No module named pytest", "No such file or directory")
     )

@@ -8,7 +8,7 @@ from .steps.failure import failure_line, is_outside
 from .steps.step import read_step
 
 
-@signal("infrastructure", range=(0, 1), needs=("operation",), kinds=("action", "result"))
+@signal("infrastructure", range=(0, 1), version=2, needs=("operation",), kinds=("action", "result"))
 def infrastructure(event: Event) -> float | None:
     """1.0 where the error is not of the agent's making: network, rate limit, full disk, a server down."""
     step = read_step(event)

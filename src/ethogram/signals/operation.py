@@ -8,7 +8,7 @@ from .steps.calls import NONE, Calls, same_outcome
 from .steps.operations import OPERATIONS, operation_of
 
 
-@signal("operation", range=OPERATIONS, kinds=("action", "result"))
+@signal("operation", range=OPERATIONS, version=2, kinds=("action", "result"))
 class Operation:
     """What a step of a run does: read, list, search, write, delete, test, wait, fetch, run or other.
 

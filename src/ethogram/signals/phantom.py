@@ -34,7 +34,12 @@ State = tuple[Calls, tuple[str, ...], int]
 """Calls that wait; the paths that were there, as digests; 1 where the last test failed."""
 
 
-@signal("phantom", range=("none", "file", "reference", "assertion"), kinds=("action", "result", "message"))
+@signal(
+    "phantom",
+    range=("none", "file", "reference", "assertion"),
+    version=2,
+    kinds=("action", "result", "message"),
+)
 class Phantom:
     """What a step or message takes to be there that is not: a file, a tool, a success; none otherwise.
 

@@ -12,7 +12,7 @@ MOST_KEYS = 600
 """Steps remembered of a run; one that comes again after so many others is new."""
 
 
-@signal("progress", range=(0, 1), needs=("operation", "step_key"), kinds=("action", "result"))
+@signal("progress", range=(0, 1), version=2, needs=("operation", "step_key"), kinds=("action", "result"))
 class Progress:
     """1.0 where a step did or showed something that this run has not had before, and did not fail.
 

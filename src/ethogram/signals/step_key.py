@@ -17,49 +17,59 @@ BESIDE = words(
     "summary timeout timeout_ms"
 )
 """Arguments that say why, not what."""
+THOUGHTS = words("thought thoughts reasoning")
+"""Arguments that are only thought, not done."""
 SHOWN = 48
+MOST_THOUGHTS = 16
 MOST_IN_BATCH = 32
 NOTHING = short_hash("")
 
 Batch = tuple[str, tuple[str, ...]]
-"""A mark of the batch under way, and the keys it has had."""
+State = tuple[Calls, Batch, tuple[str, ...]]
+"""Calls that wait; a mark of the batch under way, and the keys it has had; marks of thoughts that came."""
 
 
-@signal("step_key", range=None, kinds=("action", "result"))
+@signal("step_key", range=None, version=2, kinds=("action", "result"))
 class StepKey:
     """The action and its result, with what varies by chance taken out.
 
-    Thoughts do not count, nor do times, ids and temporary names. Steps of one batch that are the same count
-    once.
+    Thoughts beside other arguments do not count, nor do times, ids and temporary names. Steps of one batch
+    that are the same count once. A call that is nothing but a thought is no step until the thought comes
+    again.
     """
 
     scope = "run"
-    start: tuple[Calls, Batch] = (NONE, ("", ()))
+    start: State = (NONE, ("", ()), ())
     max_state_bytes = 8_000
 
-    def measure(
-        self, event: Event, state: tuple[Calls, Batch], options: Options
-    ) -> tuple[str | None, tuple[Calls, Batch]]:
-        """The key, and the calls that wait."""
-        calls, batch = state
+    def measure(self, event: Event, state: State, options: Options) -> tuple[str | None, State]:
+        """The key, and what is remembered."""
+        calls, batch, thoughts = state
         strength = options.normalization
         step, kept, own, calls = outcome(event, calls, lambda one: _call(one, strength))
         if step is None:
-            return None, (calls, batch)
-        shown, mark = kept
+            return None, (calls, batch, thoughts)
+        shown, mark, is_thought = kept
+        if is_thought and mark not in thoughts:
+            # To think of something is not to have got anywhere.
+            return None, (calls, batch, (*thoughts, mark)[-MOST_THOUGHTS:])
         told = _result(step, strength) if step.is_outcome else "-"
         key = f"{shown} #{short_hash(mark + told)}"
         keys = batch[1] if own == batch[0] else ()
         again = key in keys
-        return (None if again else key), (calls, (own, keys if again else (*keys, key)[-MOST_IN_BATCH:]))
+        batch = (own, keys if again else (*keys, key)[-MOST_IN_BATCH:])
+        return (None if again else key), (calls, batch, thoughts)
 
 
-def _call(step: Step, strength: str) -> tuple[str, str]:
-    """What is shown of a call, and a mark of all of it."""
-    said = argument_text(step.arguments, BESIDE) if step.arguments else f"{step.command} {step.path}"
+def _call(step: Step, strength: str) -> tuple[str, str, bool]:
+    """What is shown of a call, a mark of all of it, and whether it is nothing but a thought."""
+    # Where a tool takes nothing but what is left out otherwise, that is what it does.
+    beside = frozenset[str]() if BESIDE.issuperset(step.arguments) else BESIDE
+    said = argument_text(step.arguments, beside) if step.arguments else f"{step.command} {step.path}"
     hint = step.command or step.path or said
     shown = cleaned(f"{step.tool} {hint[: 2 * SHOWN]}", strength)[:SHOWN].strip()
-    return shown or "step", digest(f"{step.tool}\n{said}", strength)
+    is_thought = bool(step.arguments) and THOUGHTS.issuperset(step.arguments)
+    return shown or "step", digest(f"{step.tool}\n{said}", strength), is_thought
 
 
 def _result(step: Step, strength: str) -> Any:

@@ -14,9 +14,12 @@ from .steps.paths import touched
 MOST_KNOWN = 40
 
 
-@signal("touched_path", range=None)
+@signal("touched_path", range=None, version=2)
 class TouchedPath:
-    """The path a step works on, by its attributes or by the first path in its command; absent without one."""
+    """The path a step works on, by its attributes or by the first path in its command; absent without one.
+
+    Of a copy or move it is what is written.
+    """
 
     scope = "run"
     start: Calls = NONE
@@ -31,7 +34,7 @@ class TouchedPath:
         return (kept[0][0] if step is not None and kept else None), state
 
 
-@signal("directory", range=None, needs=("touched_path",), kinds=("action", "result"))
+@signal("directory", range=None, version=2, needs=("touched_path",), kinds=("action", "result"))
 def directory(event: Event) -> str | None:
     """The folder the step works in; absent where no path is named."""
     path = event.readings.get("touched_path")
@@ -40,7 +43,7 @@ def directory(event: Event) -> str | None:
     return _folder(path) or "."
 
 
-@signal("depth", range=(0, math.inf), needs=("touched_path",), kinds=("action", "result"))
+@signal("depth", range=(0, math.inf), version=2, needs=("touched_path",), kinds=("action", "result"))
 def depth(event: Event, options: Options) -> float | None:
     """How many folders below the working directory the step works; absent where no path is named."""
     path = event.readings.get("touched_path")
@@ -51,7 +54,7 @@ def depth(event: Event, options: Options) -> float | None:
     return float(len([one for one in _folder(inside).split("/") if one not in ("", ".")]))
 
 
-@signal("distance", range=(0, 1), needs=("touched_path",), kinds=("action", "result"))
+@signal("distance", range=(0, 1), version=2, needs=("touched_path",), kinds=("action", "result"))
 class Distance:
     """How far a step is from the paths worked on so far: 0 the same folder, 1 nothing in common.
 

@@ -3,43 +3,42 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
+from .operations import is_shell
 from .rule import Rule
 from .step import Step
+from .telling import EXCEPTION, EXIT, telling_line, told_line
 from .volatile import cleaned, has_sign
 
 MOST = 200
 """Characters of an error that count."""
+CONTENT_LINES = 3
+"""Lines with numbers that follow one another, from which on they are a file's; names that are a listing."""
+HEAD_LINES = 6
+"""Lines at the start of an editor's answer that can be a report of what came of it."""
+NOTHING_FOUND = (1, 123)
+"""Exit codes of searches that found nothing."""
 SHORT = 1_500
 """What is read from a file may speak of errors; only so short a result can be an error message itself."""
 
-LEAST = 20
-"""Characters of a line that says something, where nothing else does."""
-SOME_LINES = 20
-"""Lines that are looked at, at either end."""
-
-_EXCEPTION = Rule(
-    r"^[ \t>|]*([A-Za-z_][\w.]{0,80}(?:Error|Exception|Warning|Interrupt|Exit|Failure|NotFound)\b.*)$", re.M
-)
-_ERROR_LINE = Rule(
-    r"^[ \t>|#*\[]{0,8}(?:[\w./\\ -]{0,120}[: ] ?)?(?:fatal|error|panic|failed|failure|invalid|cannot"
-    r"|can't|unable)\b.{0,300}$"
-    r"|^.{0,200}(?:command not found|No such file or directory|Permission denied|not recognized as"
-    r"|No match(?:es)? (?:was |were )?found"
-    r"|does not exist|did not appear|not found|is not defined|Is a directory|Not a directory)\b.{0,120}$",
-    re.I | re.M,
-)
 _SAYS_SO = Rule(
     r"^\W{0,4}(?:[\w .'-]{0,60}(?:returned|result|output|response)\W{1,3})?(?:error\b|fatal:"
     r"|exception\b|traceback|<tool_use_error>"
     r"|usage:|bash: |sh: |[\w./-]{1,60}: (?:command not found|cannot |can't |No such file|line \d))",
     re.I,
 )
+_DONE = Rule(r"\b(?:updated|edited|created|written|wrote|saved|replaced|inserted|applied|success\w*)\b", re.I)
 _BROKEN = Rule(
     r"^BUILD FAIL(?:ED|URE)\b|\bcompilation (?:failed|error)\b|\bsyntax error\(?s?\)? (?:was|were|in)\b",
     re.M | re.I,
 )
 _FAILING = Rule(r"\b[1-9]\d{0,5} (?:failing|failed|failures?)\b|\b(?:failures|errors)[=:] ?[1-9]", re.I)
+# Of an editor that runs the tests on what it wrote: a line that is nothing else.
+_REPORT = Rule(
+    r"^(?:BUILD FAIL(?:ED|URE)\b|(?:There (?:is|are|were) )?[1-9]\d{0,5} (?:failing|failed|failures?)\b)",
+    re.M,
+)
 _NOT_ITS_OWN = Rule(
     r"sibling tool call|(?:cancelled|canceled|rejected|interrupted) by (?:the )?user|user (?:doesn't"
     r"|does not) want",
@@ -48,13 +47,15 @@ _NOT_ITS_OWN = Rule(
 _JSON_ERROR = Rule(
     r'"(?:error|is_error|isError)"\s*:\s*(?:true|"[^"]{1,300}|\{)|"(?:success|ok)"\s*:\s*false', re.I
 )
-_NOISE = Rule(
-    r"^(?:\W*|\d+ (?:errors?|warnings?)\W*|exit code:? \d+|\[?process .{0,40}"
-    r"|\W*(?:the following )?(?:errors?|fatal|failures?|failed|exceptions?|stderr|output)\W*"
-    r"|make(?:\[\d+\])?: .{0,120}|npm (?:ERR!|error).{0,20})$",
+_NOTHING = Rule(
+    r"\bno (?!such\b)(?:\w+ ){0,3}(?:match(?:es|ed|ing)?|files?|results?|hits?|occurrences?|references?)\b"
+    r"|\b(?:nothing|none) (?:was |were )?(?:found|matched)\b|\b0 (?:match|result|hit|file|occurrence)"
+    r"|\b(?:pattern|string|text|query|term)\b.{0,120}\bnot found\b|\bdid not match\b",
     re.I,
 )
-_LABEL = Rule(r"^(?:(?:exit code:?|returncode:?)\s*\d+\s*)|</?[a-z_]{1,30}>|^\W+", re.I)
+_EXIT_FIRST = Rule(r"^\W{0,3}exit code:? \d+\s*", re.I)
+_NUMBERED = Rule(r"^[ \t]*(\d{1,7})[:|\t\u2192]", re.M)
+_FILE_NAME = Rule(r"[\w.-]{1,100}\.[a-z]{1,5}")
 _PATH = Rule(
     r"(?:(?:[A-Za-z]:)?[\\/]|\.{1,2}/|~/)?(?:[\w.@+-]+[\\/])+[\w.@+-]*|\b[\w-]+\.(?:[a-z]{1,4}|java|yaml|html|json|toml|scala|swift|kotlin)\b(?!\()",
     re.I,
@@ -120,35 +121,72 @@ def failure_line(step: Step, operation: str) -> str | None:
 
 def is_report(step: Step, operation: str) -> bool:
     """Whether a failure is what the step was to find out: a test that fails, a search that finds nothing."""
-    return operation in ("test", "search") or (
+    if operation == "search":
+        return _found_nothing(step)
+    return operation == "test" or (
         not step.error and _found(_FAILING, _FAILING_SIGNS, step.result[:8_000]) is not None
     )
+
+
+def _found_nothing(step: Step) -> bool:
+    """Whether a search just found nothing; not where the source says that it could not be made."""
+    if not step.said_to_fail:
+        return True
+    error = (step.error or "").strip()
+    told = "" if EXIT.fullmatch(error) else _EXIT_FIRST.sub("", error)
+    text = (told or step.result).strip()
+    if not text or _NOTHING.search(text[:600]):
+        return True
+    # Of grep, and of xargs when a grep of it did.
+    return step.exit_code in NOTHING_FOUND and not _SAYS_SO.match(text[:200].partition("\n")[0])
 
 
 def _failure_line(step: Step, operation: str) -> str | None:
     if step.error and _NOT_ITS_OWN.search(step.error):
         return None
-    if step.error:
-        return _chosen(step.error) or _chosen(step.result) or "error"
+    if step.error and not _is_content(step, operation):
+        return told_line(step.error, step.result) or "error"
     if step.error == "" or step.exit_code not in (None, 0):
-        return _chosen(step.result) or f"exit code {step.exit_code or 1}"
+        return telling_line(step.result) or f"exit code {step.exit_code or 1}"
     text = step.result.strip()
     if not text or step.exit_code == 0:
         return None
-    acts = operation in ("run", "write", "other", "delete", "test")
+    # What an editor answers with is often the file as it is now, which may speak of errors itself.
+    edits = operation in ("write", "delete", "other") and step.tool != "" and not is_shell(step)
+    acts = operation in ("run", "write", "other", "delete", "test") and not edits
     if len(text) <= SHORT:
-        if has_sign(text, _SAYS_SO_SIGNS):
-            lines = text.split("\n", 3)
-            said = (*lines[:3], text[-300:].rpartition("\n")[2]) if acts else lines[:2]
-            if any(_SAYS_SO.match(one[:200]) for one in said):
-                return _chosen(text)
-        if '"' in text and _found(_JSON_ERROR, _JSON_SIGNS, text):
-            return _chosen(text)
+        if has_sign(text, _SAYS_SO_SIGNS) and _says_so(text, acts, edits):
+            return telling_line(text)
+        answer = text.partition("\n")[0] if edits and text[0] not in "{[" else text
+        if '"' in answer and _found(_JSON_ERROR, _JSON_SIGNS, answer):
+            return telling_line(text)
+    if edits and (found := _REPORT.search("\n".join(text.split("\n", HEAD_LINES)[:HEAD_LINES]))) is not None:
+        return telling_line(text[found.start() :])
     if acts and (found := _broken(text[:8_000])) is not None:
-        return _chosen(text[text.rfind("\n", 0, found.start()) + 1 :])
+        return telling_line(text[text.rfind("\n", 0, found.start()) + 1 :])
     if acts and (text.startswith("Traceback (most recent") or _ends_in_exception(text)):
-        return _chosen(text)
+        return telling_line(text)
     return None
+
+
+def _says_so(text: str, acts: bool, edits: bool) -> bool:
+    """Whether a text says at its start that it is an error; of what acts, also at its end."""
+    lines = text.split("\n", 3)
+    if edits and _DONE.search(lines[0][:200]):
+        # What follows is the file.
+        return _SAYS_SO.match(lines[0][:200]) is not None
+    said = (*lines[:3], text[-300:].rpartition("\n")[2]) if acts else lines[:2]
+    return any(_SAYS_SO.match(one[:200]) for one in said)
+
+
+def _is_content(step: Step, operation: str) -> bool:
+    """Whether what the source took for an error is a line of a file, or a file's name, that was shown."""
+    error = step.error or ""
+    if _NUMBERED.match(error):
+        numbers = [int(one) for one in _NUMBERED.findall(step.result or error)]
+        return sum(one + 1 == other for one, other in pairwise(numbers)) >= CONTENT_LINES - 1
+    looks = operation in ("read", "list", "search") and _FILE_NAME.fullmatch(error.strip()) is not None
+    return looks and len(step.result.split(None, CONTENT_LINES)) >= CONTENT_LINES
 
 
 def _broken(text: str) -> re.Match[str] | None:
@@ -156,29 +194,7 @@ def _broken(text: str) -> re.Match[str] | None:
 
 
 def _ends_in_exception(text: str) -> bool:
-    return "Traceback (most recent" in text and _EXCEPTION.match(text[-600:].rpartition("\n")[2]) is not None
-
-
-def _chosen(text: str) -> str:
-    """The telling line: the exception of a traceback, the first that speaks of an error, or the last one."""
-    if len(text) > 8_000:
-        text = f"{text[:4_000]}\n{text[-4_000:]}"
-    if "Traceback (most recent" in text and (raised := _EXCEPTION.findall(text)):
-        return _bare(str(raised[-1]))
-    lines = text.splitlines()
-    if len(lines) > 2 * SOME_LINES:
-        lines = lines[:SOME_LINES] + lines[-SOME_LINES:]
-    # Where there is nothing but noise, the last of it that says more than a number.
-    said = [line for line in lines if not _NOISE.match(line.strip()[:400])]
-    lines = said or [line for line in lines if len(line.strip()) > LEAST][-1:]
-    for line in lines:
-        if _ERROR_LINE.match(line[:400]) or _EXCEPTION.match(line[:400]):
-            return _bare(line)
-    return _bare(lines[-1]) if lines else ""
-
-
-def _bare(line: str) -> str:
-    return _LABEL.sub("", line.strip()[:1_000]).strip()[:600]
+    return "Traceback (most recent" in text and EXCEPTION.match(text[-600:].rpartition("\n")[2]) is not None
 
 
 def error_key(line: str, strength: str = "medium") -> str:

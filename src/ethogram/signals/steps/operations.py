@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
+from .polling import asks_for_status
 from .rule import Rule
 from .shell import Simple, simple_commands
 from .step import Step
@@ -18,6 +19,8 @@ SHELLS = words(
     "exec cmd powershell local_shell computer_terminal exec_command run_in_terminal shell_command "
     "container_exec"
 )
+CODE = words("python ipython code notebook jupyter repl javascript")
+"""Words of tools whose command is a program, no line for a shell."""
 EDITORS: Mapping[str, str] = {
     "view": "read",
     "create": "write",
@@ -73,6 +76,7 @@ GIT_WRITES = words(
     "add apply am checkout cherry-pick clean clone commit init merge mv pull push rebase reset "
     "restore revert rm stash switch tag"
 )
+SLEEPERS = frozenset(["sleep", "wait", "watch"])
 SILENT = frozenset(
     (
         "cd",
@@ -133,16 +137,19 @@ def _operation_of(step: Step) -> str:
     editor = step.arguments.get("command")
     if isinstance(editor, str) and editor in EDITORS and len(step.arguments) > 1:
         return EDITORS[editor]
-    named = of_tool(step.tool)
-    if step.command and (step.tool.lower() in SHELLS or named in ("other", "run")):
-        return of_command(step.command)
-    return named
+    return of_command(step.command) if step.command and is_shell(step) else of_tool(step.tool)
+
+
+def is_shell(step: Step) -> bool:
+    """Whether a call hands a command line to a shell: by the name of its tool, or as the tool is none that
+    is known to do something else with it."""
+    return step.tool.lower() in SHELLS or (bool(step.command) and of_tool(step.tool) in ("other", "run"))
 
 
 def operations_of(step: Step) -> tuple[str, ...]:
-    """Everything a call does: of a line with several commands, what each of them does."""
+    """Everything a call does: of several commands, on one line or more, what each of them does."""
     found = [operation_of(step)]
-    if step.command and step.tool.lower() in SHELLS:
+    if step.command and is_shell(step) and not CODE & {one.lower() for one in _WORD.findall(step.tool)}:
         found += [_of_simple(one) for one in simple_commands(step.command)]
     return tuple(dict.fromkeys(found))
 
@@ -173,11 +180,16 @@ def of_command(line: str) -> str:
     >>> [of_command(one) for one in ("cd a && grep x b | head", "sed -i s/a/b/ c", "pytest -q > log.txt")]
     ['search', 'write', 'test']
     """
-    kinds = [_of_simple(one) for one in simple_commands(line)]
+    commands = simple_commands(line)
+    kinds = [_of_simple(one) for one in commands]
     best = max(kinds, key=RANK.__getitem__, default="other")
+    # To ask how far something is after running something is no waiting.
+    asks = best == "wait" and not any(one.program in SLEEPERS for one in commands)
+    if asks and "run" in kinds:
+        return "run"
     # A program whose output goes to a file still does first of all what the program does.
-    by_output = any(one.outputs and _is_kept(one) for one in simple_commands(line))
-    if by_output and best in ("other", "read", "list", "search", "fetch"):
+    by_output = any(one.outputs and _is_kept(one) for one in commands)
+    if by_output and (asks or best in ("other", "read", "list", "search", "fetch")):
         return "write"
     return best
 
@@ -191,7 +203,7 @@ def _of_simple(one: Simple) -> str:
         return "write" if any(IN_PLACE.match(word) for word in words) else "read"
     if program == "git":
         return "search" if first == "grep" else "write" if first in GIT_WRITES else "read"
-    if program in ("sleep", "wait", "watch"):
+    if program in SLEEPERS or asks_for_status(program, words):
         return "wait"
     if program in TESTERS or any(_is_test_script(word) for word in (program, *words[:3])):
         return "test"

@@ -15,7 +15,8 @@ MOST_PATHS = 6
 LONGEST = 160
 
 Touched = tuple[tuple[str, int], ...]
-"""Paths in the order they are named, each with 1 where it is to be changed."""
+"""Paths in the order they are named, what a copy or move writes first, each with 1 where it is to be
+changed."""
 
 PATTERN_FIRST = words("grep egrep fgrep rg ag ack sed awk gawk perl jq find_file search_dir search_file")
 """Programs whose first word is no path but what to look for."""
@@ -116,10 +117,19 @@ def _in_simple(one: Simple) -> list[tuple[str, int]]:
     paths = [
         word for word in words if looks_like_path(word) or (one.program in FILES and looks_like_folder(word))
     ]
+    paths, copies = _target_first(one, paths), one.program == "cp" and len(paths) > 1
     for place, word in enumerate(paths):
-        last = place == len(paths) - 1 and len(paths) > 1
-        found.append((word.partition("::")[0], int(all_change or (one.program == "cp" and last))))
+        found.append((word.partition("::")[0], int(all_change or (copies and place == 0))))
     return found
+
+
+def _target_first(one: Simple, paths: list[str]) -> list[str]:
+    """The paths of a copy or a move with what is written before what it is made from."""
+    if one.program not in ("cp", "mv") or len(paths) < 2:
+        return paths
+    into = one.words.index("-t") + 1 if "-t" in one.words else len(one.words)
+    target = one.words[into] if into < len(one.words) and one.words[into] in paths else paths[-1]
+    return [target, *(path for path in paths if path != target)]
 
 
 def _bare_words(words: tuple[str, ...]) -> list[str]:

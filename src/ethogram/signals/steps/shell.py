@@ -17,10 +17,13 @@ MOST_WORDS = 60
 
 _HEREDOC = Rule(r"<<-?\s*(['\"]?)([A-Za-z_]\w{0,40})\1")
 _TOKEN = Rule(
-    # Space before a token goes with it; what is left of it at the end is one of the others.
-    r"[ \t\r]*(?:(?P<end>&&|\|\||;;|[;\n|&]|\$\(|[()`])"
+    # Space before a token goes with it, and so does a line's end that is escaped; what is left of it at the
+    # end is one of the others.
+    r"(?:[ \t\r]|\\\r?\n)*(?:(?P<end>&&|\|\||;;|[;\n|&]|\$\(|[()`])"
+    # A quote in a comment opens nothing.
+    r"|(?P<comment>(?<![^\s;&|()])#[^\n]*)"
     r"|(?P<redirect>\d?>>?(?:&\d)?|&>>?|<(?!<)|<<<)"
-    r"|(?P<word>(?:'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|[^\s'\"\\;&|<>()`]++)+)|(?P<other>.))",
+    r"|(?P<word>(?:'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\[^\r\n]|[^\s'\"\\;&|<>()`]++)+)|(?P<other>.))",
     re.DOTALL,
 )
 _ASSIGNMENT = Rule(r"[A-Za-z_]\w{0,60}=")
@@ -58,7 +61,7 @@ def simple_commands(line: str) -> tuple[Simple, ...]:
     redirect = ""
     for token in _TOKEN.finditer(line):
         kind = token.lastgroup
-        if kind is None or kind == "other":
+        if kind is None or kind in ("other", "comment"):
             continue
         said = token[kind]
         if kind == "end":

@@ -79,8 +79,7 @@ def cleaned(text: str, strength: str = "medium") -> str:
     >>> cleaned("line 12 of 'a'", "low"), cleaned("line 12 of 'a'", "high")
     ("line 12 of 'a'", 'line N of Q')
     """
-    if "\x1b" in text:
-        text = _COLOUR.sub("", text)
+    text = without_colour(text)
     if strength != "low" and has_sign(text, _TEMPORARY_SIGNS):
         text = _TEMPORARY.sub(_temporary, text)
     if _SIGN.search(text) or (not text.isascii() and _OTHER_DIGIT.search(text)):
@@ -90,6 +89,11 @@ def cleaned(text: str, strength: str = "medium") -> str:
     if strength == "high":
         text = _QUOTED.sub("Q", _NUMBER.sub("N", text))
     return " ".join(text.split())
+
+
+def without_colour(text: str) -> str:
+    """The text without what sets colours in a terminal."""
+    return _COLOUR.sub("", text) if "\x1b" in text else text
 
 
 def has_sign(text: str, signs: tuple[str, ...]) -> bool:
