@@ -94,3 +94,14 @@ def test_the_command_tells_it_in_words_and_as_records(tmp_path: Path, monkeypatc
     assert records[-1]["record"] == "hook_rehearsal"
     for one in records:
         Draft202012Validator(schema(one["record"])).validate(one)
+
+
+def test_events_that_tell_a_call_and_its_outcome_at_once_are_rehearsed(tmp_path: Path) -> None:
+    said = {"tool": "bash", "command": "make x", "result": "Error: no such target", "exit_code": 2}
+    events = [
+        Event(f"e{n}", START + timedelta(seconds=n), "agent", n, thread="r", kind="action", attributes=said)
+        for n in range(5)
+    ]
+    *spoken, told = rehearse(events, str(tmp_path))
+    assert [one["rung"] for one in spoken] == ["nudge"]
+    assert told["runs"] == 1

@@ -54,16 +54,19 @@ def install(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
     seen = watching(".")
     path = settings.settings_path("user" if user else "project", ".")
     change = settings.installing(path, settings.own_command())
-    _show(change, str(path))
     if dry_run:
+        _show(change, str(path))
         write_line("Nothing was written (--dry-run).")
         return
     prepare(str(Path.cwd()))
     settings.remember(change)
+    if not change.is_none:
+        settings.apply(change)
+    # Shown once it is done: whoever reads only the first lines has it all the same.
+    _show(change, str(path))
     if change.is_none:
         write_line(printable(f"The hook is installed already in {path}."))
     else:
-        settings.apply(change)
         write_line(printable(f"Installed in {path}; it holds for sessions that start from now on."))
     for line in watching_lines(seen):
         write_line(line)
@@ -81,12 +84,13 @@ def uninstall(agent: Agent, user: User = False, dry_run: DryRun = False) -> None
         if not dry_run:
             settings.forget(change)
         return
-    _show(change, str(path))
     if dry_run:
+        _show(change, str(path))
         write_line("Nothing was written (--dry-run).")
         return
     settings.apply(change)
     settings.forget(change)
+    _show(change, str(path))
     write_line(printable(f"Removed from {path}. To remove what is known of runs, too: ethogram hook purge"))
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..records.levels import rank
-from .ladder import climb
+from .ladder import Given, climb, is_same
 from .nudge import FEWEST, About, said, to_person
 from .plan_records import Advice, Plan, Settled, State
 from .standing import Standing
@@ -30,12 +31,17 @@ def advise(plan: Plan, state: State, standings: Sequence[Standing]) -> tuple[Sta
         given, rung = climb(state["given"], cause, keys, state["steps"], plan.rules)
         if rung is None:
             continue
-        about = about_of(plan, state, one.pattern, keys)
+        about = replace(about_of(plan, state, one.pattern, keys), is_first=_is_first(given, cause, keys))
         person = to_person(about) if rung in ("ask", "stop") else ""
         advice = Advice(rung, one.pattern, one.level, said(rung, about), state["steps"], person, keys)
         pending = [*state["pending"], _pending(advice, is_scope=about.is_scope)][-MOST_PENDING:]
         return {**state, "given": given, "pending": pending}, advice
     return state, None
+
+
+def _is_first(given: Sequence[Given], cause: str, keys: Sequence[str]) -> bool:
+    """Whether what was just added is the first word about a thing."""
+    return all(one["times"] == 1 for one in given if is_same(one, cause, keys))
 
 
 def _is_due(plan: Plan, state: State, one: Standing) -> bool:

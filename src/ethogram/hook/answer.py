@@ -12,11 +12,12 @@ from typing import Any
 from .. import registry
 from ..records.event import Event
 from ..signals.options import Options
-from ..signals.steps.scope import matches
+from ..signals.steps.step import read_step
 from . import keep
-from .advise import about_of
+from .advise import SETTLES, about_of
 from .contract import answer
 from .core import measurer_of, observe, start
+from .critical import path_to_ask
 from .ladder import is_enough, rules_of
 from .nudge import PREFIX, to_person
 from .payload import call_event, condensed_event, result_event, said_event, subject_of, text_at
@@ -95,19 +96,14 @@ def before(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> H
 def after(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
     """A call has ended."""
     name, observed = text_at(told, "hook_event_name"), []
+    state, settled = _answered(state, _call(told))
     if _call(told) not in state["calls"]:
         observed.append(observe(plan, state, call_event(told, state["n"] + 1, at)))
         state = observed[-1].state
-    observed.append(observe(plan, state, result_event(told, state["n"] + 1, at)))
-    state, advice = dict(observed[-1].state), observed[-1].advice
+    seen = observe(plan, state, result_event(told, state["n"] + 1, at))
+    observed.append(replace(seen, settled=(*seen.settled, *settled)))
+    state, advice = dict(seen.state), seen.advice
     state["calls"] = [one for one in state["calls"] if one != _call(told)]
-    if asked := state["asked"].get(_call(told)):
-        # It was asked about and done, so somebody allowed it.
-        path, pattern, step = asked
-        state["asked"] = {call: one for call, one in state["asked"].items() if call != _call(told)}
-        state["approved"] = [*state["approved"], *([path] if path else [])][-MOST_PATHS:]
-        allowed = Settled(pattern, step, "allowed", 1)
-        observed[-1] = replace(observed[-1], settled=(*observed[-1].settled, allowed))
     if advice is not None and advice.rung == "stop" and name == "PostToolUseFailure":
         # After a call that failed, not every agent heeds it; so it is said again before the next.
         state["stopping"] = [advice.pattern, advice.level, advice.person]
@@ -119,6 +115,21 @@ def after(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Ha
         # It has found another way.
         state["asks"] = []
     return state, observed, advice
+
+
+def _answered(state: State, call: str) -> tuple[State, list[Settled]]:
+    """What became of questions, now that a call has ended: it was allowed if it was asked about, and what was
+    asked about and not done for a while was not."""
+    asked, approved, settled = {}, list(state["approved"]), []
+    for one, (path, pattern, step) in state["asked"].items():
+        if one == call:
+            approved += [path] if path else []
+            settled.append(Settled(pattern, step, "allowed", 1))
+        elif state["steps"] - step >= SETTLES:
+            settled.append(Settled(pattern, step, "declined", state["steps"] - step))
+        else:
+            asked[one] = (path, pattern, step)
+    return {**state, "asked": asked, "approved": approved[-MOST_PATHS:]}, settled
 
 
 def prompted(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
@@ -169,15 +180,15 @@ def _critical(plan: Plan, state: State, event: Event) -> Advice | None:
     tried = Event(event.id, event.at, event.subject, event.seq, event.source, thread=event.thread,
                   kind="action", attributes=done)  # fmt: skip
     readings = measurer_of(plan, state).measure(tried).readings
-    path = str(readings.get("touched_path", ""))
-    denied = bool(path) and matches(path, plan.options.deny, str(event.attributes.get("cwd", "")))
-    if (readings.get("critical_path") != 1 and not denied) or digest(path) in state["approved"]:
+    step, cwd = read_step(tried), str(event.attributes.get("cwd") or plan.options.cwd or "")
+    is_critical = readings.get("critical_path") == 1
+    found = path_to_ask(step, plan.options, cwd, is_critical_step=is_critical) if step is not None else None
+    if found is None or digest(found[0]) in state["approved"]:
         return None
-    shown = shorten(path or str(event.attributes.get("command", "")), 120)
-    why = "is not allowed by the settings" if denied else "is one that nobody should touch unasked"
-    text = f"{PREFIX}The path {shown} {why} (secrets, keys, system files). Allow it?"
-    if denied:
-        text = f"{PREFIX}The path {shown} {why}. Allow it?"
+    path, denied = found
+    why = "one that nobody should touch unasked (secrets, keys, system files)"
+    why = "not allowed by the settings" if denied else why
+    text = f"{PREFIX}The path {shorten(path, 120)} is {why}. Allow it?"
     return Advice("ask", "scope_creep", "critical", text, state["steps"] + 1, text, (digest(path),))
 
 

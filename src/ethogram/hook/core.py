@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from ..records.event import Event, Value
 from ..records.times import micros
 from ..signals.measure import Measurer
+from ..signals.steps.failure import NOT_ITS_OWN
 from ..signals.steps.step import read_step
 from .advise import advise, settle
 from .plan_records import Observed, Plan, State
@@ -43,9 +44,15 @@ def observe(plan: Plan, state: State, event: Event, measurer: Measurer | None = 
     if measurer is None:
         state["signals"] = without_secrets(own.save(), state["signals"])
     state["goal"] = state["goal"] or goal_of(plan, event)
-    if not _is_step(event, readings):
+    if event.kind == "message" and event.attributes.get("role") == "user":
+        # What a person asks for is no repetition of what was done before.
+        state["recent"] = []
+    is_step, is_talk = _is_step(event, readings), "talk_key" in readings
+    if not is_step and not is_talk:
         return Observed(state, tuple(standings), readings=readings)
-    state |= {"steps": state["steps"] + 1, "recent": recent_steps(state, event, readings)}
+    state["steps"] += is_step
+    cwd = str(event.attributes.get("cwd") or plan.options.cwd or "")
+    state["recent"] = recent_steps(state, event, readings, state["steps"], cwd)
     state["used"] = sorted({*state["used"], *state["recent"][-1]["operations"]})
     state, settled = settle(state, standings)
     state, advice = advise(plan, state, standings)
@@ -53,9 +60,11 @@ def observe(plan: Plan, state: State, event: Event, measurer: Measurer | None = 
 
 
 def _is_step(event: Event, readings: Mapping[str, Value]) -> bool:
-    """Whether something was done or said; a call whose result is yet to come has not been done."""
+    """Whether something was done: a call whose result is yet to come was not, nor one that was refused."""
     step = read_step(event)
-    return ("step_key" in readings and step is not None and step.is_outcome) or "talk_key" in readings
+    if step is None or not step.is_outcome or "step_key" not in readings:
+        return False
+    return not (step.error and NOT_ITS_OWN.search(step.error))
 
 
 def measurer_of(plan: Plan, state: State) -> Measurer:

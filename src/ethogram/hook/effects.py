@@ -12,7 +12,7 @@ from ..modes.plant import wilson
 from ..records.times import format_time
 from .ladder import RUNGS
 
-EFFECTS = ("stopped", "went_on", "allowed", "ended", "open")
+EFFECTS = ("stopped", "went_on", "allowed", "declined", "ended", "open")
 
 
 @dataclass(frozen=True, slots=True)

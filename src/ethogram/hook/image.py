@@ -24,6 +24,8 @@ ROOT = Path(ethogram.__file__).parent
 LIGHT = {"dataclasses": "light_dataclasses.py", "typing": "light_typing.py"}
 """Modules of the standard library that stand-ins take the place of, inside the image only."""
 FAILED = ".failed"
+MOST_IMAGES = 40
+"""Folders whose images are kept."""
 HEAD = "ethogram.hook.answer"
 
 
@@ -89,6 +91,8 @@ def write_image(folder: str, image: dict[str, Any], watched: Iterable[str]) -> P
     path = Path(image_path(folder))
     _write(path, {"stamp": stamp_of([*image["files"], *watched]), "modules": image["modules"]})
     path.with_name(path.name + FAILED).unlink(missing_ok=True)
+    for old in sorted(path.parent.glob("*.bin"), key=lambda one: one.stat().st_mtime)[:-MOST_IMAGES]:
+        old.unlink(missing_ok=True)
     return path
 
 

@@ -159,10 +159,10 @@ def note(db: sqlite3.Connection, session: str, agent: str, at: float, advice: Ad
 
 
 def settle(db: sqlite3.Connection, session: str, agent: str, one: Settled) -> None:
-    """Remember what came of it."""
+    """Remember what came of it: of two things said at one step, of the later."""
     db.execute(
-        "update said set effect=?, after=? "
-        "where session=? and agent=? and pattern=? and step=? and effect='open'",
+        "update said set effect=?, after=? where id = (select max(id) from said "
+        "where session=? and agent=? and pattern=? and step=? and effect='open')",
         (one.effect, one.after, session, agent, one.pattern, one.step),
     )
 

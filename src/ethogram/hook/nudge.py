@@ -52,6 +52,8 @@ class About:
     used: tuple[str, ...] = ()
     """What this run has done at all: of other things there may be no tool."""
     is_scope: bool = False
+    is_first: bool = False
+    """Whether nothing has been said about it yet."""
 
 
 def said(rung: str, about: About) -> str:
@@ -59,16 +61,17 @@ def said(rung: str, about: About) -> str:
     what = f"{PREFIX}{seen(about)}"
     if rung == "nudge":
         return f"{what} {advice(about)}"
+    again = "" if about.is_first else " It has been pointed out before."
     if rung == "remind":
-        return f"{what} It goes on after a first word about it. {reminder(about)} {advice(about)}"
+        return f"{what}{again} {reminder(about)} {advice(about)}"
     if rung == "ask":
-        return f"{what} It has been pointed out before. Stop doing it and ask the person how to go on."
-    return f"{what} It was pointed out before and went on, so the run was stopped."
+        return f"{what}{again} Stop doing it and ask the person how to go on."
+    return f"{what}{again} So the run was stopped."
 
 
 def to_person(about: About) -> str:
     """What the person is told when the agent does not stop."""
-    return f"{PREFIX}{seen(about)} The agent has been told and goes on."
+    return f"{PREFIX}{seen(about)}{'' if about.is_first else ' The agent has been told and goes on.'}"
 
 
 def seen(about: About) -> str:

@@ -24,6 +24,8 @@ MARK = "call_mark"
 RESULT = 20_000
 ERROR = 2_000
 DEEPEST = 8
+LONGEST = 400
+"""Characters of a working directory."""
 BULKY = frozenset(("originalFile", "structuredPatch", "durationMs", "oldTodos", "interrupted", "isImage"))
 """Parts of a response that say nothing of what came out, or differ each time."""
 _EXIT = re.compile(r"exit(?:ed)?(?: with)?(?: non-zero)?(?: status)?(?: code)?:? (\d{1,3})\b", re.IGNORECASE)
@@ -93,7 +95,7 @@ def _event(
     subject: str | None = None,
 ) -> Event:
     facts = {name: value for name, value in attributes.items() if value not in (None, "")}
-    if cwd := text_at(told, "cwd"):
+    if cwd := text_at(told, "cwd")[:LONGEST]:
         facts["cwd"] = cwd
     thread = text_at(told, "session_id") or "session"
     return Event(

@@ -89,7 +89,7 @@ def _summary(db: sqlite3.Connection, told: Told, folder: str) -> dict[str, Any]:
     saved = [steps for run in told if (steps := _saved(db, run, notes, found)) is not None]
     return {
         "record": "hook_rehearsal",
-        "runs": len(told),
+        "runs": sum(any(one.kind in ("action", "result") for one in events) for events in told.values()),
         "runs_spoken_to": len({_run(one) for one in notes}),
         "said": len(notes),
         "detections": len(own),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,25 +10,35 @@ from ..records.event import Event, Value
 from ..records.mask import mask
 from ..signals.steps.failure import failure_line
 from ..signals.steps.operations import operations_of
+from ..signals.steps.paths import joined
 from ..signals.steps.step import read_step
 from .payload import MARK
 from .plan_records import Plan, State
 from .standing import digest
 
+_UNSEEN = re.compile(
+    r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+)
+"""What a terminal obeys and nobody sees."""
+_BRACKETS = str.maketrans("<>", "‹›")
+"""What was printed by a tool must not look like a tag in what we say."""
 MOST_RECENT = 30
 MOST_SHOWN = 120
 MOST_SAID = 200
 
 
-def recent_steps(state: State, event: Event, readings: Mapping[str, Value]) -> list[dict[str, Any]]:
-    """The newest steps, this one last: digests, and excerpts to speak of."""
+def recent_steps(
+    state: State, event: Event, readings: Mapping[str, Value], number: int, cwd: str
+) -> list[dict[str, Any]]:
+    """The newest steps, this one last, which is that of this number: digests, and excerpts to speak of."""
     step, error = read_step(event), str(readings.get("error_key", ""))
     key = str(readings.get("step_key", readings.get("talk_key", "")))
     operation, path = str(readings.get("operation", "")), str(readings.get("touched_path", ""))
+    path = joined(cwd, path) if path else ""
     # As it was written: the key has numbers and paths taken out.
     line = failure_line(step, operation) if step is not None and error else None
     one = {
-        "n": state["steps"] + 1,
+        "n": number,
         "key": digest(key),
         "call": "" if step is None else call_mark(event),
         "tool": "" if step is None else shorten(step.tool, 60),
@@ -64,7 +75,7 @@ def shorten(text: str, most: int) -> str:
     >>> shorten("curl  -H 'Authorization: Bearer abcdefghijklmnop1234'", 80)
     "curl -H 'Authorization: Bearer [secret]'"
     """
-    shown = " ".join(mask(text).split())
+    shown = " ".join(_UNSEEN.sub(" ", mask(text)).translate(_BRACKETS).split())
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 

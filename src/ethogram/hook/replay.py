@@ -7,9 +7,11 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..records import Event
+from ..signals.steps.step import OUTCOME
 from .payload import AGENT, ERROR
 
 Payload = dict[str, Any]
@@ -37,6 +39,14 @@ def payloads(events: Iterable[Event], cwd: str) -> Iterator[tuple[Event, Payload
             told["tool_use_id"] = event.id
             yield event, {**told, "hook_event_name": "PreToolUse"}
         yield event, told
+        if event.kind == "action" and any(event.attributes.get(name) is not None for name in OUTCOME):
+            # One event tells the call and what came of it.
+            base = {
+                name: told[name] for name in ("session_id", "cwd", "agent_id", "agent_type") if name in told
+            }
+            known = {**event.attributes, "call_id": told["tool_use_id"]}
+            ended = replace(event, kind="result", attributes=known)
+            yield event, base | _ended(ended, waiting[event.thread or "", event.subject])
 
 
 def _stops(event: Event, following: list[Event]) -> bool:
@@ -68,11 +78,17 @@ def _called(event: Event, calls: list[Call]) -> Payload:
     said = event.attributes
     call = {
         "tool_name": str(said.get("tool")),
-        "tool_input": said.get("arguments") or {},
+        "tool_input": said.get("arguments") or _named(said),
         "tool_use_id": str(said.get("call_id") or event.id),
     }
     calls.append(call)
     return {"hook_event_name": "PreToolUse", **call}
+
+
+def _named(said: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call that are told by themselves."""
+    named = (("command", said.get("command")), ("path", said.get("path")))
+    return {name: value for name, value in named if isinstance(value, str)}
 
 
 def _ended(event: Event, calls: list[Call]) -> Payload:

@@ -185,7 +185,8 @@ def log(error: BaseException) -> None:
             f"{one.name}:{one.lineno}" for one in traceback.extract_tb(error.__traceback__)[-4:]
         )
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        with open(path, "a", encoding="utf-8") as file:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with open(handle, "a", encoding="utf-8") as file:
             why = f": {error}" if isinstance(error, RuntimeError) else ""
             file.write(f"{when} {type(error).__name__} at {places}{why}\n")
     except OSError:

@@ -17,7 +17,7 @@ YES_OR_NO: Schema = {"type": "boolean"}
 AMOUNT: Schema = {"type": ["number", "null"], "minimum": 0}
 SHARE: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
 RUNG: Schema = {"enum": ["nudge", "remind", "ask", "stop"]}
-EFFECTS = ("stopped", "went_on", "allowed", "ended", "open")
+EFFECTS = ("stopped", "went_on", "allowed", "declined", "ended", "open")
 
 
 def hook_said_body() -> Schema:

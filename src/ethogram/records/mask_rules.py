@@ -79,12 +79,19 @@ _BEARER = r"(?i)\b((?:bearer|basic)\s{1,3})([A-Z0-9._~+/=-]{8,})"
 _TOLD = r"(?i)(\bpass(?:word|phrase|code)\s{1,3}is:?\s{1,3})(\S{1,200})"
 _IPV6 = r"(?<![\w:.])[0-9A-Fa-f:]{3,39}(?:(?<=:)(?:\d{1,3}\.){3}\d{1,3})?(?![\w:])"
 
+_LOGIN = (
+    r"(?i)((?:^|[\s;|&(])(?:-u|--user)[ =]?['\"]?[\w.@-]{1,64}:"
+    r"|\b(?:mysql\w*|mariadb|mongo\w*|sshpass|psql)\b[^\n;|&]{0,80}?\s-p\s?)(?!\s)[^\s;|&]{3,200}"
+)
+"""What stands behind a name after -u, and behind -p of programs that take a password there."""
+
 RULES: tuple[Rule, ...] = (
     (re.compile(_PRIVATE_KEY), _always(SECRET)),
     (re.compile(r"(://)[^\s/@]{1,500}(?=@)"), _value),
     (re.compile(_BEARER), _likely_value),
     (re.compile(_NAMED), _value),
     (re.compile(_OPTION), _value),
+    (re.compile(_LOGIN), _value),
     (re.compile(_TOLD), _likely_value),
     (re.compile(rf"(?<![A-Za-z0-9])(?:{_KEYS})"), _if(_has_digit, SECRET)),
     (re.compile(r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}"), _if(_is_mail, "[e-mail]")),

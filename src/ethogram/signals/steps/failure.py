@@ -39,7 +39,7 @@ _REPORT = Rule(
     r"^(?:BUILD FAIL(?:ED|URE)\b|(?:There (?:is|are|were) )?[1-9]\d{0,5} (?:failing|failed|failures?)\b)",
     re.M,
 )
-_NOT_ITS_OWN = Rule(
+NOT_ITS_OWN = Rule(
     r"sibling tool call|(?:cancelled|canceled|rejected|interrupted) by (?:the )?user|user (?:doesn't"
     r"|does not) want",
     re.I,
@@ -142,7 +142,7 @@ def _found_nothing(step: Step) -> bool:
 
 
 def _failure_line(step: Step, operation: str) -> str | None:
-    if step.error and _NOT_ITS_OWN.search(step.error):
+    if step.error and NOT_ITS_OWN.search(step.error):
         return None
     if step.error and not _is_content(step, operation):
         return told_line(step.error, step.result) or "error"

@@ -76,6 +76,8 @@ GIT_WRITES = words(
     "add apply am checkout cherry-pick clean clone commit init merge mv pull push rebase reset "
     "restore revert rm stash switch tag"
 )
+WAITING_TOOLS = frozenset(["bashoutput", "taskoutput", "agentoutputtool", "command_status", "read_terminal"])
+"""Tools that ask how far something is that was started before."""
 SLEEPERS = frozenset(["sleep", "wait", "watch"])
 SILENT = frozenset(
     (
@@ -163,6 +165,8 @@ def of_tool(name: str) -> str:
     """
     if name.lower() in SHELLS:
         return "other"
+    if name.lower() in WAITING_TOOLS:
+        return "wait"
     found = [WORDS[word] for one in _WORD.findall(name) if (word := one.lower()) in WORDS]
     if not found:
         return "other"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from functools import lru_cache
 
@@ -92,7 +93,11 @@ def matches(path: str, globs: tuple[str, ...], cwd: str = "") -> bool:
     (True, True, True)
     >>> matches("/w/src/b.py", ("src/**",), "/w"), matches("lib/b", ("src/**",)), matches("srcs/a", ("src",))
     (True, False, False)
+    >>> matches("./src/../deploy/a", ("deploy/**",)), matches("src/../deploy/a", ("src/**",))
+    (True, False)
     """
+    if "/." in path or path.startswith("."):
+        path = posixpath.normpath(path)
     inside = path[len(cwd) + 1 :] if cwd and path.startswith(f"{cwd}/") else path
     return any(
         _compiled(one).match(path if one.startswith(("/", "~")) else inside) is not None for one in globs
