@@ -265,11 +265,8 @@ def test_a_report_counts_by_pattern_and_rung(folder, capsys):
     assert (ask["open"], ask["share_stopped"], ask["median_steps_to_stop"]) == (1, None, None)
     text = run(capsys, "report")
     assert "s2 agent step 4: nudge, loop (high): went on after 2 steps\n  say\n" in text
-    assert (
     counts = "given 2, stopped 1, went on 1, allowed 0, declined 0, ended 0, open 0"
     assert f"  loop, nudge: {counts}; 50% stopped (9% to 91%)" in text
-        in text
-    )
     assert records(run(capsys, "report", "--json", "--since", "7d"))[-1]["given"] == 3
     assert records(run(capsys, "report", "--json", "--session", "s2"))[-1]["given"] == 2
     assert run(capsys, "report", "--session", "s9") == "Nothing was said there; 3 runs are known.\n"

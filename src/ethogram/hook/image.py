@@ -19,6 +19,7 @@ from typing import Any
 import ethogram
 
 from .place import image_path, make_folder, stamp_of
+from .regexes import compiled
 
 ROOT = Path(ethogram.__file__).parent
 LIGHT = {"dataclasses": "light_dataclasses.py", "typing": "light_typing.py"}
@@ -74,7 +75,8 @@ def make_image(signals: Iterable[str], plan: str) -> dict[str, Any]:
     here = Path(__file__).parent
     modules |= {name: ("", _code(name, here / file)) for name, file in LIGHT.items()}
     modules["ethogram.hook.plan"] = ("", compile(plan, "<ethogram plan>", "exec", optimize=1))
-    return {"modules": modules, "files": sorted(str(path) for path in files.values())}
+    names = sorted(str(path) for path in files.values())
+    return {"modules": modules, "regexes": compiled(modules), "files": names}
 
 
 def _folder(path: Path) -> str:
@@ -89,7 +91,13 @@ def _code(name: str, path: Path) -> Any:
 def write_image(folder: str, image: dict[str, Any], watched: Iterable[str]) -> Path:
     """Write the image for a folder, whole or not at all; `watched` are the files it depends on."""
     path = Path(image_path(folder))
-    _write(path, {"stamp": stamp_of([*image["files"], *watched]), "modules": image["modules"]})
+    _write(
+        path,
+        {
+            "stamp": stamp_of([*image["files"], *watched]),
+            **{name: image[name] for name in ("modules", "regexes")},
+        },
+    )
     path.with_name(path.name + FAILED).unlink(missing_ok=True)
     for old in sorted(path.parent.glob("*.bin"), key=lambda one: one.stat().st_mtime)[:-MOST_IMAGES]:
         old.unlink(missing_ok=True)

@@ -87,6 +87,23 @@ def load(folder: str) -> None:
     for name in ("dataclasses", "typing"):
         sys.modules.pop(name, None)
     sys.meta_path.insert(0, Finder(image["modules"]))
+    quicken(image["regexes"])
+
+
+def quicken(kept: dict[tuple[str, int], tuple[Any, ...]]) -> None:
+    """Let `re` take what was compiled when the image was written; all else it compiles as usual."""
+    if not kept:
+        return
+    import _sre  # type: ignore[import-not-found]
+    from re import _compiler  # type: ignore[attr-defined]
+
+    compile_ = _compiler.compile
+
+    def taken(pattern: Any, flags: int = 0) -> Any:
+        found = kept.get((pattern, int(flags))) if type(pattern) is str else None
+        return compile_(pattern, flags) if found is None else _sre.compile(pattern, *found)
+
+    _compiler.compile = taken
 
 
 def write(folder: str, path: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from itertools import pairwise
 
@@ -34,6 +33,8 @@ def is_ip(text: str) -> bool:
     >>> is_ip("192.0.2.7"), is_ip("127.0.0.1"), is_ip("fe80::1"), is_ip("18:12:00"), is_ip("ab::c")
     (True, False, True, False, False)
     """
+    import ipaddress  # which takes a while to load, and few texts have anything like it
+
     try:
         found = ipaddress.ip_address(text)
     except ValueError:
