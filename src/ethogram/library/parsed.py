@@ -86,5 +86,9 @@ def _stamp(paths: tuple[Path, ...]) -> str:
 
 
 def _told(path: Path) -> tuple[str, int, int]:
-    told = path.stat()
+    try:
+        told = path.stat()
+    except OSError:
+        # Whoever reads it says so.
+        return (str(path), -1, -1)
     return (str(path), told.st_mtime_ns, told.st_size)
