@@ -125,13 +125,18 @@ def test_reading_a_large_run_takes_time_in_proportion(case: Case, tmp_path: Path
     told = values(case) if not case.name.endswith(".eval") else []
     if len(told) < 3:
         return
+    short, long = (cpu_of(case, written(case, told * times)) for times in (30, 300))
+    assert long < 40 * max(short, 0.02)
+
+
+def cpu_of(case: Case, content: bytes) -> float:
+    """Seconds of CPU to read it; the better of two times, since a busy machine makes any one of them long."""
     took = []
-    for times in (30, 300):
-        content = written(case, told * times)
+    for _ in range(2):
         began = time.process_time()
         check(case, content)
         took.append(time.process_time() - began)
-    assert took[1] < 40 * max(took[0], 0.01)
+    return min(took)
 
 
 def test_a_long_result_is_cut_and_its_length_is_told(tmp_path: Path):
