@@ -1,0 +1,27 @@
+"""How a person uses a service: a bounded summary, and what changed against the person's own habit.
+
+    state = record(Summary(), at=..., length=120)      # in any order
+    answer = signals(state, as_of=...)                 # eight signals, each with a status and a sentence
+
+No content is needed or kept. Nothing here diagnoses anybody; it tells a human that something changed.
+"""
+
+from .cohort import COHORTS, Cohort, learn_cohort
+from .fusion import Fused, fuse
+from .settings import Settings
+from .signals import UsageSignals, signals
+from .summary import Summary, merge, record
+
+__all__ = [
+    "COHORTS",
+    "Cohort",
+    "Fused",
+    "Settings",
+    "Summary",
+    "UsageSignals",
+    "fuse",
+    "learn_cohort",
+    "merge",
+    "record",
+    "signals",
+]

@@ -1,0 +1,42 @@
+"""Finding: what one signal says of a person, for programs and in a sentence for a human."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+LEVELS = ("none", "low", "medium")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One signal. `level` is none where nothing is unusual or too little is known.
+
+    `value` is the signal's own number (0 where insufficient), `strength` 0..1 how far beyond ordinary it is.
+    """
+
+    name: str
+    status: str
+    value: float
+    level: str
+    strength: float
+    sentence: str
+    details: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether enough was known to say anything."""
+        return self.status == "ok"
+
+
+def insufficient(name: str, need: str) -> Finding:
+    """Too little is known: an answer of its own."""
+    return Finding(name, "insufficient", 0.0, "none", 0.0, f"Too little is known: {need}.")
+
+
+def graded(surprise: float, low: float, medium: float) -> tuple[str, float]:
+    """Level and strength of a surprise: strength is 0 at none, half at low, 1 at twice what is medium."""
+    if surprise < low:
+        return "none", 0.0
+    strength = min(1.0, 0.5 + 0.5 * (surprise - low) / max(1e-9, 2 * medium - low))
+    return ("medium" if surprise >= medium else "low"), strength

@@ -1,0 +1,73 @@
+"""Settings: every limit of the usage signals, with the reason for its value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DAY = 86_400
+HOUR = 3_600
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Limits of the signals. `*_low` and `*_medium` are surprises: -log10 of how often chance does as
+    much."""
+
+    inactivity: int = 1_800
+    """Seconds of pause that end a session; exactly so many are still inside."""
+    night: tuple[int, int] = (2, 5)
+    """Hours on the person's own clock; the second is not included."""
+    absence: int = 48 * HOUR
+    """Seconds that an absence takes at least."""
+    trend: tuple[float, float] = (0.7, 1.3)
+    """Ratio of typical session lengths below and above which sessions are called shorter and longer."""
+
+    known_days: int = 6
+    """Closed days before the tested ones without which nothing is said."""
+    known_events: int = 10
+    known_pauses: int = 4
+    known_sessions: int = 8
+    weeks_for_weekdays: int = 4
+    """Whole weeks of history from which on weekdays are told apart."""
+    half_life: float = 14.0
+    """Days after which a past day counts half; a hard edge at seven days would make a habit jump."""
+    correlation: float = 0.6
+    """How fast days average out: variance of a mean over n days falls as n ** -correlation (1:
+    independent)."""
+    drift: float = 0.1
+    """Squared relative change of a person's rate that is ordinary from month to month."""
+
+    change_low: float = 3.0
+    spike_medium: float = 5.0
+    quiet_limit: float = 1.75
+    quiet_spread: float = 0.5
+    """Squared relative spread allowed even below the quietest stretch: people do break their own records."""
+    expected_least: float = 8.0
+    """Messages that must have been expected, by the quietest stretch before: several sessions, not one."""
+    quiet_back: int = 28
+    """Days before the tested ones in which the quietest stretch is looked for."""
+    usual_limit: float = 2.3
+    usual_back: int = 42
+    usual_least: float = 6.0
+    drift_least: float = 0.02
+    quiet_known: int = 14
+    """Days of history that must lie before the tested ones."""
+    night_low: float = 1.5
+    night_medium: float = 2.0
+    night_rise: float = 0.2
+    night_recent: int = 14
+    """Closed days at most that are compared with those before."""
+    zone_confidence: float = 0.6
+    """Confidence from which on an inferred time zone is used."""
+    trend_low: float = 1.4
+    trend_medium: float = 1.95
+    length_low: float = 2.0
+    length_medium: float = 3.0
+    length_factor: float = 2.0
+    return_low: float = 1.5
+    return_medium: float = 1.7
+    """log10 of (1 + messages missed) x (pause / longest pause before); `return_low` is a surprise."""
+    recent_sessions: int = 8
+    """Sessions whose messages are compared with those before, at most."""
+    broken_off_days: float = 7.0
+    """A session broken off is told for so many days, unless the person came back."""

@@ -1,0 +1,195 @@
+"""Summary: what is kept of a person, at most 2 KB however much they write.
+
+Two tables of fixed-size rows, oldest first: the newest 64 half-hours in which the person was active, exact to
+the second, and the newest 70 days on the own clock with their number of events and which half-hours were
+active. A row is a sum, a minimum, a maximum or an or; and "the newest n keys" of a set does not depend on
+order. So the state is a function of the *set* of events, whatever the order they came in.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .clock import HALF_HOUR, day_of, offset, slot_of
+
+STRETCHES = 64
+DAYS = 70
+EMOTIONAL, CLOSING, MARKED = 1, 2, 4
+_STRETCH = struct.Struct("<IHHHHHIB")
+_DAY = struct.Struct("<HHIH")
+_MOST = 65_535
+LENGTH_STEPS = 16
+"""Steps of an octave in which lengths are summed, as whole numbers so that order cannot matter."""
+
+
+class Stretch(NamedTuple):
+    """The person's activity in one half-hour (UTC) of one session; `session` is 0 where none was given."""
+
+    half_hour: int
+    session: int
+    first: int
+    last: int
+    events: int
+    measured: int
+    octaves: int
+    flags: int
+    """Of the last event: was it emotional, was it a closing turn; of any: was it marked as broken off."""
+
+
+class Day(NamedTuple):
+    """One day on the own clock: events, and a mask of the 48 half-hours that were active."""
+
+    day: int
+    events: int
+    active: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is known of a person. Empty: nothing."""
+
+    first: int = 0
+    newest: int = 0
+    events: int = 0
+    ahead: int = 0
+    """Seconds the own clock is ahead of UTC, at the newest event; whether that is known: `zoned`."""
+    zoned: bool = False
+    stretches: bytes = b""
+    days: bytes = b""
+
+
+def record(
+    state: Summary,
+    at: float,
+    *,
+    length: int | None = None,
+    is_user: bool = True,
+    emotional: bool = False,
+    closing: bool = False,
+    ended_abruptly: bool = False,
+    session: str | None = None,
+    zone: str | None = None,
+) -> Summary:
+    """The state with one more event. What the service itself wrote is no activity of the person.
+
+    `at` is in seconds since 1970 UTC. The mark of a broken-off session counts whoever carries it.
+    """
+    if not is_user and not ended_abruptly:
+        return state
+    now = int(at)
+    ahead = offset(now, zone)
+    flags = EMOTIONAL * emotional | CLOSING * closing | MARKED * ended_abruptly
+    octaves = 0 if length is None else round(math.log2(1 + max(0, length)) * LENGTH_STEPS)
+    name = 0 if session is None else zlib.crc32(session.encode()) % _MOST + 1
+    second = now % HALF_HOUR
+    row = Stretch(
+        now // HALF_HOUR, name, second, second, int(is_user), int(length is not None), octaves, flags
+    )
+    stretches = _put_stretch(state.stretches, row)
+    if not is_user:
+        return Summary(
+            state.first, state.newest, state.events, state.ahead, state.zoned, stretches, state.days
+        )
+    mask = 1 << slot_of(now, ahead)
+    is_newest = state.events == 0 or (now, ahead) >= (state.newest, state.ahead)
+    return Summary(
+        min(state.first, now) if state.events else now,
+        max(state.newest, now),
+        state.events + 1,
+        ahead if is_newest else state.ahead,
+        state.zoned or zone is not None,
+        stretches,
+        _put_day(state.days, Day(day_of(now, ahead), 1, mask)),
+    )
+
+
+def merge(one: Summary, other: Summary) -> Summary:
+    """The summary of all events of both, as if they had been recorded in one."""
+    if not one.events or not other.events:
+        full, rest = (one, other) if one.events else (other, one)
+        stretches = full.stretches
+        for row in read_stretches(rest):
+            stretches = _put_stretch(stretches, row)
+        return Summary(full.first, full.newest, full.events, full.ahead, full.zoned, stretches, full.days)
+    stretches, days = one.stretches, one.days
+    for row in read_stretches(other):
+        stretches = _put_stretch(stretches, row)
+    for day in read_days(other):
+        days = _put_day(days, day)
+    newest = max((one.newest, one.ahead), (other.newest, other.ahead))
+    zoned = one.zoned or other.zoned
+    return Summary(
+        min(one.first, other.first), newest[0], one.events + other.events, newest[1], zoned, stretches, days
+    )
+
+
+def read_stretches(state: Summary) -> Iterator[Stretch]:
+    """The active half-hours, oldest first."""
+    return map(Stretch._make, _STRETCH.iter_unpack(state.stretches))
+
+
+def read_days(state: Summary) -> Iterator[Day]:
+    """The days with any activity, oldest first."""
+    return (Day(day, events, low | high << 32) for day, events, low, high in _DAY.iter_unpack(state.days))
+
+
+def _put_stretch(table: bytes, row: Stretch) -> bytes:
+    size, key = _STRETCH.size, row[:2]
+    at = _place(table, _STRETCH, key)
+    found = Stretch._make(_STRETCH.unpack_from(table, at)) if at < len(table) else None
+    if found is not None and found[:2] == key:
+        return table[:at] + _STRETCH.pack(*_joined(found, row)) + table[at + size :]
+    return (table[:at] + _STRETCH.pack(*row) + table[at:])[-STRETCHES * size :]
+
+
+def _place(table: bytes, rows: struct.Struct, key: tuple[int, ...]) -> int:
+    """Where in the table the first row stands whose key is not below this one."""
+    size, low, high = rows.size, 0, len(table) // rows.size
+    # Most events are newer than all before.
+    if high and rows.unpack_from(table, (high - 1) * size)[: len(key)] < key:
+        return len(table)
+    while low < high:
+        middle = (low + high) // 2
+        if rows.unpack_from(table, middle * size)[: len(key)] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low * size
+
+
+def _joined(one: Stretch, other: Stretch) -> Stretch:
+    last = max(one.last, other.last)
+    # The last one's own flags; of two in the same second, both's; a mark stays.
+    flags = (one.flags | other.flags) & MARKED
+    flags |= one.flags if one.last == last else 0
+    flags |= other.flags if other.last == last else 0
+    return Stretch(
+        one.half_hour,
+        one.session,
+        min(one.first, other.first),
+        last,
+        min(_MOST, one.events + other.events),
+        min(_MOST, one.measured + other.measured),
+        min(2**32 - 1, one.octaves + other.octaves),
+        flags,
+    )
+
+
+def _put_day(table: bytes, row: Day) -> bytes:
+    size, low, high = _DAY.size, row.active & 0xFFFFFFFF, row.active >> 32
+    at = _place(table, _DAY, (row.day,))
+    if at < len(table):
+        found = _DAY.unpack_from(table, at)
+        if found[0] == row.day:
+            both = _DAY.pack(row.day, min(_MOST, found[1] + row.events), found[2] | low, found[3] | high)
+            return table[:at] + both + table[at + size :]
+    table = table[:at] + _DAY.pack(row.day, row.events, low, high) + table[at:]
+    newest = _DAY.unpack_from(table, len(table) - size)[0]
+    while _DAY.unpack_from(table)[0] <= newest - DAYS:
+        table = table[size:]
+    return table
