@@ -1,10 +1,13 @@
-"""Scores put together: the parts of the behavioural score, and behaviour with what was said."""
+"""Scores put together: the parts of the behavioural score, and behaviour with what was said or heard."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from ..errors import BadUsage
 from .finding import Finding
 
 CAUSES = {
@@ -20,9 +23,11 @@ CAUSES = {
 """Cause and weight of each signal. Of one cause the strongest counts, so that withdrawal, which always comes
 with a drop, weighs as both would; a change of message length weighs as the weakest."""
 
-WEIGHTS = {"text": 0.40, "voice": 0.25, "behaviour": 0.20, "image": 0.15}
+WEIGHTS: Mapping[str, float] = {"text": 0.40, "voice": 0.25, "behaviour": 0.20, "image": 0.15}
 CRISIS = 0.9
 """What an explicit statement of crisis gives at least."""
+SURE = 0.5
+"""From how sure on a statement counts as made."""
 
 
 def behavioural_score(findings: Iterable[Finding]) -> tuple[float, dict[str, float]]:
@@ -41,47 +46,89 @@ def behavioural_score(findings: Iterable[Finding]) -> tuple[float, dict[str, flo
 
 def _either(parts: Iterable[float]) -> float:
     none = 1.0
-    for part in parts:
+    for part in sorted(parts):  # so that order cannot matter in the last digit
         none *= 1 - part
     return 1 - none
 
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """A score 0..1, the weights that made it (of what was present, adding up to 1), and whether crisis was
-    said."""
+    """One score 0..1 of several, or None where nothing is known.
 
-    score: float
+    `weights` are of what was present and add up to 1, `absent` is what was not, `is_crisis` whether the
+    person said so in words.
+    """
+
+    score: float | None
     weights: Mapping[str, float]
+    absent: tuple[str, ...]
     is_crisis: bool
+
+    @property
+    def sentence(self) -> str:
+        """What the score is made of, in words."""
+        if self.is_crisis:
+            return "The person spoke of a crisis; no other score can lower that."
+        if self.score is None:
+            return "Nothing is known."
+        if not self.weights:
+            return "A statement that may speak of a crisis is all that is known."
+        made = ", ".join(f"{name} {share:.0%}" for name, share in self.weights.items())
+        return f"Made of {made}." + (f" Not known: {', '.join(self.absent)}." if self.absent else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "score": self.score,
+            "weights": {name: round(share, 6) for name, share in self.weights.items()},
+            "absent": list(self.absent),
+            "is_crisis": self.is_crisis,
+            "sentence": self.sentence,
+        }
 
 
 def fuse(
     scores: Mapping[str, float | None],
     *,
     weights: Mapping[str, float] = WEIGHTS,
-    explicit_crisis: float | None = None,
-) -> Fused | None:
-    """Content scores and behaviour as one, weighed over what is present; None where nothing is.
+    explicit_crisis: float | bool | None = None,
+) -> Fused:
+    """Content scores and behaviour as one, weighed over what is present (None: not known, which is not 0).
 
-    `explicit_crisis` is how sure it is (0..1) that the person said so; it is never averaged away.
+    `explicit_crisis` is how sure it is (0..1) that the person said so; it is never averaged away: from one
+    half on it gives at least 0.9, below that at least itself.
 
-    >>> fuse({"text": 0.8, "behaviour": 0.2}).score
-    0.6
+    >>> fuse({"text": 0.8, "behaviour": 0.2}).score, fuse({"text": 0.1}, explicit_crisis=True).score
+    (0.6, 1.0)
     """
+    _check(scores, weights)
+    present = {
+        name: float(value) for name, value in scores.items() if value is not None and weights[name] > 0
+    }
+    floor = 0.0 if explicit_crisis is None else _share("explicit_crisis", float(explicit_crisis))
+    total = math.fsum(weights[name] for name in present)
+    shares = {name: weights[name] / total for name in present}
+    absent = tuple(name for name in weights if name not in present)
+    crisis = max(floor, CRISIS) if floor >= SURE else floor
+    if not present and not crisis:
+        return Fused(None, {}, absent, False)
+    mean = math.fsum(shares[name] * value for name, value in present.items())
+    return Fused(round(min(1.0, max(mean, crisis)), 6), shares, absent, floor >= SURE)
+
+
+def _check(scores: Mapping[str, float | None], weights: Mapping[str, float]) -> None:
     unknown = sorted(set(scores) - set(weights))
     if unknown:
-        raise ValueError(f"no weight for {', '.join(unknown)}; there are {', '.join(weights)}")
-    present = {name: value for name, value in scores.items() if value is not None and weights[name] > 0}
-    bad = [name for name, value in present.items() if not 0 <= value <= 1]
-    if bad:
-        raise ValueError(f"scores are 0 to 1; not so: {', '.join(bad)}")
-    total = sum(weights[name] for name in present)
-    floor = 0.0 if explicit_crisis is None else max(0.0, min(1.0, explicit_crisis))
-    if not present and not floor:
-        return None
-    shares = {name: weights[name] / total for name in present}
-    mean = sum(shares[name] * value for name, value in present.items())
-    # As sure as the statement is, so high is the score at least.
-    crisis = max(floor, CRISIS) if floor >= 0.5 else floor
-    return Fused(round(max(mean, crisis), 6), shares, floor >= 0.5)
+        raise BadUsage(f"no weight for {', '.join(unknown)}; there are weights for {', '.join(weights)}")
+    for name, weight in weights.items():
+        if not math.isfinite(weight) or weight < 0:
+            raise BadUsage(f"the weight of {name} is {weight!r}; weights are numbers from 0 on")
+    for name, value in scores.items():
+        if value is not None:
+            _share(name, value)
+
+
+def _share(name: str, value: float) -> float:
+    if not 0 <= value <= 1:  # also where it is not a number
+        raise BadUsage(f"the score {name} is {value!r}; scores are from 0 to 1")
+    return value

@@ -1,0 +1,53 @@
+"""Helplines: the words that a service gives its own people for a region. None ship with the package.
+
+A number that is out of date does harm, so whoever runs the service writes them and answers for them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..errors import BadUsage
+
+ANYWHERE = "default"
+MOST = 500
+"""Characters of one text."""
+REGION = re.compile(r"[A-Z]{2}(-[A-Z0-9]{1,3})?")
+"""A country or a part of it, as ISO 3166 writes them: DE, US-CA."""
+
+
+@dataclass(frozen=True, slots=True)
+class Helpline:
+    """What to offer, and for which region it was written."""
+
+    region: str
+    text: str
+
+
+def helpline(texts: Mapping[str, str], region: str | None) -> Helpline | None:
+    """The text for a region: its own, else its country's, else the default; None where there is none.
+
+    >>> helpline({"US": "Call the line.", "default": "Ask a doctor."}, "US-CA")
+    Helpline(region='US', text='Call the line.')
+    """
+    if region is not None and not REGION.fullmatch(region):
+        raise BadUsage(f"{region!r:.40} is no region; write it like DE or US-CA")
+    for one in (*(() if region is None else (region, region.partition("-")[0])), ANYWHERE):
+        if one in texts:
+            return Helpline(one, texts[one])
+    return None
+
+
+def fault(region: str, text: object) -> str | None:
+    """What is wrong with an entry, and what would be right; None where nothing is."""
+    if region != ANYWHERE and not REGION.fullmatch(region):
+        return f"{region!r:.40} is no region; write it like DE, US-CA or {ANYWHERE}"
+    if not isinstance(text, str) or not text.strip():
+        return f"the text of {region} is missing; write what people there should be offered"
+    if len(text) > MOST:
+        return f"the text of {region} has {len(text)} characters; at most {MOST} are shown"
+    if not text.isprintable():
+        return f"the text of {region} has line breaks or control characters; write one line"
+    return None

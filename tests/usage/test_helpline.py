@@ -1,0 +1,48 @@
+"""Helplines: the words that a service has written for a region."""
+
+from __future__ import annotations
+
+import pytest
+
+from ethogram.errors import BadUsage
+from ethogram.usage.helpline import Helpline, fault, helpline
+
+TEXTS = {"US": "the country's", "US-CA": "the state's", "default": "anywhere's"}
+
+
+@pytest.mark.parametrize(
+    ("region", "chosen"),
+    [("US-CA", "US-CA"), ("US-NY", "US"), ("US", "US"), ("DE", "default"), (None, "default")],
+)
+def test_the_nearest_region_is_chosen(region, chosen):
+    assert helpline(TEXTS, region) == Helpline(chosen, TEXTS[chosen])
+
+
+def test_without_any_text_nothing_is_offered():
+    assert helpline({}, "DE") is None
+    assert helpline({"FR": "theirs"}, "DE") is None
+
+
+@pytest.mark.parametrize("region", ["germany", "de", "", "../x", "US-", "DE\n"])
+def test_what_is_no_region_is_told(region):
+    with pytest.raises(BadUsage, match="write it like DE or US-CA"):
+        helpline(TEXTS, region)
+
+
+@pytest.mark.parametrize(
+    ("region", "text", "said"),
+    [
+        ("deutschland", "x", "no region"),
+        ("DE", "", "missing"),
+        ("DE", 116123, "missing"),
+        ("DE", "x" * 501, "501 characters"),
+        ("DE", "a\x1b[31mred", "control characters"),
+        ("DE", "two\nlines", "line breaks"),
+    ],
+)
+def test_faults_of_an_entry(region, text, said):
+    assert said in (fault(region, text) or "")
+
+
+def test_a_good_entry_has_no_fault():
+    assert fault("DE", "Telefon 000, kostenlos, rund um die Uhr") is None
