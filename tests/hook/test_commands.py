@@ -237,6 +237,13 @@ def test_the_status_of_all_that_can_be_wrong(folder, capsys):
     assert "sets it aside" in said
 
 
+def test_the_status_where_nothing_can_be_kept(folder, quick, capsys):
+    Path(place.state_dir()).write_text("a file where the folder should be")
+    (told,) = records(run(capsys, "status", "--json"))
+    assert told["state"]["folder_fault"] == f"{place.state_dir()} is no folder"
+    assert "nothing can be kept: " in run(capsys, "status")
+
+
 # report
 
 

@@ -98,6 +98,8 @@ def _state_lines(state: Mapping[str, Any]) -> Iterator[str]:
         yield f"State: none yet ({state['path']})"
     if state["set_aside"]:
         yield "  an older one could not be read and was set aside; purge removes it"
+    if state["folder_fault"]:
+        yield f"  nothing can be kept: {clean(state['folder_fault'])}; the hook stays silent until it can"
 
 
 def report_lines(

@@ -154,6 +154,7 @@ def state() -> dict[str, Any]:
         "last_event": None,
         "set_aside": aside,
         "fault": None,
+        "folder_fault": folder_fault(Path(path).parent),
     }
     try:
         with opened() as db:
@@ -165,6 +166,19 @@ def state() -> dict[str, Any]:
         return told | {"bytes": _size(path), "fault": str(error)}
     last_event = None if last is None else moment(last)
     return told | {"bytes": _size(path), "runs": runs, "said": said, "last_event": last_event}
+
+
+def folder_fault(folder: Path) -> str | None:
+    """Why nothing can be kept in a folder that is there or would be made; None where it can.
+
+    A hook that cannot keep anything stays silent, so this is the only place where one is told.
+    """
+    nearest = next(one for one in (folder, *folder.absolute().parents) if os.path.lexists(one))
+    if not nearest.is_dir():
+        return f"{nearest} is no folder"
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        return f"{nearest} cannot be written"
+    return None
 
 
 def _size(path: str) -> int:

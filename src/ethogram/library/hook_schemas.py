@@ -133,6 +133,7 @@ def _state() -> Schema:
             "last_event": TEXT_OR_NULL,
             "set_aside": YES_OR_NO | {"description": "An older file could not be read."},
             "fault": TEXT_OR_NULL,
+            "folder_fault": TEXT_OR_NULL | {"description": "Why nothing can be kept there."},
         }
     )
 
