@@ -12,7 +12,12 @@ FOLDER = Path(ethogram.__file__).parent / "examples"
 FOUND = {
     "conversation": {("love_bombing", "ann")},
     "run": {("repetitive_errors", "fixer"), ("loop", "walker"), ("infrastructure_trouble", "fetcher")},
-    "usage": {("return_after_absence", "ben"), ("abrupt_termination", "hal")},
+    "usage": {
+        ("return_after_absence", "ben"),
+        ("abrupt_termination", "hal"),
+        ("withdrawal", "ana"),
+        ("frequency_drop", "ana"),
+    },
     "risk": {
         ("escalation", "visitor"),
         ("information_gathering@3", "visitor"),
@@ -26,7 +31,7 @@ FOUND = {
     },
 }
 FOUND_IF_NAMED = {
-    "usage": {("withdrawal", "ana")},
+    "usage": {("unusual_silence", "ana")},
     "run": {("stuck_run", "fixer"), ("stuck_run", "walker")},
     "network": {("echoed_instruction", name) for name in ("brag", "mole", "rho")},
 }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ethogram.modes.plant import plant
 from ethogram.modes.plant_episode import Setting
 from quality import PAGE, planted, runs, write
+from quality_people import usage
 
 
 def test_a_section_is_replaced_and_the_rest_stays(tmp_path: Path) -> None:
@@ -22,7 +24,7 @@ def test_a_section_is_replaced_and_the_rest_stays(tmp_path: Path) -> None:
 
 
 def test_the_page_has_a_place_for_every_section() -> None:
-    for section in ("runs", "planted"):
+    for section in ("runs", "planted", "usage"):
         said = PAGE.read_text("utf-8")
         assert said.index(f"<!-- {section}: written by tools/quality.py -->") < said.index(
             f"end of {section}"
@@ -51,3 +53,37 @@ def test_planted_figures_say_how_they_were_got() -> None:
         assert part in said
     # Two of two: Wilson's interval begins at 2 / (2 + 1.96 ** 2).
     assert "2 of 2: 1.00 (0.34 to 1.00)" in said
+
+
+def people_records() -> list[dict[str, Any]]:
+    """One set with everything that the section shows, once at each level."""
+    about = {"people": 9, "person_weeks": 100.0, "openings": 4, "rate": 0.04, "interval": [0.01, 0.07]}
+    found: list[dict[str, Any]] = [
+        {"record": "usage_set", "set": "made", "people": 9, "events": 900, "person_weeks": 100.0,
+         "observed_days": 300, "zone": None, "cohort": 1, "half": "report", "seed": 5},
+    ]  # fmt: skip
+    for level in ("low", "medium"):
+        named = {"set": "made", "background": "real", "level": level}
+        for method, pattern in (("patterns", "all"), ("patterns", "withdrawal"), ("fixed limits", "all")):
+            row = {"method": method, "pattern": pattern, "group": "all", "with_any": 0.3}
+            found.append({"record": "usage_rate", **named, **row, **about})
+        share = {"recall": 0.9, "interval": [0.8, 0.95], "control": 0.1, "delay_days": 4.0}
+        planted_one = {"change": "absence", "measure": "mean", "cases": 40, **share}
+        found.append({"record": "usage_recall", **named, **planted_one})
+        found.append({"record": "usage_silence", **named, "days": 3, "people": 9, "quiet": 2})
+    fall = {"days": 7, "periods": 50, "share": 0.5, "rate": 0.06}
+    return [*found, {"record": "usage_fall", "set": "made", **fall}]
+
+
+def test_figures_about_people_say_how_they_were_got() -> None:
+    told = {"half": "report", "seed": 5, "draws": 3, "data": "d1"}
+    said = "\n".join(usage(people_records(), people_records(), told, "c1"))
+    assert "`ethogram validate usage --data FOLDER --half report --seed 5 --draws 3`; commit `c1`" in said
+    assert "| patterns | all (9) | 0.040 (0.010 to 0.070) | 0.30 | 0.040 (0.010 to 0.070) | 0.30 |" in said
+    # Fixed limits have no levels, so they stand in one column only.
+    assert "| fixed limits | all (9) | 0.040 (0.010 to 0.070) | 0.30 | - | - |" in said
+    assert "| patterns | everybody (9) |" in said
+    share = "0.90 (0.80 to 0.95) | 0.10 | 4.0 d"
+    assert f"| `absence` | real | mean | 40 | {share} | {share} |" in said
+    assert "- level medium: 2 after 3 days; of 9" in said
+    assert "- 7 days: 0.50 of 50 periods, 0.060 falls a person-week" in said

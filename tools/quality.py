@@ -1,6 +1,6 @@
 """Writes docs/quality.md from what `ethogram validate` and `ethogram plant` measure on a folder of data.
 
-python tools/quality.py --data FOLDER [--only runs] [--only planted] [--episodes 200] [--seed 0]
+python tools/quality.py --data FOLDER [--only runs] [--only planted] [--only usage] [--seed 0]
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from ethogram.cli.validate import digest, folder_of
+from ethogram.cli.validate_usage import summary
 from ethogram.modes.plant import Planting, plant, wilson
 from ethogram.modes.plant_episode import Setting
 from ethogram.modes.validate_runs import all_alarms, run_patterns, set_files, validate_runs
+from ethogram.modes.validate_usage import DRAWS, chosen_files, validate_usage
+from quality_people import usage
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "quality.md"
@@ -30,14 +33,19 @@ def main() -> None:
     """Measure, and put the figures into the page, each section between its own two marks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", default="")
-    parser.add_argument("--only", action="append", choices=["runs", "planted"])
+    parser.add_argument("--only", action="append", choices=["runs", "planted", "usage"])
     parser.add_argument("--background", default=BACKGROUND)
     parser.add_argument("--episodes", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--draws", type=int, default=DRAWS, help="Cases of each change of people.")
     parser.add_argument("--page", type=Path, default=PAGE, help="The page to write into.")
     asked = parser.parse_args()
+    wanted = asked.only or ["runs", "planted", "usage"]
+    if "usage" in wanted:
+        write(asked.page, "usage", people(folder_of(asked.data, "conversations"), asked.seed, asked.draws))
+    if wanted == ["usage"]:
+        return
     folder = folder_of(asked.data, "runs")
-    wanted = asked.only or ["runs", "planted"]
     if "runs" in wanted:
         told = runs(validate_runs(folder), digest(set_files(folder)), commit())
         write(asked.page, "runs", told)
@@ -49,6 +57,14 @@ def main() -> None:
         ]
         told = planted(figures[0], figures[1], asked.background, digest(files), commit())
         write(asked.page, "planted", told)
+
+
+def people(folder: Path, seed: int, draws: int) -> Iterator[str]:
+    """The section on people: those that nothing was tuned on, and the rates of everybody."""
+    found = list(validate_usage(folder, seed=seed, draws=draws, half="report"))
+    whole = list(validate_usage(folder, seed=seed, draws=0, half="all"))
+    told = summary(found, seed, draws, "report", digest(chosen_files(folder, ())))
+    return usage(found, whole, told, commit())
 
 
 def write(page: Path, section: str, told: Iterable[str]) -> None:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from .records import Detection, Event, Evidence, Reading, Risk, Verdict
     from .scanner import Scan, ThreadScan, scan, scan_thread
     from .signals import signal
+    from .usage.default import get_risk_signals, record_event
+    from .usage.tracker import UsageTracker
 
 __version__ = "0.1.0"
 
@@ -49,13 +51,16 @@ __all__ = [
     "RunGuard",
     "Scan",
     "ThreadScan",
+    "UsageTracker",
     "Verdict",
     "Watch",
     "__version__",
     "analyze",
     "errors",
+    "get_risk_signals",
     "load_patterns",
     "read_events",
+    "record_event",
     "scan",
     "scan_thread",
     "signal",
@@ -73,11 +78,14 @@ _HOMES = {
     "RunGuard": "hook.guard",
     "Scan": "scanner",
     "ThreadScan": "scanner",
+    "UsageTracker": "usage.tracker",
     "Verdict": "records",
     "Watch": "modes.live",
     "analyze": "modes.analyze",
+    "get_risk_signals": "usage.default",
     "load_patterns": "library.load",
     "read_events": "ingest",
+    "record_event": "usage.default",
     "scan": "scanner",
     "scan_thread": "scanner",
     "signal": "signals",

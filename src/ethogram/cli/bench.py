@@ -25,6 +25,7 @@ def register(app: typer.Typer) -> None:
     group.command("scan")(scan)
     group.command("evaluate")(evaluate)
     group.command("hook")(hook)
+    group.command("usage")(usage)
     group.callback()(lambda: None)
     app.add_typer(group, name="bench")
 
@@ -118,6 +119,17 @@ def hook(
             write_line(
                 f"{one['what']}: {one['ratio']:g} ms (bar {one['bar']:g}, goal {one['goal']:g}): {word}"
             )
+
+
+def usage(
+    events: Annotated[int, typer.Option(min=1000, help="How many events are recorded.")] = 100_000,
+    people: Annotated[int, typer.Option(min=100, help="How many people are swept.")] = 100_000,
+    as_json: AsJson = False,
+) -> None:
+    """Events into a tracker, alone and by many at once, questions, a sweep, memory, beside plain peers."""
+    from ethogram.bench.usage import measure
+
+    _write(measure(events, people), as_json=as_json)
 
 
 def _needed(packages: Iterable[str]) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from .inputs import AsJson, Asked, Config, Paths, SkipBad, Source
 from .output import printable, write_json, write_line
-from .stored import StoreUrl, moment, run_import
+from .stored import StoreUrl, note_all, run_import
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from ethogram.stores import Info
 
 KeepText = Annotated[bool, typer.Option("--keep-text", help="Keep the text of events too.")]
+Pseudonyms = Annotated[
+    str,
+    typer.Option(
+        metavar="KEYFILE", help="People get other names by this key, and nothing of their words is kept."
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -36,6 +42,7 @@ def import_files(
     source: Source = "",
     skip_bad: SkipBad = False,
     keep_text: KeepText = False,
+    pseudonyms: Pseudonyms = "",
     config: Config = "",
     as_json: AsJson = False,
 ) -> None:
@@ -46,13 +53,26 @@ def import_files(
     from ethogram.stores import open_store
 
     asked = Asked(paths, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
+    if pseudonyms:
+        make_private_file(store, pseudonyms)
     with open_store(store, create=True) as opened:
-        done = run_import(opened, asked, asked.settings(), keep_text=keep_text)
+        done = run_import(opened, asked, asked.settings(), keep_text=keep_text, pseudonyms=pseudonyms)
     if as_json:
         write_json(imported_record(done, store))
     else:
         for line in imported_lines(done, store):
             write_line(line)
+
+
+def make_private_file(store: str, key: str) -> None:
+    """A new file that only its owner may read, where none is; the key is looked at before."""
+    from ethogram.usage.kept_schema import make_file
+    from ethogram.usage.pseudonym import read_keys
+
+    from .usage_common import path_of
+
+    read_keys(key)
+    make_file(path_of(store))
 
 
 def imported_record(done: Imported, url: str) -> dict[str, Any]:
@@ -151,12 +171,15 @@ def export(
     source: Source = "",
 ) -> None:
     """Write the events of a store as event lines, in order."""
+    from ethogram.modes.private import stored_name
     from ethogram.stores import open_store
 
     with open_store(store) as opened:
+        note_all(opened, "export")
         chosen = None
         if subject or source:
-            chosen = [one.who for one in opened.subjects(subject or None, source or None)]
+            name = stored_name(opened, subject, None) if subject else None
+            chosen = [one.who for one in opened.subjects(name, source or None)]
         for event in opened.events(chosen):
             write_json({"source": event.source, **event.to_dict()})
 
@@ -169,22 +192,6 @@ def purge(
     as_json: AsJson = False,
 ) -> None:
     """Remove events and what was made of them, for good: no copy stays in the file."""
-    from ethogram.errors import BadUsage
-    from ethogram.stores import open_store
+    from .purge import purge_stored
 
-    from .text import plural
-
-    if not subject and not before:
-        raise BadUsage("purge what? Give --subject NAME or --before TIME, or both")
-    if source and not subject:
-        raise BadUsage("--source goes with --subject")
-    with open_store(store) as opened:
-        whose = (source, subject) if source else subject or None
-        done = opened.purge(subject=whose, before=moment(before, "--before"))
-    if as_json:
-        write_json({"record": "purge", **done._asdict()})
-        return
-    gone = f"{plural(done.events, 'event')} and {plural(done.detections, 'detection')}"
-    write_line(f"Removed for good: {gone}.")
-    if not done.clean:
-        write_line("Another program has the store open: old pages are gone when it closes. Purge again then.")
+    purge_stored(store, subject, source, before, as_json=as_json)

@@ -23,16 +23,20 @@ StoreUrl = Annotated[
 ]
 
 
-def run_import(store: Store, asked: Asked, settings: Settings, *, keep_text: bool) -> Imported:
+def run_import(
+    store: Store, asked: Asked, settings: Settings, *, keep_text: bool, pseudonyms: str = ""
+) -> Imported:
     """What an import of the paths did; bad lines that were left out are listed on standard error."""
     import sys
 
     from ethogram.modes.importing import Options, import_events
+    from ethogram.usage.pseudonym import read_keys
 
     from .progress import Progress
 
     progress = Progress()
-    options = Options(settings.source, asked.skip_bad, keep_text)
+    keys = read_keys(pseudonyms) if pseudonyms else None
+    options = Options(settings.source, asked.skip_bad, keep_text, pseudonyms=keys)
     try:
         done = import_events(
             store, asked.paths, at=now(), options=options, settings=settings, progress=progress.read
@@ -58,8 +62,18 @@ def gather_stored(
     from ethogram.stores import open_store
 
     with open_store(url, create=bool(asked.paths)) as opened:
+        note_all(opened, "analyze")
         done = run_import(opened, asked, settings, keep_text=keep_text) if asked.paths else None
         return gather(opened, library.programs, memory=settings.memory, imported=done)
+
+
+def note_all(store: Store, what: str) -> None:
+    """Write down that somebody looked at everybody, where the store is private."""
+    from ethogram.modes.private import note_looks
+
+    from .usage_common import user_name
+
+    note_looks(store, what, [None], at=now(), who=user_name())
 
 
 def as_batch(done: Imported) -> Batch:

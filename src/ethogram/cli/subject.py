@@ -9,7 +9,8 @@ import typer
 
 from .inputs import AsJson, Asked, AsOf, Config, Parameters, Scorers, Source
 from .output import write_json, write_line
-from .stored import StoreUrl
+from .stored import StoreUrl, note_all, now
+from .usage_common import IsPseudonym, KeyFile, Who, Why, user_name, whom
 
 if TYPE_CHECKING:
     from ethogram.modes.stages import Stage
@@ -37,11 +38,16 @@ def subject(
     ] = [],  # noqa: B006 (typer copies it)
     scorers: Scorers = [],  # noqa: B006
     parameters: Parameters = [],  # noqa: B006
+    key: KeyFile = "",
+    why: Why = "",
+    who: Who = "",
+    is_pseudonym: IsPseudonym = False,
     config: Config = "",
     as_json: AsJson = False,
 ) -> None:
     """Say where a subject stands: what it did, where its readings go, what was detected, what may come."""
     from ethogram.modes.analyze import load_library
+    from ethogram.modes.private import note_looks, stored_name
     from ethogram.modes.subject import find_subject, subject_context
     from ethogram.stores import open_store
 
@@ -49,7 +55,10 @@ def subject(
     loaded = asked.loaded()
     settings = loaded.settings
     with open_store(store) as opened:
-        row = find_subject(opened, name, source or None)
+        given = whom(name, is_pseudonym)
+        called, by = stored_name(opened, given, key), who or user_name()
+        note_looks(opened, "subject", [called], at=now(), who=by, why=why, subject=given)
+        row = find_subject(opened, called, source or None)
         library = load_library(patterns or None, loaded)
         at = asked.moment() or row.last_at
         found = subject_context(opened, row.source, row.name, at, library=library, settings=settings)
@@ -132,6 +141,7 @@ def subjects(
     if sort not in SORTS:
         raise BadUsage(f"--sort takes {', '.join(SORTS)}, not {sort!r:.40}{did_you_mean(sort, SORTS)}")
     with open_store(store) as opened:
+        note_all(opened, "subjects")
         rows = opened.subjects(source=source or None)
         kept = opened.detections(states=["opened", "closed"], parts=False)
         untimed = {one.name for one in opened.sources().values() if not one.timed}

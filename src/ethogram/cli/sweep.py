@@ -9,7 +9,7 @@ import typer
 
 from .inputs import AsJson, Asked, Config, Parameters, Scorers
 from .output import write_json
-from .stored import StoreUrl, moment, now
+from .stored import StoreUrl, moment, note_all, now
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -71,6 +71,7 @@ def sweep(
     with open_store(store) as opened:
         while True:
             options = {"since": moment(since, "--since"), "min_events": min_events, "runner": runner}
+            note_all(opened, "sweep")
             done = _once(opened, library, settings, asked.moment() or now(), options)
             done = mute_changes(done, asked.mutes(), opened, now())
             tell(opened, done, as_json=as_json)
@@ -116,8 +117,11 @@ def wait(seconds: float) -> None:
 
 def tell(store: Store, done: Sweep, *, as_json: bool) -> None:
     """Print the changes, then remember that they were told: who is killed in between hears them again."""
+    from ethogram.modes.private import note_looks
+
     from .output import flush
     from .text import show
+    from .usage_common import user_name
 
     if as_json:
         for one in done.changes:
@@ -127,6 +131,8 @@ def tell(store: Store, done: Sweep, *, as_json: bool) -> None:
         untimed = {one.name for one in store.sources().values() if not one.timed}
         show(*sweep_parts(done, untimed))
     flush()
+    people = sorted({one.detection.subject for one in done.changes})
+    note_looks(store, "listed", people, at=now(), who=user_name())
     store.mark_told(one.key for one in (*done.changes, *done.muted))
 
 

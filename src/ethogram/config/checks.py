@@ -17,7 +17,7 @@ from ..errors import did_you_mean
 from ..records import LEVELS, parse_duration
 from ..shapes.calls import NAMES
 from ..shapes.scope import ELAPSED
-from .settings import LIMITS, RESOURCES, RUNGS, STATUSES
+from .settings import LIMITS, RESOURCES, RUNGS, STATUSES, USAGE_KINDS, USAGE_LIMITS
 
 Place = tuple[str | int, ...]
 Check = Callable[[Any, Place, "Report"], Any]
@@ -157,6 +157,21 @@ def time_zone(value: Any, place: Place, report: Report) -> Any:
     if isinstance(value, str) and value in known:
         return value
     return _wrong(value, "the name of a time zone, like Europe/Paris", place, report, known)
+
+
+def hours(value: Any, place: Place, report: Report) -> Any:
+    """Two different hours of the day, from and to; also over midnight."""
+    is_pair = isinstance(value, (list, tuple)) and len(value) == 2 and value[0] != value[1]
+    if not is_pair or not all(type(one) is int and 0 <= one <= 23 for one in value):
+        return _wrong(value, "two different hours from 0 to 23, like [2, 5]", place, report)
+    return tuple(value)
+
+
+def version_or_file(value: Any, place: Place, report: Report) -> Any:
+    """The number of a version, or the path of a file, as text."""
+    if type(value) is int and value >= 0:
+        return str(value)
+    return text(value, place, report)
 
 
 def one_of(options: Iterable[str], *, none: bool = False) -> Check:
@@ -310,6 +325,14 @@ CHECKS: Mapping[str, Check] = {
             "most": count,
             "lowest": one_of(LEVELS),
             "critical": one_of(("ask", "off")),
+        }
+    ),
+    "usage": record(
+        {
+            "kinds": some_of(USAGE_KINDS),
+            "cohort": version_or_file,
+            "night": hours,
+            **dict.fromkeys(USAGE_LIMITS, positive),
         }
     ),
 }

@@ -45,6 +45,13 @@ HOOK: Mapping[str, Any] = MappingProxyType(
 """How a hook goes about it; docs/hook.md says what each is."""
 
 
+USAGE: Mapping[str, Any] = MappingProxyType({"kinds": ("usage",), "cohort": "1", "night": (2, 5)})
+"""How people's use of a service is measured; docs/people.md says what each is."""
+USAGE_LIMITS = ("quiet_limit", "usual_limit", "few_share", "few_least", "expected_least", "zone_confidence")
+"""Limits of what is worked out for a whole day; all others are parameters of the patterns."""
+USAGE_KINDS = ("usage", "message", "event")
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What can be set in ethogram.yaml. Durations are microseconds here and '30m' in the file."""
@@ -105,3 +112,5 @@ class Settings:
     """The file that keeps paid answers; null: one in the user's cache folder."""
     hook: Mapping[str, Any] = field(default_factory=lambda: dict(HOOK))
     """What a hook does about a run of a coding agent: its ladder, and what is turned off."""
+    usage: Mapping[str, Any] = field(default_factory=lambda: dict(USAGE))
+    """People's use of a service: which kinds of events it is told by, the cohort, the night, limits."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,10 +46,11 @@ class Seen:
 
 
 class Collector:
-    """Gathers events and faults; `batch` closes it."""
+    """Gathers events and faults; `batch` closes it. `check` raises BadLine at an event that is not wanted."""
 
-    def __init__(self, source: str, rules: Rules) -> None:
+    def __init__(self, source: str, rules: Rules, check: Callable[[Event], None] | None = None) -> None:
         self.repeated = 0
+        self._check = check
         self.skipped: Counter[str] = Counter()
         self.not_events: list[str] = []
         self.strays: Counter[str] = Counter()
@@ -101,6 +102,8 @@ class Collector:
     def _keep(self, state: Seen, event: Event, place: Place) -> None:
         if len(self._events) >= self._limits.events:
             raise too_many(place, self._limits.events)
+        if self._check is not None:
+            self._check(event)
         state.by_id[event.id] = len(self._events)
         state.saw(event.timed)
         self._events.append(event)

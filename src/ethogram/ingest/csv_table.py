@@ -14,7 +14,7 @@ from .limits import Limits, over
 from .readings import CATEGORY
 from .streams import Line, lines
 from .strict_json import BOM
-from .table import ATTRIBUTES, READINGS, Column, columns_of, line_of, strays_of
+from .table import ATTRIBUTES, READINGS, Column, columns_of, kind_of, line_of, strays_of
 
 DELIMITERS = (",", ";", "\t")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -52,23 +52,26 @@ class Csv(Adapter):
             yield line, bad.message, 0
             return
         cells = [_cell(column, file.kinds) for column in columns]
-        strays = strays_of(header, columns, file.kinds)
+        strays, kind = strays_of(header, columns, file.kinds), kind_of(columns)
         for line, row in rows:
             if isinstance(row, str):
                 yield line, row, 0
             elif row:
                 file.strays.update(name for place, name in strays if row[place : place + 1] not in ([], [""]))
-                yield line, _event_line(columns, cells, row), 0
+                yield line, _event_line(columns, cells, row, kind), 0
 
 
-def _event_line(columns: tuple[Column, ...], cells: list[Cell], row: list[str]) -> dict[str, Any] | str:
+def _event_line(
+    columns: tuple[Column, ...], cells: list[Cell], row: list[str], kind: str | None
+) -> dict[str, Any] | str:
     """The event line of a row, or what is wrong with the row."""
     if len(row) != len(columns):
         return f"{len(row)} cells where the header names {len(columns)} columns"
     try:
-        return line_of(columns, [read(cell) if cell else None for read, cell in zip(cells, row, strict=True)])
+        line = line_of(columns, [read(cell) if cell else None for read, cell in zip(cells, row, strict=True)])
     except BadLine as bad:
         return bad.message
+    return line if kind is None else {"kind": kind, **line}
 
 
 def _cell(column: Column, kinds: Mapping[str, str]) -> Cell:

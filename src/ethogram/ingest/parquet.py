@@ -13,7 +13,7 @@ from ..records import format_time
 from .adapter import Adapter, Input, Record, adapter
 from .errors import BadLine, Unreadable
 from .streams import whole
-from .table import Column, columns_of, line_of, strays_of
+from .table import Column, columns_of, kind_of, line_of, strays_of
 
 MAGIC = b"PAR1"
 ROWS = 4096
@@ -40,13 +40,13 @@ class Parquet(Adapter):
         except BadLine as bad:
             yield 0, bad.message, 0
             return
-        strays = strays_of(names, columns, file.kinds)
+        strays, kind = strays_of(names, columns, file.kinds), kind_of(columns)
         number = 0
         for rows in _batches(table):
             for place, name in strays:
                 file.strays[name] += sum(value is not None for value in rows[place])
             for number, values in enumerate(zip(*rows, strict=True), number + 1):  # noqa: B020
-                yield number, _event_line(columns, values), 0
+                yield number, _event_line(columns, values, kind), 0
 
 
 def _open(file: Input) -> Any:
@@ -95,11 +95,14 @@ def _value(cell: Any) -> Any:
         return BadLine(f"a cell cannot be read: {_first_line(error)}")
 
 
-def _event_line(columns: tuple[Column, ...], values: tuple[Any, ...]) -> dict[str, Any] | str:
+def _event_line(
+    columns: tuple[Column, ...], values: tuple[Any, ...], kind: str | None
+) -> dict[str, Any] | str:
     try:
-        return line_of(columns, list(map(_plain, columns, values)))
+        line = line_of(columns, list(map(_plain, columns, values)))
     except BadLine as bad:
         return bad.message
+    return line if kind is None else {"kind": kind, **line}
 
 
 def _plain(column: Column, value: Any) -> Any:

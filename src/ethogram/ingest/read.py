@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from .. import registry
 from ..errors import BadEvents, BadUsage, Fault
+from ..records import Event
 from .adapter import HEAD, NOT_UTF_8, UTF_16, Adapter, Input, Record, Skipped, choose
 from .batch import Batch, Place
 from .buckets import BUCKETS
@@ -40,16 +41,17 @@ def read_events(
     stdin: BinaryIO | None = None,
     limits: Limits = Limits(),  # noqa: B008 (frozen)
     progress: Progress | None = None,
+    check: Callable[[Event], None] | None = None,
 ) -> Batch:
     """The events of files and folders ('-' is standard input), which together are one source.
 
     Raises BadEvents with every bad line counted and the first 50 told, unless `skip_bad`. A path where there
     is nothing is an error in any case. A line is bad where a reading is outside `ranges`
-    (the lowest and highest number of a signal, or its categories). `progress` is told how many bytes of how
-    many were read.
+    (the lowest and highest number of a signal, or its categories), or where `check` raises BadLine at its
+    event. `progress` is told how many bytes of how many were read.
     """
     rules = _rules(limits, kinds, ranges)
-    collector = Collector(source, rules)
+    collector = Collector(source, rules, check)
     files = _read_all(_found(paths), stdin, rules, collector, progress)
     return _checked(collector.batch(files), skip_bad)
 

@@ -17,6 +17,13 @@ READINGS, ATTRIBUTES = "readings", "attributes"
 OBJECTS = (READINGS, ATTRIBUTES)
 
 
+USAGE = frozenset(
+    {"id", "seq", "source", "subject", "at", "session", "length", "emotional", "closing", "ended_abruptly"}
+    | {"time_zone", "role", "is_user"}
+)
+"""What a table tells that is about the use of a service: who was there when, and nothing of what was said."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """Where the cells of a column go: into `readings`, into `attributes`, or ('') a field of the event."""
@@ -37,6 +44,16 @@ def columns_of(header: Sequence[str], kinds: Mapping[str, str]) -> tuple[Column,
         if column in columns[:number]:
             raise BadLine(f"the column {shown(names[number])} is given twice")
     return columns
+
+
+def kind_of(columns: Iterable[Column]) -> str | None:
+    """The kind of event that a table holds which names none: 'usage' where it says only who was there when.
+
+    >>> kind_of([Column("", "subject"), Column("", "at"), Column("readings", "length")])
+    'usage'
+    """
+    names = {column.name for column in columns}
+    return "usage" if "at" in names and names <= USAGE else None
 
 
 def _column(number: int, name: str, kinds: Mapping[str, str]) -> Column:

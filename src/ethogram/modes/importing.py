@@ -19,6 +19,8 @@ from ..ingest.readings import CATEGORY, NUMBER, Rules
 from ..library.vocabulary import known_ranges, load_vocabulary
 from ..records import stable_hash
 from ..stores.protocol import Clash, Clashes, Source, Store
+from ..usage.pseudonym import Keys
+from .private import check_private
 from .staging import BATCH, Progress, Reader
 from .text_signals import TextSignals, text_signals
 
@@ -55,6 +57,8 @@ class Options:
     skip_bad: bool = False
     keep_text: bool = False
     batch: int = BATCH
+    pseudonyms: Keys | None = None
+    """The key by which people get other names on their way in; no text of theirs is kept then."""
 
 
 def import_events(
@@ -74,6 +78,7 @@ def import_events(
     """
     settings = settings or Settings()
     options = options or Options(source=settings.source)
+    check_private(store, options)
     rules = Rules(Limits(**settings.limits), known_kinds(settings), ranges=known_ranges())
     found, missing = find(paths)
     if missing:
@@ -108,7 +113,7 @@ def options_key(options: Options, rules: Rules) -> str:
         FORMAT,
         options.source,
         options.skip_bad,
-        options.keep_text,
+        options.keep_text if options.pseudonyms is None else options.pseudonyms.check().hex(),
         limits,
         sorted(rules.kinds.items()),
         sorted(rules.ranges.items()),

@@ -12,11 +12,13 @@ from ..ingest.adapter import Record, Skipped
 from ..ingest.batch import Place
 from ..ingest.collect import NOT_EVENTS, Collector
 from ..ingest.errors import BadLine, Unreadable
+from ..ingest.faults import Told
 from ..ingest.files import Found, Opened, opened
 from ..ingest.read import records_of
 from ..ingest.readings import Rules
 from ..records import Event
 from ..stores.protocol import Clashes, Import, Source, Staged, Store
+from .private import private_event
 
 if TYPE_CHECKING:
     from .importing import Options
@@ -136,6 +138,8 @@ class Reader(Collector):
 
     def _staged(self, event: Event, place: Place) -> Staged:
         measured = self._measure(event) if self._measure else ()
+        if self._options.pseudonyms is not None:
+            event = private_event(event, self._options.pseudonyms)
         return Staged(event, place.file, place.line, measured)
 
     # --- what a later run has to know --------------------------------------------------------
@@ -167,8 +171,12 @@ class Reader(Collector):
             "bad": self.faults.count,
             "skipped": dict(self.skipped),
             "per_file": dict(self._per_file),
-            "faults": [(tuple(place), column, text) for place, column, text in self.faults.first],
+            "faults": [(tuple(place), column, text) for place, column, text in self._faults_kept()],
         }
+
+    def _faults_kept(self) -> list[Told]:
+        # What is wrong with a line may name a person, whom no file of a private store may.
+        return [] if self._options.pseudonyms is not None else self.faults.first
 
     # --- what came of it --------------------------------------------------------------------
 

@@ -76,6 +76,11 @@ class Signal:
     start: State = None
     max_state_bytes: int = 0
     kinds: frozenset[str] | None = None
+    keeps: str = ""
+    """The name of its state: its own, or one that several signals keep between them; those are of one
+    version."""
+    together: Step | None = field(default=None, repr=False, compare=False)
+    """What measures all that keep one state at once, giving their values by name."""
 
     @property
     def kind(self) -> str:
@@ -206,7 +211,13 @@ def _state_of(name: str, made: Any) -> Mapping[str, Any]:
         raise BadUsage(f"signal {name!r} is a class without {', '.join(missing)}")
     if made.scope not in SCOPES:
         raise BadUsage(f"signal {name!r} has scope {made.scope!r}; write {' or '.join(SCOPES)}")
-    return {"scope": made.scope, "start": made.start, "max_state_bytes": made.max_state_bytes}
+    return {
+        "scope": made.scope,
+        "start": made.start,
+        "max_state_bytes": made.max_state_bytes,
+        "keeps": getattr(made, "keeps", name),
+        "together": getattr(made, "together", None),
+    }
 
 
 def _stateful(name: str, made: Callable[[], Any]) -> Step:

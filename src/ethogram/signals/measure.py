@@ -17,7 +17,8 @@ from .define import Signal, State, Unmeasured, checked, lookup
 from .options import Options
 
 StateKey = tuple[str, str, str]
-"""Signal, source, and the subject, run, thread or text whose state it is. Names belong to their source."""
+"""Signal (or what several keep between them), source, and the subject, run, thread or text whose state it
+is. Names belong to their source."""
 
 FORMAT = 1
 MAX_REASONS = 100
@@ -69,6 +70,7 @@ def measure_event(
     added: dict[str, tuple[Value, str]] = {}
     moved: dict[StateKey, State] = {}
     reasons: list[tuple[str, str]] = []
+    shared: dict[str, Mapping[str, Any]] = {}
     kind, source, run = event.kind, event.source, _run(event.subject, event.thread)
     for one in signals:
         if one.kinds is not None and kind not in one.kinds:
@@ -77,7 +79,14 @@ def measure_event(
             event, added = _with(event, added), {}
         scope = one.scope
         supplied = one.name in event.readings
-        key = (one.name, source, run) if scope == "run" else state_key(one, event) if scope else None
+        if one.together is not None:
+            if one.keeps not in shared:
+                shared[one.keeps] = _together(one, event, states, moved, options)
+            value = shared[one.keeps].get(one.name)
+            if value is not None and not supplied:
+                _put(one, value, event, added, reasons)
+            continue
+        key = (one.keeps, source, run) if scope == "run" else state_key(one, event) if scope else None
         if (supplied and scope is None) or (scope is not None and key is None):
             continue
         state = one.start if key is None else states.get(key, one.start)
@@ -85,25 +94,49 @@ def measure_event(
         # Most events say nothing to a signal of runs or threads: they leave no state behind.
         if key is not None and (state is not one.start or scope in ALWAYS_KEPT or key in states):
             moved[key] = state
-        if value is None or supplied:
-            continue
-        if isinstance(value, Unmeasured):
-            reasons.append((one.name, value.reason))
-        else:
-            added[one.name] = (checked(one, value, event), one.scorer)
+        if value is not None and not supplied:
+            _put(one, value, event, added, reasons)
     return _with(event, added), moved, reasons
+
+
+def _put(
+    one: Signal,
+    value: object,
+    event: Event,
+    added: dict[str, tuple[Value, str]],
+    reasons: list[tuple[str, str]],
+) -> None:
+    if isinstance(value, Unmeasured):
+        reasons.append((one.name, value.reason))
+    else:
+        added[one.name] = (checked(one, value, event), one.scorer)
+
+
+def _together(
+    one: Signal,
+    event: Event,
+    states: Mapping[StateKey, State],
+    moved: dict[StateKey, State],
+    options: Options,
+) -> Mapping[str, Any]:
+    """The values of all signals that keep one state, which is moved on once."""
+    key = state_key(one, event)
+    if key is None or one.together is None:
+        return {}
+    values, moved[key] = one.together(event, states.get(key, one.start), options)
+    return values  # type: ignore[no-any-return]
 
 
 def state_key(one: Signal, event: Event) -> StateKey | None:
     """Whose state a signal uses at this event; None without state, or where the event has no such thing."""
     if one.scope == "subject":
-        return (one.name, event.source, event.subject)
+        return (one.keeps, event.source, event.subject)
     if one.scope == "run":
-        return (one.name, event.source, _run(event.subject, event.thread))
+        return (one.keeps, event.source, _run(event.subject, event.thread))
     if one.scope == "thread" and event.thread is not None:
-        return (one.name, event.source, event.thread)
+        return (one.keeps, event.source, event.thread)
     if one.scope == "text" and event.text is not None and (mark := _mark(event.text)) is not None:
-        return (one.name, event.source, mark)
+        return (one.keeps, event.source, mark)
     return None
 
 
@@ -153,9 +186,9 @@ class Measurer:
         self.options = options or Options()
         self.unmeasured: Counter[tuple[str, str]] = Counter()
         self._states: dict[StateKey, State] = {}
-        self._of_texts = frozenset(one.name for one in self.signals if one.scope == "text")
+        self._of_texts = frozenset(one.keeps for one in self.signals if one.scope == "text")
         self._texts: dict[StateKey, None] = {}
-        self._of_runs = frozenset(one.name for one in self.signals if one.scope == "run")
+        self._of_runs = frozenset(one.keeps for one in self.signals if one.scope == "run")
         self._runs: dict[StateKey, dict[StateKey, None]] = {}
         self._newest: tuple[tuple[str, str, str | None] | None, set[StateKey]] = (None, set())
         self._by_kind: dict[str, tuple[Signal, ...]] = {}
@@ -179,7 +212,7 @@ class Measurer:
 
     def save(self) -> dict[str, Any]:
         """Everything remembered, as plain JSON data."""
-        versions = {one.name: one.version for one in self.signals if one.scope}
+        versions = {one.keeps: one.version for one in self.signals if one.scope}
         # Runs and texts stand last and in the order in which they were last heard of.
         runs = [key for whose in sorted(self._runs) for key in self._runs[whose]]
         named = sorted(self._states.keys() - self._texts.keys() - set(runs))
@@ -193,7 +226,7 @@ class Measurer:
         """
         if saved.get("format") != FORMAT:
             raise BadUsage(f"saved signal states have format {saved.get('format')!r:.40}, not {FORMAT}")
-        current = {one.name: one.version for one in self.signals if one.scope}
+        current = {one.keeps: one.version for one in self.signals if one.scope}
         usable = {name for name, version in saved["versions"].items() if current.get(name) == version}
         self._states = {
             (name, source, whose): _frozen(state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..records import parse_duration
 
@@ -26,7 +26,7 @@ class Options:
     of every run, where the events do not say. `inference_enabled`: what is not said so may be inferred from
     the persons' words and from the project. `semantic_analysis` (basic, advanced) is how steps are compared
     with the goal. Of the resources only those in `resources_monitored` are read, and `resource_limits` says
-    how much of each there is.
+    how much of each there is. `usage` says whose events are the use of a service by a person, and the limits.
     """
 
     time_zone: str | None = None
@@ -41,6 +41,7 @@ class Options:
     semantic_analysis: str = "basic"
     resources_monitored: tuple[str, ...] = RESOURCES
     resource_limits: Mapping[str, float] = field(default_factory=dict)
+    usage: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, settings: Settings) -> Options:
@@ -58,4 +59,5 @@ class Options:
             semantic_analysis=settings.semantic_analysis,
             resources_monitored=settings.resources_monitored or RESOURCES,
             resource_limits=settings.resource_limits,
+            usage=settings.usage,
         )

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from ..errors import Conflict
-from ..records import Detection, Event, Reading
+from ..records import Detection, Event, Reading, format_time, moment
 
 Who = tuple[str, str]
 """A subject: (source, name)."""
@@ -144,3 +144,18 @@ class Purged(NamedTuple):
     events: int
     detections: int
     clean: bool
+
+
+class LookRow(NamedTuple):
+    """One line of the audit. `person` is None where it was nobody in particular, or one removed since."""
+
+    at_us: int
+    what: str
+    person: str | None
+    who: str
+    why: str
+
+    def to_dict(self) -> dict[str, object]:
+        """The JSON form."""
+        at = format_time(moment(self.at_us))
+        return {"record": "usage_look", "at": at, **{name: getattr(self, name) for name in self._fields[1:]}}

@@ -17,6 +17,7 @@ from .kept import (
     Held,
     Import,
     Info,
+    LookRow,
     Place,
     Purged,
     Source,
@@ -35,6 +36,7 @@ __all__ = [
     "Held",
     "Import",
     "Info",
+    "LookRow",
     "Place",
     "Purged",
     "Source",
@@ -150,3 +152,9 @@ class Store(Protocol):
     def purge(self, *, subject: Who | str | None = None, before: datetime | None = None) -> Purged: ...
     def purged_before(self) -> int | None: ...
     def info(self) -> Info: ...
+
+    # pseudonyms
+    def private(self) -> int | None: ...
+    def make_private(self, check: int) -> None: ...
+    def add_looks(self, looks: Iterable[LookRow]) -> None: ...
+    def looks(self, person: str | None = None) -> list[LookRow]: ...

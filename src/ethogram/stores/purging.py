@@ -28,6 +28,8 @@ class Purges(Sql):
             set_meta(connection, "last_key", last_key(connection))
             events = _events(connection, subject, before)
             detections = _detections(connection, subject, before)
+            if subject is not None and before is None:
+                _forget(connection, subject if isinstance(subject, str) else subject[1])
             for table in ("staged", "imports", "files", "runner_states"):
                 run(connection, f"DELETE FROM {table}")
             if before is not None:
@@ -69,6 +71,12 @@ def _events(connection: Connection, subject: Who | str | None, before: datetime 
     for key in touched:
         _recount(connection, key)
     return removed
+
+
+def _forget(connection: Connection, name: str) -> None:
+    """Take the name out of where others have it: what they did towards this one, and who looked."""
+    run(connection, "UPDATE events SET target = NULL WHERE target = :name", name=name)
+    run(connection, "UPDATE looks SET person = NULL, why = '' WHERE person = :name", name=name)
 
 
 def _recount(connection: Connection, key: int) -> None:

@@ -18,6 +18,7 @@ from .keeping import Keeps
 from .locks import Locks
 from .migrations import check_version, migrate
 from .opening import store
+from .privacy import Privacy
 from .protocol import Info
 from .purging import Purges
 from .reading import Reads
@@ -35,7 +36,7 @@ COUNTED = ("events", "subjects", "readings", "detections", "verdicts", "runner_s
 
 
 @store("sqlite")
-class SQLiteStore(Staging, Reads, Keeps, Sweeps, States, Locks, Purges):
+class SQLiteStore(Staging, Reads, Keeps, Sweeps, States, Locks, Purges, Privacy):
     """A file in WAL mode: one writes while others read, and a killed process leaves it whole.
 
     `synchronous=normal` loses nothing that was acknowledged when a process dies. When the power fails, the
@@ -144,11 +145,19 @@ def parse(url: str) -> tuple[Path, str]:
 
 def check_file(path: Path) -> None:
     """Nothing, where a file is a store of ours; BadUsage where it is something else."""
-    with open(path, "rb") as file:
-        head = file.read(100)
-    if not head.startswith(b"SQLite format 3\0"):
-        raise BadUsage(f"{path} is not a store: it is no SQLite file")
-    if len(head) == 100 and int.from_bytes(head[68:72], "big") not in (APPLICATION, 0):
+    # Asked through SQLite, never by opening the file: closing it again would take away the locks that
+    # connections of this process have on it, and others would write over what they write.
+    try:
+        raw = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", timeout=BUSY / 1000, uri=True)
+        try:
+            (found,) = raw.execute("PRAGMA application_id").fetchone()
+        finally:
+            raw.close()
+    except sqlite3.DatabaseError as error:
+        if "not a database" in str(error):
+            raise BadUsage(f"{path} is not a store: it is no SQLite file") from None
+        return  # whoever opens it next says what is wrong
+    if found not in (APPLICATION, 0):
         raise BadUsage(f"{path} is an SQLite file of another program, not a store of ethogram")
 
 

@@ -112,3 +112,4 @@ runner_states = _table("runner_states", name="text", key="text", saved_us="int",
 locks = _table(
     "locks", name="text", token="text", pid="int", started="text", host="text", begun_us="int", beat_us="int"
 )
+looks = _table("looks", key="int", at_us="int", what="text", person="text", who="text", why="text")

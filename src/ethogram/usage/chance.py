@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
+
+from .beta import share_below
 
 MOST = 12.0
-_TINY = 1e-18
+_NONE = 1e-9
+"""A spread so small is none."""
 
 
 def surprise_of(chance: float) -> float:
@@ -25,7 +30,7 @@ def a_week(surprise: float, days: float) -> float:
     >>> a_week(3.0, 0.7), a_week(3.0, 7)
     (2.154901959985743, 3.0)
     """
-    return max(0.0, surprise - math.log10(7 / min(28.0, max(1.0, days))))
+    return min(MOST, max(0.0, surprise - math.log10(7 / min(28.0, max(1.0, days)))))
 
 
 def at_most(count: int, mean: float, spread: float) -> float:
@@ -34,60 +39,91 @@ def at_most(count: int, mean: float, spread: float) -> float:
 
     Spread 0 is Poisson.
 
-    >>> round(at_most(2, 10, 0), 4)
-    0.0028
+    >>> round(at_most(2, 10, 0), 4), round(at_most(2, 10, 0.5), 4)
+    (0.0028, 0.1319)
     """
-    total, term = 0.0, math.exp(_log_none(mean, spread))
-    if term < _TINY:
-        return _summed(0, count, mean, spread)
-    for k in range(count + 1):
-        total += term
-        term *= _ratio(k, mean, spread)
-    return min(1.0, total)
+    if count < 0:
+        return 0.0
+    if mean <= 0:
+        return 1.0
+    if spread <= _NONE:
+        return _poisson_at_most(count, mean)
+    wide = mean * spread
+    if count == 0:
+        return math.exp(-math.log1p(wide) / spread)
+    return share_below(1 / (1 + wide), 1 / spread, count + 1.0)
 
 
 def at_least(count: int, mean: float, spread: float) -> float:
     """Chance of at least `count` under the same.
 
-    >>> round(at_least(3, 10, 0), 4)
-    0.9972
+    >>> round(at_least(3, 10, 0), 4), round(at_least(3, 10, 0.5), 4)
+    (0.9972, 0.8681)
     """
-    if count <= mean:
-        return max(0.0, 1 - at_most(count - 1, mean, spread)) if count > 0 else 1.0
-    total, k, term = 0.0, count, math.exp(_log_chance(count, mean, spread))
-    while term > total * 1e-12 + 1e-300 and k < count + 100_000:
+    if count <= 0:
+        return 1.0
+    if mean <= 0:
+        return 0.0
+    if spread <= _NONE:
+        return _poisson_at_least(count, mean)
+    wide = mean * spread
+    return share_below(wide / (1 + wide), float(count), 1 / spread)
+
+
+def most_below(surprise: float, mean: float, spread: float) -> int:
+    """The largest number so few that its chance is this surprising; -1 where none is.
+
+    >>> most_below(1.75, 12, 0.5), most_below(1.75, 14, 0.5), most_below(1.75, 100, 0.5)
+    (-1, 0, 8)
+    """
+    chance = 10.0**-surprise
+    if at_most(0, mean, spread) > chance:
+        return -1
+    low, high = 0, 1
+    while at_most(high, mean, spread) <= chance:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if at_most(middle, mean, spread) <= chance:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@lru_cache(maxsize=1024)
+def least_surprising(surprise: float, spread: float) -> float:
+    """The mean from which on it is this surprising that nothing comes at all.
+
+    >>> round(least_surprising(1.75, 0.5), 3), round(least_surprising(3, 0), 3)
+    (12.998, 6.908)
+    """
+    nothing = surprise * math.log(10)
+    if spread <= _NONE:
+        return nothing
+    return math.inf if nothing * spread > 700 else math.expm1(nothing * spread) / spread
+
+
+def _poisson_at_most(count: int, mean: float) -> float:
+    if count >= mean:
+        return max(0.0, 1 - _poisson_at_least(count + 1, mean))
+    total, k, term = 0.0, count, math.exp(count * math.log(mean) - mean - math.lgamma(count + 1))
+    while k >= 0 and term > total * 1e-17:
         total += term
-        term *= _ratio(k, mean, spread)
-        k += 1
+        term *= k / mean
+        k -= 1
     return min(1.0, total)
 
 
-def _log_none(mean: float, spread: float) -> float:
-    return -mean if spread <= 1e-9 else -math.log1p(mean * spread) / spread
-
-
-def _ratio(k: int, mean: float, spread: float) -> float:
-    """How many times as likely k + 1 is as k."""
-    return mean * (1 + spread * k) / ((k + 1) * (1 + spread * mean))
-
-
-def _log_chance(k: int, mean: float, spread: float) -> float:
-    if mean <= 0:
-        return 0.0 if k == 0 else -math.inf
-    if spread <= 1e-9:
-        return k * math.log(mean) - mean - math.lgamma(k + 1)
-    size = 1 / spread
-    return (
-        math.lgamma(k + size)
-        - math.lgamma(size)
-        - math.lgamma(k + 1)
-        + k * math.log(mean / (mean + size))
-        + size * math.log(size / (mean + size))
-    )
-
-
-def _summed(first: int, last: int, mean: float, spread: float) -> float:
-    return min(1.0, sum(math.exp(_log_chance(k, mean, spread)) for k in range(first, last + 1)))
+def _poisson_at_least(count: int, mean: float) -> float:
+    if count <= mean:
+        return max(0.0, 1 - _poisson_at_most(count - 1, mean))
+    total, k, term = 0.0, count, math.exp(count * math.log(mean) - mean - math.lgamma(count + 1))
+    while term > total * 1e-17:
+        total += term
+        k += 1
+        term *= mean / k
+    return min(1.0, total)
 
 
 def beta_at_least(hits: float, of: float, a: float, b: float) -> float:
@@ -128,10 +164,9 @@ def rank_change(before: Sequence[float], now: Sequence[float]) -> float:
     2.17
     """
     n, m = len(before), len(now)
-    both = sorted([*before, *now])
-    total = n + m
-    ties = sum(count**3 - count for count in _counts(both))
-    wins = sum((b < a) + 0.5 * (a == b) for a in now for b in before)
+    past, total = sorted(before), n + m
+    ties = sum(count**3 - count for count in _counts(sorted([*before, *now])))
+    wins = sum(bisect_left(past, one) + bisect_right(past, one) for one in now) / 2
     variance = n * m / 12 * (total + 1 - ties / (total * (total - 1)))
     if variance <= 0:
         return 0.0

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
+
+from ..errors import BadUsage, did_you_mean
 
 DAY = 86_400
 HALF_HOUR = 1_800
@@ -19,6 +21,10 @@ SLOTS = 48
 
 @lru_cache(maxsize=1024)
 def _zone(name: str) -> ZoneInfo:
+    # A name comes from strangers: it is only ever looked up, and never becomes part of a path.
+    known = available_timezones() - {"localtime", "Factory"}
+    if name not in known:
+        raise BadUsage(f"unknown time zone {name!r:.60}{did_you_mean(name, known)}")
     return ZoneInfo(name)
 
 
@@ -57,6 +63,7 @@ def hour_of(slot: int) -> float:
     return (slot / 2 + 5) % 24
 
 
+@lru_cache(maxsize=1024)
 def night_slots(night: tuple[int, int], ahead: float = 0.0) -> int:
     """Mask of the half-hours that lie in the night, where clocks run `ahead` hours of the one recorded.
 
@@ -79,6 +86,8 @@ class Inferred:
 SLEEP_CENTRE = 5.5
 """People are least active around half past five: the middle of the quietest seven hours in public chat."""
 SLEEP_HOURS = 7
+SUREST = 0.95
+"""A guess is never as sure as what was told."""
 
 
 def infer_zone(activity: Sequence[float], least: float = 40.0) -> Inferred:
@@ -100,7 +109,7 @@ def infer_zone(activity: Sequence[float], least: float = 40.0) -> Inferred:
     centre = (hour_of(int(start) % SLOTS) + (start % 1) / 2 + SLEEP_HOURS / 2) % 24
     hours = (SLEEP_CENTRE - centre + 12) % 24 - 12
     emptiness = max(0.0, 1 - low / total / (SLEEP_HOURS / 24))
-    return Inferred(round(hours), emptiness * min(1.0, total / least))
+    return Inferred(round(hours), min(SUREST, emptiness * min(1.0, total / least)))
 
 
 def _middle(places: Sequence[int]) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from .chance import a_week, above, rank_change, surprise_of
-from .finding import LEVELS, Finding, graded, insufficient
+from .finding import Finding, graded, insufficient
 from .sessions import Session
 from .settings import DAY, Settings
 from .summary import LENGTH_STEPS
@@ -22,15 +23,24 @@ SIZES = (6, 10)
 WEEK = 7 * DAY
 
 
-def session_trend(closed: Sequence[Session], as_of: float, settings: Settings) -> Finding:
-    """Whether the newest closed sessions are longer or shorter than those before, by rank, so robustly.
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """How the newest sessions compare: surprise a week (positive: longer, negative: shorter, 0: no change to
+    speak of), how many they are, and typical minutes now and before."""
 
-    A session's length is told by its minutes and its messages, with equal say. Shorter sessions are at most
-    of
-    level low: most sessions of most people are short already.
+    surprise: float
+    recent: int
+    minutes: float
+    minutes_before: float
+
+
+def trend_of(closed: Sequence[Session], as_of: float, settings: Settings) -> Trend | None:
+    """The newest closed sessions against those before, by rank, so robustly; None: too few are known.
+
+    A session's length is told by its minutes and its messages, with equal say.
     """
     if len(closed) < 2 * SIZES[0]:
-        return insufficient("session_length_trend", f"{2 * SIZES[0]} closed sessions")
+        return None
     week = sum(one.end > closed[-1].end - WEEK for one in closed)
     sizes = sorted({max(size, min(week, len(closed) // 2)) for size in SIZES if 2 * size <= len(closed)})
     found = ((_surprise(closed, size, as_of), size) for size in sizes)
@@ -39,13 +49,32 @@ def session_trend(closed: Sequence[Session], as_of: float, settings: Settings) -
     ratio = after / before
     shorter, longer = settings.trend
     is_change = (ratio > longer and z > 0) or (ratio < shorter and z < 0)
-    level, strength = graded(surprise if is_change else 0.0, settings.trend_low, settings.trend_medium)
-    if ratio < 1:
-        level = min(level, "low", key=LEVELS.index)
-    word = "stable" if level == "none" else "increasing" if ratio > 1 else "decreasing"
-    told = f"the last {recent} took {after - STEADY:.0f} minutes where {before - STEADY:.0f} were usual"
-    value = 0.0 if word == "stable" else math.copysign(1.0, ratio - 1)
-    details = {"ratio": ratio, "z": z, "minutes": after - STEADY, "minutes_before": before - STEADY}
+    is_change = is_change and abs(after - before) >= settings.trend_minutes
+    signed = math.copysign(surprise, z) if is_change else 0.0
+    return Trend(signed, recent, after - STEADY, before - STEADY)
+
+
+def session_trend(closed: Sequence[Session], as_of: float, settings: Settings) -> Finding:
+    """Whether the newest closed sessions are longer or shorter than those before.
+
+    Shorter sessions take more, and are at most of level low: most sessions of most people are short already.
+    """
+    trend = trend_of(closed, as_of, settings)
+    if trend is None:
+        return insufficient("session_length_trend", f"{2 * SIZES[0]} closed sessions")
+    if trend.surprise >= 0:
+        level, strength = graded(trend.surprise, settings.trend_low, settings.trend_medium)
+    else:
+        level, strength = graded(-trend.surprise, settings.trend_shorter, math.inf)
+    word = "stable" if level == "none" else "increasing" if trend.surprise > 0 else "decreasing"
+    usual = f"{trend.minutes_before:.0f} were usual"
+    told = f"the last {trend.recent} took {trend.minutes:.0f} minutes where {usual}"
+    value = {"stable": 0.0, "increasing": 1.0, "decreasing": -1.0}[word]
+    details = {
+        "surprise": trend.surprise,
+        "minutes": trend.minutes,
+        "minutes_before": trend.minutes_before,
+    }
     return Finding(
         "session_length_trend", "ok", value, level, strength, f"Sessions are {word}: {told}.", details
     )
@@ -67,29 +96,39 @@ def _typical(sessions: Sequence[Session]) -> float:
     return statistics.fmean(ordered[cut : len(ordered) - cut]) + STEADY
 
 
-def message_length(closed: Sequence[Session], settings: Settings) -> Finding:
-    """Whether messages have become much longer or shorter: the middle session's typical message."""
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """How the newest messages compare: surprise (positive: longer, negative: shorter, 0: no change to speak
+    of), and typical characters now and before."""
+
+    surprise: float
+    length: float
+    length_before: float
+
+
+def shift_of(closed: Sequence[Session], settings: Settings) -> Shift | None:
+    """The typical message of the newest sessions against those before; None: too little is known."""
     octaves = [one.octaves / LENGTH_STEPS / one.measured for one in closed if one.measured]
     if len(octaves) < settings.known_sessions:
-        return insufficient(
-            "message_length_change", f"{settings.known_sessions} sessions with lengths of messages"
-        )
+        return None
     recent = max(3, min(settings.recent_sessions, len(octaves) // 3))
     past, now = octaves[:-recent], octaves[-recent:]
-    shift = statistics.median(now) - statistics.median(past)
-    surprise = surprise_of(above(abs(rank_change(past, now))))
-    if abs(shift) < math.log2(settings.length_factor):
-        surprise = 0.0
-    level, strength = graded(surprise, settings.length_low, settings.length_medium)
-    before, after = 2 ** statistics.median(past), 2 ** statistics.median(now)
-    word = (
-        "Nothing unusual"
-        if level == "none"
-        else "Messages are longer"
-        if shift > 0
-        else "Messages are shorter"
-    )
-    told = f"typically {after:.0f} characters, before {before:.0f}"
-    return Finding(
-        "message_length_change", "ok", shift, level, strength, f"{word}: {told}.", {"octaves": shift}
-    )
+    before, after = statistics.median(past), statistics.median(now)
+    surprise = 0.0
+    if abs(after - before) >= math.log2(settings.length_factor):
+        surprise = math.copysign(surprise_of(above(abs(rank_change(past, now)))), after - before)
+    return Shift(surprise, 2**after - 1, 2**before - 1)
+
+
+def message_length(closed: Sequence[Session], settings: Settings) -> Finding:
+    """Whether messages have become much longer or shorter; `value` is the change in octaves."""
+    name = "message_length_change"
+    shift = shift_of(closed, settings)
+    if shift is None:
+        return insufficient(name, f"{settings.known_sessions} sessions with lengths of messages")
+    level, strength = graded(abs(shift.surprise), settings.length_low, settings.length_medium)
+    octaves = math.log2((1 + shift.length) / (1 + shift.length_before))
+    word = "Nothing unusual" if level == "none" else f"Messages are {'longer' if octaves > 0 else 'shorter'}"
+    told = f"typically {shift.length:.0f} characters, before {shift.length_before:.0f}"
+    details = {"octaves": octaves, "length": shift.length, "length_before": shift.length_before}
+    return Finding(name, "ok", octaves, level, strength, f"{word}: {told}.", details)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from .chance import student_above, surprise_of
 from .clock import day_of
 from .cohort import Cohort
-from .finding import Finding, graded, insufficient
+from .finding import Finding, insufficient
 from .habit import Daily
-from .quiet import withdrawal
+from .quiet import Past, is_quiet, look
 from .sessions import Session, is_closed, old_pauses
 from .settings import DAY, HOUR, Settings
 from .summary import CLOSING, EMOTIONAL, MARKED, Summary
@@ -18,6 +19,41 @@ from .summary import CLOSING, EMOTIONAL, MARKED, Summary
 WEEK = 7
 CURRENT = DAY
 """Seconds after its end for which a session is what the person is doing now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """A pause before a session: its seconds, how surprising it is for this person, the messages missed by the
+    measure of their quietest week before, log10 of (1 + missed) x (pause / longest pause before), and the
+    seconds of a usual pause."""
+
+    pause: float
+    surprise: float
+    missed: float
+    weight: float
+    usual: float
+
+
+def absence_before(
+    state: Summary, days: Daily, start: float, pause: float, cohort: Cohort, settings: Settings
+) -> Absence | None:
+    """What is to be said of the pause before a session that began at `start`; None: too few are known."""
+    pauses = old_pauses(state, start - DAY // 2)
+    if len(pauses) < settings.known_pauses:
+        return None
+    surprise = _oddity(math.log(max(1.0, pause)), [math.log(one) for one in pauses], cohort)
+    away = day_of(int(start - pause), state.ahead)
+    missed = _quietest_week(days, away) / WEEK * pause / DAY
+    weight = math.log10((1 + missed) * max(1.0, pause) / max(_latest(pauses)))
+    return Absence(pause, surprise, missed, weight, sorted(pauses)[len(pauses) // 2])
+
+
+def is_unusual(absence: Absence, settings: Settings) -> bool:
+    """Whether it is of level low: very long for this person, or long and much was missed."""
+    return absence.pause >= settings.absence and (
+        absence.surprise >= settings.return_low
+        or (absence.surprise >= settings.return_known and absence.missed >= settings.return_missed)
+    )
 
 
 def return_after_absence(
@@ -35,25 +71,23 @@ def return_after_absence(
     if as_of - sessions[-1].end > CURRENT:
         return Finding(name, "ok", 0.0, "none", 0.0, "Not here now.")
     current = _current(sessions)
-    pause = sessions[current].start - max(one.end for one in sessions[:current]) if current else 0
-    pauses = old_pauses(state, sessions[current].start - DAY // 2)
-    if len(pauses) < settings.known_pauses:
+    start = sessions[current].start
+    pause = start - max(one.end for one in sessions[:current]) if current else 0
+    found = absence_before(state, days, start, pause, cohort, settings)
+    if found is None:
         return insufficient(name, f"{settings.known_pauses} earlier pauses between sessions")
     level, strength = "none", 0.0
-    if pause >= settings.absence:
-        surprise = _oddity(math.log(pause), [math.log(one) for one in pauses], cohort)
-        level, strength = graded(surprise, settings.return_low, math.inf)
-        today = day_of(sessions[current].start, state.ahead)
-        away = day_of(sessions[current].start - pause, state.ahead)
-        missed = _quietest_week(days, away) / WEEK * pause / DAY
-        if math.log10((1 + missed) * pause / max(_latest(pauses))) >= settings.return_medium:
-            # Who was told that this person had gone quiet need not be told of the same absence again.
-            is_told = withdrawal(_until(days, today), cohort, settings).level == "medium"
-            level, strength = ("low", 0.5) if is_told else ("medium", 1.0)
-    usual = sorted(pauses)[len(pauses) // 2] / HOUR
+    if pause >= settings.absence and found.weight >= settings.return_medium:
+        # Who was told that this person had gone quiet need not be told of the same absence again.
+        before = _until(days, day_of(start, state.ahead))
+        is_told = is_quiet(look(Past(before.events), cohort, settings))
+        level, strength = ("low", 0.5) if is_told else ("medium", 1.0)
+    elif is_unusual(found, settings):
+        level, strength = "low", min(0.9, 0.4 + found.surprise / 10)
+    usual = found.usual / HOUR
     told = f"{pause / DAY:.1f} days away, where {usual:.0f} hours are usual"
     word = "Nothing unusual" if level == "none" else "Back after an unusual absence"
-    details = {"days_away": pause / DAY, "usual_hours": usual}
+    details = {"days_away": pause / DAY, "usual_hours": usual, "missed": found.missed}
     return Finding(name, "ok", float(level != "none"), level, strength, f"{word}: {told}.", details)
 
 

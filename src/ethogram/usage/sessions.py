@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .clock import DAY, HALF_HOUR, MORNING
 from .settings import Settings
-from .summary import MARKED, Stretch, Summary, read_days, read_stretches
+from .summary import MARKED, Summary, raw_stretches, read_days
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,37 +33,23 @@ def read_sessions(state: Summary, as_of: float, settings: Settings) -> list[Sess
     Exact where the pause is 30 minutes: inside a half-hour there is no longer one. A shorter pause than that
     cannot be told. Named sessions are cut by name.
     """
-    under_way: dict[int, Session] = {}
-    done: list[Session] = []
-    for row in read_stretches(state):
-        if row.half_hour * HALF_HOUR + row.first > as_of:
+    under_way: dict[int, list[int]] = {}
+    found: list[list[int]] = []
+    for half_hour, name, first, last, events, measured, octaves, flags in raw_stretches(state):
+        begin = half_hour * HALF_HOUR
+        if begin + first > as_of:
             continue
-        before = under_way.get(row.session)
-        if before is not None and _goes_on(before, row, settings):
-            under_way[row.session] = _longer(before, row)
+        before = under_way.get(name)
+        if before is None or (not name and begin + first - before[1] > settings.inactivity):
+            under_way[name] = [begin + first, begin + last, events, measured, octaves, flags, name]
+            found.append(under_way[name])
             continue
-        if before is not None:
-            done.append(before)
-        begin = row.half_hour * HALF_HOUR
-        under_way[row.session] = Session(
-            begin + row.first, begin + row.last, row.events, row.measured, row.octaves, row.flags, row.session
-        )
-    return sorted([*done, *under_way.values()], key=lambda one: (one.start, one.end, one.name))
-
-
-def _goes_on(before: Session, row: Stretch, settings: Settings) -> bool:
-    return row.session != 0 or row.half_hour * HALF_HOUR + row.first - before.end <= settings.inactivity
-
-
-def _longer(before: Session, row: Stretch) -> Session:
-    return replace(
-        before,
-        end=max(before.end, row.half_hour * HALF_HOUR + row.last),
-        events=before.events + row.events,
-        measured=before.measured + row.measured,
-        octaves=before.octaves + row.octaves,
-        flags=row.flags | before.flags & MARKED,
-    )
+        before[1] = max(before[1], begin + last)
+        before[2] += events
+        before[3] += measured
+        before[4] += octaves
+        before[5] = flags | before[5] & MARKED
+    return [Session(*one) for one in sorted(found, key=lambda one: (one[0], one[1], one[6]))]
 
 
 def is_closed(session: Session, as_of: float, settings: Settings) -> bool:

@@ -46,6 +46,10 @@ class Settings:
     """Messages that must have been expected, by the quietest stretch before: several sessions, not one."""
     quiet_back: int = 28
     """Days before the tested ones in which the quietest stretch is looked for."""
+    few_least: float = 5.0
+    """The same for few messages, which is of level low."""
+    few_share: float = 0.5
+    """The part of the quietest stretch before below which messages are few."""
     usual_limit: float = 2.3
     usual_back: int = 42
     usual_least: float = 6.0
@@ -59,14 +63,22 @@ class Settings:
     """Closed days at most that are compared with those before."""
     zone_confidence: float = 0.6
     """Confidence from which on an inferred time zone is used."""
-    trend_low: float = 1.4
+    trend_minutes: float = 0.5
+    """Minutes of change at least: less is no change to speak of."""
+    trend_low: float = 1.0
+    """Longer sessions; shorter ones, which are common and say less, take more:"""
+    trend_shorter: float = 2.5
     trend_medium: float = 1.95
     length_low: float = 2.0
     length_medium: float = 3.0
     length_factor: float = 2.0
-    return_low: float = 1.5
+    return_low: float = 2.2
+    return_known: float = 1.0
+    return_missed: float = 7.0
+    """Level low: so surprising a pause, or one of surprise `return_known` in which so many messages were
+    missed by the measure of the quietest week before."""
     return_medium: float = 1.7
-    """log10 of (1 + messages missed) x (pause / longest pause before); `return_low` is a surprise."""
+    """log10 of (1 + messages missed) x (pause / longest pause before)."""
     recent_sessions: int = 8
     """Sessions whose messages are compared with those before, at most."""
     broken_off_days: float = 7.0

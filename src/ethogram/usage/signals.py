@@ -81,7 +81,7 @@ def signals(
     closed = [one for one in sessions if is_closed(one, as_of, settings)]
     found = (
         *frequency(days, cohort, settings),
-        withdrawal(days, cohort, settings),
+        *withdrawal(days, cohort, settings),
         late_night(state, today, cohort, settings),
         session_trend(closed, as_of, settings),
         return_after_absence(state, days, sessions, as_of, cohort, settings),

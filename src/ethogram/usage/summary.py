@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..errors import BadUsage
 from .clock import HALF_HOUR, day_of, offset, slot_of
 
 STRETCHES = 64
@@ -23,6 +24,8 @@ EMOTIONAL, CLOSING, MARKED = 1, 2, 4
 _STRETCH = struct.Struct("<IHHHHHIB")
 _DAY = struct.Struct("<HHIH")
 _MOST = 65_535
+IN_TIME = (2 * 86_400, 65_000 * 86_400)
+"""Seconds since 1970 from and before which events can be recorded: until the year 2147."""
 LENGTH_STEPS = 16
 """Steps of an octave in which lengths are summed, as whole numbers so that order cannot matter."""
 
@@ -77,15 +80,18 @@ def record(
 ) -> Summary:
     """The state with one more event. What the service itself wrote is no activity of the person.
 
-    `at` is in seconds since 1970 UTC. The mark of a broken-off session counts whoever carries it.
+    `at` is in seconds since 1970 UTC. The mark of a broken-off session counts whoever carries it. BadUsage
+    where the time is not one of our days, or the zone has no meaning.
     """
+    if not IN_TIME[0] <= at < IN_TIME[1]:
+        raise BadUsage(f"at is {at!r:.40}; it must be in seconds since 1970, and before the year 2147")
     if not is_user and not ended_abruptly:
         return state
     now = int(at)
     ahead = offset(now, zone)
     flags = EMOTIONAL * emotional | CLOSING * closing | MARKED * ended_abruptly
     octaves = 0 if length is None else round(math.log2(1 + max(0, length)) * LENGTH_STEPS)
-    name = 0 if session is None else zlib.crc32(session.encode()) % _MOST + 1
+    name = session_mark(session)
     second = now % HALF_HOUR
     row = Stretch(
         now // HALF_HOUR, name, second, second, int(is_user), int(length is not None), octaves, flags
@@ -106,6 +112,11 @@ def record(
         stretches,
         _put_day(state.days, Day(day_of(now, ahead), 1, mask)),
     )
+
+
+def session_mark(session: str | None) -> int:
+    """The number by which a named session is kept; 0 without a name."""
+    return 0 if session is None else zlib.crc32(session.encode(errors="surrogatepass")) % _MOST + 1
 
 
 def merge(one: Summary, other: Summary) -> Summary:
@@ -133,9 +144,28 @@ def read_stretches(state: Summary) -> Iterator[Stretch]:
     return map(Stretch._make, _STRETCH.iter_unpack(state.stretches))
 
 
+def raw_stretches(state: Summary) -> Iterator[tuple[int, ...]]:
+    """The same as plain rows, for where it must be fast."""
+    return _STRETCH.iter_unpack(state.stretches)
+
+
 def read_days(state: Summary) -> Iterator[Day]:
     """The days with any activity, oldest first."""
     return (Day(day, events, low | high << 32) for day, events, low, high in _DAY.iter_unpack(state.days))
+
+
+def stretch_count(state: Summary) -> int:
+    """How many active half-hours are kept."""
+    return len(state.stretches) // _STRETCH.size
+
+
+def count_of(state: Summary, day: int) -> int:
+    """Messages on a day of the own clock, which is one of the newest."""
+    for end in range(len(state.days), 0, -_DAY.size):
+        found, events, _, _ = _DAY.unpack_from(state.days, end - _DAY.size)
+        if found <= day:
+            return int(events) if found == day else 0
+    return 0
 
 
 def _put_stretch(table: bytes, row: Stretch) -> bytes:

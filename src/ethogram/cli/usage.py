@@ -1,0 +1,260 @@
+"""`ethogram usage`: how people use a service, recorded without their words, and what changed in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .inputs import AsJson, AsOf, Config, Paths, SkipBad
+from .output import flush, write_json, write_line
+from .stored import moment
+from .usage_common import (
+    IsPseudonym,
+    KeyFile,
+    UsageStore,
+    Who,
+    Why,
+    measured_by,
+    open_tracker,
+    path_of,
+    whom,
+)
+
+if TYPE_CHECKING:
+    from ethogram.usage import UsageSignals
+    from ethogram.usage.telling import News
+
+FOUND = 3
+LEVELS = ("low", "medium")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the group; other files add further commands to it."""
+    group = typer.Typer(help="How people use a service.", no_args_is_help=True)
+    group.command("record")(record)
+    group.command("signals")(signals)
+    group.command("sweep")(sweep)
+    group.command("audit")(audit)
+    group.command("info")(info)
+    app.add_typer(group, name="usage")
+
+
+def record(
+    paths: Paths,
+    store: UsageStore,
+    key: KeyFile = "",
+    keep: Annotated[
+        str, typer.Option(metavar="WHAT", help="A new store keeps events, or aggregates alone.")
+    ] = "",
+    retention: Annotated[
+        str, typer.Option(metavar="DURATION", help="How long anything is kept, as 90d.")
+    ] = "",
+    time_zone: Annotated[
+        str, typer.Option(metavar="ZONE", help="Where people live of whom no event says so.")
+    ] = "",
+    skip_bad: SkipBad = False,
+    config: Config = "",
+    as_json: AsJson = False,
+) -> None:
+    """Record the events of files: all of them, or none where a line is bad.
+
+    Interrupted, the same command goes on where it was.
+    """
+    from .usage_record import read_files, record_events
+
+    how = {
+        "keep": keep or None,
+        "retention": seconds(retention, "--retention"),
+        "time_zone": time_zone or None,
+    }
+    # Read first: where a line is bad there is no new store either.
+    batch = read_files(paths, skip_bad=skip_bad, config=config, as_json=as_json)
+    with open_tracker(store, key, "", create=True, **how) as tracker:
+        done = record_events(tracker, batch)
+    if as_json:
+        write_json({"record": "usage_recorded", "store": store, **done})
+        return
+    from .text import plural
+
+    write_line(f"{plural(done['added'], 'event')} recorded in {store}.")
+    if done["known"]:
+        write_line(f"Known already: {plural(done['known'], 'event')}")
+
+
+def seconds(given: str, option: str) -> float | None:
+    """Seconds of a duration such as 90d, if one is given."""
+    from ethogram.errors import BadUsage
+    from ethogram.records import parse_duration
+
+    try:
+        return parse_duration(given) / 1e6 if given else None
+    except ValueError as error:
+        raise BadUsage(f"{option}: {error}") from None
+
+
+def signals(
+    subject: Annotated[str, typer.Argument(help="The person.", show_default=False)],
+    store: UsageStore,
+    key: KeyFile = "",
+    as_of: AsOf = "",
+    why: Why = "",
+    who: Who = "",
+    is_pseudonym: IsPseudonym = False,
+    config: Config = "",
+    as_json: AsJson = False,
+) -> None:
+    """Say what is unusual about a person against their own habit; without --as-of, now."""
+    from ethogram.records import format_time
+
+    at = moment(as_of, "--as-of") or now()
+    with open_tracker(store, key, who, **measured_by(config)) as tracker:
+        found = tracker.signals(whom(subject, is_pseudonym), at, why or None)
+    if as_json:
+        told = {"record": "usage_signals", "subject": subject, "as_of": format_time(at)}
+        write_json({**told, **found.to_dict()})
+        return
+    for line in signal_lines(subject, found):
+        write_line(line)
+
+
+def now() -> Any:
+    """The moment; the only place where these commands look at the clock."""
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+def signal_lines(subject: str, found: UsageSignals) -> Iterator[str]:
+    """The text form: what is unusual first, then the rest."""
+    from .text import clean
+
+    yield f"{clean(subject)}: behavioural score {found.score:.2f}"
+    if found.status != "ok":
+        yield "  Too little is known to say anything."
+    order = {"medium": 0, "low": 1, "none": 2}
+    for one in sorted(found.findings.values(), key=lambda one: (order[one.level], not one.is_ok)):
+        word = one.level.upper() if one.level != "none" else "-" if one.is_ok else "?"
+        yield f"  {word:<7}{one.name}: {one.sentence}"
+
+
+def sweep(
+    store: UsageStore,
+    key: KeyFile = "",
+    as_of: AsOf = "",
+    subjects: Annotated[
+        str, typer.Option(metavar="FILE", help="Ids, one a line: these are looked at, and told by id.")
+    ] = "",
+    fail_on: Annotated[
+        str, typer.Option(metavar="LEVEL", help="Exit 3 where something new is at or above: low or medium.")
+    ] = "",
+    why: Why = "",
+    who: Who = "",
+    config: Config = "",
+    as_json: AsJson = False,
+) -> None:
+    """Tell of everybody about whom something is unusual, each change once; without --as-of, now."""
+    from ethogram.errors import BadUsage, did_you_mean
+    from ethogram.records import format_time
+
+    if fail_on and fail_on not in LEVELS:
+        raise BadUsage(
+            f"--fail-on takes {' or '.join(LEVELS)}, not {fail_on!r:.40}{did_you_mean(fail_on, LEVELS)}"
+        )
+    at, ids = moment(as_of, "--as-of") or now(), read_ids(subjects) if subjects else None
+    levels: dict[str, int] = dict.fromkeys(LEVELS, 0)
+    with open_tracker(store, key, who, **measured_by(config)) as tracker:
+        for one in tracker.sweep(at, subjects=ids, why=why or None):
+            levels[one.level] += 1
+            if as_json:
+                write_json(one.to_dict())
+            else:
+                for line in news_lines(one):
+                    write_line(line)
+            # What the reader has counts as told, and nothing else.
+            flush()
+    if as_json:
+        write_json({"record": "usage_sweep", "as_of": format_time(at), "people": levels})
+    elif not sum(levels.values()):
+        write_line("Nothing new to tell.")
+    if fail_on and any(levels[level] for level in LEVELS[LEVELS.index(fail_on) :]):
+        raise typer.Exit(FOUND)
+
+
+def read_ids(path: str) -> list[str]:
+    """The ids of a file, one a line."""
+    from ethogram.errors import BadUsage
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            return [line for line in file.read().split("\n") if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadUsage(f"--subjects {path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def news_lines(one: News) -> Iterator[str]:
+    """The text form of what is new about a person."""
+    from .text import clean
+
+    yield f"{one.level.upper()} {clean(one.subject or one.person)} (score {one.signals.score:.2f})"
+    for found in one.findings:
+        yield f"  {found.level:<7}{found.name}: {found.sentence}"
+
+
+def audit(
+    store: UsageStore,
+    key: KeyFile = "",
+    subject: Annotated[str, typer.Option(metavar="ID", help="Only looks at this person.")] = "",
+    is_pseudonym: IsPseudonym = False,
+    as_json: AsJson = False,
+) -> None:
+    """List who looked at whom, when, and why; oldest first."""
+    from ethogram.usage.kept_schema import is_usage_store
+
+    given = whom(subject, is_pseudonym) if subject else None
+    if not is_usage_store(path_of(store)):
+        lines = stored_looks(store, given, key)
+    else:
+        with open_tracker(store, key, "") as tracker:
+            lines = [one.to_dict() for one in tracker.audit(given)]
+    for one in lines:
+        if as_json:
+            write_json(one)
+        else:
+            write_line(look_line(one))
+
+
+def stored_looks(store: str, subject: str | None, key: str) -> list[dict[str, Any]]:
+    """The same of a store of events that keeps people under other names."""
+    from ethogram.modes.private import stored_name
+    from ethogram.stores import open_store
+
+    with open_store(store) as opened:
+        name = None if subject is None else stored_name(opened, subject, key)
+        return [one.to_dict() for one in opened.looks(name)]
+
+
+def look_line(told: dict[str, Any]) -> str:
+    """The text form of a line."""
+    from .text import clean
+
+    person = f" {told['person']}" if told["person"] else ""
+    why = f": {clean(told['why'])}" if told["why"] else ""
+    return f"{told['at']}  {told['what']}{person}  by {clean(told['who']) or 'nobody named'}{why}"
+
+
+def info(store: UsageStore, key: KeyFile = "", as_json: AsJson = False) -> None:
+    """Say what is in a store of people's use."""
+    from .text import plural
+
+    with open_tracker(store, key, "") as tracker:
+        found = tracker.info()
+    if as_json:
+        write_json(found)
+        return
+    people = "1 person" if found["people"] == 1 else f"{found['people']:,} people"
+    events = plural(found["events"], "event")
+    kept = "events" if found["keep"] == "events" else "aggregates alone, and no event after its day"
+    write_line(f"{people}, {events}, {plural(found['looks'], 'line')} of audit")
+    write_line(f"  keeps {kept}, for {found['retention_days']:g} days; keys: {found['keys']}")

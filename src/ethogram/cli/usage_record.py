@@ -1,0 +1,84 @@
+"""Files of events into a tracker: everything that is wrong with them at once, and then all or nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .inputs import Asked
+
+if TYPE_CHECKING:
+    from ethogram.ingest import Batch
+    from ethogram.records import Event
+    from ethogram.usage.tracker import UsageTracker
+
+
+def read_files(paths: Sequence[str], *, skip_bad: bool, config: str, as_json: bool) -> Batch:
+    """The events of the paths; BadEvents with every fault, or bad lines told and left out."""
+    from ethogram.ingest import Limits, read_events
+    from ethogram.library.vocabulary import known_ranges
+    from ethogram.modes.importing import known_kinds
+
+    from .progress import Progress
+
+    asked = Asked(paths, config=config, skip_bad=skip_bad, as_json=as_json)
+    settings, progress = asked.settings(), Progress()
+    batch = read_events(
+        asked.paths,
+        source=settings.source,
+        skip_bad=asked.skip_bad,
+        kinds=known_kinds(settings),
+        ranges=known_ranges(),
+        limits=Limits(**settings.limits),
+        progress=progress.read,
+        check=checker(time.time()),
+    )
+    progress.stop()
+    asked.tell_bad(batch)
+    return batch
+
+
+def checker(now: float) -> Callable[[Event], None]:
+    """What raises BadLine at an event that could not be recorded."""
+    from ethogram.errors import BadUsage
+    from ethogram.ingest import BadLine
+    from ethogram.usage.pseudonym import new_keys
+    from ethogram.usage.seen import arguments_of, seen_of
+
+    keys = new_keys()
+
+    def check(event: Event) -> None:
+        try:
+            seen_of(keys, now, **arguments_of(event))
+        except BadUsage as error:
+            raise BadLine(str(error)) from None
+
+    return check
+
+
+def record_events(tracker: UsageTracker, batch: Batch) -> dict[str, int]:
+    """How many events were added, known already, and left out."""
+    from ethogram.usage.seen import arguments_of
+
+    from .progress import Progress
+
+    events = [arguments_of(event) for event in batch.events]
+    progress = Progress()
+    try:
+        added, _ = tracker.record_all(
+            events, name_of(events), lambda done, of: progress.count(done, of, "recording")
+        )
+    finally:
+        progress.stop()
+    return {"added": added, "known": len(events) - added + batch.repeated, "bad": batch.bad_count}
+
+
+def name_of(events: Sequence[dict[str, Any]]) -> str:
+    """What stands for these events, so that the same again are known."""
+    import hashlib
+
+    made = hashlib.sha256()
+    for one in events:
+        made.update(repr(sorted(one.items())).encode("utf-8", "surrogatepass"))
+    return made.hexdigest()

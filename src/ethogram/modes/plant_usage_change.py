@@ -1,0 +1,117 @@
+"""Changes of how a person uses a service: what a period would have been, changed.
+
+Each takes the times inside the period, those before it, the zone and a source of chance, and gives the
+times that take their place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from random import Random
+
+from ..usage.clock import DAY
+from .validate_usage_people import NIGHT, PAUSE, hour_of_day, sessions_of
+
+Times = Sequence[int]
+Change = Callable[[Times, Times, str | None, Random], list[int]]
+
+KEPT = 0.2
+"""The share that is left in a withdrawal."""
+MOVED = 0.7
+"""The share of sessions that move into the night, where not the whole day does."""
+SHIFT_TO = 3.5
+"""The hour to which the middle of a day moves."""
+
+
+def fewer_sessions(inside: Times, before: Times, zone: str | None, rng: Random) -> list[int]:
+    """Every session stays with a chance of one in five."""
+    return [at for one in sessions_of(inside) if rng.random() < KEPT for at in one]
+
+
+def fewer_events(inside: Times, before: Times, zone: str | None, rng: Random) -> list[int]:
+    """Every event stays with a chance of one in five."""
+    return [at for at in inside if rng.random() < KEPT]
+
+
+def night_shift(inside: Times, before: Times, zone: str | None, rng: Random) -> list[int]:
+    """The whole day moves by as many hours as bring its middle to half past three in the night."""
+    hours = (SHIFT_TO - middle_hour(before[-200:], zone) + 12) % 24 - 12
+    return sorted(at + round(hours * 3_600) for at in inside)
+
+
+def into_night(inside: Times, before: Times, zone: str | None, rng: Random) -> list[int]:
+    """Seven of ten sessions move to some time from two to five in the nearest night."""
+    out: list[int] = []
+    for one in sessions_of(inside):
+        hour, by = hour_of_day(one[0], zone), 0
+        if rng.random() < MOVED and not NIGHT[0] <= hour < NIGHT[1]:
+            by = round(((rng.uniform(2, 4.7) - hour + 12) % 24 - 12) * 3_600)
+        out += [at + by for at in one]
+    return sorted(out)
+
+
+def twice_as_long(inside: Times, before: Times, zone: str | None, rng: Random) -> list[int]:
+    """Every session goes on in its own rhythm for as long again, with as many messages again."""
+    gaps = [b - a for one in sessions_of(before) for a, b in pairwise(one)] or [120]
+    out: list[int] = []
+    for one in sessions_of(inside):
+        at, out = one[-1], [*out, *one]
+        for gap in [rng.choice(gaps), *(b - a for a, b in pairwise(one))]:
+            at += max(1, gap)
+            out.append(at)
+    return sorted(out)
+
+
+def stretched(inside: Times, before: Times, zone: str | None, rng: Random) -> list[int]:
+    """The same messages over twice the time; no pause grows beyond what ends a session."""
+    out: list[int] = []
+    for one in sessions_of(inside):
+        at = one[0]
+        out.append(at)
+        for a, b in pairwise(one):
+            at += min(PAUSE, 2 * (b - a))
+            out.append(at)
+    return sorted(out)
+
+
+def gone(inside: Times, before: Times, zone: str | None, rng: Random) -> list[int]:
+    """Nothing at all."""
+    return []
+
+
+def middle_hour(times: Times, zone: str | None) -> float:
+    """The middle of somebody's day, round the clock.
+
+    >>> round(middle_hour([23 * 3600, 25 * 3600], None), 6) % 24
+    0.0
+    """
+    angles = [(hour_of_day(at, zone)) / 24 * 2 * math.pi for at in times]
+    angle = math.atan2(sum(map(math.sin, angles)), sum(map(math.cos, angles)))
+    return angle / (2 * math.pi) * 24 % 24
+
+
+CHANGES: Mapping[str, Change] = {
+    "fewer_sessions": fewer_sessions,
+    "fewer_events": fewer_events,
+    "night_shift": night_shift,
+    "into_night": into_night,
+    "twice_as_long": twice_as_long,
+    "stretched": stretched,
+    "absence": gone,
+}
+"""Every change by name."""
+
+WANTED: Mapping[str, tuple[str, ...]] = {
+    "fewer_sessions": ("withdrawal", "frequency_drop"),
+    "fewer_events": ("withdrawal", "frequency_drop"),
+    "night_shift": ("late_night_shift",),
+    "into_night": ("late_night_shift",),
+    "twice_as_long": ("session_length_trend",),
+    "stretched": ("session_length_trend",),
+    "absence": ("return_after_absence", "withdrawal", "frequency_drop"),
+}
+"""The patterns any of which is to find a change."""
+LATEST = DAY
+"""How long after the end of an absence somebody is back, where that is made up."""

@@ -1,0 +1,1 @@
+"""What the readings about a person's use of a service are worked out with."""

@@ -1,0 +1,173 @@
+"""Coarse: a summary made less exact or shorter, as the days go by.
+
+Where only aggregates may be kept, half-hours, durations and counts are left of a day that is over. Nothing
+is kept beyond the retention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from .clock import DAY, HALF_HOUR, MORNING, day_of, slot_of
+from .settings import Settings
+from .summary import MARKED, Day, Stretch, Summary, _put_day, _put_stretch, read_days, read_stretches
+
+NAMES = 65_535
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """What may be kept: seconds of the past, and whether moments of past days stay exact."""
+
+    retention: int
+    exact: bool
+
+
+def tidied(state: Summary, now: float, keeping: Keeping) -> Summary | None:
+    """What may still be kept of a summary; None where that is nothing."""
+    left = forget_before(state, int(now) - keeping.retention)
+    return left if left is None or keeping.exact else coarse(left, now)
+
+
+def due(state: Summary, keeping: Keeping) -> int:
+    """When `tidied` has something to do next, if nothing is added until then."""
+    oldest = min(_moments(state), default=0)
+    at = oldest + keeping.retention
+    if keeping.exact:
+        return at
+    # A session that was cut to half-hours has a name and begins with one; it is not due again.
+    fine = (one for one in _sessions(state) if one[0].session == 0 or one[0].first)
+    ends = [_day_start(max(map(_end, one)), state.ahead) + DAY for one in fine]
+    if state.newest % HALF_HOUR:
+        ends.append(_day_start(state.newest, state.ahead) + DAY)
+    return min([at, *ends])
+
+
+def _moments(state: Summary) -> Iterator[int]:
+    """The first moments of everything in a summary."""
+    if state.events:
+        yield state.first
+    for row in read_stretches(state):
+        yield row.half_hour * HALF_HOUR + row.first
+        break
+    for day in read_days(state):
+        yield _first_slot(day, state.ahead)
+        break
+
+
+def _first_slot(day: Day, ahead: int) -> int:
+    slot = (day.active & -day.active).bit_length() - 1 if day.active else 0
+    return day.day * DAY + MORNING + slot * HALF_HOUR - ahead
+
+
+def _day_start(at: float, ahead: int) -> int:
+    return day_of(int(at), ahead) * DAY + MORNING - ahead
+
+
+# --- less ---------------------------------------------------------------------------------------
+
+
+def forget_before(state: Summary, at: int) -> Summary | None:
+    """The summary without what lies before a moment; None where nothing is left.
+
+    Of the day that the moment falls in, what is kept by half-hours stays; the rest of that day goes too.
+    """
+    if min(_moments(state), default=0) >= at:
+        return state if state.events or state.stretches else None
+    rows = [one for one in read_stretches(state) if one.half_hour * HALF_HOUR + one.first >= at]
+    days = [one for one in read_days(state) if one.day * DAY + MORNING - state.ahead >= at]
+    broken = day_of(at, state.ahead)
+    if not any(one.day == broken for one in days):
+        days = [*_days_of(rows, broken, state.ahead), *days]
+    events = sum(one.events for one in days)
+    if not events and not rows:
+        return None
+    table, calendar = b"", b""
+    for row in rows:
+        table = _put_stretch(table, row)
+    for day in days:
+        calendar = _put_day(calendar, day)
+    left = replace(state, events=events, stretches=table, days=calendar)
+    if not events:
+        return replace(left, first=0, newest=0)
+    return replace(left, first=min(_moments(replace(left, first=state.newest))))
+
+
+def _days_of(rows: Iterable[Stretch], day: int, ahead: int) -> list[Day]:
+    """One day as its half-hours tell it; none where they tell nothing."""
+    mine = [one for one in rows if one.events and day_of(one.half_hour * HALF_HOUR + one.first, ahead) == day]
+    mask = 0
+    for one in mine:
+        mask |= 1 << slot_of(one.half_hour * HALF_HOUR + one.first, ahead)
+    return [Day(day, sum(one.events for one in mine), mask)] if mine else []
+
+
+# --- less exact ---------------------------------------------------------------------------------
+
+
+def coarse(state: Summary, now: float) -> Summary:
+    """The summary with every moment before the own day of `now` cut to its half-hour.
+
+    A session begins on the half-hour then and is as long as it was; sessions that were apart stay apart,
+    since each gets a name, told from the half-hour it began in.
+    """
+    begin = _day_start(now, state.ahead)
+    table = b""
+    for session in _sessions(state):
+        end = max(one.half_hour * HALF_HOUR + one.last for one in session)
+        for row in _on_the_half_hour(session, end) if end < begin else session:
+            table = _put_stretch(table, row)
+    first = _cut(state.first) if state.first < begin else state.first
+    newest = _cut(state.newest) if state.newest < begin else state.newest
+    return replace(state, first=first, newest=newest, stretches=table)
+
+
+def _cut(at: int) -> int:
+    return at // HALF_HOUR * HALF_HOUR
+
+
+def _sessions(state: Summary) -> list[list[Stretch]]:
+    """Half-hours that belong together: by name, or with no long pause between."""
+    pause = Settings().inactivity
+    last: dict[int, list[Stretch]] = {}
+    found: list[list[Stretch]] = []
+    for row in read_stretches(state):
+        before = last.get(row.session)
+        start = row.half_hour * HALF_HOUR + row.first
+        if before is not None and (row.session or start - _end(before[-1]) <= pause):
+            before.append(row)
+            continue
+        last[row.session] = [row]
+        found.append(last[row.session])
+    return found
+
+
+def _end(row: Stretch) -> int:
+    return row.half_hour * HALF_HOUR + row.last
+
+
+def _on_the_half_hour(rows: list[Stretch], end: int) -> list[Stretch]:
+    """The half-hours of a session moved back so that it begins with one."""
+    moved = end - rows[0].first
+    name = rows[0].session or rows[0].half_hour % NAMES + 1
+    final = moved // HALF_HOUR
+    found: list[Stretch] = []
+    for row in rows:
+        place = min(row.half_hour, final)
+        last = moved % HALF_HOUR if place == final else HALF_HOUR - 1
+        new = row._replace(half_hour=place, session=name, first=0, last=last)
+        if found and found[-1].half_hour == place:
+            found[-1] = _both(found[-1], new)
+        else:
+            found.append(new)
+    return found
+
+
+def _both(one: Stretch, later: Stretch) -> Stretch:
+    return later._replace(
+        events=min(NAMES, one.events + later.events),
+        measured=min(NAMES, one.measured + later.measured),
+        octaves=min(2**32 - 1, one.octaves + later.octaves),
+        flags=later.flags | one.flags & MARKED,
+    )

@@ -1,0 +1,160 @@
+"""Memory: people in a dictionary. A summary each, at most 2 KB, and nothing of events but what is in it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from threading import Lock
+from typing import NamedTuple
+
+from .audit import Look
+from .clock import DAY, day_of
+from .coarse import Keeping, forget_before, tidied
+from .pseudonym import Keys, name_of
+from .seen import Seen, added
+from .shelf import IDS, Batch, Gone, KeptEvent, Person, Who, has_id, with_id
+from .summary import Summary
+from .telling import Episode
+
+LOOKS = 100_000
+"""Lines of the audit that are held."""
+
+
+class _Held(NamedTuple):
+    state: Summary
+    ids: bytes = b""
+    told: tuple[Episode, ...] = ()
+
+
+class Memory:
+    """People of one process, for as long as it runs."""
+
+    def __init__(self, keys: Keys, keeping: Keeping) -> None:
+        self.keys, self.keeping = keys, keeping
+        self.newest = 0
+        self._people: dict[bytes, _Held] = {}
+        self._looks: deque[Look] = deque(maxlen=LOOKS)
+        # One for each first byte, so that threads hardly ever wait for one another.
+        self._locks = [Lock() for _ in range(256)]
+
+    def add(self, batch: Batch, now: float, mark: tuple[bytes, int] | None = None) -> int:
+        """How many of the events were new; all are in now."""
+        count = 0
+        for base, seen in batch:
+            name = self.keys.final(base)
+            with self._locks[name[0]]:
+                count += self._add(name, seen)
+        return count
+
+    def done(self, base: bytes) -> int:
+        """Nothing is remembered of files here."""
+        return 0
+
+    def _add(self, name: bytes, seen: Seen) -> bool:
+        held = self._people.get(name)
+        if held is None:
+            held = _Held(Summary())
+        ids = held.ids
+        if seen.id is not None:
+            if has_id(ids, seen.id):
+                return False
+            ids = with_id(ids, seen.id)
+        self.newest = max(self.newest, seen.at)
+        state = added(held.state, seen)
+        if self._is_due(held.state, seen):
+            left = tidied(state, self.newest, self.keeping)
+            state = Summary() if left is None else left
+        self._people[name] = _Held(state, ids, held.told)
+        return True
+
+    def _is_due(self, before: Summary, seen: Seen) -> bool:
+        if not self.keeping.exact and day_of(before.newest, before.ahead) != day_of(seen.at, before.ahead):
+            return True
+        return bool(before.events) and self.newest - before.first > self.keeping.retention + DAY
+
+    def put(self, name: bytes, state: Summary) -> None:
+        """Keep a whole summary under a name, in place of what was there."""
+        with self._locks[name[0]]:
+            self._people[name] = _Held(state)
+        self.newest = max(self.newest, state.newest)
+
+    def name(self, who: Who) -> bytes:
+        """The name of somebody, known or not."""
+        return name_of(self.keys, who)
+
+    def person(self, who: Who) -> Person | None:
+        """Who is kept under a name."""
+        name = self.name(who)
+        held = self._people.get(name)
+        return None if held is None else Person(name, held.state, held.told)
+
+    def people(self, whom: Sequence[Who] | None = None) -> Iterator[Person]:
+        """Everybody, or these."""
+        chosen = list(self._people) if whom is None else [self.name(one) for one in whom]
+        for name in chosen:
+            if (held := self._people.get(name)) is not None:
+                yield Person(name, held.state, held.told)
+
+    def tell(self, rows: Iterable[tuple[bytes, Sequence[Episode]]], looks: Iterable[Look]) -> None:
+        """Remember what was told, and who looked."""
+        self._looks.extend(looks)
+        for name, episodes in rows:
+            with self._locks[name[0]]:
+                if (held := self._people.get(name)) is not None:
+                    kept = {(one.signal, one.opened): one for one in (*held.told, *episodes)}
+                    self._people[name] = held._replace(told=tuple(kept.values())[-IDS:])
+
+    def looks(self, name: bytes | None = None) -> Iterator[Look]:
+        """The audit, oldest first: all, or the lines about one person."""
+        return (one for one in tuple(self._looks) if name is None or one.person == name)
+
+    def events(self, name: bytes) -> Iterator[KeptEvent]:
+        """No events are kept here."""
+        return islice((), 0)
+
+    def tidy(self, now: float) -> None:
+        """Let go of what need not be kept as of a moment."""
+        for name in list(self._people):
+            with self._locks[name[0]]:
+                if (held := self._people.get(name)) is not None:
+                    self._put(name, held, tidied(held.state, now, self.keeping))
+
+    def purge(self, name: bytes | None, before: int | None) -> Gone:
+        """What was removed: a person, or what lies before a moment, or both."""
+        events = people = 0
+        for one in list(self._people) if name is None else [name]:
+            with self._locks[one[0]]:
+                held = self._people.get(one)
+                if held is None:
+                    continue
+                left = None if before is None else forget_before(held.state, before)
+                events += held.state.events - (left.events if left else 0)
+                self._put(one, held, left)
+            if left is None:
+                people += 1
+                self._forget_looks(one)
+        return Gone(people, events, True)
+
+    def _forget_looks(self, name: bytes) -> None:
+        hidden = [
+            one._replace(person=None, why="") if one.person == name else one for one in list(self._looks)
+        ]
+        self._looks = deque(hidden, maxlen=LOOKS)
+
+    def _put(self, name: bytes, held: _Held, left: Summary | None) -> None:
+        if left is None:
+            del self._people[name]
+        elif left is not held.state:
+            self._people[name] = held._replace(state=left)
+
+    def counts(self) -> dict[str, int]:
+        """How much is kept."""
+        return {"people": len(self._people), "events": 0, "looks": len(self._looks)}
+
+    def begin_anew(self) -> None:
+        """In a forked child: wait for no lock of the parent's."""
+        self._locks = [Lock() for _ in range(256)]
+
+    def close(self) -> None:
+        """Nothing: memory goes with the process."""

@@ -1,0 +1,134 @@
+"""Pseudonyms: ids of people as keyed hashes, with a chain of keys so that a new key needs no ids.
+
+The name of an id is HMAC-SHA256 with the first key; of that, HMAC-SHA256 with the second, and so on, each cut
+to 16 bytes. So whoever has a store and a new key can give every row its new name without knowing anybody, and
+what an old key alone leads to is in no file any more.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..errors import BadUsage
+
+VARIABLE = "ETHOGRAM_USAGE_KEY_FILE"
+HEAD = "ethogram usage key 1"
+KEY_BYTES = 32
+NAME_BYTES = 16
+"""Bytes of a name: two people in a billion share one with a chance below 1e-20."""
+MOST_KEYS = 1000
+MOST_BYTES = 100_000
+
+
+class Pseudonym(str):
+    """A person's name in a store, 32 hexadecimal digits, in place of the id."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys in the order they came to be. Never shown: not by repr, not in an error."""
+
+    chain: tuple[bytes, ...] = field(repr=False)
+
+    def base(self, kind: str, text: str) -> bytes:
+        """The name of a text by the first key alone, which stays when keys are added.
+
+        The same text of another kind (person, session, event) has another name.
+        """
+        # What is not valid text still is an id of somebody.
+        first = f"{kind}\0{text}".encode("utf-8", "surrogatepass")
+        return hmac.digest(self.chain[0], first, "sha256")[:NAME_BYTES]
+
+    def final(self, base: bytes) -> bytes:
+        """The name by all keys, which is the one that files have."""
+        return base if len(self.chain) == 1 else turned(base, self.chain[1:])
+
+    def check(self) -> bytes:
+        """What a store keeps to know its keys again. It tells nothing about them."""
+        return self.final(self.base("check", ""))
+
+    def added(self, old: Keys) -> tuple[bytes, ...] | None:
+        """The keys that came after those of `old`; None where these are other keys."""
+        length = len(old.chain)
+        return self.chain[length:] if self.chain[:length] == old.chain else None
+
+
+def turned(name: bytes, keys: Iterable[bytes]) -> bytes:
+    """A name after further keys."""
+    for key in keys:
+        name = hmac.digest(key, name, "sha256")[:NAME_BYTES]
+    return name
+
+
+def new_keys(old: Keys | None = None) -> Keys:
+    """One key more than there were."""
+    return Keys((*(old.chain if old else ()), secrets.token_bytes(KEY_BYTES)))
+
+
+def read_keys(path: str | Path) -> Keys:
+    """The keys of a file. BadUsage where it is not there, not a key file, or open to others."""
+    try:
+        with open(path, "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            content = file.read(MOST_BYTES)
+    except OSError as error:
+        how = f"`ethogram usage key new {path}` makes one"
+        raise BadUsage(f"the key file {path} cannot be read: {error.strerror or error}; {how}") from None
+    if stat.S_ISREG(mode) and mode & 0o077:
+        raise BadUsage(f"the key file {path} can be read by others; chmod 600 {path}, and think of a new key")
+    lines = content.decode("ascii", "replace").split("\n")
+    try:
+        chain = tuple(bytes.fromhex(line) for line in lines[1:] if line)
+    except ValueError:
+        chain = ()
+    bad = lines[0] != HEAD or not chain or len(chain) > MOST_KEYS
+    if bad or any(len(key) != KEY_BYTES for key in chain):
+        how = f"its first line is {HEAD!r}, and each further one a key of {2 * KEY_BYTES} hexadecimal digits"
+        raise BadUsage(f"{path} is not a key file: {how}")
+    return Keys(chain)
+
+
+def write_keys(path: str | Path, keys: Keys) -> None:
+    """A new file that only its owner can read, on the disk when this returns; BadUsage where one is there."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise BadUsage(f"{path} is there already; a key is never written over: name another file") from None
+    except OSError as error:
+        raise BadUsage(f"{path} cannot be written: {error.strerror or error}") from None
+    with os.fdopen(handle, "w", encoding="ascii") as file:
+        file.write("\n".join([HEAD, *(key.hex() for key in keys.chain), ""]))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def find_keys(given: Keys | str | Path | None) -> tuple[Keys, Path | None]:
+    """The keys that were given or that the environment names, and their file. BadUsage where none are."""
+    if isinstance(given, Keys):
+        return given, None
+    path = given if given is not None else os.environ.get(VARIABLE)
+    if not path:
+        how = f"`ethogram usage key new FILE` makes one; name it with --key (key=...) or {VARIABLE}"
+        raise BadUsage(f"a key is needed, for ids of people are kept as keyed hashes only; {how}")
+    return read_keys(path), Path(path)
+
+
+def name_of(keys: Keys, who: bytes | Pseudonym) -> bytes:
+    """The name that files have for somebody: who is given by the first key's name, or by that name itself."""
+    if not isinstance(who, Pseudonym):
+        return keys.final(who)
+    try:
+        name = bytes.fromhex(who)
+    except ValueError:
+        name = b""
+    if len(name) != NAME_BYTES:
+        raise BadUsage(f"{str(who)!r:.80} is no pseudonym: that has {2 * NAME_BYTES} hexadecimal digits")
+    return name

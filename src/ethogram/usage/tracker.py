@@ -1,0 +1,267 @@
+"""UsageTracker: people's use of a service as it happens, and what is unusual about a person, at any time.
+
+In memory, or in a file that many processes share. Ids are kept as keyed hashes only, and no text at all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ..errors import BadUsage
+from .audit import Look, check_words
+from .coarse import Keeping
+from .cohort import Cohort
+from .holding import Holding
+from .kept import RETENTION, Kept
+from .memory import Memory
+from .pseudonym import Keys, Pseudonym, find_keys, new_keys
+from .seen import Moment, check_name, check_zone, is_activity, seconds, seen_of
+from .settings import Settings
+from .shelf import Gone, Person, Shelf, Who
+from .signals import UsageSignals, signals
+from .summary import Summary
+from .telling import Episode, News, news_of
+
+AT_ONCE = 5000
+"""Events of a file in one transaction."""
+TOLD_AT_ONCE = 100
+KEEPS = ("events", "aggregates")
+
+
+class UsageTracker:
+    """Records use, and says what is unusual about a person against their own habit.
+
+    `path`: a file that many processes may share; without it, memory. `key`: the file with the key of the
+    pseudonyms (or ETHOGRAM_USAGE_KEY_FILE); in memory a key is made up. `keep`: the file holds events until
+    `retention` has passed, or aggregates alone, and no event after its day. `hold`: seconds that events may
+    wait in this process before they are written together; 0 writes each before `record` returns. `who` stands
+    in the audit. `clock` says what time it is, where nobody does.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        key: Keys | str | Path | None = None,
+        keep: str | None = None,
+        retention: timedelta | float | None = None,
+        cohort: Cohort | None = None,
+        settings: Settings | None = None,
+        time_zone: str | None = None,
+        hold: float = 0.0,
+        who: str | None = None,
+        create: bool = True,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if keep not in (None, *KEEPS):
+            raise BadUsage(f"keep is {' or '.join(KEEPS)}, not {keep!r:.40}")
+        self._clock = clock
+        self._who, self._zone = check_words(who, "who"), check_zone(time_zone)
+        self._how: dict[str, Any] = {} if cohort is None else {"cohort": cohort}
+        self._how |= {} if settings is None else {"settings": settings}
+        kept = None if retention is None else _retention(retention)
+        exact = None if keep is None else keep == "events"
+        how: dict[str, Any] = {"exact": exact, "retention": kept}
+        self._shelf = _shelf(path, key, create=create, at=clock(), who=self._who, **how)
+        in_memory = isinstance(self._shelf, Memory)
+        self._holding = Holding(self._shelf, 0.0 if in_memory else _seconds_of(hold, "hold"), clock)
+        self._closed = False
+
+    # --- recording --------------------------------------------------------------------------
+
+    def record(
+        self,
+        subject: str,
+        at: Moment,
+        length: int | None = None,
+        is_user: bool = True,
+        emotional: float = False,
+        ended_abruptly: float = False,
+        session: str | None = None,
+        closing: float = False,
+        time_zone: str | None = None,
+        id: str | None = None,  # noqa: A002 (what an event's id is called everywhere)
+    ) -> None:
+        """Note one event of a person, in any order of time. BadUsage, and nothing noted, where it is none.
+
+        What the service itself wrote (`is_user=False`) is no activity of the person; the mark that a session
+        broke off counts whoever carries it. `emotional` may be a reading from 0 to 1. An `id` that came
+        before is the same event: of all that are kept, or, where no events are, of the person's newest 64.
+        """
+        zone = self._zone if time_zone is None else time_zone
+        said = (length, is_user, emotional, ended_abruptly, session, closing, zone, id)
+        base, seen = seen_of(self._shelf.keys, self._clock(), subject, at, *said)
+        if self._closed:
+            raise BadUsage("the tracker is closed; make a new one")
+        if is_activity(seen):
+            self._holding.add(base, seen)
+
+    def record_all(
+        self,
+        events: Sequence[dict[str, Any]],
+        name: str,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> tuple[int, int]:
+        """How many of many events were new, and how many were in already, by what they are from (`name`).
+
+        Each event has the arguments of `record`. Interrupted, the same call goes on where it was.
+        """
+        shelf, now = self._shelf, self._clock()
+        base = shelf.keys.base("file", name)
+        new, done = 0, shelf.done(base)
+        begun = done
+        while done < len(events):
+            piece = events[done : done + AT_ONCE]
+            zoned = ({**one, "time_zone": one.get("time_zone") or self._zone} for one in piece)
+            made = [seen_of(shelf.keys, now, **one) for one in zoned]
+            done += len(piece)
+            new += shelf.add([one for one in made if is_activity(one[1])], now, (base, done))
+            if progress is not None:
+                progress(done, len(events))
+        return new, begun
+
+    def flush(self) -> None:
+        """Write what is held back. Where that fails nothing is lost: it is held still."""
+        self._holding.flush()
+
+    # --- looking ----------------------------------------------------------------------------
+
+    def signals(self, subject: str, as_of: Moment | None = None, why: str | None = None) -> UsageSignals:
+        """What is unusual about a person; all quiet and insufficient where nobody is known by that id.
+
+        Every call leaves a line in the audit: who asked, about whom, and why.
+        """
+        at = self._moment(as_of)
+        found = self._looked(subject, "signals", why)
+        return signals(Summary() if found is None else found.state, at, **self._how)
+
+    def sweep(
+        self, as_of: Moment | None = None, *, subjects: Iterable[str] | None = None, why: str | None = None
+    ) -> Iterator[News]:
+        """People with something unusual that was not told yet, at level low or above.
+
+        Only names of the store, unless the ids are given: `subjects` are looked at then, and nobody else.
+        What was given to the caller counts as told once the next one is asked for; who is killed in between
+        hears it again.
+        """
+        at, words = self._moment(as_of), check_words(why, "why")
+        self.flush()
+        self._shelf.tidy(min(at, self._clock()))
+        ids = None if subjects is None else {self._shelf.name(self._named(one)): one for one in subjects}
+        whom = None if ids is None else [Pseudonym(name.hex()) for name in ids]
+        self._shelf.tell([], [Look(self._clock(), "sweep", None, self._who, words)])
+        told: list[tuple[bytes, Sequence[Episode]]] = []
+        try:
+            for one in self._shelf.people(whom):
+                found = signals(one.state, at, **self._how)
+                new, stand = news_of(found, one.told, at)
+                if new:
+                    # The line is written before the look, and what was told is remembered after it.
+                    self._shelf.tell([], [Look(self._clock(), "listed", one.name, self._who, words)])
+                    yield News(one.name.hex(), None if ids is None else ids[one.name], at, new, found)
+                if stand:
+                    told.append((one.name, stand))
+                if len(told) >= TOLD_AT_ONCE:
+                    self._shelf.tell(told, [])
+                    told = []
+        finally:
+            self._shelf.tell(told, [])
+
+    def _looked(self, subject: str, what: str, why: str | None) -> Person | None:
+        """Who is known by an id, with a line in the audit, also where nobody is."""
+        check_name(subject, "subject")
+        words = check_words(why, "why", subject)
+        self.flush()
+        who = self._named(subject)
+        found = self._shelf.person(who)
+        told = what if found is not None else "unknown"
+        self._shelf.tell([], [Look(self._clock(), told, self._shelf.name(who), self._who, words)])
+        return found
+
+    def _named(self, subject: str) -> Who:
+        return subject if isinstance(subject, Pseudonym) else self._shelf.keys.base("person", subject)
+
+    def _moment(self, as_of: Moment | None) -> float:
+        return self._clock() if as_of is None else seconds(as_of, "as_of")
+
+    def name(self, subject: str) -> str:
+        """The name that the store has for a person, known or not: 32 hexadecimal digits."""
+        return self._shelf.name(self._named(subject)).hex()
+
+    def export(self, subject: str, why: str | None = None) -> Iterator[dict[str, Any]]:
+        """Everything that is kept of a person, as records: for the person themselves."""
+        from .own_data import own_data
+
+        found = self._looked(subject, "export", why)
+        yield from own_data(self._shelf, self._shelf.name(self._named(subject)), found)
+
+    def audit(self, subject: str | None = None) -> Iterator[Look]:
+        """Who looked at whom, oldest first: all lines, or those about one person."""
+        name = None if subject is None else self._shelf.name(self._named(subject))
+        return self._shelf.looks(name)
+
+    def purge(self, subject: str | None = None, before: Moment | None = None, why: str | None = None) -> Gone:
+        """What was removed for good: a person, or what lies before a moment, or both.
+
+        The audit keeps that something was removed, not who.
+        """
+        if subject is None and before is None:
+            raise BadUsage("purge what? Give a subject, or a moment, or both")
+        name = None if subject is None else check_name(subject, "subject")
+        words = check_words(why, "why", subject)
+        self.flush()
+        # Written first: a purge that fails half-way was tried all the same.
+        self._shelf.tell([], [Look(self._clock(), "purge", None, self._who, words)])
+        at = None if before is None else int(seconds(before, "before"))
+        return self._shelf.purge(None if name is None else self._shelf.name(self._named(name)), at)
+
+    def info(self) -> dict[str, Any]:
+        """What is kept, and for how long."""
+        self.flush()
+        keeping = self._shelf.keeping
+        kept = {"keep": KEEPS[not keeping.exact], "retention_days": keeping.retention / 86_400}
+        return {"record": "usage_store", **kept, "keys": len(self._shelf.keys.chain), **self._shelf.counts()}
+
+    # --- the end ----------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Write what is held back and let go of the file. A second call does nothing."""
+        if self._closed:
+            return
+        self.flush()
+        self._closed = True
+        self._shelf.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _shelf(path: str | Path | None, key: Keys | str | Path | None, **how: Any) -> Shelf:
+    if path is not None:
+        keys, key_file = find_keys(key)
+        return Kept(path, keys, key_file=key_file, **how)
+    keys = new_keys() if key is None else find_keys(key)[0]
+    return Memory(keys, Keeping(how["retention"] or RETENTION, how["exact"] is not False))
+
+
+def _retention(given: timedelta | float) -> int:
+    found = given.total_seconds() if isinstance(given, timedelta) else given
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 86_400 <= found < 1e10:
+        raise BadUsage(f"retention is a timedelta, or seconds, of one day or more; not {given!r:.40}")
+    return int(found)
+
+
+def _seconds_of(given: float, what: str) -> float:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 3600:
+        raise BadUsage(f"{what} is a number of seconds from 0 to 3600, not {given!r:.40}")
+    return float(given)

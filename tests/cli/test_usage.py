@@ -1,0 +1,240 @@
+"""`ethogram usage`, `purge` and `export`: people's use recorded, looked at, handed out and gone."""
+
+from __future__ import annotations
+
+import json
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from ethogram.cli.main import main
+from ethogram.library.schemas import schema
+
+START = datetime(2026, 8, 1, 10, tzinfo=UTC)
+LATER = "2026-10-12T12:00:00Z"
+ANN = "ann@mail.invalid"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ETHOGRAM_USAGE_KEY_FILE", "usage.key")
+    lines = ["subject,at,length,time_zone"]
+    for day in range(60):
+        for k in range(4):
+            at = START + timedelta(days=day, minutes=7 * k)
+            lines.append(f"{ANN},{at.isoformat()},{100 + k},Europe/Berlin")
+    (tmp_path / "usage.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+@pytest.fixture
+def recorded(folder, capsys) -> Path:
+    run("usage", "key", "new", "usage.key")
+    run("usage", "record", "usage.csv", "--store", "usage.db")
+    capsys.readouterr()
+    return folder
+
+
+def run(*args: str, code: int = 0) -> None:
+    assert main(list(args)) == code
+
+
+def records(capsys) -> list[dict]:
+    """What was written, each record valid by its schema."""
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for one in found:
+        errors = [error.message for error in Draft202012Validator(schema(one["record"])).iter_errors(one)]
+        assert not errors, one
+    return found
+
+
+def bytes_of(folder: Path, name: str) -> bytes:
+    return b"".join(one.read_bytes() for one in folder.glob(f"{name}*"))
+
+
+def test_a_file_is_recorded_once(folder, capsys):
+    run("usage", "key", "new", "usage.key", "--json")
+    run("usage", "record", "usage.csv", "--store", "usage.db", "--json")
+    run("usage", "record", "usage.csv", "--store", "usage.db", "--json")
+    run("usage", "info", "--store", "usage.db", "--json")
+    key, first, again, info = records(capsys)
+    assert key["keys"] == 1
+    assert (first["added"], first["known"]) == (240, 0)
+    assert (again["added"], again["known"]) == (0, 240)
+    assert (info["people"], info["events"]) == (1, 240)
+    assert ANN.encode() not in bytes_of(folder, "usage.db")
+
+
+def test_all_that_is_wrong_with_a_file_is_said_at_once_and_nothing_is_recorded(folder, capsys):
+    run("usage", "key", "new", "usage.key")
+    bad = [
+        "subject,at,length,time_zone",
+        "ann,2036-08-01T00:00:00Z,4,",
+        "bo,2026-08-01T00:00:00Z,4,../passwd",
+    ]
+    (folder / "bad.csv").write_text(
+        "\n".join([*bad, "bo,2026-08-01T00:00:00Z,5,", ",2026-08-01T00:00:00Z,4,"])
+    )
+    run("usage", "record", "bad.csv", "--store", "usage.db", code=2)
+    said = capsys.readouterr().err
+    assert "bad.csv:2: at is" in said
+    assert "bad.csv:3: '../passwd' is not a time zone" in said
+    assert "bad.csv:5: an event needs a subject" in said
+    assert not (folder / "usage.db").exists()
+    run("usage", "record", "bad.csv", "--store", "usage.db", "--skip-bad")
+    assert capsys.readouterr().out == "1 event recorded in usage.db.\n"
+
+
+def test_what_is_unusual_is_told_and_a_sweep_tells_it_once(recorded, capsys):
+    run("usage", "signals", ANN, "--store", "usage.db", "--as-of", LATER, "--json", "--why", "a review")
+    (found,) = records(capsys)
+    assert found["withdrawal_detected"]
+    assert found["subject"] == ANN
+    run("usage", "signals", ANN, "--store", "usage.db", "--as-of", LATER)
+    assert "  MEDIUM withdrawal: Gone quiet" in capsys.readouterr().out
+    (recorded / "ids.txt").write_text(f"{ANN}\nbo\n")
+    sweep = ("usage", "sweep", "--store", "usage.db", "--as-of", LATER, "--json", "--fail-on", "medium")
+    run(*sweep, "--subjects", "ids.txt", code=3)
+    told, summary = records(capsys)
+    assert (told["subject"], told["level"]) == (ANN, "medium")
+    assert summary["people"] == {"low": 0, "medium": 1}
+    run(*sweep)
+    (summary,) = records(capsys)
+    assert summary["people"] == {"low": 0, "medium": 0}
+    run("usage", "audit", "--store", "usage.db", "--json", "--subject", ANN)
+    assert [(one["what"], one["why"]) for one in records(capsys)] == [
+        ("signals", "a review"), ("signals", ""), ("listed", ""),
+    ]  # fmt: skip
+
+
+def test_a_person_can_have_their_data_and_have_it_removed(recorded, capsys):
+    run("export", "--store", "usage.db", "--subject", ANN)
+    kinds = [one["record"] for one in records(capsys)]
+    assert kinds.count("usage_event") == 240
+    assert {"usage_person", "usage_day", "usage_half_hour", "usage_look"} <= {*kinds}
+    run("purge", "--store", "usage.db", "--subject", ANN, "--json")
+    (gone,) = records(capsys)
+    assert (gone["people"], gone["events"], gone["clean"]) == (1, 240, True)
+    run("export", "--store", "usage.db", "--subject", ANN)
+    assert [one["what"] for one in records(capsys)] == ["unknown"]
+    run("purge", "--store", "usage.db", code=2)
+    assert "purge what?" in capsys.readouterr().err
+
+
+def test_a_key_is_turned_and_checked(recorded, capsys):
+    run("usage", "key", "rotate", "usage.key", "--store", "usage.db", "--json")
+    run("usage", "key", "check", "--store", "usage.db", "--json")
+    assert [one["keys"] for one in records(capsys)] == [2, 2]
+    run("usage", "key", "new", "other.key")
+    run("usage", "key", "check", "--store", "usage.db", "--key", "other.key", code=2)
+    assert "not that of this store" in capsys.readouterr().err
+    run("usage", "key", "new", "other.key", code=2)
+    assert "never written over" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["usage", "sweep", "--store", "usage.db", "--fail-on", "high"], "low or medium"),
+        (["usage", "sweep", "--store", "usage.db", "--subjects", "no.txt"], "no.txt"),
+        (["usage", "signals", "ann", "--store", "no.db"], "no usage store at no.db"),
+        (["usage", "signals", "ann", "--store", "usage.db", "--pseudonym"], "no pseudonym"),
+        (["usage", "signals", "ann", "--store", "usage.csv"], "not a usage store"),
+        (["usage", "record", "usage.csv", "--store", "usage.db", "--retention", "long"], "--retention"),
+        (["usage", "record", "usage.csv", "--store", "usage.db", "--keep", "all"], "events or aggregates"),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
+)
+def test_what_makes_no_sense_is_said_plainly(recorded, capsys, args, says):
+    run(*args, code=2)
+    assert says in capsys.readouterr().err
+
+
+# --- stores of events -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def private(folder, capsys) -> Path:
+    run("usage", "key", "new", "usage.key")
+    lines = [
+        {
+            "id": f"id-of-ann-{k}", "at": (START + timedelta(hours=k)).isoformat(), "subject": ANN,
+            "target": "bo@mail.invalid", "thread": "thread-of-ann", "session": "session-of-ann",
+            "kind": "message", "text": "words of ann",
+            "attributes": {"length": 7, "name": "name-of-ann", "role": "user"},
+            "readings": {"manipulation": 0.5},
+        }
+        for k in range(5)
+    ]  # fmt: skip
+    (folder / "talk.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    run("store", "import", "talk.jsonl", "--store", "talk.db", "--pseudonyms", "usage.key")
+    capsys.readouterr()
+    return folder
+
+
+def test_a_private_store_of_events_has_neither_names_nor_words(private, capsys):
+    found = bytes_of(private, "talk.db")
+    for words in (
+        "ann@",
+        "bo@mail",
+        "id-of-ann",
+        "thread-of-ann",
+        "session-of-ann",
+        "words of",
+        "name-of-ann",
+    ):
+        assert words.encode() not in found, words
+    assert stat.S_IMODE((private / "talk.db").stat().st_mode) == 0o600
+    run("store", "export", "--store", "talk.db")
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["attributes"] for one in events] == [{"length": 7, "role": "user"}] * 5
+    assert {one["readings"]["manipulation"] for one in events} == {0.5}
+    assert len({one["subject"] for one in events}) == 1
+
+
+def test_a_private_store_is_asked_by_id_and_key_and_every_look_leaves_a_line(private, capsys):
+    one = ("--patterns", "love_bombing")
+    run("subject", ANN, "--store", "talk.db", "--json", "--why", "a call", *one)
+    run("export", "--store", "talk.db", "--subject", ANN)
+    run("export", "--store", "talk.db", "--subject", "nobody")
+    run("sweep", "--store", "talk.db", "--as-of", LATER, *one)
+    run("analyze", "--store", "talk.db", *one)
+    run("subjects", "--store", "talk.db")
+    capsys.readouterr()
+    run("usage", "audit", "--store", "talk.db", "--json")
+    told = [one["what"] for one in records(capsys)]
+    assert told == ["subject", "export", "unknown", "sweep", "analyze", "subjects"]
+    run("usage", "audit", "--store", "talk.db", "--json", "--subject", ANN)
+    assert [(one["what"], one["why"]) for one in records(capsys)] == [("subject", "a call"), ("export", "")]
+    run("usage", "key", "new", "other.key")
+    run("subject", ANN, "--store", "talk.db", "--key", "other.key", *one, code=2)
+    assert "not that of this store" in capsys.readouterr().err
+
+
+def test_names_and_pseudonyms_are_not_mixed_in_one_store(private, capsys):
+    run("store", "import", "talk.jsonl", "--store", "talk.db", code=2)
+    assert "--pseudonyms" in capsys.readouterr().err
+    run("store", "import", "talk.jsonl", "--store", "open.db")
+    run("store", "import", "talk.jsonl", "--store", "open.db", "--pseudonyms", "usage.key", code=2)
+    assert "by their own names already" in capsys.readouterr().err
+    keep = ("--pseudonyms", "usage.key", "--keep-text")
+    run("store", "import", "talk.jsonl", "--store", "new.db", *keep, code=2)
+    assert "do not go together" in capsys.readouterr().err
+
+
+def test_a_purge_takes_a_person_out_of_a_store_of_events_for_good(private, capsys):
+    run("purge", "--store", "talk.db", "--subject", "bo@mail.invalid")
+    run("usage", "audit", "--store", "talk.db", "--json")
+    run("purge", "--store", "talk.db", "--subject", ANN, "--json")
+    capsys.readouterr()
+    run("store", "info", "--store", "talk.db", "--json")
+    assert json.loads(capsys.readouterr().out)["events"] == 0
+    run("store", "import", "talk.jsonl", "--store", "open.db")
+    run("purge", "--store", "open.db", "--subject", "bo@mail.invalid")
+    assert b"bo@mail" not in bytes_of(private, "open.db")
+    run("purge", "--store", "open.db", "--subject", ANN)
+    assert b"ann@mail" not in bytes_of(private, "open.db")

@@ -1,0 +1,135 @@
+"""What holds of the statistics whatever the numbers: chances, limits, summaries, and what comes of them."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+
+import pytest
+
+from ethogram.errors import BadUsage
+from ethogram.usage import COHORTS, Settings, Summary, merge, record, signals
+from ethogram.usage.chance import at_least, at_most, least_surprising, most_below, rank_change
+from ethogram.usage.outlook import ahead, outlook, with_closes
+from ethogram.usage.quiet import Past, is_fewer, is_quiet, look, silent_days
+from usage_people import DAY, HOUR
+
+COHORT, SETTINGS = COHORTS[1], Settings()
+SPREADS = [0, 0.02, 0.5, 1, 3]
+
+
+def plain_chance(count: int, mean: int, size: int) -> float:
+    """Chance of at most `count` under a negative binomial of whole size, by exact fractions."""
+    p = Fraction(size, size + mean)
+    return float(sum(math.comb(k + size - 1, k) * p**size * (1 - p) ** k for k in range(count + 1)))
+
+
+@pytest.mark.parametrize(
+    ("count", "mean", "size"), [(0, 3, 2), (2, 10, 2), (7, 9, 1), (30, 60, 4), (90, 40, 3)]
+)
+def test_chances_are_those_of_the_negative_binomial(count: int, mean: int, size: int):
+    exact = plain_chance(count, mean, size)
+    assert at_most(count, mean, 1 / size) == pytest.approx(exact, rel=1e-9)
+    assert at_least(count + 1, mean, 1 / size) == pytest.approx(1 - exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("spread", SPREADS)
+def test_more_evidence_never_lowers_a_surprise(spread: float):
+    for mean in (0.5, 4, 30, 900):
+        few = [at_most(count, mean, spread) for count in range(0, int(2 * mean) + 2, 1 + int(mean) // 20)]
+        assert few == sorted(few)
+        many = [at_least(count, mean, spread) for count in range(0, int(3 * mean) + 2, 1 + int(mean) // 20)]
+        assert many == sorted(many, reverse=True)
+        assert all(0 <= one <= 1 for one in [*few, *many])
+
+
+@pytest.mark.parametrize("spread", SPREADS)
+def test_a_limit_is_the_last_number_that_is_so_surprising(spread: float):
+    for mean in (1, 12, 13.5, 40, 700):
+        for surprise in (1, 1.75, 3):
+            most = most_below(surprise, mean, spread)
+            assert most < 0 or at_most(most, mean, spread) <= 10**-surprise
+            assert at_most(most + 1, mean, spread) > 10**-surprise
+            assert (most >= 0) == (mean >= least_surprising(surprise, spread))
+
+
+def test_ranks_are_turned_round_with_time_and_do_not_see_how_far_apart_values_are():
+    rng = random.Random(1)
+    for _ in range(30):
+        before = [rng.choice([1, 2, 5, 9]) for _ in range(9)]
+        now = [rng.choice([1, 2, 5, 9]) for _ in range(6)]
+        z = rank_change(before, now)
+        assert rank_change(now, before) == pytest.approx(-z)
+        assert rank_change([x**3 for x in before], [x**3 for x in now]) == pytest.approx(z)
+
+
+def random_days(rng: random.Random) -> list[int]:
+    rate = 10 ** rng.uniform(-0.7, 1.4)
+    days = [round(rng.expovariate(1 / rate)) * (rng.random() < 0.8) for _ in range(rng.randint(8, 69))]
+    if rng.random() < 0.5:
+        few = rng.randint(1, 20)
+        days[-few:] = [round(0.2 * one) for one in days[-few:]]
+    return days
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_outlook_is_what_every_coming_close_will_say(seed: int):
+    rng = random.Random(seed)
+    for _ in range(3):
+        days, today = random_days(rng), rng.choice([1, 1, 3, 12])
+        past = Past(days)
+        of = with_closes(outlook(past, SETTINGS), past, 28, COHORT, SETTINGS)
+        quiet, fewer = ahead(of, today, COHORT, SETTINGS)
+        asked = [look(Past([*days, today, *[0] * after]), COHORT, SETTINGS) for after in range(60)]
+        assert (quiet.after if quiet and quiet.after < 60 else None) == _first(map(is_quiet, asked))
+        assert (fewer.after if fewer and fewer.after < 60 else None) == _first(map(is_fewer, asked))
+
+
+def _first(answers) -> int | None:
+    return next((after for after, one in enumerate(answers) if one), None)
+
+
+def test_who_is_quiet_has_few_messages_and_fewer_messages_never_end_it():
+    rng = random.Random(5)
+    for _ in range(40):
+        days = random_days(rng)
+        spans = look(Past(days), COHORT, SETTINGS)
+        assert is_fewer(spans) or not is_quiet(spans)
+        if is_quiet(spans) and days[-1] and not silent_days(Past(days)):
+            days[-1] -= 1
+            assert is_quiet(look(Past(days), COHORT, SETTINGS)) or days[-1] == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_summaries_are_sets_scores_have_bounds_and_asking_changes_nothing(seed: int):
+    rng = random.Random(seed)
+    one, other, both = Summary(), Summary(), Summary()
+    for _ in range(rng.randint(1, 300)):
+        at = 1_770_000_000 + rng.random() * rng.choice([2, 40, 90]) * DAY
+        said = {"length": rng.randint(0, 999), "zone": "Europe/Rome", "emotional": rng.random() < 0.1}
+        both = record(both, at, **said)
+        if rng.random() < 0.5:
+            one = record(one, at, **said)
+        else:
+            other = record(other, at, **said)
+    assert merge(one, other) == merge(other, one) == both
+    for later in (0, HOUR, 3 * DAY, 200 * DAY, 3000 * DAY):
+        found = signals(both, both.newest + later)
+        assert 0 <= found.score <= 1
+        assert all(0 <= part <= 1 for part in found.parts.values())
+        assert all(0 <= each.strength <= 1 for each in found.findings.values())
+        assert found == signals(both, both.newest + later)
+
+
+@pytest.mark.parametrize("at", [-1, 0, 1e12, float("nan"), float("inf")])
+def test_a_time_that_is_none_of_our_days_is_refused(at: float):
+    with pytest.raises(BadUsage, match="seconds since 1970"):
+        record(Summary(), at)
+
+
+def test_a_zone_without_meaning_is_refused_with_the_nearest():
+    with pytest.raises(BadUsage, match="did you mean 'Europe/Berlin'"):
+        record(Summary(), 1_770_000_000, zone="Europe/Berln")
+    with pytest.raises(BadUsage, match="unknown time zone"):
+        record(Summary(), 1_770_000_000, zone="../../etc/passwd")

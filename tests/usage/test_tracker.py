@@ -1,0 +1,242 @@
+"""A tracker takes events in any order, from anybody who may send them, and answers about one person."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import ethogram
+from ethogram.errors import BadUsage
+from ethogram.usage.pseudonym import Pseudonym, new_keys
+from ethogram.usage.seen import arguments_of
+from ethogram.usage.tracker import UsageTracker
+
+DAY = 86_400
+START = datetime(2026, 3, 2, 10, tzinfo=UTC)
+BEGIN = int(START.timestamp())
+NOW = BEGIN + 100 * DAY
+KEYS = new_keys()
+
+
+@pytest.fixture(params=["memory", "file", "aggregates", "held"])
+def tracker(request, tmp_path):
+    how = {"key": KEYS, "clock": lambda: NOW, "who": "test"}
+    if request.param != "memory":
+        how |= {"path": tmp_path / "usage.db", "hold": 3600 if request.param == "held" else 0}
+        how |= {"keep": "aggregates"} if request.param == "aggregates" else {}
+    with UsageTracker(**how) as made:
+        yield made
+
+
+def month(tracker: UsageTracker, subject: str = "ann", days: int = 40, **event: object) -> None:
+    """Ten messages a day at ten, a minute apart."""
+    for day in range(days):
+        for k in range(10):
+            tracker.record(subject, BEGIN + day * DAY + k * 60, 100, time_zone="UTC", **event)
+
+
+def test_a_person_who_stops_has_gone_quiet_and_is_told_of_once(tracker):
+    month(tracker)
+    later = BEGIN + 50 * DAY
+    found = tracker.signals("ann", later)
+    assert found.to_dict()["withdrawal_detected"]
+    first, again = list(tracker.sweep(later)), list(tracker.sweep(later + DAY))
+    assert [one.person for one in first] == [tracker.name("ann")]
+    assert "withdrawal" in {one.name for one in first[0].findings}
+    assert again == []
+
+
+def test_a_sweep_names_people_where_the_ids_are_given(tracker):
+    month(tracker)
+    later = BEGIN + 50 * DAY
+    assert list(tracker.sweep(later, subjects=["bo"])) == []
+    assert [one.subject for one in tracker.sweep(later, subjects=["bo", "ann"])] == ["ann"]
+
+
+def test_what_was_given_but_not_taken_on_is_told_again(tracker):
+    month(tracker)
+    later = BEGIN + 50 * DAY
+    heard = next(tracker.sweep(later))
+    assert [one.person for one in tracker.sweep(later)] == [heard.person]
+    # Both times somebody looked.
+    assert [one.what for one in tracker.audit("ann")] == ["listed", "listed"]
+
+
+def test_who_stops_listening_does_not_hear_all_of_it_again(tracker):
+    for subject in ("ann", "bo", "cy"):
+        month(tracker, subject, days=30)
+    later = BEGIN + 40 * DAY
+    sweep = tracker.sweep(later)
+    heard = [next(sweep).person, next(sweep).person]
+    sweep.close()
+    assert sorted([heard[0], *(one.person for one in tracker.sweep(later))]) == sorted(
+        tracker.name(one) for one in ("ann", "bo", "cy")
+    )
+
+
+def test_of_somebody_unknown_all_is_quiet_and_nothing_is_known(tracker):
+    told = tracker.signals("nobody", NOW).to_dict()
+    assert told["status"] == "insufficient"
+    assert {one["status"] for one in told["signals"].values()} == {"insufficient"}
+    assert told["behavioral_score"] == 0
+    quiet = ("is_late_night", "withdrawal_detected", "return_after_absence", "abrupt_termination")
+    assert not any(told[name] for name in quiet)
+
+
+def test_order_and_the_form_of_a_moment_do_not_matter(tracker):
+    month(tracker, "ann")
+    for day in reversed(range(40)):
+        for k in reversed(range(10)):
+            at = START + timedelta(days=day, minutes=k)
+            tracker.record("bo", at, 100, time_zone="UTC")
+    # As of the same day for both, so that what is kept only by half-hours is the same, too.
+    as_of = BEGIN + 45 * DAY
+    ann, bo = tracker.signals("ann", as_of), tracker.signals("bo", as_of)
+    names = ("frequency_change", "withdrawal", "drop")
+    assert [ann.findings[name] for name in names] == [bo.findings[name] for name in names]
+
+
+def test_what_the_service_writes_is_no_activity_but_its_mark_counts(tracker):
+    for k in range(50):
+        tracker.record("ann", BEGIN + k * 60, 100, is_user=False)
+    assert tracker.info()["people"] == 0
+    tracker.record("bo", BEGIN, 100)
+    tracker.record("bo", BEGIN + 60, None, is_user=False, ended_abruptly=True)
+    assert tracker.signals("bo", BEGIN + DAY // 2).to_dict()["abrupt_termination"]
+
+
+def test_an_event_that_comes_twice_counts_once(tracker):
+    for _ in range(2):
+        for k in range(20):
+            tracker.record("ann", BEGIN + k, 10, id=f"event {k}")
+    # The same id of another person is another event.
+    tracker.record("bo", BEGIN, 10, id="event 0")
+    events = [one for one in tracker.export("ann") if one["record"] == "usage_person"]
+    assert [one["events"] for one in events] == [20]
+
+
+@pytest.mark.parametrize(
+    ("event", "says"),
+    [
+        ({"at": NOW + 2 * DAY}, "2.0 days in the future"),
+        ({"at": -1}, "from 1970"),
+        ({"at": 100}, "before there were services"),
+        ({"at": float("nan")}, "from 1970"),
+        ({"at": float("inf")}, "from 1970"),
+        ({"at": "2026-01-01"}, "datetime or seconds"),
+        ({"at": True}, "datetime or seconds"),
+        ({"at": datetime(2026, 1, 1)}, "no time zone"),  # noqa: DTZ001
+        ({"length": -1}, "0 or more"),
+        ({"length": float("nan")}, "whole number"),
+        ({"length": "ten"}, "number of characters"),
+        ({"subject": ""}, "subject is empty"),
+        ({"subject": "x" * 513}, "longer than 512"),
+        ({"subject": 7}, "subject is a text"),
+        ({"emotional": "much"}, "emotional is true or false"),
+        ({"closing": float("nan")}, "closing is true or false"),
+        ({"session": " "}, "session is empty"),
+        ({"id": "x" * 1000}, "longer than 512"),
+        ({"time_zone": "../../etc/passwd"}, "not a time zone"),
+        ({"time_zone": "/etc/localtime"}, "not a time zone"),
+        ({"time_zone": "America"}, "not a time zone"),
+        ({"time_zone": "Europe/Nowhere"}, "not a time zone"),
+        ({"time_zone": ["UTC"]}, "not a time zone"),
+        ({"time_zone": ""}, "not a time zone"),
+    ],
+    ids=str,
+)
+def test_an_event_that_cannot_be_is_refused_and_nothing_is_noted(event, says):
+    tracker = UsageTracker(key=KEYS, clock=lambda: NOW)
+    with pytest.raises(BadUsage, match=says):
+        tracker.record(**{"subject": "ann", "at": BEGIN, **event})
+    assert tracker.info()["people"] == 0
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"keep": "all"}, "events or aggregates"),
+        ({"retention": timedelta(hours=1)}, "one day or more"),
+        ({"retention": float("nan")}, "one day or more"),
+        ({"time_zone": "Mars"}, "not a time zone"),
+        ({"who": "x" * 501}, "at most 500"),
+    ],
+    ids=str,
+)
+def test_a_tracker_that_cannot_be_says_why(how, says):
+    with pytest.raises(BadUsage, match=says):
+        UsageTracker(**how)
+
+
+def test_a_day_ahead_is_let_in_and_ids_may_be_any_text(tracker):
+    tracker.record("\ud800", NOW + DAY - 1)
+    tracker.record("ан на", NOW - DAY, 0)
+    assert tracker.info()["people"] == 2
+
+
+def test_nothing_is_taken_after_the_end(tmp_path):
+    tracker = UsageTracker(tmp_path / "usage.db", key=KEYS, clock=lambda: NOW)
+    tracker.close()
+    tracker.close()
+    with pytest.raises(BadUsage, match="closed"):
+        tracker.record("ann", BEGIN)
+
+
+def test_a_pseudonym_asks_about_the_same_person(tracker):
+    month(tracker, days=20)
+    as_of = BEGIN + 30 * DAY
+    by_name = tracker.signals(Pseudonym(tracker.name("ann")), as_of)
+    assert by_name.to_dict() == tracker.signals("ann", as_of).to_dict()
+    with pytest.raises(BadUsage, match="32 hexadecimal digits"):
+        tracker.signals(Pseudonym("ann"))
+
+
+def test_the_two_plain_functions_answer_from_memory():
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    ethogram.record_event("plain ann", at, 120, True, emotional_content=True, terminated_abruptly=False)
+    found = ethogram.get_risk_signals("plain ann", at + timedelta(hours=2))
+    assert found.to_dict()["abrupt_termination"]
+    assert ethogram.get_risk_signals("plain bo").to_dict()["status"] == "insufficient"
+
+
+def test_threads_of_one_tracker_lose_nothing(tracker):
+    """Four threads, three people, every message counted."""
+
+    def work(number: int) -> None:
+        for k in range(100):
+            tracker.record(f"p{k % 3}", BEGIN + (number * 100 + k) * 7, k, id=f"{number}-{k}")
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    counts = [next(tracker.export(f"p{i}"))["events"] for i in range(3)]
+    # 100 = 34 + 33 + 33 in each thread.
+    assert counts == [4 * 34, 4 * 33, 4 * 33]
+
+
+def test_an_event_line_says_what_a_call_would():
+    event = ethogram.Event.sample(
+        at=START, subject="ann", session="s", id="e1", text="hello",
+        attributes={"time_zone": "Europe/Berlin", "emotional": True, "role": "assistant"},
+    )  # fmt: skip
+    assert arguments_of(event) == {
+        "subject": "ann", "at": START, "length": 5, "is_user": False, "emotional": True,
+        "ended_abruptly": False, "closing": False, "session": "s", "time_zone": "Europe/Berlin", "id": "e1",
+    }  # fmt: skip
+    with pytest.raises(BadUsage, match="is_user is true or false"):
+        arguments_of(ethogram.Event.sample(attributes={"is_user": "perhaps"}))
+    with pytest.raises(BadUsage, match="at is missing"):
+        arguments_of(ethogram.Event.sample(timed=False))
+
+
+@pytest.mark.parametrize(
+    ("emotional", "is_broken_off"), [(True, True), (0.9, True), (0.3, False), (0, False)]
+)
+def test_feeling_may_be_a_reading(emotional, is_broken_off):
+    tracker = UsageTracker(clock=lambda: NOW)
+    tracker.record("ann", BEGIN, 100, emotional=emotional)
+    assert tracker.signals("ann", BEGIN + 7200).to_dict()["abrupt_termination"] == is_broken_off
