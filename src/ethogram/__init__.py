@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .scanner import Scan, ThreadScan, scan, scan_thread
     from .signals import signal
     from .usage.default import get_risk_signals, record_event
+    from .usage.fusion import fuse
     from .usage.tracker import UsageTracker
 
 __version__ = "0.1.0"
@@ -57,6 +58,7 @@ __all__ = [
     "__version__",
     "analyze",
     "errors",
+    "fuse",
     "get_risk_signals",
     "load_patterns",
     "read_events",
@@ -82,6 +84,7 @@ _HOMES = {
     "Verdict": "records",
     "Watch": "modes.live",
     "analyze": "modes.analyze",
+    "fuse": "usage.fusion",
     "get_risk_signals": "usage.default",
     "load_patterns": "library.load",
     "read_events": "ingest",

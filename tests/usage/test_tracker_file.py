@@ -51,6 +51,14 @@ WRITER = """
 """
 
 
+def test_what_lies_far_ahead_is_refused_since_a_file_outlives_a_mistake(path):
+    with opened(path) as tracker:
+        tracker.record("ann", NOW + DAY - 1)
+        with pytest.raises(BadUsage, match="days in the future"):
+            tracker.record("ann", NOW + 2 * DAY)
+        assert events_of(tracker, "ann") == 1
+
+
 @pytest.mark.parametrize("hold", ["0", "0.2"])
 def test_processes_that_write_at_once_lose_nothing(path, tmp_path, hold):
     key = tmp_path / "key"

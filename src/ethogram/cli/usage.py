@@ -13,6 +13,7 @@ from .stored import moment
 from .usage_common import (
     IsPseudonym,
     KeyFile,
+    Region,
     UsageStore,
     Who,
     Why,
@@ -102,21 +103,43 @@ def signals(
     why: Why = "",
     who: Who = "",
     is_pseudonym: IsPseudonym = False,
+    region: Region = "",
+    score: Annotated[
+        list[str],
+        typer.Option(
+            "--score", metavar="NAME=NUMBER", help="A score of what was said: text=0.4; repeatable."
+        ),
+    ] = [],  # noqa: B006 (typer copies it)
+    crisis: Annotated[
+        float | None,
+        typer.Option(
+            "--crisis", metavar="NUMBER", help="How sure it is that they spoke of a crisis, 0 to 1."
+        ),
+    ] = None,
     config: Config = "",
     as_json: AsJson = False,
 ) -> None:
     """Say what is unusual about a person against their own habit; without --as-of, now."""
     from ethogram.records import format_time
 
-    at = moment(as_of, "--as-of") or now()
+    from .usage_beside import fused_with, helpline_for
+
+    at, said = moment(as_of, "--as-of") or now(), helpline_for(region, config)
+    fused = fused_with(score, crisis, config)
     with open_tracker(store, key, who, **measured_by(config)) as tracker:
         found = tracker.signals(whom(subject, is_pseudonym), at, why or None)
+    whole = None if fused is None else fused(found)
     if as_json:
-        told = {"record": "usage_signals", "subject": subject, "as_of": format_time(at)}
-        write_json({**told, **found.to_dict()})
+        told = {"record": "usage_signals", "subject": subject, "as_of": format_time(at), **found.to_dict()}
+        beside = {"fused": None if whole is None else whole.to_dict(), "helpline": said and said.to_dict()}
+        write_json({**told, **beside})
         return
     for line in signal_lines(subject, found):
         write_line(line)
+    if whole is not None:
+        write_line(f"Together with what was said: {whole.score or 0:.2f}. {whole.sentence}")
+    if said is not None and (found.at_level("low") or (whole is not None and whole.is_crisis)):
+        write_line(f"To offer ({said.region}): {said.text}")
 
 
 def now() -> Any:
@@ -151,6 +174,7 @@ def sweep(
     ] = "",
     why: Why = "",
     who: Who = "",
+    region: Region = "",
     config: Config = "",
     as_json: AsJson = False,
 ) -> None:
@@ -158,11 +182,14 @@ def sweep(
     from ethogram.errors import BadUsage, did_you_mean
     from ethogram.records import format_time
 
+    from .usage_beside import helpline_for
+
     if fail_on and fail_on not in LEVELS:
         raise BadUsage(
             f"--fail-on takes {' or '.join(LEVELS)}, not {fail_on!r:.40}{did_you_mean(fail_on, LEVELS)}"
         )
     at, ids = moment(as_of, "--as-of") or now(), read_ids(subjects) if subjects else None
+    said = helpline_for(region, config)
     levels: dict[str, int] = dict.fromkeys(LEVELS, 0)
     with open_tracker(store, key, who, **measured_by(config)) as tracker:
         for one in tracker.sweep(at, subjects=ids, why=why or None):
@@ -175,9 +202,12 @@ def sweep(
             # What the reader has counts as told, and nothing else.
             flush()
     if as_json:
-        write_json({"record": "usage_sweep", "as_of": format_time(at), "people": levels})
+        ends = {"people": levels, "helpline": said and said.to_dict()}
+        write_json({"record": "usage_sweep", "as_of": format_time(at), **ends})
     elif not sum(levels.values()):
         write_line("Nothing new to tell.")
+    elif said is not None:
+        write_line(f"To offer ({said.region}): {said.text}")
     if fail_on and any(levels[level] for level in LEVELS[LEVELS.index(fail_on) :]):
         raise typer.Exit(FOUND)
 

@@ -19,6 +19,10 @@ KeyFile = Annotated[
 ]
 Why = Annotated[str, typer.Option("--why", metavar="WORDS", help="Why you look; it stands in the audit.")]
 Who = Annotated[str, typer.Option("--who", metavar="NAME", help="Who looks; without it, your user name.")]
+Region = Annotated[
+    str,
+    typer.Option("--region", metavar="CODE", help="Where they are: DE, US-CA; chooses the helpline shown."),
+]
 IsPseudonym = Annotated[
     bool, typer.Option("--pseudonym", help="The subject is given by the name that the store has.")
 ]

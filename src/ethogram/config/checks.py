@@ -17,7 +17,7 @@ from ..errors import did_you_mean
 from ..records import LEVELS, parse_duration
 from ..shapes.calls import NAMES
 from ..shapes.scope import ELAPSED
-from .settings import LIMITS, RESOURCES, RUNGS, STATUSES, USAGE_KINDS, USAGE_LIMITS
+from .settings import LIMITS, RESOURCES, RUNGS, STATUSES, USAGE, USAGE_KINDS, USAGE_LIMITS
 
 Place = tuple[str | int, ...]
 Check = Callable[[Any, Place, "Report"], Any]
@@ -172,6 +172,35 @@ def version_or_file(value: Any, place: Place, report: Report) -> Any:
     if type(value) is int and value >= 0:
         return str(value)
     return text(value, place, report)
+
+
+def region(value: Any, place: Place, report: Report) -> Any:
+    """A country or a part of it."""
+    from ..usage.helpline import REGION  # here, since nearly nobody sets it and it takes a tenth of a second
+
+    if isinstance(value, str) and REGION.fullmatch(value):
+        return value
+    return _wrong(value, "a region, like DE or US-CA", place, report)
+
+
+def helplines(value: Any, place: Place, report: Report) -> Any:
+    """One line of text for each region."""
+    if not isinstance(value, Mapping):
+        return _wrong(value, "texts by region, like {DE: ...}", place, report)
+    from ..usage.helpline import fault
+
+    found = {name: fault(name, said) for name, said in value.items()}
+    for name, wrong in found.items():
+        if wrong is not None:
+            report.add((*place, name), partial(str, wrong))
+    return {name: value[name] for name, wrong in found.items() if wrong is None}
+
+
+def share(value: Any, place: Place, report: Report) -> Any:
+    """A number from 0 to 1."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1:
+        return float(value)
+    return _wrong(value, "a number from 0 to 1", place, report)
 
 
 def one_of(options: Iterable[str], *, none: bool = False) -> Check:
@@ -332,6 +361,9 @@ CHECKS: Mapping[str, Check] = {
             "kinds": some_of(USAGE_KINDS),
             "cohort": version_or_file,
             "night": hours,
+            "region": or_none(region),
+            "helplines": helplines,
+            "weights": mapping(share, known=USAGE["weights"]),
             **dict.fromkeys(USAGE_LIMITS, positive),
         }
     ),

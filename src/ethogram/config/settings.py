@@ -45,7 +45,16 @@ HOOK: Mapping[str, Any] = MappingProxyType(
 """How a hook goes about it; docs/hook.md says what each is."""
 
 
-USAGE: Mapping[str, Any] = MappingProxyType({"kinds": ("usage",), "cohort": "1", "night": (2, 5)})
+USAGE: Mapping[str, Any] = MappingProxyType(
+    {
+        "kinds": ("usage",),
+        "cohort": "1",
+        "night": (2, 5),
+        "region": None,
+        "helplines": {},
+        "weights": {"text": 0.40, "voice": 0.25, "behaviour": 0.20, "image": 0.15},
+    }
+)
 """How people's use of a service is measured; docs/people.md says what each is."""
 USAGE_LIMITS = ("quiet_limit", "usual_limit", "few_share", "few_least", "expected_least", "zone_confidence")
 """Limits of what is worked out for a whole day; all others are parameters of the patterns."""

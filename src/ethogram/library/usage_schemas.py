@@ -35,6 +35,18 @@ def _map(value: Schema) -> Schema:
     return {"type": "object", "additionalProperties": value}
 
 
+def _or_null(one: Schema) -> Schema:
+    return {**one, "type": [one["type"], "null"]}
+
+
+def _fused() -> Schema:
+    words: Schema = {"type": "array", "items": TEXT}
+    score: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
+    return _inner(
+        {"score": score, "weights": _map(SHARE), "absent": words, "is_crisis": YES_OR_NO, "sentence": TEXT}
+    )
+
+
 def usage_signals_body() -> Schema:
     """What `usage signals` gives: UsageSignals.to_dict with whose it is and when."""
     status: Schema = {"enum": ["ok", "insufficient"]}
@@ -53,7 +65,10 @@ def usage_signals_body() -> Schema:
             "behavioral_score": SHARE,
             "status": status,
             "parts": _map(SHARE),
+            "cohort": COUNT,
             "signals": _map(_inner(signal)),
+            "fused": _or_null(_fused()),
+            "helpline": _or_null(_inner({"region": TEXT, "text": TEXT})),
         },
     )
 
@@ -76,7 +91,9 @@ def usage_news_body() -> Schema:
 
 def usage_sweep_body() -> Schema:
     """What `usage sweep` gives at the end: how many people by the highest level told."""
-    return _whole("usage_sweep", {"as_of": AT, "people": _inner({"low": COUNT, "medium": COUNT})})
+    people = _inner({"low": COUNT, "medium": COUNT})
+    helpline = _or_null(_inner({"region": TEXT, "text": TEXT}))
+    return _whole("usage_sweep", {"as_of": AT, "people": people, "helpline": helpline})
 
 
 def usage_recorded_body() -> Schema:

@@ -8,6 +8,7 @@ No content is needed or kept. Nothing here diagnoses anybody; it tells a human t
 
 from .cohort import COHORTS, Cohort, learn_cohort
 from .fusion import Fused, fuse
+from .helpline import Helpline, helpline
 from .settings import Settings
 from .signals import UsageSignals, signals
 from .summary import Summary, merge, record
@@ -16,10 +17,12 @@ __all__ = [
     "COHORTS",
     "Cohort",
     "Fused",
+    "Helpline",
     "Settings",
     "Summary",
     "UsageSignals",
     "fuse",
+    "helpline",
     "learn_cohort",
     "merge",
     "record",

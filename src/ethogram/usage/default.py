@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from threading import Lock
 
 from .seen import Moment
@@ -22,7 +23,7 @@ def default_tracker() -> UsageTracker:
 
 def record_event(
     subject: str,
-    timestamp: Moment,
+    timestamp: Moment | None = None,
     message_length: int | None = None,
     is_user: bool = True,
     emotional_content: float = False,
@@ -31,10 +32,10 @@ def record_event(
     session: str | None = None,
     time_zone: str | None = None,
 ) -> None:
-    """Note one event of a person in this process's memory; see UsageTracker.record."""
+    """Note one event of a person in this process's memory, without a time now; see UsageTracker.record."""
     default_tracker().record(
         subject,
-        timestamp,
+        time.time() if timestamp is None else timestamp,
         message_length,
         is_user,
         emotional_content,

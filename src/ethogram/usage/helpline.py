@@ -25,6 +25,10 @@ class Helpline:
     region: str
     text: str
 
+    def to_dict(self) -> dict[str, str]:
+        """As plain data."""
+        return {"region": self.region, "text": self.text}
+
 
 def helpline(texts: Mapping[str, str], region: str | None) -> Helpline | None:
     """The text for a region: its own, else its country's, else the default; None where there is none.
@@ -40,9 +44,9 @@ def helpline(texts: Mapping[str, str], region: str | None) -> Helpline | None:
     return None
 
 
-def fault(region: str, text: object) -> str | None:
+def fault(region: object, text: object) -> str | None:
     """What is wrong with an entry, and what would be right; None where nothing is."""
-    if region != ANYWHERE and not REGION.fullmatch(region):
+    if not isinstance(region, str) or (region != ANYWHERE and not REGION.fullmatch(region)):
         return f"{region!r:.40} is no region; write it like DE, US-CA or {ANYWHERE}"
     if not isinstance(text, str) or not text.strip():
         return f"the text of {region} is missing; write what people there should be offered"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from ..errors import BadUsage
-from ..records import Event
+from ..records import Event, parse_time
 from .clock import DAY
 from .pseudonym import Keys
 from .summary import CLOSING, EMOTIONAL, IN_TIME, MARKED, Summary, record
@@ -28,8 +28,8 @@ STRONG = 0.6
 BY_SERVICE = 8
 """The flag, beside those of a summary, of what the service itself did."""
 
-Moment = datetime | float
-"""A moment: a datetime with a zone, or seconds since 1970 UTC."""
+Moment = datetime | float | str
+"""A moment: a datetime with a zone, seconds since 1970 UTC, or a text such as 2026-11-15T03:10:00Z."""
 
 
 class Seen(NamedTuple):
@@ -101,9 +101,19 @@ def seconds(at: Moment, what: str = "at") -> float:
         if at.tzinfo is None:
             raise BadUsage(f"{what} has no time zone: {at.isoformat()}; write datetime.now(UTC), or seconds")
         return _whole(at.timestamp(), what)
+    if isinstance(at, str):
+        return _parsed(at, what)
     if isinstance(at, bool) or not isinstance(at, int | float):
-        raise BadUsage(f"{what} is a datetime or seconds since 1970, not {type(at).__name__}")
+        right = "a datetime, a text such as 2026-11-15T03:10:00Z, or seconds since 1970"
+        raise BadUsage(f"{what} is {right}, not {type(at).__name__}")
     return _whole(at, what)
+
+
+def _parsed(at: str, what: str) -> float:
+    try:
+        return _whole(parse_time(at).timestamp(), what)
+    except ValueError as error:
+        raise BadUsage(f"{what}: {error}") from None
 
 
 def _whole(at: float, what: str) -> float:

@@ -26,16 +26,25 @@ TRENDS = {0.0: "stable", 1.0: "increasing", -1.0: "decreasing"}
 
 @dataclass(frozen=True, slots=True)
 class UsageSignals:
-    """The eight signals and frequency_change by name, the score 0..1 and its parts by cause."""
+    """The eight signals and frequency_change by name, the score 0..1 and its parts by cause.
+
+    `cohort` is the version of the table that filled in where the person's own past was short.
+    """
 
     findings: Mapping[str, Finding]
     score: float
     parts: Mapping[str, float]
+    cohort: int
 
     @property
     def status(self) -> str:
         """ok where at least one signal could be told."""
         return "ok" if any(one.is_ok for one in self.findings.values()) else "insufficient"
+
+    @property
+    def for_fusion(self) -> float | None:
+        """The score as `fuse` takes it: None where too little is known, which is not 0."""
+        return self.score if self.status == "ok" else None
 
     def at_level(self, level: str = "medium") -> list[Finding]:
         """The findings at this level or above."""
@@ -55,6 +64,7 @@ class UsageSignals:
             "behavioral_score": self.score,
             "status": self.status,
             "parts": dict(self.parts),
+            "cohort": self.cohort,
             "signals": {
                 name: {
                     "status": one.status,
@@ -89,4 +99,4 @@ def signals(
         message_length(closed, settings),
     )
     score, parts = behavioural_score(found)
-    return UsageSignals({one.name: one for one in found}, score, parts)
+    return UsageSignals({one.name: one for one in found}, score, parts, cohort.version)

@@ -5,6 +5,7 @@ In memory, or in a file that many processes share. Ids are kept as keyed hashes 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
@@ -95,7 +96,7 @@ class UsageTracker:
         """
         zone = self._zone if time_zone is None else time_zone
         said = (length, is_user, emotional, ended_abruptly, session, closing, zone, id)
-        base, seen = seen_of(self._shelf.keys, self._clock(), subject, at, *said)
+        base, seen = seen_of(self._shelf.keys, self._latest(), subject, at, *said)
         if self._closed:
             raise BadUsage("the tracker is closed; make a new one")
         if is_activity(seen):
@@ -111,14 +112,14 @@ class UsageTracker:
 
         Each event has the arguments of `record`. Interrupted, the same call goes on where it was.
         """
-        shelf, now = self._shelf, self._clock()
+        shelf, now, latest = self._shelf, self._clock(), self._latest()
         base = shelf.keys.base("file", name)
         new, done = 0, shelf.done(base)
         begun = done
         while done < len(events):
             piece = events[done : done + AT_ONCE]
             zoned = ({**one, "time_zone": one.get("time_zone") or self._zone} for one in piece)
-            made = [seen_of(shelf.keys, now, **one) for one in zoned]
+            made = [seen_of(shelf.keys, latest, **one) for one in zoned]
             done += len(piece)
             new += shelf.add([one for one in made if is_activity(one[1])], now, (base, done))
             if progress is not None:
@@ -185,6 +186,13 @@ class UsageTracker:
 
     def _named(self, subject: str) -> Who:
         return subject if isinstance(subject, Pseudonym) else self._shelf.keys.base("person", subject)
+
+    def _latest(self) -> float:
+        """The clock that no event may be far ahead of. Memory has none: there time is what the caller says.
+
+        In a file a wrong year would outlive the mistake, and drive out what is known of the person.
+        """
+        return math.inf if isinstance(self._shelf, Memory) else self._clock()
 
     def _moment(self, as_of: Moment | None) -> float:
         return self._clock() if as_of is None else seconds(as_of, "as_of")
