@@ -81,11 +81,19 @@ class Signal:
     version."""
     together: Step | None = field(default=None, repr=False, compare=False)
     """What measures all that keep one state at once, giving their values by name."""
+    kinds_by: Callable[[Options], frozenset[str]] | None = field(default=None, repr=False, compare=False)
+    """Which of `kinds` the settings ask for, where that is for them to say."""
 
     @property
     def kind(self) -> str:
         """'number' or 'category', as pattern files know it."""
         return "category" if self.limits is None else "number"
+
+    def is_about(self, kind: str, options: Options) -> bool:
+        """Whether it has anything to say about events of a kind."""
+        if self.kinds is not None and kind not in self.kinds:
+            return False
+        return self.kinds_by is None or kind in self.kinds_by(options)
 
     @cached_property
     def limits(self) -> tuple[float, float] | None:
@@ -217,6 +225,7 @@ def _state_of(name: str, made: Any) -> Mapping[str, Any]:
         "max_state_bytes": made.max_state_bytes,
         "keeps": getattr(made, "keeps", name),
         "together": getattr(made, "together", None),
+        "kinds_by": getattr(made, "kinds_by", None),
     }
 
 

@@ -16,6 +16,8 @@ from .options import Options
 
 KINDS = ("usage", "message", "event")
 """Kinds of events that may be a person's activity; the setting `usage.kinds` says which of them are."""
+PLAIN = ("usage",)
+"""Those that are where nothing is set."""
 NUMBER, SURPRISE, CHANGE, SHARE = (0, math.inf), (0, 12), (-12, 12), (0, 1)
 Found = Mapping[str, float | Unmeasured]
 
@@ -72,6 +74,11 @@ def measure_all_habits(event: Event, state: Any, options: Options) -> tuple[Foun
     return measure_person(event, state, options)
 
 
+def usage_kinds(options: Options) -> frozenset[str]:
+    """The kinds of events that are a person's activity, by the settings."""
+    return frozenset(options.usage.get("kinds", PLAIN))
+
+
 class _Habit:
     """One reading of a person's habit."""
 
@@ -80,6 +87,7 @@ class _Habit:
     max_state_bytes = 16_384
     keeps = "person"
     together = staticmethod(measure_all_habits)
+    kinds_by = staticmethod(usage_kinds)
     name = ""
 
     def measure(self, event: Event, state: Any, options: Options) -> tuple[float | Unmeasured | None, Any]:

@@ -75,17 +75,16 @@ def measure_event(
     for one in signals:
         if one.kinds is not None and kind not in one.kinds:
             continue
+        if one.together is not None:
+            if (values := shared.get(one.keeps)) is None:
+                values = shared[one.keeps] = _together(one, event, states, moved, options)
+            if (value := values.get(one.name)) is not None and one.name not in event.readings:
+                _put(one, value, event, added, reasons)
+            continue
         if one.needs and not added.keys().isdisjoint(one.needs):
             event, added = _with(event, added), {}
         scope = one.scope
         supplied = one.name in event.readings
-        if one.together is not None:
-            if one.keeps not in shared:
-                shared[one.keeps] = _together(one, event, states, moved, options)
-            value = shared[one.keeps].get(one.name)
-            if value is not None and not supplied:
-                _put(one, value, event, added, reasons)
-            continue
         key = (one.keeps, source, run) if scope == "run" else state_key(one, event) if scope else None
         if (supplied and scope is None) or (scope is not None and key is None):
             continue
@@ -273,7 +272,7 @@ class Measurer:
 
     def _of_kind(self, kind: str) -> tuple[Signal, ...]:
         """The signals that have something to say about events of a kind."""
-        found = tuple(one for one in self.signals if one.kinds is None or kind in one.kinds)
+        found = tuple(one for one in self.signals if one.is_about(kind, self.options))
         # Kinds are named by the input, which may name any number of them.
         if len(self._by_kind) < MAX_REASONS:
             self._by_kind[kind] = found

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from .clock import DAY, HALF_HOUR, MORNING, day_of, slot_of
 from .settings import Settings
-from .summary import MARKED, Day, Stretch, Summary, _put_day, _put_stretch, read_days, read_stretches
+from .summary import MARKED, Day, Stretch, Summary, put_day, put_stretch, read_days, read_stretches
 
 NAMES = 65_535
 
@@ -85,9 +85,9 @@ def forget_before(state: Summary, at: int) -> Summary | None:
         return None
     table, calendar = b"", b""
     for row in rows:
-        table = _put_stretch(table, row)
+        table = put_stretch(table, row)
     for day in days:
-        calendar = _put_day(calendar, day)
+        calendar = put_day(calendar, *day)
     left = replace(state, events=events, stretches=table, days=calendar)
     if not events:
         return replace(left, first=0, newest=0)
@@ -117,7 +117,7 @@ def coarse(state: Summary, now: float) -> Summary:
     for session in _sessions(state):
         end = max(one.half_hour * HALF_HOUR + one.last for one in session)
         for row in _on_the_half_hour(session, end) if end < begin else session:
-            table = _put_stretch(table, row)
+            table = put_stretch(table, row)
     first = _cut(state.first) if state.first < begin else state.first
     newest = _cut(state.newest) if state.newest < begin else state.newest
     return replace(state, first=first, newest=newest, stretches=table)

@@ -93,24 +93,26 @@ def record(
     octaves = 0 if length is None else round(math.log2(1 + max(0, length)) * LENGTH_STEPS)
     name = session_mark(session)
     second = now % HALF_HOUR
-    row = Stretch(
-        now // HALF_HOUR, name, second, second, int(is_user), int(length is not None), octaves, flags
-    )
-    stretches = _put_stretch(state.stretches, row)
+    row = (now // HALF_HOUR, name, second, second, int(is_user), int(length is not None), octaves, flags)
+    stretches = put_stretch(state.stretches, row)
     if not is_user:
         return Summary(
             state.first, state.newest, state.events, state.ahead, state.zoned, stretches, state.days
         )
     mask = 1 << slot_of(now, ahead)
-    is_newest = state.events == 0 or (now, ahead) >= (state.newest, state.ahead)
+    days = put_day(state.days, day_of(now, ahead), 1, mask)
+    if not state.events:
+        return Summary(now, now, 1, ahead, zone is not None, stretches, days)
+    first, newest = state.first, state.newest
+    is_newest = now > newest or (now == newest and ahead >= state.ahead)
     return Summary(
-        min(state.first, now) if state.events else now,
-        max(state.newest, now),
+        now if now < first else first,
+        now if is_newest else newest,
         state.events + 1,
         ahead if is_newest else state.ahead,
         state.zoned or zone is not None,
         stretches,
-        _put_day(state.days, Day(day_of(now, ahead), 1, mask)),
+        days,
     )
 
 
@@ -125,13 +127,13 @@ def merge(one: Summary, other: Summary) -> Summary:
         full, rest = (one, other) if one.events else (other, one)
         stretches = full.stretches
         for row in read_stretches(rest):
-            stretches = _put_stretch(stretches, row)
+            stretches = put_stretch(stretches, row)
         return Summary(full.first, full.newest, full.events, full.ahead, full.zoned, stretches, full.days)
     stretches, days = one.stretches, one.days
     for row in read_stretches(other):
-        stretches = _put_stretch(stretches, row)
+        stretches = put_stretch(stretches, row)
     for day in read_days(other):
-        days = _put_day(days, day)
+        days = put_day(days, *day)
     newest = max((one.newest, one.ahead), (other.newest, other.ahead))
     zoned = one.zoned or other.zoned
     return Summary(
@@ -168,21 +170,25 @@ def count_of(state: Summary, day: int) -> int:
     return 0
 
 
-def _put_stretch(table: bytes, row: Stretch) -> bytes:
+def put_stretch(table: bytes, row: tuple[int, ...]) -> bytes:
+    """The table of half-hours with one row more, joined with that of the same half-hour and session."""
     size, key = _STRETCH.size, row[:2]
-    at = _place(table, _STRETCH, key)
-    found = Stretch._make(_STRETCH.unpack_from(table, at)) if at < len(table) else None
-    if found is not None and found[:2] == key:
+    at = len(table) - size
+    # Most events are in the newest half-hour, or newer than all before.
+    found = _STRETCH.unpack_from(table, at) if at >= 0 else None
+    if found is None or found[:2] < key:
+        return (table + _STRETCH.pack(*row))[-STRETCHES * size :]
+    if found[:2] != key:
+        at = _place(table, _STRETCH, key)
+        found = _STRETCH.unpack_from(table, at)
+    if found[:2] == key:
         return table[:at] + _STRETCH.pack(*_joined(found, row)) + table[at + size :]
     return (table[:at] + _STRETCH.pack(*row) + table[at:])[-STRETCHES * size :]
 
 
 def _place(table: bytes, rows: struct.Struct, key: tuple[int, ...]) -> int:
-    """Where in the table the first row stands whose key is not below this one."""
-    size, low, high = rows.size, 0, len(table) // rows.size
-    # Most events are newer than all before.
-    if high and rows.unpack_from(table, (high - 1) * size)[: len(key)] < key:
-        return len(table)
+    """Where in the table the first row stands whose key is not below this one; the last one's is not."""
+    size, low, high = rows.size, 0, len(table) // rows.size - 1
     while low < high:
         middle = (low + high) // 2
         if rows.unpack_from(table, middle * size)[: len(key)] < key:
@@ -192,33 +198,38 @@ def _place(table: bytes, rows: struct.Struct, key: tuple[int, ...]) -> int:
     return low * size
 
 
-def _joined(one: Stretch, other: Stretch) -> Stretch:
-    last = max(one.last, other.last)
+def _joined(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    """Two rows of one half-hour and session as one; plain tuples, since most of the time goes here."""
+    half_hour, session, first, last, events, measured, octaves, flags = one
+    _, _, first2, last2, events2, measured2, octaves2, flags2 = other
     # The last one's own flags; of two in the same second, both's; a mark stays.
-    flags = (one.flags | other.flags) & MARKED
-    flags |= one.flags if one.last == last else 0
-    flags |= other.flags if other.last == last else 0
-    return Stretch(
-        one.half_hour,
-        one.session,
-        min(one.first, other.first),
-        last,
-        min(_MOST, one.events + other.events),
-        min(_MOST, one.measured + other.measured),
-        min(2**32 - 1, one.octaves + other.octaves),
-        flags,
+    both = (flags | flags2) & MARKED
+    both |= (flags if last >= last2 else 0) | (flags2 if last2 >= last else 0)
+    return (
+        half_hour,
+        session,
+        first if first < first2 else first2,
+        last if last > last2 else last2,
+        min(_MOST, events + events2),
+        min(_MOST, measured + measured2),
+        min(2**32 - 1, octaves + octaves2),
+        both,
     )
 
 
-def _put_day(table: bytes, row: Day) -> bytes:
-    size, low, high = _DAY.size, row.active & 0xFFFFFFFF, row.active >> 32
-    at = _place(table, _DAY, (row.day,))
-    if at < len(table):
+def put_day(table: bytes, day: int, events: int, active: int) -> bytes:
+    """The table of days with more of one day; days too long before the newest are left out."""
+    size, low, high = _DAY.size, active & 0xFFFFFFFF, active >> 32
+    at = len(table) - size
+    found = _DAY.unpack_from(table, at) if at >= 0 else None
+    if found is not None and found[0] > day:
+        at = _place(table, _DAY, (day,))
         found = _DAY.unpack_from(table, at)
-        if found[0] == row.day:
-            both = _DAY.pack(row.day, min(_MOST, found[1] + row.events), found[2] | low, found[3] | high)
-            return table[:at] + both + table[at + size :]
-    table = table[:at] + _DAY.pack(row.day, row.events, low, high) + table[at:]
+    if found is not None and found[0] == day:
+        row = _DAY.pack(day, min(_MOST, found[1] + events), found[2] | low, found[3] | high)
+        return table[:at] + row + table[at + size :]
+    at = len(table) if found is None or found[0] < day else at
+    table = table[:at] + _DAY.pack(day, events, low, high) + table[at:]
     newest = _DAY.unpack_from(table, len(table) - size)[0]
     while _DAY.unpack_from(table)[0] <= newest - DAYS:
         table = table[size:]

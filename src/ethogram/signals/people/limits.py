@@ -6,11 +6,8 @@ from dataclasses import dataclass, fields, replace
 
 from ...usage.cohort import Cohort, find_cohort
 from ...usage.settings import Settings
+from ..habits import usage_kinds
 from ..options import Options
-
-PLAIN = ("usage",)
-"""Kinds of events that are a person's activity where nothing is set."""
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -39,5 +36,4 @@ def _limits(options: Options) -> Limits:
     names = {one.name for one in fields(Settings)}
     given = {name: value for name, value in options.usage.items() if name in names}
     settings = replace(Settings(), **given, inactivity=options.session_inactivity // 1_000_000)
-    kinds = frozenset(options.usage.get("kinds", PLAIN))
-    return Limits(kinds, options.time_zone, settings, find_cohort(options.usage.get("cohort", 1)))
+    return Limits(usage_kinds(options), options.time_zone, settings, find_cohort(options.usage.get("cohort", 1)))
