@@ -50,7 +50,7 @@ def measured_by(config: str) -> dict[str, Any]:
     limits = {name: value for name, value in settings.usage.items() if name in known}
     return {
         "cohort": find_cohort(settings.usage["cohort"]),
-        "settings": Settings(**limits),
+        "settings": Settings(**limits, inactivity=settings.session_inactivity // 1_000_000),
         "time_zone": settings.time_zone,
     }
 

@@ -9,6 +9,7 @@ from ...usage.settings import Settings
 from ..habits import usage_kinds
 from ..options import Options
 
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Which kinds of events count, where people live who do not say, and by what they are measured."""
@@ -36,4 +37,5 @@ def _limits(options: Options) -> Limits:
     names = {one.name for one in fields(Settings)}
     given = {name: value for name, value in options.usage.items() if name in names}
     settings = replace(Settings(), **given, inactivity=options.session_inactivity // 1_000_000)
-    return Limits(usage_kinds(options), options.time_zone, settings, find_cohort(options.usage.get("cohort", 1)))
+    cohort = find_cohort(options.usage.get("cohort", 1))
+    return Limits(usage_kinds(options), options.time_zone, settings, cohort)
