@@ -57,7 +57,8 @@ def test_planted_figures_say_how_they_were_got() -> None:
 
 def people_records() -> list[dict[str, Any]]:
     """One set with everything that the section shows, once at each level."""
-    about = {"people": 9, "person_weeks": 100.0, "openings": 4, "rate": 0.04, "interval": [0.01, 0.07]}
+    about = {"people": 9, "person_weeks": 100.0, "openings": 4, "rate": 0.04, "interval": [0.01, 0.07],
+             "active_weeks": 50, "active_rate": 0.08, "active_interval": [0.02, 0.14]}  # fmt: skip
     found: list[dict[str, Any]] = [
         {"record": "usage_set", "set": "made", "people": 9, "events": 900, "person_weeks": 100.0,
          "observed_days": 300, "zone": None, "cohort": 1, "half": "report", "seed": 5},
@@ -68,22 +69,32 @@ def people_records() -> list[dict[str, Any]]:
             row = {"method": method, "pattern": pattern, "group": "all", "with_any": 0.3}
             found.append({"record": "usage_rate", **named, **row, **about})
         share = {"recall": 0.9, "interval": [0.8, 0.95], "control": 0.1, "delay_days": 4.0}
-        planted_one = {"change": "absence", "measure": "mean", "cases": 40, **share}
+        drawn = {"drawn": 44, "too_small": 0, "open_before": 4, "people": 30, "reached": 0.0, "rise": None}
+        planted_one = {"change": "absence", "measure": "mean", "cases": 40, **drawn, **share}
         found.append({"record": "usage_recall", **named, **planted_one})
+        small = {"change": "night_shift", "rise": 0.3, "drawn": 1_610, "too_small": 1_566, "reached": 0.4}
+        found.append({"record": "usage_recall", **named, **planted_one, **small, "recall": 0.5})
         found.append({"record": "usage_silence", **named, "days": 3, "people": 9, "quiet": 2})
     fall = {"days": 7, "periods": 50, "share": 0.5, "rate": 0.06}
     return [*found, {"record": "usage_fall", "set": "made", **fall}]
 
 
 def test_figures_about_people_say_how_they_were_got() -> None:
-    told = {"half": "report", "seed": 5, "draws": 3, "data": "d1"}
+    told = {"half": "report", "seed": 5, "draws": {"made": 3}, "data": "d1"}
     said = "\n".join(usage(people_records(), people_records(), told, "c1"))
-    assert "`ethogram validate usage --data FOLDER --half report --seed 5 --draws 3`; commit `c1`" in said
-    assert "| patterns | all (9) | 0.040 (0.010 to 0.070) | 0.30 | 0.040 (0.010 to 0.070) | 0.30 |" in said
-    # Fixed limits have no levels, so they stand in one column only.
-    assert "| fixed limits | all (9) | 0.040 (0.010 to 0.070) | 0.30 | - | - |" in said
+    assert "Commit `c1`; data `d1`" in said
+    assert "`ethogram validate usage --data FOLDER --set made --half report --seed 5 --draws 3`" in said
+    one = "0.040 (0.010 to 0.070) | 0.080 | 0.30"
+    assert f"| patterns | all (9) | {one} | {one} |" in said
+    # Fixed limits have no levels, so they stand in one column only, and beside both of ours.
+    assert f"| fixed limits | all (9) | {one} | - | - | - |" in said
+    assert "patterns 0.040 at level low or above, 0.040 at level medium; fixed limits" in said
     assert "| patterns | everybody (9) |" in said
-    share = "0.90 (0.80 to 0.95) | 0.10 | 4.0 d"
-    assert f"| `absence` | real | mean | 40 | {share} | {share} |" in said
+    found = "40 of 30 (4) | 0.90 (0.80 to 0.95) | 0.10 | 4.0 d"
+    assert f"| `absence` | real | mean | 0.00 left | 44 | 0 | {found} | {found} |" in said
+    assert "| `night_shift`, +0.3 at least | real | mean | +0.40 | 1,610 | 1,566 | 40 of 30" in said
+    # The row with a rise is not counted.
+    assert "Level low or above, found in 0.90 or more: 1 of 1 rows: `absence` (real, mean)." in said
+    assert "the interval not above luck: 0 of 1 rows." in said
     assert "- level medium: 2 after 3 days; of 9" in said
     assert "- 7 days: 0.50 of 50 periods, 0.060 falls a person-week" in said

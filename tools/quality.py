@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ethogram.cli.validate import digest, folder_of
-from ethogram.cli.validate_usage import summary
 from ethogram.modes.plant import Planting, plant, wilson
 from ethogram.modes.plant_episode import Setting
-from ethogram.modes.validate_runs import all_alarms, run_patterns, set_files, validate_runs
+from ethogram.modes.validate_runs import all_alarms, run_patterns, set_files, set_name, validate_runs
 from ethogram.modes.validate_usage import DRAWS, chosen_files, validate_usage
 from quality_people import usage
 
@@ -27,6 +26,8 @@ BACKGROUND = "claude_code_spotter"
 """The set that episodes are planted in: everyday work, with times."""
 COMBINED = ("confused_state", "error_exploration_loop", "runaway_execution", "stuck_run")
 """Combinations of patterns of runs: planted with them."""
+MORE_DRAWS = {"collegemsg": 60}
+"""Sets of people in which more cases a row are planted than by default: those whose people have a habit."""
 
 
 def main() -> None:
@@ -37,7 +38,7 @@ def main() -> None:
     parser.add_argument("--background", default=BACKGROUND)
     parser.add_argument("--episodes", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--draws", type=int, default=DRAWS, help="Cases of each change of people.")
+    parser.add_argument("--draws", type=int, help="Cases in each row of changes of people.")
     parser.add_argument("--page", type=Path, default=PAGE, help="The page to write into.")
     asked = parser.parse_args()
     wanted = asked.only or ["runs", "planted", "usage"]
@@ -59,11 +60,17 @@ def main() -> None:
         write(asked.page, "planted", told)
 
 
-def people(folder: Path, seed: int, draws: int) -> Iterator[str]:
+def people(folder: Path, seed: int, draws: int | None) -> Iterator[str]:
     """The section on people: those that nothing was tuned on, and the rates of everybody."""
-    found = list(validate_usage(folder, seed=seed, draws=draws, half="report"))
+    files = chosen_files(folder, ())
+    counts = {name: MORE_DRAWS.get(name, DRAWS) if draws is None else draws for name in map(set_name, files)}
+    found = [
+        one
+        for name, count in counts.items()
+        for one in validate_usage(folder, [name], seed=seed, draws=count, half="report")
+    ]
     whole = list(validate_usage(folder, seed=seed, draws=0, half="all"))
-    told = summary(found, seed, draws, "report", digest(chosen_files(folder, ())))
+    told = {"seed": seed, "draws": counts, "half": "report", "data": digest(files)}
     return usage(found, whole, told, commit())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import stat
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 from ethogram.cli.main import main
 from ethogram.library.schemas import schema
+from ethogram.usage.tracker import UsageTracker
 
 START = datetime(2026, 8, 1, 10, tzinfo=UTC)
 LATER = "2026-10-12T12:00:00Z"
@@ -145,6 +147,10 @@ def test_a_key_is_turned_and_checked(recorded, capsys):
         (["usage", "signals", "ann", "--store", "usage.db", "--pseudonym"], "no pseudonym"),
         (["usage", "signals", "ann", "--store", "usage.csv"], "not a usage store"),
         (["usage", "record", "usage.csv", "--store", "usage.db", "--retention", "long"], "--retention"),
+        (
+            ["usage", "record", "usage.csv", "--store", "usage.db", "--retention", "1h"],
+            "one day or more, as 90d",
+        ),
         (["usage", "record", "usage.csv", "--store", "usage.db", "--keep", "all"], "events or aggregates"),
     ],
     ids=lambda one: " ".join(one) if isinstance(one, list) else "",
@@ -238,3 +244,106 @@ def test_a_purge_takes_a_person_out_of_a_store_of_events_for_good(private, capsy
     assert b"bo@mail" not in bytes_of(private, "open.db")
     run("purge", "--store", "open.db", "--subject", ANN)
     assert b"ann@mail" not in bytes_of(private, "open.db")
+
+
+def test_a_private_store_keeps_no_words_in_the_place_of_a_role_a_zone_a_source_or_a_scorer(folder, capsys):
+    run("usage", "key", "new", "usage.key")
+    line = {
+        "at": START.isoformat(), "subject": ANN, "kind": "message", "source": "source-of-ann",
+        "attributes": {"role": "mother-of-ann", "time_zone": "home-of-ann", "n": 3},
+        "readings": {"manipulation": {"value": 0.5, "scorer": "scorer-of-ann"}},
+    }  # fmt: skip
+    good = line | {"attributes": {"role": "user", "time_zone": "Europe/Berlin"}}
+    (folder / "talk.jsonl").write_text(f"{json.dumps(line)}\n{json.dumps(good)}\n")
+    run("store", "import", "talk.jsonl", "--store", "talk.db", "--pseudonyms", "usage.key")
+    capsys.readouterr()
+    assert b"of-ann" not in bytes_of(folder, "talk.db")
+    run("export", "--store", "talk.db", "--subject", ANN, "--source", "source-of-ann")
+    said = [json.loads(one) for one in capsys.readouterr().out.splitlines()]
+    kept = [one.get("attributes", {}) for one in said if "id" in one]
+    assert kept == [{"n": 3}, {"role": "user", "time_zone": "Europe/Berlin"}]
+
+
+def test_a_sweep_says_what_the_retention_removed(folder, capsys):
+    run("usage", "key", "new", "usage.key")
+    late = f"{ANN},2026-08-01T10:00:00Z,5,"
+    (folder / "two.csv").write_text(f"subject,at,length,time_zone\n{late}\nbo,2026-09-20T10:00:00Z,5,\n")
+    run("usage", "record", "two.csv", "--store", "usage.db")
+    run("usage", "sweep", "--store", "usage.db", "--as-of", LATER, "--json")
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["removed"] == {"people": 0, "events": 0}
+    # A shorter retention takes hold when a sweep runs.
+    UsageTracker("usage.db", key="usage.key", retention=timedelta(days=30)).close()
+    run("usage", "sweep", "--store", "usage.db")
+    assert "Older than the retention, and removed: 1 person, 1 event\n" in capsys.readouterr().out
+
+
+def test_what_the_service_wrote_is_not_called_known(folder, capsys):
+    run("usage", "key", "new", "usage.key")
+    rows = ["subject,at,length,is_user", f"{ANN},2026-08-01T10:00:00Z,5,1", f"{ANN},2026-08-01T10:00:09Z,5,0"]
+    (folder / "two.csv").write_text("\n".join(rows) + "\n")
+    capsys.readouterr()
+    run("usage", "record", "two.csv", "--store", "usage.db")
+    said = capsys.readouterr().out
+    assert said == "1 event recorded in usage.db.\nLeft out, not by the person: 1 event\n"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["sweep", "--store", "usage.db"],
+        ["store", "info", "--store", "usage.db"],
+        ["subject", ANN, "--store", "usage.db"],
+        ["analyze", "--store", "usage.db"],
+        ["usage", "cohort", "--from", "usage.db"],
+    ],
+    ids=lambda one: one[0],
+)
+def test_a_usage_store_is_known_by_commands_that_are_not_for_it(recorded, capsys, args):
+    run(*args, code=2)
+    assert "is a usage store, not a store of events; `ethogram usage" in capsys.readouterr().err
+
+
+def test_a_store_of_events_is_known_by_commands_of_usage(private, capsys):
+    run("usage", "sweep", "--store", "talk.db", code=2)
+    assert "is a store of events, not a usage store" in capsys.readouterr().err
+
+
+def test_who_learns_from_a_private_store_leaves_a_line(private, capsys):
+    run("usage", "cohort", "--from", "talk.db", code=2)  # one person is too few
+    capsys.readouterr()
+    run("usage", "audit", "--store", "talk.db", "--json")
+    assert [one["what"] for one in records(capsys)] == ["cohort"]
+
+
+def test_a_purge_that_is_not_clean_does_not_say_so(recorded, capsys, monkeypatch):
+    monkeypatch.setattr("ethogram.usage.kept.TRIES", 2)
+    monkeypatch.setattr("ethogram.usage.kept.PATIENCE", 20)
+    reader = sqlite3.connect("usage.db", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM people").fetchone()
+    run("purge", "--store", "usage.db", "--subject", ANN, code=1)
+    said = capsys.readouterr().out
+    assert said.startswith("Removed: 1 person and 240 events that they had.\n")
+    assert "for good" not in said
+    assert "Purge again" in said
+    reader.close()
+
+
+def test_a_missing_key_of_a_store_that_is_there_is_not_to_be_made_anew(recorded, capsys):
+    (recorded / "usage.key").unlink()
+    run("usage", "info", "--store", "usage.db", code=2)
+    said = capsys.readouterr().err
+    assert "key new" not in said
+    assert "that the store was made with" in said
+
+
+def test_a_store_that_was_forgotten_catches_up(recorded, capsys):
+    run("usage", "record", "usage.csv", "--store", "two.db")
+    run("usage", "key", "rotate", "usage.key", "--store", "usage.db")
+    capsys.readouterr()
+    run("usage", "info", "--store", "two.db", code=2)
+    assert "usage key rotate usage.key --store two.db" in capsys.readouterr().err
+    run("usage", "key", "rotate", "usage.key", "--store", "two.db", "--json")
+    run("usage", "key", "check", "--store", "two.db", "--json")
+    told = [(one["what"], one["file"], one["keys"]) for one in records(capsys)]
+    assert told == [("catch_up", "usage.key", 2), ("check", "usage.key", 2)]

@@ -32,6 +32,7 @@ SOME_OPTIONS = [
     ),
 ]
 TEXTS = ["", "Why?", "so", "x" * 5000, "你好吗？", "\0\ud800", "see a.org/?b=1"]
+SCORED = {"session_position": 2.0, "compassion": 0.5, "emotional": 0.7}
 VALUES = [None, True, -1, 0, 3.5, float("nan"), 10**400, "", "Europe/Paris", "../etc", [1], {"a": 1}]
 OF_RUNS = {
     "role": ["assistant", "user"],
@@ -77,7 +78,7 @@ def random_events(seed: int, count: int = 200) -> tuple[Event, ...]:
                     if rng.random() < 0.5
                 }
                 | {name: rng.choice(some) for name, some in OF_RUNS.items() if rng.random() < 0.4},
-                readings={"session_position": 2.0, "compassion": 0.5} if rng.random() < 0.1 else {},
+                readings=dict(SCORED) if rng.random() < 0.1 else {},
             )
         )
     return tuple(events)

@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from ethogram.config import Settings
-from ethogram.modes.plant_usage import Case, draw, planted, to_expect
-from ethogram.modes.plant_usage_change import CHANGES, middle_hour
-from ethogram.modes.plant_usage_steady import steady, steady_cases
+from ethogram.modes.plant_usage import draw, planted, to_expect
+from ethogram.modes.plant_usage_change import CHANGES, mean_minutes, middle_hour, reached, twice_as_long
+from ethogram.modes.plant_usage_row import MOST_EACH, NIGHT_RISE, Case, Row, row
+from ethogram.modes.plant_usage_steady import steady, steady_rows
 from ethogram.modes.validate_usage_fixed import fixed_episodes, fixed_limits
-from ethogram.modes.validate_usage_found import Opening, moments, morning_of, openings, usage_patterns
+from ethogram.modes.validate_usage_found import (
+    Opening,
+    moments,
+    morning_of,
+    openings,
+    usage_event,
+    usage_patterns,
+)
 from ethogram.modes.validate_usage_natural import falls, natural_falls
-from ethogram.modes.validate_usage_people import at_night, groups_of, people_of, sessions_of, well_known
+from ethogram.modes.validate_usage_people import (
+    active_weeks,
+    at_night,
+    groups_of,
+    people_of,
+    sessions_of,
+    well_known,
+)
 from ethogram.modes.validate_usage_rates import by_cause, final_silence, rate, rates
-from ethogram.modes.validate_usage_recall import delay, recall
-from ethogram.modes.validate_usage_shared import Shared
+from ethogram.modes.validate_usage_recall import delay, reached_at, recall
+from ethogram.modes.validate_usage_shared import Shared, watched
 from ethogram.records import Event
+from ethogram.shapes.compile import compile_pattern
+from ethogram.shapes.tree import Compare, Level, Number, Pattern, Signal
 
 HOUR, DAY = 3_600, 86_400
 START = 1_767_225_600
@@ -32,7 +50,9 @@ def every_day(days: int, hours: tuple[int, ...] = (10, 14, 18), start: int = STA
 
 
 def opening(at: float, pattern: str = "withdrawal", level: str = "medium", **more: object) -> Opening:
-    return Opening("ann", pattern, "activity", level, at, **more)  # type: ignore[arg-type]
+    """An opening that had its level from the beginning, where nothing else is said."""
+    known = {"medium_at": at if level == "medium" else None, **more}
+    return Opening("ann", pattern, "activity", level, at, **known)  # type: ignore[arg-type]
 
 
 def test_people_take_three_weeks_and_thirty_events() -> None:
@@ -114,10 +134,20 @@ def test_an_episode_of_fixed_limits_ends_after_a_week_without_it() -> None:
 
 
 def test_a_rate_is_openings_over_weeks() -> None:
-    told = rate([2, 0], [6.0, 4.0], seed=0)
+    told = rate([2, 0], [6.0, 4.0], [4, 1], seed=0)
     assert (told["rate"], told["openings"], told["with_any"], told["people"]) == (0.2, 2, 0.5, 2)
     # Drawn again, both may be the first (2 of 6 weeks, twice) or both the second.
     assert told["interval"] == [0.0, pytest.approx(1 / 3, abs=1e-4)]
+    assert (told["active_weeks"], told["active_rate"]) == (5, 0.4)
+    assert told["active_interval"] == [0.0, 0.5]
+
+
+def test_an_active_week_is_a_calendar_week_with_an_event() -> None:
+    # Sunday 4 January, Monday the 5th before and after five in the morning, and Monday the 26th.
+    sunday, monday = START + 3 * DAY + 12 * HOUR, START + 4 * DAY
+    assert active_weeks({"ann": [sunday, monday + HOUR]}, None) == {"ann": 1}
+    assert active_weeks({"ann": [sunday, monday + 6 * HOUR]}, None) == {"ann": 2}
+    assert active_weeks({"ann": [sunday, monday + 6 * HOUR, monday + 27 * DAY]}, None) == {"ann": 3}
 
 
 def test_one_cause_within_a_week_counts_once() -> None:
@@ -177,7 +207,64 @@ def test_the_same_seed_plants_the_same() -> None:
     assert first == again != other
     assert {one.background for one in first} == {"real", "habit"}
     assert {one.measure for one in first} == {"quietest", "mean"}
-    assert list(steady_cases(people, "UTC", "1", 1)) == list(steady_cases(people, "UTC", "1", 1))
+    assert list(steady_rows(people, "UTC", "1", 1)) == list(steady_rows(people, "UTC", "1", 1))
+    # Stretched, steady and what must rise by so much get half of the draws.
+    counts = {(one.change, one.rise): len(one.cases) for one in first}
+    assert counts["fewer_events", None] == counts["night_shift", None] == 2
+    assert counts["stretched", None] <= 1
+    assert counts["into_night", NIGHT_RISE] == 1
+
+
+def case(who: str, rise: float | None, control: tuple[int, ...] = (START,)) -> Case:
+    return replace(CASE, who=who, change="into_night", reached=rise, control=control)
+
+
+def test_a_change_that_comes_to_too_little_is_counted_where_it_is_left_out() -> None:
+    rng, people = random.Random(1), {"ann": [START], "bo": [START]}
+    changed = (START + HOUR,)
+
+    def drawn(who: str, _: random.Random) -> Case:
+        return case(who, 0.5 if who == "ann" else 0.1, changed)
+
+    name = ("into_night", "real", "mean")
+    whole = row((*name, None), people, 4, rng, drawn)
+    assert (len(whole.cases), whole.drawn, whole.too_small) == (4, 4, 0)
+    # In turns: each time that ann is drawn bo is drawn too, the last time maybe not.
+    clear = row((*name, 0.3), people, 4, rng, drawn)
+    assert ({one.who for one in clear.cases}, len(clear.cases)) == ({"ann"}, 4)
+    assert clear.drawn == 4 + clear.too_small
+    assert clear.too_small in (3, 4)
+    # What changes nothing is no change, and nobody stands in a row more often than that.
+    same = row((*name, None), people, 4, rng, lambda who, _: case(who, 0.0))
+    assert (same.cases, same.drawn, same.too_small) == ((), 2 * MOST_EACH, 2 * MOST_EACH)
+    assert len(row((*name, None), people, 99, rng, drawn).cases) == 2 * MOST_EACH
+
+
+def test_a_draw_to_the_night_is_kept_however_little_it_comes_to() -> None:
+    # A message in every hour of the day: wherever the day is moved, an eighth of it is night.
+    people = {"ann": every_day(60, tuple(range(24)))}
+    rows = {one.rise: one for one in planted(people, "UTC", "1", 2, ["night_shift"]) if one.measure == "mean"}
+    assert rows[None].drawn == MOST_EACH or len(rows[None].cases) == 2
+    assert (rows[NIGHT_RISE].cases, rows[NIGHT_RISE].too_small) == ((), rows[NIGHT_RISE].drawn)
+    assert rows[NIGHT_RISE].drawn > 0
+
+
+def test_twice_as_long_is_twice() -> None:
+    # A talk of three messages in ten minutes, one message, and a talk of two in four minutes.
+    inside = [START, START + 120, START + 600, START + 5 * HOUR, START + 9 * HOUR, START + 9 * HOUR + 240]
+    made = twice_as_long(inside, [], None, random.Random(1))
+    assert [(one[-1] - one[0]) // 60 for one in sessions_of(made)] == [20, 0, 8]
+    assert made[:5] == [START, START + 120, START + 600, START + 720, START + 1200]
+    assert mean_minutes(inside) == pytest.approx(14 / 3)
+    assert reached("twice_as_long", inside, made, None) == pytest.approx(2)
+    assert reached("twice_as_long", inside[3:4], inside[3:4], None) is None
+
+
+def test_what_a_change_came_to() -> None:
+    noon, night = every_day(4, (12,)), every_day(4, (3,))
+    assert reached("into_night", noon, [*noon[:2], *night[2:]], "UTC") == 0.5
+    assert reached("fewer_events", noon, noon[:1], None) == 0.25
+    assert reached("absence", noon, [], None) == 0
 
 
 def test_what_each_change_does() -> None:
@@ -193,7 +280,8 @@ def test_what_each_change_does() -> None:
     assert middle_hour(made["night_shift"], "UTC") == pytest.approx(3.5, abs=0.1)
     assert at_night(made["into_night"], "UTC") > 0.5
     assert sorted(at % DAY for at in made["into_night"]) != sorted(at % DAY for at in inside)
-    assert len(made["twice_as_long"]) == 2 * len(inside)
+    assert reached("twice_as_long", inside, made["twice_as_long"], "UTC") == pytest.approx(2)
+    assert len(sessions_of(made["twice_as_long"])) == sessions
     assert (len(made["stretched"]), len(sessions_of(made["stretched"]))) == (len(inside), sessions)
     assert made["absence"] == []
 
@@ -219,7 +307,16 @@ CASE = Case("ann", "fewer_sessions", "real", "mean", START, 14, START + 14 * DAY
         ([opening(START + 20 * DAY)], "low", float("inf")),
         # Told two days before, and open: the change cannot be told again.
         ([opening(START - 2 * DAY)], "low", None),
-        ([opening(START - 2 * DAY), opening(START + DAY)], "low", 1.0),
+        # Whatever was told after it: the case is left out, found or not.
+        ([opening(START - 2 * DAY), opening(START + DAY)], "low", None),
+        # Open at low, and risen after the change: left out at low, found at medium when it rose.
+        ([opening(START - DAY, medium_at=START + 4 * DAY)], "low", None),
+        ([opening(START - DAY, medium_at=START + 4 * DAY)], "medium", 4.0),
+        # Opened at low, and risen later: each level has its own delay.
+        ([opening(START + DAY, medium_at=START + 6 * DAY)], "low", 1.0),
+        ([opening(START + DAY, medium_at=START + 6 * DAY)], "medium", 6.0),
+        # Risen only after the period.
+        ([opening(START + DAY, medium_at=START + 15 * DAY)], "medium", float("inf")),
         ([opening(START - 30 * DAY, until=START - 20 * DAY)], "low", float("inf")),
     ],
 )
@@ -231,12 +328,22 @@ def test_delay_is_from_the_change_to_the_first_wanted_opening(
 
 def test_recall_stands_beside_luck() -> None:
     hit, miss = [opening(START + 2 * DAY)], [opening(START + 99 * DAY)]
-    low, medium = recall({"set": "made"}, [CASE, CASE], [(hit, hit), (hit, miss)])
+    cases = (replace(CASE, reached=0.1), replace(CASE, reached=0.3))
+    one = Row("fewer_sessions", "real", "mean", None, cases, 5, 3)
+    low, medium = recall({"set": "made"}, [one], [[(hit, hit), (hit, miss)]])
     assert (low["level"], low["recall"], low["control"], low["delay_days"]) == ("low", 1.0, 0.5, 2.0)
+    assert (low["drawn"], low["too_small"], low["people"], low["reached"]) == (5, 3, 1, 0.2)
     assert medium["found"] == 2
     # Two of two: Wilson's interval begins at 2 / (2 + 1.96 ** 2).
     assert low["interval"] == [pytest.approx(2 / (2 + 1.959964**2), abs=1e-4), 1.0]
     assert [one["cases"] for one in low["by_expected"]] == [2, 0, 0]
+
+
+def test_what_was_open_before_counts_neither_as_found_nor_as_luck() -> None:
+    open_, hit = [opening(START - DAY), opening(START + DAY)], [opening(START + DAY)]
+    one = Row("fewer_sessions", "real", "mean", None, (CASE, CASE), 2, 0)
+    low, _ = recall({"set": "made"}, [one], [[(open_, open_), (hit, [])]])
+    assert (low["cases"], low["open_before"], low["found"], low["control"]) == (1, 1, 1, 0.0)
 
 
 def test_a_history_measured_from_where_it_changed_gives_what_analyze_gives() -> None:
@@ -247,8 +354,30 @@ def test_a_history_measured_from_where_it_changed_gives_what_analyze_gives() -> 
     shared = Shared("UTC", library, Settings())
     for times, wanted in ((quiet, {"withdrawal", "return_after_absence"}), (nights, {"late_night_shift"})):
         whole = openings({"somebody": times}, "UTC", library, Settings())["somebody"]
-        assert shared.openings(own, times) == whole
+        found = shared.openings(own, times)
+        assert [replace(one, medium_at=None) for one in found] == whole
         assert wanted <= {one.pattern for one in whole}
+        assert all((one.level == "low") == (one.medium_at is None) for one in found)
+        assert all((reached_at(one, "medium") or one.at) >= one.at for one in found)
+
+
+def test_an_opening_reaches_medium_when_its_level_rises() -> None:
+    x = Signal("x")
+    levels = (("low", None), ("medium", Compare(">", x, Number(0.8))))
+    busier = Pattern("busier", Level(Compare(">", x, Number(0.4))), confidence=Number(0.5), levels=levels)
+    # Readings low at the second event, medium at the fourth; and medium at once, after it cleared.
+    values = [0.0, 0.5, 0.6, 0.9, 0.7, 0.0, 0.95]
+    events = [
+        replace(usage_event(k, START + k * DAY), readings={"x": value}) for k, value in enumerate(values)
+    ]
+    found = watched(compile_pattern(busier), events, datetime.fromtimestamp(START + 9 * DAY, UTC))
+    days = [((one.at - START) / DAY, ((one.medium_at or 0) - START) / DAY) for one in found]
+    assert days == [(1.0, 3.0), (6.0, 6.0)]
+
+
+def test_no_pattern_of_usage_is_a_combination() -> None:
+    # Those would take detections: `watched` looks at events alone.
+    assert not any(one.is_combination for one in usage_patterns(Settings()).programs)
 
 
 def test_natural_falls_begin_once() -> None:

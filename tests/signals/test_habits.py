@@ -19,8 +19,8 @@ from ethogram.stores import open_store
 from ethogram.usage import COHORTS, Summary, record
 from ethogram.usage import Settings as Limits
 from ethogram.usage.clock import MORNING, day_of
+from ethogram.usage.gone import withdrawal
 from ethogram.usage.habit import closed_days
-from ethogram.usage.quiet import withdrawal
 from usage_people import DAY, HOUR, Person
 
 NAMES = [name for name, _, _ in READINGS]
@@ -146,12 +146,12 @@ def test_only_the_kinds_that_are_named_are_a_persons_activity():
 
 
 def test_the_close_at_which_somebody_will_be_quiet_is_told_in_seconds():
-    # Three a day: the quietest five days of the month had fifteen, and the bar is thirteen (docs/people.md).
+    # Three a day: the quietest four days of the month had twelve, and the bar is eleven (docs/people.md).
     events = daily(21, each=3)
     last = readings(events)[-1]
     minutes_of_today = (29 - 15) * 60 - 2
-    assert last["quiet_after"] == 5 * DAY + minutes_of_today * 60
-    assert (last["quiet_days"], last["quiet_seen"], last["quiet_usual"]) == (5, 0, 15)
+    assert last["quiet_after"] == 4 * DAY + minutes_of_today * 60
+    assert (last["quiet_days"], last["quiet_seen"], last["quiet_usual"]) == (4, 0, 12)
     # Few is told from five on: the quietest two days had six.
     assert last["fewer_after"] == 2 * DAY + minutes_of_today * 60
     assert (last["quiet_before"], last["few_before"]) == (0, 0)

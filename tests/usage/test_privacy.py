@@ -163,7 +163,61 @@ def test_words_of_the_audit_may_not_give_the_id_away(path, key):
             tracker.signals(WHO, NOW, why=f"a call of {WHO}")
         with pytest.raises(BadUsage, match="at most 500"):
             tracker.signals(WHO, NOW, why="x" * 501)
+        with pytest.raises(BadUsage, match="why contains the person's id"):
+            tracker.signals(WHO, NOW, why=WHO.upper())
+        with pytest.raises(BadUsage, match="why contains the person's id"):
+            list(tracker.sweep(NOW, subjects=["bo", WHO], why=f"about {WHO}"))
+        tracker.signals("ann", NOW, why="the annual review")
+    with opened(path, key, who=f"friend of {WHO}") as tracker:
+        for look in (lambda: tracker.signals(WHO, NOW), lambda: tracker.purge(WHO)):
+            with pytest.raises(BadUsage, match="who contains the person's id"):
+                look()
     assert not is_in(WHO, path)
+
+
+def test_lines_of_the_audit_that_are_older_than_the_retention_name_nobody(path, key):
+    with opened(path, key, retention=30 * DAY, clock=lambda: NOW - 31 * DAY) as tracker:
+        tracker.signals("bo", NOW, why="a call")
+    with opened(path, key) as tracker:
+        tracker.signals("bo", NOW, why="another call")
+        list(tracker.sweep(NOW))
+        told = [(one.what, one.person is None, one.why) for one in tracker.audit()]
+    assert told == [("unknown", True, ""), ("unknown", False, "another call"), ("sweep", True, "")]
+
+
+def test_after_a_purge_the_store_does_not_say_when_the_person_was_last_here(path, key):
+    last = BEGIN + 30 * DAY + 4567
+    with opened(path, key) as tracker:
+        tracker.record("bo", BEGIN, 10)
+        tracker.record_all([{"subject": WHO, "at": last}], "a file")
+        assert is_in(struct.pack(">I", last), path)
+        tracker.purge(WHO)
+        assert not is_in(struct.pack(">I", last), path)
+    raw = connect(path)
+    assert raw.execute("SELECT newest FROM about").fetchone() == (BEGIN,)
+    raw.close()
+
+
+@pytest.mark.parametrize("chain", [1, 2])
+def test_a_purge_inside_a_half_hour_leaves_what_is_counted_and_what_is_kept_the_same(path, key, chain):
+    """Ten minutes apart from ten o'clock, in two sessions: what lies before 10:15 on the second day goes."""
+    with opened(path, key) as tracker:
+        for day in range(3):
+            for k in range(6):
+                at = BEGIN + day * DAY + k * 600
+                tracker.record(WHO, at, 50, session=f"s{k % 2}", time_zone="Europe/Berlin")
+    if chain == 2:
+        rotate(key, [path], at=NOW)
+    with opened(path, key) as tracker:
+        done = tracker.purge(before=BEGIN + DAY + 900)
+        assert (done.people, done.events) == (0, 6 + 2)
+        left = list(tracker.export(WHO))
+    assert left[0]["events"] == 10
+    assert left[0]["first_at"] == "2026-03-03T10:20:00Z"
+    assert [one["events"] for one in left if one["record"] == "usage_day"] == [4, 6]
+    rows = [one["events"] for one in left if one["record"] == "usage_half_hour"]
+    assert (sum(rows), rows[0]) == (10, 1)
+    assert len([one for one in left if one["record"] == "usage_event"]) == 10
 
 
 def test_a_person_gets_everything_that_is_kept_of_them(path, key):
@@ -226,14 +280,76 @@ def test_a_rotation_that_was_killed_goes_on(path, key, tmp_path, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         rotate(key, [path, two], at=NOW)
     monkeypatch.undo()
-    with pytest.raises(BadUsage, match="rotation was interrupted"):
-        opened(path, key)
+    # The new key is on the disk: whoever records meanwhile goes on.
+    with opened(path, key) as tracker:
+        tracker.record(WHO, BEGIN + 50_000)
+        assert next(tracker.export(WHO))["events"] == 6
     rotate(key, [path, two], at=NOW)
     assert not Path(f"{key}.new").exists()
     for one in (path, two):
         with opened(one, key) as tracker:
             assert tracker.info()["keys"] == 2
+            assert next(tracker.export(WHO))["events"] == (6 if one is path else 5)
+
+
+def test_a_tracker_that_runs_records_while_a_key_is_turned(path, key, monkeypatch):
+    """Between the new names in the store and the new keys in their file."""
+    tracker = opened(path, key)
+    tracker.record(WHO, BEGIN)
+    turned = Path.replace
+
+    def record_first(one, other):
+        tracker.record(WHO, BEGIN + 1)
+        return turned(one, other)
+
+    monkeypatch.setattr(Path, "replace", record_first)
+    rotate(key, [path], at=NOW)
+    tracker.record(WHO, BEGIN + 2)
+    assert next(tracker.export(WHO))["events"] == 3
+    tracker.close()
+
+
+def test_a_store_that_was_forgotten_in_a_rotation_catches_up(path, key):
+    two = path.parent / "two.db"
+    for one in (path, two):
+        with opened(one, key) as tracker:
+            fill(tracker, 1)
+    rotate(key, [path], at=NOW)
+    keys = rotate(key, [path], at=NOW)
+    assert len(keys.chain) == 3
+    with pytest.raises(BadUsage, match="has an older key of this file"):
+        opened(two, key)
+    assert rotate(key, [path, two], at=NOW) == keys
+    for one in (path, two):
+        with opened(one, key) as tracker:
             assert next(tracker.export(WHO))["events"] == 5
+            tracker.record(WHO, BEGIN + 7, id=f"{EVENT} 0 0")
+            assert next(tracker.export(WHO))["events"] == 5
+    assert len(rotate(key, [path, two], at=NOW).chain) == 4
+
+
+def test_a_link_to_a_key_file_stays_one(path, key, tmp_path):
+    link = tmp_path / "link.key"
+    link.symlink_to(key)
+    with opened(path, link) as tracker:
+        tracker.record(WHO, BEGIN)
+        rotate(link, [path], at=NOW)
+        tracker.record(WHO, BEGIN + 1)
+    assert link.is_symlink()
+    assert len(read_keys(key).chain) == 2
+
+
+@pytest.mark.parametrize("content", ["", "ethogram usage key 1\nab"])
+def test_a_key_that_was_never_written_to_its_end_is_in_nobodys_way(path, key, content):
+    with opened(path, key) as tracker:
+        fill(tracker, 1)
+    waiting = Path(f"{key}.new")
+    waiting.write_text(content)
+    waiting.chmod(0o600)
+    rotate(key, [path], at=NOW)
+    assert not waiting.exists()
+    with opened(path, key) as tracker:
+        assert (tracker.info()["keys"], next(tracker.export(WHO))["events"]) == (2, 5)
 
 
 def test_a_rotation_with_a_store_of_another_key_changes_nothing(path, key, tmp_path):
@@ -311,6 +427,31 @@ def test_somebody_who_does_not_come_back_is_coarse_when_others_write(path, key):
     assert firsts == [0, 88]
     assert not is_in(moment, path)
     assert not is_in(seconds, path)
+
+
+def test_a_name_that_lasts_for_weeks_keeps_no_moment_longer_than_its_day(path, key):
+    with opened(path, key, keep="aggregates") as tracker:
+        for day in range(10):
+            for k in range(4):
+                tracker.record(WHO, BEGIN + day * DAY + k * 3000 + 77, 5, session="the whole app")
+    (state,) = rows_of(path)
+    today = BEGIN + 9 * DAY - 5 * 3600  # five in the morning
+    fine = [one for one in read_stretches(state) if one.first]
+    assert len(fine) == 4
+    assert all(one.half_hour * HALF_HOUR >= today for one in fine)
+    assert state.events == sum(one.events for one in read_stretches(state)) == 40
+
+
+def test_what_goes_on_over_the_close_of_a_day_is_cut_there():
+    """From half past four to half past five in the morning, every two minutes."""
+    five = BEGIN // DAY * DAY + 5 * 3600
+    state = Summary()
+    for k in range(-900, 901, 120):
+        state = record(state, five + k + 7)
+    later = coarse(state, five + 3600)
+    moments = [(one.half_hour * HALF_HOUR, one.first) for one in read_stretches(later)]
+    assert moments == [(five - HALF_HOUR, 0), (five, 67)]
+    assert later.events == state.events
 
 
 def test_coarse_sessions_are_as_many_and_as_long_as_they_were():

@@ -139,13 +139,15 @@ def test_what_is_old_goes_by_itself_as_new_events_come(path):
         assert events_of(tracker, "bo") == 1
 
 
-def test_a_sweep_lets_go_of_what_is_old_where_nothing_comes_any_more(path):
-    with opened(path, retention=30 * DAY) as tracker:
+def test_a_sweep_lets_go_of_what_is_older_than_the_newest_event_by_the_retention(path):
+    with opened(path) as tracker:
         tracker.record("ann", BEGIN, 10)
+        tracker.record("bo", BEGIN + 31 * DAY, 10)
+    with opened(path, retention=30 * DAY) as tracker:
         assert list(tracker.sweep(BEGIN + 29 * DAY)) == []
-        assert tracker.info()["people"] == 1
-        list(tracker.sweep(BEGIN + 31 * DAY))
-        assert (tracker.info()["people"], tracker.info()["events"]) == (0, 0)
+        assert tracker.info()["people"] == 2
+        list(tracker.sweep(BEGIN + 90 * DAY))
+        assert (tracker.info()["people"], tracker.info()["events"]) == (1, 1)
 
 
 def test_a_question_about_the_far_future_removes_nothing(path):
@@ -199,3 +201,75 @@ def test_many_events_of_a_file_are_taken_once_and_go_on_where_they_were(path, mo
         assert tracker.record_all(events, "a file") == (2, 8)
         assert tracker.record_all(events, "a file") == (0, 10)
         assert events_of(tracker, "ann") == 10
+
+
+def test_a_store_of_old_data_does_not_empty_itself(path):
+    """Sixty days of use, looked at for the first time years later: all of it is there still."""
+    events = [{"subject": "ann", "at": BEGIN + k * DAY, "length": 5} for k in range(60)]
+    with opened(path, clock=lambda: BEGIN + 2000 * DAY) as tracker:
+        tracker.record_all(events, "a file")
+        gone = tracker.tidy()
+        list(tracker.sweep())
+        assert (gone.people, gone.events) == (0, 0)
+        assert (tracker.info()["people"], tracker.info()["events"]) == (1, 60)
+
+
+@pytest.mark.parametrize("keep", ["events", "aggregates"])
+def test_what_is_let_go_of_is_counted_and_its_file_can_be_recorded_again(path, keep):
+    events = [{"subject": "ann", "at": BEGIN + k * DAY, "length": 5, "id": str(k)} for k in range(3)]
+    with opened(path, keep=keep, retention=30 * DAY) as tracker:
+        tracker.record_all(events, "a file")
+        tracker.record_all([{"subject": "bo", "at": BEGIN + 20 * DAY}], "another")
+        assert tracker.record_all(events, "a file") == (0, 3)
+        # As if time had passed meanwhile, and somebody else had come.
+        raw = sqlite3.connect(path)
+        raw.execute("UPDATE about SET newest = ?", (BEGIN + 40 * DAY,))
+        raw.commit()
+        raw.close()
+        gone = tracker.tidy(BEGIN + 40 * DAY)
+        assert (gone.people, gone.events) == (1, 3)
+        assert tracker.record_all([{"subject": "bo", "at": BEGIN + 20 * DAY}], "another") == (0, 1)
+        assert tracker.record_all(events, "a file")[1] == 0
+
+
+def test_a_store_of_the_first_schema_is_brought_up_to_date(path):
+    with opened(path) as tracker:
+        tracker.record("ann", BEGIN)
+    raw = sqlite3.connect(path)
+    raw.execute("ALTER TABLE files DROP COLUMN newest")
+    raw.execute("PRAGMA user_version = 1")
+    raw.commit()
+    raw.close()
+    with opened(path) as tracker:
+        assert tracker.record_all([{"subject": "ann", "at": BEGIN + 1}], "a file") == (1, 0)
+
+
+def test_a_tracker_that_was_closed_stays_closed(path):
+    tracker = opened(path)
+    tracker.record("ann", BEGIN)
+    tracker.close()
+    calls = (
+        tracker.info, tracker.audit, lambda: tracker.signals("ann"), lambda: list(tracker.sweep()),
+        lambda: tracker.purge("ann"), lambda: tracker.name("ann"), lambda: list(tracker.export("ann")),
+    )  # fmt: skip
+    for call in calls:
+        with pytest.raises(BadUsage, match="closed"):
+            call()
+
+
+def test_words_are_no_truth(path):
+    with opened(path) as tracker:
+        with pytest.raises(BadUsage, match="is_user"):
+            tracker.record("ann", BEGIN, is_user="no")
+        with pytest.raises(BadUsage, match="is_user"):
+            tracker.record_all([{"subject": "ann", "at": BEGIN, "is_user": "no"}], "a file")
+        assert tracker.info()["events"] == 0
+
+
+def test_a_store_of_events_is_no_usage_store(path):
+    raw = sqlite3.connect(path)
+    raw.execute("PRAGMA application_id = 0x6574686F")
+    raw.execute("CREATE TABLE events (one)")
+    raw.close()
+    with pytest.raises(BadUsage, match="is a store of events"):
+        opened(path)

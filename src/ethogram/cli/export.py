@@ -44,12 +44,12 @@ def stored_data(
     store: str, subject: str, source: str, key: str, who: str, why: str
 ) -> Iterator[dict[str, Any]]:
     """The same of a store of events: events, detections, verdicts, and who looked."""
-    from ethogram.modes.private import note_looks, stored_name
+    from ethogram.modes.private import note_looks, stored_name, stored_source
     from ethogram.stores import open_store
 
     with open_store(store) as opened:
         name = stored_name(opened, subject, key)
-        rows = [one.who for one in opened.subjects(name, source or None)]
+        rows = [one.who for one in opened.subjects(name, stored_source(opened, source, key) or None)]
         told = "export" if rows else "unknown"
         note_looks(opened, told, [name], at=now(), who=who, why=why, subject=subject)
         for event in opened.events(rows) if rows else ():

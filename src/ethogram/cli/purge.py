@@ -11,7 +11,8 @@ from .output import write_json, write_line
 from .stored import StoreUrl, moment, now
 from .usage_common import IsPseudonym, KeyFile, Who, Why, open_tracker, path_of, user_name, whom
 
-CLEAN_LATER = "Another program has the store open: old pages are gone when it closes. Purge again then."
+CLEAN_LATER = "Another program reads the store: copies are in its files still. Purge again when it is closed."
+UNCLEAN = 1
 
 
 def register(app: typer.Typer) -> None:
@@ -45,9 +46,18 @@ def purge(
         done = tracker.purge(given or None, moment(before, "--before"), why or None)
     if as_json:
         write_json({"record": "usage_purge", **done._asdict()})
-        return
-    people = "1 person" if done.people == 1 else f"{done.people:,} people"
-    tell(f"{people} and {done.events:,} events that they had", is_clean=done.clean)
+    else:
+        people = "1 person" if done.people == 1 else f"{done.people:,} people"
+        tell(f"{people} and {events_of(done.events, before)}", is_clean=done.clean)
+    if not done.clean:
+        raise typer.Exit(UNCLEAN)
+
+
+def events_of(events: int, before: str) -> str:
+    """The events that were removed, in words."""
+    from .text import plural
+
+    return plural(events, "event") + (" before that moment" if before else " that they had")
 
 
 def purge_stored(
@@ -62,7 +72,7 @@ def purge_stored(
     as_json: bool = False,
 ) -> None:
     """The same for a store of events."""
-    from ethogram.modes.private import note_looks, stored_name
+    from ethogram.modes.private import note_looks, stored_name, stored_source
     from ethogram.stores import open_store
 
     from .text import plural
@@ -70,14 +80,16 @@ def purge_stored(
     check(subject, before, source)
     with open_store(store) as opened:
         name = stored_name(opened, subject, key) if subject else ""
-        whose = (source, name) if source else name or None
+        whose = (stored_source(opened, source, key), name) if source else name or None
         note_looks(opened, "purge", [None], at=now(), who=who or user_name(), why=why, subject=subject)
         done = opened.purge(subject=whose, before=moment(before, "--before"))
     if as_json:
         write_json({"record": "purge", **done._asdict()})
-        return
-    gone = f"{plural(done.events, 'event')} and {plural(done.detections, 'detection')}"
-    tell(gone, is_clean=done.clean)
+    else:
+        gone = f"{plural(done.events, 'event')} and {plural(done.detections, 'detection')}"
+        tell(gone, is_clean=done.clean)
+    if not done.clean:
+        raise typer.Exit(UNCLEAN)
 
 
 def check(subject: str, before: str, source: str) -> None:
@@ -92,6 +104,6 @@ def check(subject: str, before: str, source: str) -> None:
 
 def tell(gone: str, *, is_clean: bool) -> None:
     """Say what was removed, and whether old pages are left."""
-    write_line(f"Removed for good: {gone}.")
+    write_line(f"Removed{' for good' if is_clean else ''}: {gone}.")
     if not is_clean:
         write_line(CLEAN_LATER)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .inputs import AsJson, AsOf, Config, Paths, SkipBad
+from .inputs import AsJson, Config, Paths, SkipBad
 from .output import flush, write_json, write_line
 from .stored import moment
 from .usage_common import (
+    AsOfNow,
     IsPseudonym,
     KeyFile,
     Region,
@@ -82,6 +83,8 @@ def record(
     write_line(f"{plural(done['added'], 'event')} recorded in {store}.")
     if done["known"]:
         write_line(f"Known already: {plural(done['known'], 'event')}")
+    if done["not_by_person"]:
+        write_line(f"Left out, not by the person: {plural(done['not_by_person'], 'event')}")
 
 
 def seconds(given: str, option: str) -> float | None:
@@ -90,16 +93,19 @@ def seconds(given: str, option: str) -> float | None:
     from ethogram.records import parse_duration
 
     try:
-        return parse_duration(given) / 1e6 if given else None
+        found = parse_duration(given) / 1e6 if given else None
     except ValueError as error:
         raise BadUsage(f"{option}: {error}") from None
+    if found is not None and not 86_400 <= found < 1e10:
+        raise BadUsage(f"{option} is one day or more, as 90d; here is {given!r:.40}")
+    return found
 
 
 def signals(
     subject: Annotated[str, typer.Argument(help="The person.", show_default=False)],
     store: UsageStore,
     key: KeyFile = "",
-    as_of: AsOf = "",
+    as_of: AsOfNow = "",
     why: Why = "",
     who: Who = "",
     is_pseudonym: IsPseudonym = False,
@@ -165,7 +171,7 @@ def signal_lines(subject: str, found: UsageSignals) -> Iterator[str]:
 def sweep(
     store: UsageStore,
     key: KeyFile = "",
-    as_of: AsOf = "",
+    as_of: AsOfNow = "",
     subjects: Annotated[
         str, typer.Option(metavar="FILE", help="Ids, one a line: these are looked at, and told by id.")
     ] = "",
@@ -192,6 +198,7 @@ def sweep(
     said = helpline_for(region, config)
     levels: dict[str, int] = dict.fromkeys(LEVELS, 0)
     with open_tracker(store, key, who, **measured_by(config)) as tracker:
+        gone = tracker.tidy(at)
         for one in tracker.sweep(at, subjects=ids, why=why or None):
             levels[one.level] += 1
             if as_json:
@@ -202,12 +209,15 @@ def sweep(
             # What the reader has counts as told, and nothing else.
             flush()
     if as_json:
-        ends = {"people": levels, "helpline": said and said.to_dict()}
+        removed = {"people": gone.people, "events": gone.events}
+        ends = {"people": levels, "removed": removed, "helpline": said and said.to_dict()}
         write_json({"record": "usage_sweep", "as_of": format_time(at), **ends})
     elif not sum(levels.values()):
         write_line("Nothing new to tell.")
     elif said is not None:
         write_line(f"To offer ({said.region}): {said.text}")
+    if not as_json and (gone.people or gone.events):
+        write_line(f"Older than the retention, and removed: {people_and_events(gone.people, gone.events)}")
     if fail_on and any(levels[level] for level in LEVELS[LEVELS.index(fail_on) :]):
         raise typer.Exit(FOUND)
 
@@ -283,8 +293,18 @@ def info(store: UsageStore, key: KeyFile = "", as_json: AsJson = False) -> None:
     if as_json:
         write_json(found)
         return
-    people = "1 person" if found["people"] == 1 else f"{found['people']:,} people"
-    events = plural(found["events"], "event")
     kept = "events" if found["keep"] == "events" else "aggregates alone, and no event after its day"
-    write_line(f"{people}, {events}, {plural(found['looks'], 'line')} of audit")
+    held = people_and_events(found["people"], found["events"])
+    write_line(f"{held}, {plural(found['looks'], 'line')} of audit")
     write_line(f"  keeps {kept}, for {found['retention_days']:g} days; keys: {found['keys']}")
+
+
+def people_and_events(people: int, events: int) -> str:
+    """So many people and events, in words.
+
+    >>> people_and_events(1, 2000)
+    '1 person, 2,000 events'
+    """
+    from .text import plural
+
+    return f"{'1 person' if people == 1 else f'{people:,} people'}, {plural(events, 'event')}"

@@ -10,6 +10,8 @@ import typer
 
 from .inputs import AsJson, Asked, Config, SkipBad
 from .output import printable, write_json, write_line, write_text
+from .stored import now
+from .usage_common import user_name
 
 if TYPE_CHECKING:
     from ethogram.config import Settings
@@ -82,7 +84,8 @@ def _events(asked: Asked, settings: Settings) -> Iterable[Event]:
     batch = read_events(files, skip_bad=asked.skip_bad, limits=limits) if files else None
     if batch is not None:
         asked.tell_bad(batch)
-    return chain(batch.events if batch else (), *(stored_events(path) for path in stores))
+    who = user_name()
+    return chain(batch.events if batch else (), *(stored_events(path, now(), who) for path in stores))
 
 
 def _write(path: Path, text: str) -> None:

@@ -23,6 +23,9 @@ Region = Annotated[
     str,
     typer.Option("--region", metavar="CODE", help="Where they are: DE, US-CA; chooses the helpline shown."),
 ]
+AsOfNow = Annotated[
+    str, typer.Option("--as-of", metavar="TIME", help="The moment of the question; without it, now.")
+]
 IsPseudonym = Annotated[
     bool, typer.Option("--pseudonym", help="The subject is given by the name that the store has.")
 ]

@@ -42,20 +42,29 @@ def rotate(
     who: Who = "",
     as_json: AsJson = False,
 ) -> None:
-    """Add a key, and give everybody in the stores their new name: an old copy of the file leads nowhere."""
+    """Add a key, and give everybody in the stores their new name: an old copy of the file leads nowhere.
+
+    Where a store has an older key of this file, it is given the newest, and no key is added.
+    """
     import time
 
+    from ethogram.usage.pseudonym import read_keys
     from ethogram.usage.rotation import rotate as turn
 
+    before = read_keys(file)
     keys = turn(file, [path_of(one) for one in stores], at=time.time(), who=who or user_name())
-    _tell("rotate", file, len(keys.chain), as_json=as_json)
+    _tell("catch_up" if keys == before else "rotate", file, len(keys.chain), as_json=as_json)
 
 
 def check(store: UsageStore, key: KeyFile = "", as_json: AsJson = False) -> None:
     """Say whether a key is that of a store; exit 2 where it is not."""
+    import os
+
+    from ethogram.usage.pseudonym import VARIABLE
+
     with open_tracker(store, key, "") as tracker:
         found = tracker.info()
-    _tell("check", key, found["keys"], as_json=as_json)
+    _tell("check", key or os.environ.get(VARIABLE, ""), found["keys"], as_json=as_json)
 
 
 def _tell(what: str, file: str, keys: int, *, as_json: bool) -> None:
@@ -65,6 +74,7 @@ def _tell(what: str, file: str, keys: int, *, as_json: bool) -> None:
     words = {
         "new": f"A new key is in {printable(file)}; keep a copy where the store is not.",
         "rotate": f"{keys} keys are in {printable(file)}; the stores know nobody by the older ones alone.",
+        "catch_up": f"The stores have the {keys} keys of {printable(file)} now; none was added.",
         "check": "The key is that of the store.",
     }
     write_line(words[what])

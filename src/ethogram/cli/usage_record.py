@@ -58,7 +58,7 @@ def checker(now: float) -> Callable[[Event], None]:
 
 
 def record_events(tracker: UsageTracker, batch: Batch) -> dict[str, int]:
-    """How many events were added, known already, and left out."""
+    """How many events were added, known already, and left out: not by the person, or bad."""
     from ethogram.usage.seen import arguments_of
 
     from .progress import Progress
@@ -71,7 +71,9 @@ def record_events(tracker: UsageTracker, batch: Batch) -> dict[str, int]:
         )
     finally:
         progress.stop()
-    return {"added": added, "known": len(events) - added + batch.repeated, "bad": batch.bad_count}
+    others = sum(not one["is_user"] and not one["ended_abruptly"] for one in events)
+    known = len(events) - others - added + batch.repeated
+    return {"added": added, "known": known, "not_by_person": others, "bad": batch.bad_count}
 
 
 def name_of(events: Sequence[dict[str, Any]]) -> str:

@@ -30,7 +30,7 @@ def usage(
     ] = None,
     draws: Annotated[
         int | None,
-        typer.Option(min=0, max=10_000, help="Cases of each change at most; 0: only false alarms."),
+        typer.Option(min=0, max=10_000, help="Cases in each row at most; 0: only false alarms."),
     ] = None,
     half: Annotated[str, typer.Option(help="Which people: tune, report or all.")] = "all",
     as_json: AsJson = False,
@@ -93,6 +93,7 @@ def _bars(found: Iterable[Record]) -> dict[str, Any]:
     for one in rows:
         if one["record"] == "usage_recall":
             name = f"{one['change']}/{one['background']}/{one['measure']}"
+            name += "" if one["rise"] is None else f"/rise {one['rise']}"
             recall[one["level"]][name] = one["recall"]
     return {"rate": rates, "recall": recall}
 

@@ -12,14 +12,16 @@ WHOLE = ("all", "by cause")
 
 def lines(found: Sequence[Record], told: Record) -> Iterator[str]:
     """All of them, set by set."""
-    yield f"seed {told['seed']}; at most {told['draws']} cases of each change; half {told['half']}"
+    yield f"seed {told['seed']}; at most {told['draws']} cases in each row; half {told['half']}"
     for one in found:
         if one["record"] == "usage_set":
             own = [row for row in found if row["set"] == one["set"]]
             yield ""
             yield about(one)
             yield from _rates(own)
+            yield f"  {beside_fixed(own)}"
             yield from _recall(own)
+            yield from (f"  {line}" for line in left_out(own))
             yield from silences(own)
 
 
@@ -48,7 +50,52 @@ def rate_rows(own: Iterable[Record]) -> Iterator[tuple[str, str, str, Record, Re
 
 def recall_rows(own: Iterable[Record]) -> Iterator[tuple[Record, Record]]:
     """The two records of every planted change."""
-    return both(own, "usage_recall", ("change", "background", "measure"))
+    return both(own, "usage_recall", ("change", "background", "measure", "rise"))
+
+
+def planted_change(one: Record) -> str:
+    """A change by name, with the least that it came to where that is asked for."""
+    return str(one["change"]) if one["rise"] is None else f"{one['change']}, +{one['rise']:g}"
+
+
+def came_to(one: Record) -> str:
+    """What a change came to, as the median of the cases."""
+    value, change = one["reached"], one["change"]
+    if value is None:
+        return "-"
+    if "night" in change:
+        return f"{value:+.2f}"
+    from ethogram.modes.plant_usage_change import LONGER
+
+    return f"x {value:.1f}" if change in LONGER else f"{value:.2f} left"
+
+
+def left_out(own: Iterable[Record]) -> Iterator[str]:
+    """What was drawn and left out of a row, and why."""
+    for low, _ in recall_rows(own):
+        if low["too_small"]:
+            least = "nothing" if low["rise"] is None else f"less than {low['rise']:g} more at night"
+            yield (
+                f"{planted_change(low)}, {low['background']}, {low['measure']}: {low['too_small']:,} of "
+                f"{low['drawn']:,} draws left out, since the change came to {least}"
+            )
+
+
+def beside_fixed(own: Sequence[Record]) -> str:
+    """How often the patterns and fixed limits speak; fixed limits have no levels, so at both of ours."""
+    found = {
+        method: (low, medium)
+        for method, people, pattern, low, medium in rate_rows(own)
+        if people == pattern == "all"
+    }
+    if not {"patterns", "fixed limits"} <= found.keys():
+        return ""
+    (low, medium), (fixed, _) = found["patterns"], found["fixed limits"]
+    return (
+        f"a person-week: patterns {low['rate']:.3f} at level low or above, {medium['rate']:.3f} at level "
+        f"medium; fixed limits, which have no levels, {fixed['rate']:.3f}. An active week: "
+        f"{low['active_rate']:.3f}, {medium['active_rate']:.3f} and {fixed['active_rate']:.3f}"
+    )
 
 
 def about(one: Record) -> str:
@@ -87,12 +134,16 @@ def _rates(own: Sequence[Record]) -> Iterator[str]:
 def _recall(own: Sequence[Record]) -> Iterator[str]:
     rows = list(recall_rows(own))
     if rows:
-        head = f"  {'planted change':16} {'people':7} {'ten by':9} {'cases':>5}"
-        yield f"{head}  {'found, low or above':20} {'delay':>6} {'luck':>5}  {'found, medium':20} {'luck':>5}"
+        head = f"  {'planted change':17} {'people':7} {'ten by':9} {'came to':>9} {'cases':>5}"
+        levels = (f"{name:20} {'delay':>6} {'luck':>5}" for name in ("found, low or above", "found, medium"))
+        yield f"{head}  {'  '.join(levels)}"
     for low, medium in rows:
-        place = f"{low['change']:16} {low['background']:7} {low['measure']:9} {low['cases']:5}"
-        first = f"{share(low['recall'], low['interval']):20} {days(low):>6} {_luck(low)}"
-        yield f"  {place}  {first}  {share(medium['recall'], medium['interval']):20} {_luck(medium)}"
+        place = f"{planted_change(low):17} {low['background']:7} {low['measure']:9}"
+        place += f" {came_to(low):>9} {low['cases']:5}"
+        told = (
+            f"{share(one['recall'], one['interval']):20} {days(one):>6} {_luck(one)}" for one in (low, medium)
+        )
+        yield f"  {place}  {'  '.join(told)}"
 
 
 def _luck(one: Record) -> str:

@@ -46,9 +46,12 @@ def usage_rate_body() -> Schema:
             "level": LEVEL,
             "people": COUNT,
             "person_weeks": NUMBER,
+            "active_weeks": COUNT | {"description": "Calendar weeks in which a person was there, added up."},
             "openings": COUNT,
             "rate": NUMBER | {"description": "Openings a person-week."},
             "interval": ENDS,
+            "active_rate": NUMBER | {"description": "Openings an active week."},
+            "active_interval": ENDS,
             "with_any": SHARE,
         }
     )
@@ -61,8 +64,19 @@ def usage_recall_body() -> Schema:
         {
             "record": {"const": "usage_recall"},
             **dict.fromkeys(("set", "change", "background", "measure"), NAME),
+            "rise": NUMBER_OR_NULL
+            | {"description": "The least by which the share of the night rises; null: however little."},
             "level": LEVEL,
+            "drawn": COUNT,
+            "too_small": COUNT
+            | {"description": "Drawn and left out: nothing changed, or less than the rise."},
+            "reached": {
+                "type": ["number", "null"],
+                "description": "What the change came to, the median: the share of events left, by how much "
+                "the share of the night rose, or how many times as long talks are on average.",
+            },
             "cases": COUNT,
+            "people": COUNT | {"description": "Different people in these cases."},
             "open_before": COUNT | {"description": "Cases left out: a wanted pattern was open already."},
             "found": COUNT,
             "recall": SHARE,

@@ -93,12 +93,18 @@ def usage_sweep_body() -> Schema:
     """What `usage sweep` gives at the end: how many people by the highest level told."""
     people = _inner({"low": COUNT, "medium": COUNT})
     helpline = _or_null(_inner({"region": TEXT, "text": TEXT}))
-    return _whole("usage_sweep", {"as_of": AT, "people": people, "helpline": helpline})
+    removed = _inner({"people": COUNT, "events": COUNT}) | {
+        "description": "What was older than the retention."
+    }
+    return _whole("usage_sweep", {"as_of": AT, "people": people, "removed": removed, "helpline": helpline})
 
 
 def usage_recorded_body() -> Schema:
     """What `usage record` gives."""
-    return _whole("usage_recorded", {"store": TEXT, "added": COUNT, "known": COUNT, "bad": COUNT})
+    return _whole(
+        "usage_recorded",
+        {"store": TEXT, "added": COUNT, "known": COUNT, "not_by_person": COUNT, "bad": COUNT},
+    )
 
 
 def usage_store_body() -> Schema:
@@ -111,7 +117,8 @@ def usage_store_body() -> Schema:
 def usage_key_body() -> Schema:
     """What `usage key` gives."""
     return _whole(
-        "usage_key", {"what": {"enum": ["new", "rotate", "check"]}, "file": TEXT_OR_NULL, "keys": COUNT}
+        "usage_key",
+        {"what": {"enum": ["new", "rotate", "catch_up", "check"]}, "file": TEXT_OR_NULL, "keys": COUNT},
     )
 
 

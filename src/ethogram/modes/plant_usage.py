@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice, pairwise, product
+from functools import partial
+from itertools import pairwise, product
 from random import Random
 
 from ..usage.clock import DAY, day_of, offset
-from .plant_usage_change import CHANGES, LATEST
+from .plant_usage_change import CHANGES, LATEST, reached
+from .plant_usage_row import Case, Row, halved, rises, row
 from .validate_usage_found import morning_of
-from .validate_usage_people import People, at_night
+from .validate_usage_people import People
 
 BACKGROUNDS = ("real", "habit")
 MEASURES = ("quietest", "mean")
@@ -32,47 +33,26 @@ BEFORE = 20
 """Events before the change."""
 FIRST_DAY = 15
 """Days of history before the change, at least."""
-NIGHT_RISE = 0.3
-"""By how much the share of the night rises in a change to it: a night person's day has nowhere to go."""
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One planted change. `control` is the same history without it; both end at `stop`.
-
-    `expected` is how many events the measure promised for the period, `start` to `start` + `days`.
-    """
-
-    who: str
-    change: str
-    background: str
-    measure: str
-    start: int
-    days: int
-    stop: int
-    expected: float
-    times: tuple[int, ...]
-    control: tuple[int, ...]
+HALVED = ("stretched",)
+"""Changes that get half of the draws, as do rows of steady people and rows with a rise."""
 
 
 def planted(
     people: People, zone: str | None, seed: str, draws: int, changes: Iterable[str] = CHANGES
-) -> Iterator[Case]:
-    """Cases of each change, background and measure, `draws` at most; everybody once before anybody twice."""
-    rng = Random(seed)
+) -> Iterator[Row]:
+    """Rows of each change, background and measure, with `draws` cases at most."""
     for change, background, measure in product(changes, BACKGROUNDS, MEASURES):
-        cases = (
-            case
-            for who in in_turn(people, draws, rng)
-            if (case := draw(who, people[who], change, background, measure, zone, rng)) is not None
-        )
-        yield from islice(cases, draws)
+        for rise in rises(change):
+            name = (change, background, measure, rise)
+            one = partial(_drawn, people, change, background, measure, zone)
+            count = halved(draws) if rise is not None or change in HALVED else draws
+            yield row(name, people, count, Random(f"{seed}/{name}"), one)
 
 
-def in_turn(people: People, draws: int, rng: Random) -> Iterator[str]:
-    """Everybody in an order by chance; again as often as so many draws may need."""
-    for _ in range(1 + draws // max(1, len(people))):
-        yield from rng.sample(sorted(people), len(people))
+def _drawn(
+    people: People, change: str, background: str, measure: str, zone: str | None, who: str, rng: Random
+) -> Case | None:
+    return draw(who, people[who], change, background, measure, zone, rng)
 
 
 def draw(
@@ -89,18 +69,18 @@ def draw(
         start, end = morning_of(begin, zone), morning_of(begin + days, zone)
         before = list(times[: bisect_left(times, start)])
         expected = to_expect(before, start, days, measure)
+        if expected < LEAST or len(before) < BEFORE:
+            continue
         if background == "habit":
             inside = _like_before(before, begin, days, min(MONTH, begin - first), zone, rng)
             after = [end + rng.randint(0, LATEST)]
         else:
             inside = list(times[len(before) : bisect_left(times, end)])
             after = list(times[len(before) + len(inside) :][:3])
-        if min(expected, len(inside)) < LEAST or len(before) < BEFORE or not after:
+        if len(inside) < LEAST or not after:
             continue
         about = (who, change, background, measure, start, days)
-        case = made(about, expected, (before, inside, after), end, zone, rng)
-        if case is not None:
-            return case
+        return made(about, expected, (before, inside, after), end, zone, rng)
     return None
 
 
@@ -111,18 +91,17 @@ def made(
     end: int,
     zone: str | None,
     rng: Random,
-) -> Case | None:
-    """The case with its change made; None where a change to the night has nothing to move."""
+) -> Case:
+    """The case with its change made."""
     change = about[1]
     before, inside, after = parts
     changed = CHANGES[change](inside, before, zone, rng)
-    if "night" in change and at_night(changed, zone) - at_night(inside, zone) < NIGHT_RISE:
-        return None
     # Whoever was away is found when they come back, at the latest.
     tail = after if change == "absence" else []
     stop = after[0] + 1 if change == "absence" else end + 2
     times, control = sorted([*before, *changed, *tail]), [*before, *inside, *tail]
-    return Case(*about, stop, expected, tuple(times), tuple(control))
+    came_to = reached(change, inside, changed, zone)
+    return Case(*about, stop, expected, tuple(times), tuple(control), came_to)
 
 
 def to_expect(before: Sequence[int], start: int, days: int, measure: str) -> float:

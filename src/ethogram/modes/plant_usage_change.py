@@ -12,7 +12,7 @@ from itertools import pairwise
 from random import Random
 
 from ..usage.clock import DAY
-from .validate_usage_people import NIGHT, PAUSE, hour_of_day, sessions_of
+from .validate_usage_people import NIGHT, PAUSE, at_night, hour_of_day, sessions_of
 
 Times = Sequence[int]
 Change = Callable[[Times, Times, str | None, Random], list[int]]
@@ -53,14 +53,33 @@ def into_night(inside: Times, before: Times, zone: str | None, rng: Random) -> l
 
 
 def twice_as_long(inside: Times, before: Times, zone: str | None, rng: Random) -> list[int]:
-    """Every session goes on in its own rhythm for as long again, with as many messages again."""
-    gaps = [b - a for one in sessions_of(before) for a, b in pairwise(one)] or [120]
+    """Every session goes through its own pauses once more: twice its minutes.
+
+    A session of one message stays one message, since it has no minutes that could be doubled.
+
+    >>> twice_as_long([0, 60, 200, 9000], [], None, Random(1))
+    [0, 60, 200, 260, 400, 9000]
+    """
     out: list[int] = []
     for one in sessions_of(inside):
-        at, out = one[-1], [*out, *one]
-        for gap in [rng.choice(gaps), *(b - a for a, b in pairwise(one))]:
-            at += max(1, gap)
-            out.append(at)
+        out += one
+        out += [one[-1] + at - one[0] for at in one[1:]]
+    return sorted(out)
+
+
+def twice_as_much(inside: Times, before: Times, zone: str | None, rng: Random) -> list[int]:
+    """Every session goes on, after a pause that the person has made before, with as many messages again.
+
+    A session of one message becomes one of two, so that minutes are more than doubled for most people.
+
+    >>> twice_as_much([0, 60, 9000], [0, 30], None, Random(1))
+    [0, 60, 90, 150, 9000, 9030]
+    """
+    pauses = [b - a for one in sessions_of(before) for a, b in pairwise(one)] or [120]
+    out: list[int] = []
+    for one in sessions_of(inside):
+        begin = one[-1] + max(1, rng.choice(pauses))
+        out += [*one, *(begin + at - one[0] for at in one)]
     return sorted(out)
 
 
@@ -92,12 +111,38 @@ def middle_hour(times: Times, zone: str | None) -> float:
     return angle / (2 * math.pi) * 24 % 24
 
 
+def mean_minutes(times: Times) -> float:
+    """The mean length of the sessions in minutes.
+
+    >>> mean_minutes([0, 120, 9000])
+    1.0
+    """
+    sessions = sessions_of(times)
+    return sum(one[-1] - one[0] for one in sessions) / 60 / max(1, len(sessions))
+
+
+def reached(change: str, inside: Times, changed: Times, zone: str | None) -> float | None:
+    """What a change came to: the share of events left, by how much the share of the night rose, or how many
+    times as long sessions are on average. None where nothing can be told: no session had any length.
+    """
+    if "night" in change:
+        return at_night(changed, zone) - at_night(inside, zone)
+    if change in LONGER:
+        usual = mean_minutes(inside)
+        return mean_minutes(changed) / usual if usual else None
+    return len(changed) / len(inside) if inside else None
+
+
+LONGER = ("twice_as_long", "twice_as_much", "stretched")
+"""Changes of how long sessions are, told by their minutes."""
+
 CHANGES: Mapping[str, Change] = {
     "fewer_sessions": fewer_sessions,
     "fewer_events": fewer_events,
     "night_shift": night_shift,
     "into_night": into_night,
     "twice_as_long": twice_as_long,
+    "twice_as_much": twice_as_much,
     "stretched": stretched,
     "absence": gone,
 }
@@ -109,6 +154,7 @@ WANTED: Mapping[str, tuple[str, ...]] = {
     "night_shift": ("late_night_shift",),
     "into_night": ("late_night_shift",),
     "twice_as_long": ("session_length_trend",),
+    "twice_as_much": ("session_length_trend",),
     "stretched": ("session_length_trend",),
     "absence": ("return_after_absence", "withdrawal", "frequency_drop"),
 }

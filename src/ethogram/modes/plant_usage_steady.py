@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from functools import partial
 from random import Random
 
 from ..usage.clock import DAY, MORNING, day_of, offset
-from .plant_usage import ABSENCES, LEAST, LENGTHS, MONTH, Case, in_turn, made
+from .plant_usage import ABSENCES, LEAST, LENGTHS, MONTH, made
 from .plant_usage_change import CHANGES
+from .plant_usage_row import Case, Row, halved, rises, row
 from .validate_usage_found import morning_of
 from .validate_usage_people import LEAST_EVENTS, People, sessions_of
 
@@ -25,18 +26,15 @@ LEAST_LEFT = 3
 """Events that chance must have left in the period before it is changed."""
 
 
-def steady_cases(
+def steady_rows(
     people: People, zone: str | None, seed: str, draws: int, changes: Iterable[str] = CHANGES
-) -> Iterator[Case]:
-    """Cases of each change, `draws` at most."""
-    rng = Random(seed)
+) -> Iterator[Row]:
+    """Rows of each change, of half of the draws."""
     for change in changes:
-        cases = (
-            case
-            for who in in_turn(people, draws, rng)
-            if (case := _case(who, people[who], change, zone, rng)) is not None
-        )
-        yield from islice(cases, draws)
+        for rise in rises(change):
+            name = (change, STEADY, "mean", rise)
+            one = partial(_case, people, change, zone)
+            yield row(name, people, halved(draws), Random(f"{seed}/{name}"), one)
 
 
 def steady_people(people: People, zone: str | None, seed: str) -> People:
@@ -46,7 +44,8 @@ def steady_people(people: People, zone: str | None, seed: str) -> People:
     return {who: times for who, times in made_up.items() if len(times) >= LEAST_EVENTS}
 
 
-def _case(who: str, times: Sequence[int], change: str, zone: str | None, rng: Random) -> Case | None:
+def _case(people: People, change: str, zone: str | None, who: str, rng: Random) -> Case | None:
+    times = people[who]
     days = rng.randint(*ABSENCES) if change == "absence" else rng.choice(LENGTHS)
     length = WEEKS_BEFORE * 7
     first = day_of(times[0], offset(times[0], zone))

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import BadUsage
 from ..records import Event, micros
+from ..records.roles import SERVICE_ROLES
+from ..signals.zones import is_zone
 from ..stores.protocol import LookRow, Store
 from ..usage.audit import check_words
 from ..usage.pseudonym import Keys, Pseudonym, find_keys, name_of
@@ -16,8 +18,10 @@ from ..usage.pseudonym import Keys, Pseudonym, find_keys, name_of
 if TYPE_CHECKING:
     from .importing import Options
 
-NAMES_KEPT = frozenset(("role", "time_zone"))
-"""Attributes whose words say nothing of who a person is; of the others only numbers are kept."""
+ROLES = SERVICE_ROLES | {"user", "human", "agent"}
+"""Roles that say nothing of who a person is; no other word is kept as one."""
+SOURCE = "input"
+"""What a source is called that nobody named."""
 CHECK_BYTES = 7
 """Of the key's check, so that it is a number that any database holds."""
 
@@ -28,16 +32,12 @@ def check_of(keys: Keys) -> int:
 
 
 def private_event(event: Event, keys: Keys) -> Event:
-    """The event with names in place of ids, and without its words."""
+    """The event with names in place of ids, and without its words: numbers are kept, roles and zones."""
 
     def named(kind: str, text: str | None) -> str | None:
         return None if text is None else keys.final(keys.base(kind, text)).hex()
 
-    kept = {
-        name: value
-        for name, value in event.attributes.items()
-        if isinstance(value, int | float) or (name in NAMES_KEPT and isinstance(value, str))
-    }
+    kept = {name: value for name, value in event.attributes.items() if may_stay(name, value)}
     if event.text is not None:
         kept.setdefault("length", len(event.text))
     return replace(
@@ -50,7 +50,25 @@ def private_event(event: Event, keys: Keys) -> Event:
         session=named("session", event.session),
         text=None,
         attributes=kept,
+        readings={name: value for name, value in event.readings.items() if isinstance(value, int | float)},
+        scorers={},
     )
+
+
+def may_stay(name: str, value: object) -> bool:
+    """Whether an attribute says nothing of who a person is.
+
+    >>> may_stay("role", "user"), may_stay("role", "ann's mother"), may_stay("length", 4)
+    (True, False, True)
+    """
+    if isinstance(value, str):
+        return (name == "role" and value in ROLES) or (name == "time_zone" and is_zone(value))
+    return isinstance(value, int | float)
+
+
+def private_source(source: str, keys: Keys) -> str:
+    """The name of a source, which may be a person's own words; what nobody named stays as it is."""
+    return source if source == SOURCE else keys.final(keys.base("source", source)).hex()
 
 
 def check_private(store: Store, options: Options) -> None:
@@ -79,14 +97,28 @@ def stored_name(store: Store, subject: str, key: str | None) -> str:
     Then a key is needed, unless the subject is given by that name (see Pseudonym). BadUsage where it is
     another store's.
     """
-    check = store.private()
-    if check is None:
+    keys = keys_of(store, key)
+    if keys is None:
         return str(subject)
-    keys, _ = find_keys(key or None)
-    if check_of(keys) != check:
-        raise BadUsage("the key is not that of this store; give the one that it was made with")
     who = subject if isinstance(subject, Pseudonym) else keys.base("person", subject)
     return name_of(keys, who).hex()
+
+
+def stored_source(store: Store, source: str, key: str | None) -> str:
+    """The name that a store has for a source; none where none is given."""
+    keys = keys_of(store, key) if source else None
+    return source if keys is None or source in store.sources() else private_source(source, keys)
+
+
+def keys_of(store: Store, key: str | None) -> Keys | None:
+    """The keys of a private store, None of another. BadUsage where they are another store's, or not there."""
+    check = store.private()
+    if check is None:
+        return None
+    keys, _ = find_keys(key or None, is_made=True)
+    if check_of(keys) != check:
+        raise BadUsage("the key is not that of this store; give the one that it was made with")
+    return keys
 
 
 def note_looks(
@@ -101,5 +133,5 @@ def note_looks(
 ) -> None:
     """Write lines of the audit, where the store is private; `subject` is the id that no word may contain."""
     if store.private() is not None:
-        words, by = check_words(why, "why", subject), check_words(who, "who")
+        words, by = check_words(why, "why", subject), check_words(who, "who", subject)
         store.add_looks([LookRow(micros(at), what, one, by, words) for one in people])

@@ -18,7 +18,7 @@ from ..ingest.read import records_of
 from ..ingest.readings import Rules
 from ..records import Event
 from ..stores.protocol import Clashes, Import, Source, Staged, Store
-from .private import private_event
+from .private import private_event, private_source
 
 if TYPE_CHECKING:
     from .importing import Options
@@ -43,7 +43,8 @@ class Reader(Collector):
         at: datetime,
         measure: TextSignals | None,
     ) -> None:
-        super().__init__(options.source, rules)
+        self._keys = options.pseudonyms
+        super().__init__(self._named(options.source), rules)
         self.of = of
         self.first_seq: dict[str, int] = dict(of.state.get("next_seq", {}))
         self._store, self._options, self._at, self._measure = store, options, at, measure
@@ -96,7 +97,7 @@ class Reader(Collector):
         if isinstance(value, dict):
             self._per_file[place.file] += 1
             try:
-                self.add(place, value)
+                self.add(place, self._with_source(value))
             except BadLine as bad:
                 self.add_fault(place, bad.message)
         elif isinstance(value, Skipped):
@@ -136,10 +137,17 @@ class Reader(Collector):
             message = f"the id {one.id!r:.60} has other content {where}"
             self.add_fault(self.place(one.file, one.line), message)
 
+    def _with_source(self, line: dict[str, Any]) -> dict[str, Any]:
+        told = line.get("source")
+        return {**line, "source": self._named(told)} if isinstance(told, str) and told else line
+
+    def _named(self, source: str) -> str:
+        return source if self._keys is None else private_source(source, self._keys)
+
     def _staged(self, event: Event, place: Place) -> Staged:
         measured = self._measure(event) if self._measure else ()
-        if self._options.pseudonyms is not None:
-            event = private_event(event, self._options.pseudonyms)
+        if self._keys is not None:
+            event = private_event(event, self._keys)
         return Staged(event, place.file, place.line, measured)
 
     # --- what a later run has to know --------------------------------------------------------

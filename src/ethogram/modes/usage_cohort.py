@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from ..config import Settings
 from ..errors import BadUsage
 from ..records import Event
+from ..records.roles import is_by_service
 from ..signals.zones import is_zone
 from ..usage import Cohort, Summary, learn_cohort, record
 from ..usage import Settings as Limits
 from ..usage.cohort_table import is_day
-from .validate_usage_people import NOT_PERSONS
 
 DATABASE = b"SQLite format 3\0"
 
@@ -39,7 +40,7 @@ def summaries(events: Iterable[Event], settings: Settings) -> dict[str, Summary]
     """What is kept of each person, from events with times that no assistant, system or tool wrote."""
     found: dict[str, Summary] = {}
     for event in events:
-        if event.timed and event.attributes.get("role") not in NOT_PERSONS:
+        if event.timed and not is_by_service(event):
             state = found.get(event.subject, Summary())
             length, zone = length_of(event), zone_of(event, settings)
             at = event.at.timestamp()
@@ -62,11 +63,13 @@ def zone_of(event: Event, settings: Settings) -> str | None:
     return name if isinstance(name, str) and is_zone(name) else None
 
 
-def stored_events(path: str) -> Iterator[Event]:
-    """The events of a store, one subject after the other."""
+def stored_events(path: str, at: datetime, who: str) -> Iterator[Event]:
+    """The events of a store, one subject after the other; a private one has a line of who looked when."""
     from ..stores import open_store
+    from .private import note_looks
 
     with open_store(path) as store:
+        note_looks(store, "cohort", [None], at=at, who=who)
         yield from store.events()
 
 

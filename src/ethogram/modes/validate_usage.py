@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from ..config import Settings
 from ..errors import BadUsage
 from ..library.load import Library
 from ..usage.cohort import find_cohort
-from .plant_usage import Case, planted
+from .plant_usage import planted
 from .plant_usage_change import CHANGES
-from .plant_usage_steady import STEADY, steady_cases, steady_people
+from .plant_usage_row import Row
+from .plant_usage_steady import STEADY, steady_people, steady_rows
 from .validate_runs import set_files, set_name
 from .validate_usage_fixed import fixed_episodes
 from .validate_usage_found import (
@@ -36,7 +38,8 @@ from .validate_usage_shared import Shared
 
 PATTERNS, DAILY, FIXED = "patterns", "asked daily", "fixed limits"
 """What is compared: the product, its statistics asked at every close of a day, and fixed constants."""
-DRAWS = 20
+DRAWS = 30
+"""Cases in a row by default: both sets then take about four minutes."""
 SPARE = 3_650
 """Days of a set from which on silences are asked about on some days only: nobody needs years of them."""
 
@@ -56,7 +59,7 @@ def validate_usage(
     """Records about the people of each set, as they are got; `seed` decides every draw.
 
     Without `sets` those that are known (collegemsg, irc_ubuntu) and are there. `draws` is how many cases of
-    each change are planted at most; 0: none. Settings give the zone of people of other sets.
+    each row are planted at most; 0: none. Settings give the zone of people of other sets.
     """
     if half not in HALVES:
         raise BadUsage(f"half must be one of {', '.join(HALVES)}; here is {half!r:.40}")
@@ -155,19 +158,20 @@ class _Set:
         # Two to five in the morning is no night where nobody knows whose clock it is.
         changes = [one for one in CHANGES if self.zone or "night" not in one]
         seed = f"{self.seed}/{self.name}"
-        cases = [
+        rows = [
             *planted(people, self.zone, seed, draws, changes),
-            *steady_cases(people, self.zone, f"{seed}/{STEADY}", draws, changes),
+            *steady_rows(people, self.zone, f"{seed}/{STEADY}", draws, changes),
         ]
-        yield from recall({"set": self.name}, cases, self._found(people, cases))
+        yield from recall({"set": self.name}, rows, self._found(people, rows))
         calm = steady_people(people, self.zone, f"{seed}/calm")
         if calm:
             found = self.detect(calm, what=f"{self.name}: steady people")
             yield from self.rates_of(PATTERNS, calm, found, STEADY)
 
-    def _found(self, people: People, cases: Sequence[Case]) -> list[Found]:
-        """What is found in each case; those of one person are looked at after each other."""
+    def _found(self, people: People, rows: Sequence[Row]) -> list[list[Found]]:
+        """What is found in each case of each row; those of one person are looked at after each other."""
         shared = Shared(self.zone, self.library, self.settings)
+        cases = [one for row in rows for one in row.cases]
         found: dict[int, Found] = {}
         for k in sorted(range(len(cases)), key=lambda k: (cases[k].background == STEADY, cases[k].who)):
             case = cases[k]
@@ -175,4 +179,5 @@ class _Set:
             found[k] = (shared.openings(base, case.times), shared.openings(base, case.control))
             if self.progress is not None:
                 self.progress(len(found), len(cases), f"{self.name}: planted changes")
-        return [found[k] for k in range(len(cases))]
+        every = (found[k] for k in range(len(cases)))
+        return [list(islice(every, len(row.cases))) for row in rows]

@@ -42,6 +42,8 @@ class Opening:
     until: float | None = None
     is_on: bool = True
     """Whether the pattern is on by default; those that are not are counted by themselves only."""
+    medium_at: float | None = None
+    """When it reached level medium, which may be later than it opened; None: never, or it was not watched."""
 
 
 def usage_patterns(settings: Settings) -> Library:

@@ -12,7 +12,8 @@ from pathlib import Path
 from ..errors import BadUsage
 from ..ingest import read_events
 from ..records import Event
-from ..usage.clock import DAY, offset
+from ..records.roles import is_by_service
+from ..usage.clock import DAY, day_of, offset
 
 People = Mapping[str, Sequence[int]]
 """Seconds since 1970 at which each person was there, in order."""
@@ -23,7 +24,6 @@ LEAST_DAYS = 21
 HALVES = ("tune", "report", "all")
 ZONES: Mapping[str, str | None] = {"collegemsg": "America/Los_Angeles", "irc_ubuntu": None}
 """Sets that are looked at by themselves, and where their people live; None: it is not known."""
-NOT_PERSONS = frozenset(("assistant", "system", "developer", "tool", "function"))
 NIGHT, NIGHT_SHARE = (2, 5), 0.25
 SPARSE, BUSY = 5.0, 15.0
 
@@ -40,7 +40,7 @@ def people_of(events: Iterable[Event]) -> People:
     """When each person was there; what assistants, systems and tools wrote is nobody's activity."""
     found: dict[str, list[int]] = {}
     for event in events:
-        if event.attributes.get("role") not in NOT_PERSONS:
+        if not is_by_service(event):
             found.setdefault(event.subject, []).append(int(event.at.timestamp()))
     return {who: sorted(times) for who, times in sorted(found.items())}
 
@@ -63,6 +63,14 @@ def is_tuning(who: str) -> bool:
 def person_weeks(people: People) -> dict[str, float]:
     """Weeks from each person's first event to the last."""
     return {who: (times[-1] - times[0]) / WEEK for who, times in people.items()}
+
+
+def active_weeks(people: People, zone: str | None) -> dict[str, int]:
+    """Calendar weeks, Monday to Sunday on the own clock, in which each person was there."""
+    # The first day of 1970 was a Thursday.
+    return {
+        who: len({(day_of(at, offset(at, zone)) + 3) // 7 for at in times}) for who, times in people.items()
+    }
 
 
 def sessions_of(times: Sequence[int]) -> list[list[int]]:

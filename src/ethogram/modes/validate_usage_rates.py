@@ -1,5 +1,8 @@
 """Rates: openings a person-week, for everybody and for groups, with intervals over people.
 
+A person-week counts from the first event to the last, silent weeks with it; an active week is a calendar week
+in which the person was there.
+
 An interval comes from drawing as many people again, with replacement: a person with many false alarms is one
 person, not many observations.
 """
@@ -14,7 +17,7 @@ import numpy as np
 from ..records import rank
 from ..usage.clock import DAY
 from .validate_usage_found import Opening
-from .validate_usage_people import People, groups_of, person_weeks
+from .validate_usage_people import People, active_weeks, groups_of, person_weeks
 
 LEVELS = ("low", "medium")
 """What rates are given for: this level or above."""
@@ -31,7 +34,7 @@ def rates(
     about: Mapping[str, Any], people: People, found: Found, zone: str | None, half: str, seed: int
 ) -> Iterator[dict[str, Any]]:
     """Records of rates: every group at both levels; for everybody also each pattern, and by cause."""
-    weeks = person_weeks(people)
+    weeks, active = person_weeks(people), active_weeks(people, zone)
     known = {who: [one for one in found[who] if one.at <= people[who][-1]] for who in people}
     patterns = sorted({one.pattern for every in known.values() for one in every})
     for group, members in groups_of(people, zone, half).items():
@@ -39,7 +42,8 @@ def rates(
         for level in LEVELS:
             for name in rows:
                 counts = [count(name, at_least(known[who], level)) for who in members]
-                told = rate(counts, [weeks[who] for who in members], seed)
+                spans = [weeks[who] for who in members], [active[who] for who in members]
+                told = rate(counts, *spans, seed)
                 named = {"group": group, "pattern": name, "level": level}
                 yield {"record": "usage_rate", **about, **named, **told}
 
@@ -67,20 +71,30 @@ def by_cause(every: Sequence[Opening]) -> int:
     return count
 
 
-def rate(counts: Sequence[int], weeks: Sequence[float], seed: int) -> dict[str, Any]:
-    """Openings a person-week with its interval of 95 %, and the share of people with any."""
-    n, total = len(counts), sum(weeks)
+def rate(counts: Sequence[int], weeks: Sequence[float], active: Sequence[int], seed: int) -> dict[str, Any]:
+    """Openings a person-week and an active week with intervals of 95 %, and the share of people with any."""
+    n = len(counts)
     picks = np.random.default_rng(seed).integers(0, n, (RESAMPLES, n))
-    drawn = np.asarray(counts)[picks].sum(1) / np.asarray(weeks)[picks].sum(1)
-    low, high = np.quantile(drawn, (0.025, 0.975))
+    (by_week, interval), (by_active, active_interval) = (
+        _rate(counts, span, picks) for span in (weeks, active)
+    )
     return {
         "people": n,
-        "person_weeks": round(total, 1),
+        "person_weeks": round(sum(weeks), 1),
+        "active_weeks": sum(active),
         "openings": sum(counts),
-        "rate": round(sum(counts) / total, 4),
-        "interval": [round(float(low), 4), round(float(high), 4)],
+        "rate": by_week,
+        "interval": interval,
+        "active_rate": by_active,
+        "active_interval": active_interval,
         "with_any": round(sum(count > 0 for count in counts) / n, 4),
     }
+
+
+def _rate(counts: Sequence[int], spans: Sequence[float], picks: Any) -> tuple[float, list[float]]:
+    drawn = np.asarray(counts)[picks].sum(1) / np.asarray(spans)[picks].sum(1)
+    ends = np.quantile(drawn, (0.025, 0.975))
+    return round(sum(counts) / sum(spans), 4), [round(float(end), 4) for end in ends]
 
 
 def final_silence(about: Mapping[str, Any], people: People, found: Found) -> Iterator[dict[str, Any]]:

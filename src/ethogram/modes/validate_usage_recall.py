@@ -6,7 +6,6 @@ counted as a hit too.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -14,46 +13,63 @@ from typing import Any
 from ..records import rank
 from ..usage.clock import DAY
 from .plant import wilson
-from .plant_usage import Case
 from .plant_usage_change import WANTED
+from .plant_usage_row import Case, Row
 from .validate_usage_found import Opening
 from .validate_usage_rates import LEVELS
 
 Found = tuple[Sequence[Opening], Sequence[Opening]]
 """What was found in a case: with the change, and without it."""
 OPEN_FOR = 7 * DAY
-"""A pattern that opened so shortly before a change may be silent about it: it was told already."""
+"""A pattern that was open so shortly before a change may be silent about it: it was told already."""
 BANDS = ((10.0, 15.0), (15.0, 30.0), (30.0, None))
 
 
 def recall(
-    about: Mapping[str, Any], cases: Sequence[Case], found: Sequence[Found]
+    about: Mapping[str, Any], rows: Sequence[Row], found: Sequence[Sequence[Found]]
 ) -> Iterator[dict[str, Any]]:
-    """Records of recall: for each change, background and measure, at both levels."""
-    rows: dict[tuple[str, str, str], list[int]] = defaultdict(list)
-    for k, one in enumerate(cases):
-        rows[one.change, one.background, one.measure].append(k)
-    for (change, background, measure), own in sorted(rows.items()):
-        named = {"change": change, "background": background, "measure": measure}
+    """Records of recall at both levels; `found` has what was found in each case of each row."""
+    for row, own in sorted(zip(rows, found, strict=True), key=lambda pair: _order(pair[0])):
+        named = {"change": row.change, "background": row.background, "measure": row.measure, "rise": row.rise}
+        came_to = [one.reached for one in row.cases if one.reached is not None]
+        drawn = {
+            "drawn": row.drawn,
+            "too_small": row.too_small,
+            "reached": round(median(came_to), 4) if came_to else None,
+        }
         for level in LEVELS:
-            told = [(cases[k], delay(cases[k], found[k][0], level)) for k in own]
-            luck = [delay(cases[k], found[k][1], level) for k in own]
-            yield {"record": "usage_recall", **about, **named, "level": level, **_figures(told, luck)}
+            told = [(case, delay(case, one[0], level)) for case, one in zip(row.cases, own, strict=True)]
+            luck = [delay(case, one[1], level) for case, one in zip(row.cases, own, strict=True)]
+            figures = _figures(told, luck)
+            yield {"record": "usage_recall", **about, **named, "level": level, **drawn, **figures}
+
+
+def _order(row: Row) -> tuple[str, float, str, str]:
+    return row.change, row.rise or 0.0, row.background, row.measure
 
 
 def delay(case: Case, found: Sequence[Opening], level: str) -> float | None:
-    """Days from the change to the first opening of a wanted pattern; infinite: none; None: open before.
+    """Days from the change until a wanted pattern reached the level; infinite: never; None: open before.
 
-    A case that cannot open anew, since it was open when the change came, says nothing about the change.
+    A case in which one was open at this level when the change came says nothing about the change, whatever
+    was told afterwards.
     """
-    wanted = [one for one in found if one.pattern in WANTED[case.change] and rank(one.level) >= rank(level)]
-    after = [one.at for one in wanted if case.start < one.at <= case.stop]
-    if after:
-        return (min(after) - case.start) / DAY
-    is_open = any(
-        one.at <= case.start and (one.until is None or one.until > case.start - OPEN_FOR) for one in wanted
-    )
-    return None if is_open else float("inf")
+    wanted = [
+        (at, one.until)
+        for one in found
+        if one.pattern in WANTED[case.change] and (at := reached_at(one, level)) is not None
+    ]
+    if any(at <= case.start and (until is None or until > case.start - OPEN_FOR) for at, until in wanted):
+        return None
+    after = [at for at, _ in wanted if case.start < at <= case.stop]
+    return (min(after) - case.start) / DAY if after else float("inf")
+
+
+def reached_at(one: Opening, level: str) -> float | None:
+    """When an opening reached this level or a higher one; None: it did not."""
+    if rank(one.level) < rank(level):
+        return None
+    return one.medium_at if level == "medium" else one.at
 
 
 def _figures(told: Sequence[tuple[Case, float | None]], luck: Sequence[float | None]) -> dict[str, Any]:
@@ -63,6 +79,7 @@ def _figures(told: Sequence[tuple[Case, float | None]], luck: Sequence[float | N
     by_luck = sum(days < float("inf") for days in chance)
     return {
         "cases": len(fresh),
+        "people": len({case.who for case, _ in fresh}),
         "open_before": len(told) - len(fresh),
         "found": len(hits),
         "recall": _share(len(hits), len(fresh)),

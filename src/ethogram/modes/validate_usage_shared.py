@@ -1,20 +1,24 @@
 """Histories that begin alike, measured once as far as they do: a person's own, and each planted change of it.
 
-It gives what `analyze` gives, by the same two steps: readings, then detections. A reading depends on the
-events before it alone, so that of a changed history only the changed end is measured.
+It gives what `analyze` gives, by the same two steps: readings, then detections, and says when each of them
+reached level medium. A reading depends on the events before it alone, so that of a changed history only the
+changed end is measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from ..config import Settings
-from ..detections.find import find
+from ..detections.episode import detection_of
 from ..library.load import Library
-from ..records import Event
+from ..records import Event, micros, rank
+from ..shapes.program import Program
+from ..shapes.stream.record import CLOSED, ROSE, Episode
+from ..shapes.stream.stream import Stream
 from ..signals import Options, plan
 from ..signals.measure import measure_event
 from ..usage.clock import DAY
@@ -22,6 +26,7 @@ from .measured import needed
 from .validate_usage_found import KIND, Opening, opening_of, usage_event
 
 LATER = 28 * DAY
+MEDIUM = "medium"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +54,7 @@ class Shared:
             self._base = self._measured(Base((), (), ()), base)
         measured = self._measured(self._base, times)
         as_of = datetime.fromtimestamp(times[-1] + LATER, UTC)
-        found = find(self.library.programs, measured.events, as_of=as_of, runner="stream")
-        return [opening_of(one) for one in found.detections]
+        return watched(self.library.programs, measured.events, as_of)
 
     def _measured(self, base: Base, times: Sequence[int]) -> Base:
         known = common(base.times, times)
@@ -62,6 +66,29 @@ class Shared:
             events.append(event)
             states.append(state)
         return Base(tuple(times), tuple(events), tuple(states))
+
+
+def watched(programs: Iterable[Program], events: Sequence[Event], as_of: datetime) -> list[Opening]:
+    """What programs (no combinations) find in events of one source, in order, with when it rose to medium."""
+    stream = Stream(programs)
+    ended: list[Episode] = []
+    rose: dict[tuple[str, str], float] = {}
+    for event in events:
+        changes = [*stream.advance(event.source, micros(event.at)), *stream.observe(event)]
+        for what, one in changes:
+            at = event.at.timestamp() if what == ROSE else one.detected_at / 1e6
+            if rank(one.level) >= rank(MEDIUM):
+                rose.setdefault((one.program.name, one.fired.id), at)
+        ended += [one for what, one in changes if what == CLOSED]
+    for source in stream.sources():
+        stream.advance(source, micros(as_of))
+    found = []
+    for one in [*ended, *(change.episode for change in stream.open())]:
+        # What opened after the last event was never told with an event: it opened as it is.
+        at = rose.get((one.program.name, one.fired.id), one.detected_at / 1e6)
+        found.append((detection_of(one), at if rank(one.level) >= rank(MEDIUM) else None))
+    found.sort(key=lambda pair: pair[0].order)
+    return [replace(opening_of(made), medium_at=at) for made, at in found]
 
 
 def common(one: Sequence[int], other: Sequence[int]) -> int:

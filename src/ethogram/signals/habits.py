@@ -56,6 +56,7 @@ READINGS: tuple[tuple[str, Range, str], ...] = (
     ("session_minutes_before", NUMBER, "Minutes of a typical session before."),
     ("away_surprise", SURPRISE, "How surprising the pause before this session is, of two days or more."),
     ("away_days", NUMBER, "Days of that pause."),
+    ("away_ratio", NUMBER, "How many times as long it is as the longest pause of the four weeks before."),
     ("away_missed", NUMBER, "Messages missed in it, by the measure of the quietest week before."),
     ("away_weight", (-12, 12), "log10 of (1 + messages missed) x (pause / longest pause before)."),
     ("away_usual_hours", NUMBER, "Hours of a usual pause of this person."),

@@ -14,6 +14,7 @@ from sqlalchemy.exc import ArgumentError
 
 from ..errors import BadUsage
 from ..records import moment
+from ..usage.kept_schema import APPLICATION as OF_USE
 from .keeping import Keeps
 from .locks import Locks
 from .migrations import check_version, migrate
@@ -157,6 +158,9 @@ def check_file(path: Path) -> None:
         if "not a database" in str(error):
             raise BadUsage(f"{path} is not a store: it is no SQLite file") from None
         return  # whoever opens it next says what is wrong
+    if found == OF_USE:
+        how = "`ethogram usage signals`, `usage sweep`, `usage info`, `export` and `purge` are for it"
+        raise BadUsage(f"{path} is a usage store, not a store of events; {how}")
     if found not in (APPLICATION, 0):
         raise BadUsage(f"{path} is an SQLite file of another program, not a store of ethogram")
 

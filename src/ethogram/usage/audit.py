@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..errors import BadUsage
@@ -15,6 +17,8 @@ WHATS = ("signals", "listed", "sweep", "export", "purge", "rotate", "refused", "
 """
 LONGEST = 500
 """Characters of who looked, and why."""
+SHORT = 4
+"""Ids of so many characters give nobody away as a part of a longer word."""
 
 
 class Look(NamedTuple):
@@ -43,6 +47,26 @@ def check_words(text: str | None, what: str, subject: str | None = None) -> str:
     said = "" if text is None else text
     if not isinstance(said, str) or len(said) > LONGEST:
         raise BadUsage(f"{what} is a text of at most {LONGEST} characters")
-    if subject and not isinstance(subject, Pseudonym) and len(subject) > 2 and subject in said:
-        raise BadUsage(f"{what} contains the person's id, which no file may; the audit has the name anyway")
+    if subject is not None:
+        check_ids(said, what, [subject])
     return said.encode("utf-8", "replace").decode()
+
+
+def check_ids(said: str, what: str, subjects: Iterable[str]) -> None:
+    """Nothing, where a text has nobody's id in it, however it is written; else BadUsage."""
+    words = said.casefold()
+    for one in subjects if words else ():
+        if isinstance(one, str) and not isinstance(one, Pseudonym) and _has(words, one.strip().casefold()):
+            why = "which no file may; the audit has the name anyway"
+            raise BadUsage(f"{what} contains the person's id, {why}")
+
+
+def _has(words: str, subject: str) -> bool:
+    """Whether an id stands in a text.
+
+    >>> _has("a call of ann.b", "ann"), _has("the annual review", "ann"), _has("joanna77 wrote", "anna77")
+    (True, False, True)
+    """
+    if len(subject) > SHORT:
+        return subject in words
+    return len(subject) > 2 and re.search(rf"(?<!\w){re.escape(subject)}(?!\w)", words) is not None

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from .clock import DAY, HALF_HOUR, MORNING, day_of, slot_of
+from .sessions import LONG_PAUSE
 from .settings import Settings
-from .summary import MARKED, Day, Stretch, Summary, put_day, put_stretch, read_days, read_stretches
+from .summary import Day, Stretch, Summary, put_day, put_stretch, raw_stretches, read_days, read_stretches
 
 NAMES = 65_535
 
@@ -24,24 +25,36 @@ class Keeping:
     exact: bool
 
 
-def tidied(state: Summary, now: float, keeping: Keeping) -> Summary | None:
-    """What may still be kept of a summary; None where that is nothing."""
-    left = forget_before(state, int(now) - keeping.retention)
+def tidied(state: Summary, now: float, keeping: Keeping, newest: float | None = None) -> Summary | None:
+    """What may still be kept of a summary; None where that is nothing.
+
+    `newest`: the moment that the retention counts back from, where that is not `now` (see `oldest_kept`).
+    """
+    left = forget_before(state, oldest_kept(now if newest is None else newest, keeping))
     return left if left is None or keeping.exact else coarse(left, now)
+
+
+def oldest_kept(newest: float, keeping: Keeping) -> int:
+    """The moment before which nothing is kept: the retention before the newest, on a half-hour.
+
+    Half-hours go as a whole, so that what is kept of events and what is kept by half-hours stay the same.
+    """
+    return _cut(int(newest) - keeping.retention)
 
 
 def due(state: Summary, keeping: Keeping) -> int:
     """When `tidied` has something to do next, if nothing is added until then."""
     oldest = min(_moments(state), default=0)
-    at = oldest + keeping.retention
+    at = _cut(oldest) + HALF_HOUR + keeping.retention
     if keeping.exact:
         return at
-    # A session that was cut to half-hours has a name and begins with one; it is not due again.
-    fine = (one for one in _sessions(state) if one[0].session == 0 or one[0].first)
-    ends = [_day_start(max(map(_end, one)), state.ahead) + DAY for one in fine]
-    if state.newest % HALF_HOUR:
-        ends.append(_day_start(state.newest, state.ahead) + DAY)
-    return min([at, *ends])
+    fine = [one for one in (state.first, state.newest) if one % HALF_HOUR]
+    for half_hour, session, second, *_ in raw_stretches(state):
+        # What was cut to half-hours has a name and begins with one; it is not due again.
+        if not session or second:
+            fine.append(half_hour * HALF_HOUR + second)
+            break
+    return min([at, *(_day_start(one, state.ahead) + DAY for one in fine)])
 
 
 def _moments(state: Summary) -> Iterator[int]:
@@ -110,13 +123,14 @@ def coarse(state: Summary, now: float) -> Summary:
     """The summary with every moment before the own day of `now` cut to its half-hour.
 
     A session begins on the half-hour then and is as long as it was; sessions that were apart stay apart,
-    since each gets a name, told from the half-hour it began in.
+    since each gets a name, told from the half-hour it began in. What goes on over the close of a day is cut
+    there: however long a name or a session lasts, no moment of it stays longer than its day.
     """
     begin = _day_start(now, state.ahead)
     table = b""
     for session in _sessions(state):
-        end = max(one.half_hour * HALF_HOUR + one.last for one in session)
-        for row in _on_the_half_hour(session, end) if end < begin else session:
+        end = max(map(_end, session))
+        for row in _on_the_half_hour(session, end) if _start(session[0]) < begin else session:
             table = put_stretch(table, row)
     first = _cut(state.first) if state.first < begin else state.first
     newest = _cut(state.newest) if state.newest < begin else state.newest
@@ -128,19 +142,25 @@ def _cut(at: int) -> int:
 
 
 def _sessions(state: Summary) -> list[list[Stretch]]:
-    """Half-hours that belong together: by name, or with no long pause between."""
+    """Half-hours of one day that belong together: by name, and with no long pause between."""
     pause = Settings().inactivity
     last: dict[int, list[Stretch]] = {}
     found: list[list[Stretch]] = []
     for row in read_stretches(state):
-        before = last.get(row.session)
-        start = row.half_hour * HALF_HOUR + row.first
-        if before is not None and (row.session or start - _end(before[-1]) <= pause):
+        before, start = last.get(row.session), _start(row)
+        longest = pause * (LONG_PAUSE if row.session else 1)
+        # A name may last for weeks: its days are cut as they close.
+        is_one = before is not None and day_of(start, state.ahead) == day_of(_start(before[0]), state.ahead)
+        if before is not None and is_one and start - _end(before[-1]) <= longest:
             before.append(row)
             continue
         last[row.session] = [row]
         found.append(last[row.session])
     return found
+
+
+def _start(row: Stretch) -> int:
+    return row.half_hour * HALF_HOUR + row.first
 
 
 def _end(row: Stretch) -> int:
@@ -169,5 +189,5 @@ def _both(one: Stretch, later: Stretch) -> Stretch:
         events=min(NAMES, one.events + later.events),
         measured=min(NAMES, one.measured + later.measured),
         octaves=min(2**32 - 1, one.octaves + later.octaves),
-        flags=later.flags | one.flags & MARKED,
+        flags=later.flags,
     )

@@ -16,7 +16,7 @@ from .clock import day_of, night_slots
 from .cohort_table import COHORTS, LEAST_PEOPLE, Cohort, read_cohort
 from .sessions import old_pauses, read_sessions
 from .settings import DAY, Settings
-from .summary import LENGTH_STEPS, Summary, read_days
+from .summary import LENGTH_STEPS, Summary, recent_days
 
 __all__ = ["COHORTS", "Cohort", "find_cohort", "learn_cohort"]
 
@@ -89,7 +89,7 @@ def _middle(name: str, column: Sequence[float | None]) -> float | None:
 
 def _habits(state: Summary, settings: Settings) -> tuple[float | None, ...]:
     """One person's figures, in the order of FIGURES; None: they do not tell it."""
-    days = list(read_days(state))
+    days = recent_days(state)
     span = days[-1].day - max(days[0].day, day_of(state.first, state.ahead)) + 1
     night = night_slots(settings.night)
     active = [one.active.bit_count() for one in days]

@@ -22,7 +22,7 @@ def usual_day(past: Daily, cohort: Cohort, settings: Settings) -> Expected | Non
 
 
 def frequency(days: Daily, cohort: Cohort, settings: Settings) -> tuple[Finding, Finding]:
-    """frequency_change of the last closed day, and the spike it may be.
+    """frequency_change of the last closed day (-1 to 1, 0 on the most ordinary day), and the spike it may be.
 
     A single day with little or nothing is never unusual by itself; `quiet.withdrawal` tells of several.
     """
@@ -33,13 +33,14 @@ def frequency(days: Daily, cohort: Cohort, settings: Settings) -> tuple[Finding,
         need = f"{settings.known_days} closed days with {settings.known_events} events before the last one"
         return insufficient("frequency_change", need), insufficient("spike", need)
     seen = days.events[-1]
-    surprise = usual.surprise(seen)
-    value = max(-1.0, min(1.0, surprise / 3))
-    details = {"surprise": surprise, "seen": float(seen), "expected": usual.mean}
+    change, much = usual.change(seen), usual.much(seen)
+    value = max(-1.0, min(1.0, change / 3))
+    details = {"surprise": change, "seen": float(seen), "expected": usual.mean}
     told = f"{seen} on the last whole day, where {usual.mean:.1f} were to be expected"
-    level, strength = graded(surprise, settings.change_low, settings.spike_medium)
+    level, strength = graded(much, settings.change_low, settings.spike_medium)
     word = "Nothing unusual" if level == "none" else "Far more than usual"
+    spike = {**details, "surprise": much}
     return (
         Finding("frequency_change", "ok", value, "none", abs(value), f"Messages: {told}.", details),
-        Finding("spike", "ok", max(0.0, value), level, strength, f"{word}: {told}.", details),
+        Finding("spike", "ok", max(0.0, value), level, strength, f"{word}: {told}.", spike),
     )

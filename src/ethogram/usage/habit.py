@@ -49,11 +49,24 @@ class Expected:
     mean: float
     spread: float
 
-    def surprise(self, count: int) -> float:
-        """-log10 of the chance of so much (positive) or so little (negative)."""
-        if count >= self.mean:
-            return surprise_of(at_least(count, self.mean, self.spread))
-        return -surprise_of(at_most(count, self.mean, self.spread))
+    def much(self, count: int) -> float:
+        """-log10 of the chance of so much or more; 0 where no more came than was to be expected."""
+        return surprise_of(at_least(count, self.mean, self.spread)) if count > self.mean else 0.0
+
+    def change(self, count: int) -> float:
+        """How far from the middle of such days, to either side: 0 in the middle, and the more the higher.
+
+        -log10 of twice the chance of being so far out on that side, where a day just like this one counts
+        half: so one event more is a small step everywhere.
+
+        >>> [round(Expected(20, 0.0).change(count), 1) for count in (5, 18, 20, 22, 40)]
+        [-4.1, -0.2, 0.0, 0.2, 4.1]
+        """
+        up, down = (
+            (at_least(count, self.mean, self.spread) + at_least(count + 1, self.mean, self.spread)) / 2,
+            (at_most(count, self.mean, self.spread) + at_most(count - 1, self.mean, self.spread)) / 2,
+        )
+        return surprise_of(2 * up) if up < down else -surprise_of(2 * down)
 
 
 def expect(
@@ -65,10 +78,9 @@ def expect(
     """What a past leads to expect of as many days as `weekdays` has factors.
 
     Gamma-Poisson: own days, of which older ones weigh less, and the cohort's as `prior` (mean a day, weight
-    in
-    days, spread, weight of the spread). The spread is that of single days, averaged over the days foretold
-    and,
-    since the rate itself is only estimated, over those it was estimated from; and the drift of habits.
+    in days, spread, weight of the spread). The spread is that of single days, averaged over the days foretold
+    and, since the rate itself is only estimated, over those it was estimated from; and the drift of habits.
+    Against the cohort's spread the own one weighs as the number of equal days that would tell as much.
     """
     mean0, days0, spread0, spread_days0 = prior
     weights = [0.5 ** ((len(past) - i) / settings.half_life) for i in range(len(past))]
@@ -77,7 +89,8 @@ def expect(
     mean = (days0 * mean0 + total) / (days0 + known)
     off = sum(w * (x - mean) ** 2 for w, x in zip(weights, past, strict=True)) / max(known, 1e-9)
     own = max(0.0, (off - mean) / (mean * mean)) if mean > 0 else 0.0
-    spread = (spread_days0 * spread0 + known * own) / (spread_days0 + known)
+    alike = known * known / max(sum(w * w for w in weights), 1e-9)
+    spread = (spread_days0 * spread0 + alike * own) / (spread_days0 + alike)
     n = len(weekdays)
     averaged = spread * (n**-settings.correlation + (known + days0) ** -settings.correlation)
     estimated = 1 / max(1.0, total)

@@ -13,7 +13,7 @@ from ..errors import BadUsage
 from .audit import WHATS
 from .coarse import Keeping
 from .kept_schema import check_file, connect, make_file, prepare, telling
-from .pseudonym import Keys, read_keys
+from .pseudonym import Keys, read_keys, waiting_file
 from .summary import Summary
 
 STATE = "first, newest, events, ahead, zoned, stretches, days"
@@ -96,14 +96,23 @@ class KeptFile:
         (check,) = self._connection().execute("SELECT key_check FROM about").fetchone()
         if check == self.keys.check():
             return
+        newest = self.keys
         if self.key_file is not None:
-            newer = read_keys(self.key_file)
-            if newer.check() == check:
-                self.keys = newer
-                return
+            # A store has its new names before the new keys are in the place of the old ones.
+            waiting = waiting_file(self.key_file)
+            for file in (waiting, self.key_file) if waiting.exists() else (self.key_file,):
+                try:
+                    newest = read_keys(file)
+                except BadUsage:
+                    if file is self.key_file:
+                        raise
+                if newest.check() == check:
+                    self.keys = newest
+                    return
+        if newest.until(check) is not None:
+            how = f"run `ethogram usage key rotate {self.key_file or 'FILE'} --store {self.path}`"
+            raise BadUsage(f"{self.path}: this store has an older key of this file; {how}")
         how = "give the key that it was made with"
-        if self.key_file is not None and Path(f"{self.key_file}.new").exists():
-            how = "a rotation was interrupted: run `ethogram usage key rotate` again"
         raise BadUsage(f"{self.path}: the key is not that of this store; {how}")
 
     def _check_opener(self, at: float, who: str) -> None:

@@ -12,7 +12,9 @@ from ..errors import BadUsage, EthogramError
 
 APPLICATION = 0x65746875
 """'ethu', which SQLite keeps in the head of the file: no other program's file is ever written to."""
-VERSION = 1
+OF_EVENTS = 0x6574686F
+"""'etho', which is in the head of a store of events."""
+VERSION = 2
 BUSY = 60_000
 """Milliseconds to wait for another writer."""
 HINTS = {
@@ -61,7 +63,9 @@ TABLES = (
       last INTEGER NOT NULL,
       PRIMARY KEY (person, signal, opened)
     ) STRICT, WITHOUT ROWID""",
-    "CREATE TABLE files (name BLOB PRIMARY KEY, done INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    """CREATE TABLE files (
+      name BLOB PRIMARY KEY, done INTEGER NOT NULL, newest INTEGER NOT NULL DEFAULT 0
+    ) STRICT, WITHOUT ROWID""",
     """CREATE TABLE audit (
       key INTEGER PRIMARY KEY,
       at INTEGER NOT NULL,
@@ -85,6 +89,11 @@ def telling(path: Path) -> Iterator[None]:
 
 def is_usage_store(path: str | Path) -> bool:
     """Whether a file is a usage store, or has no tables yet and may become one."""
+    return _head(path) in (APPLICATION, None)
+
+
+def _head(path: str | Path) -> int | None:
+    """What is in the head of an SQLite file; None where it has no tables yet, and -1 where it is none."""
     # Asked through SQLite, never by opening the file: closing it again would take away the locks that
     # connections of this process have on it, and others would write over what they write.
     try:
@@ -95,8 +104,8 @@ def is_usage_store(path: str | Path) -> bool:
         finally:
             raw.close()
     except sqlite3.Error:
-        return False
-    return found == APPLICATION or not tables
+        return -1
+    return int(found) if tables or found == APPLICATION else None
 
 
 def make_file(path: Path) -> None:
@@ -118,7 +127,11 @@ def check_file(path: Path, *, create: bool) -> None:
             how = f"`ethogram usage record FILE --store {path}` makes one"
             raise BadUsage(f"there is no usage store at {path}; {how}")
         return
-    if not is_usage_store(path):
+    head = _head(path)
+    if head == OF_EVENTS:
+        how = "`ethogram analyze --store`, `sweep`, `subject` and `store` are for it"
+        raise BadUsage(f"{path} is a store of events, not a usage store; {how}")
+    if head not in (APPLICATION, None):
         raise BadUsage(f"{path} is not a usage store; name another file")
 
 
@@ -145,6 +158,10 @@ def prepare(raw: sqlite3.Connection, path: Path, key_check: bytes, *, exact: boo
     if version > VERSION:
         raise BadUsage(f"{path} has schema {version}, and this ethogram knows up to {VERSION}; upgrade it")
     if version == VERSION:
+        return
+    if version == 1:
+        raw.execute("ALTER TABLE files ADD COLUMN newest INTEGER NOT NULL DEFAULT 0")
+        raw.execute(f"PRAGMA user_version = {VERSION}")
         return
     if raw.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise BadUsage(f"{path} is an SQLite file of another program; name another file")

@@ -20,6 +20,9 @@ than nothing."""
 
 SIZES = (6, 10)
 """How many of the newest sessions are compared with those before; more where a week had more."""
+LOOKS = 2.0
+"""How many looks one stretch of sessions is worth beside one for each size, since it is looked at anew on
+every day. Counted on made-up people whose sessions never change, with half a session to eight a day."""
 WEEK = 7 * DAY
 
 
@@ -43,7 +46,7 @@ def trend_of(closed: Sequence[Session], as_of: float, settings: Settings) -> Tre
         return None
     week = sum(one.end > closed[-1].end - WEEK for one in closed)
     sizes = sorted({max(size, min(week, len(closed) // 2)) for size in SIZES if 2 * size <= len(closed)})
-    found = ((_surprise(closed, size, as_of), size) for size in sizes)
+    found = ((_surprise(closed, size, len(sizes), as_of), size) for size in sizes)
     (surprise, z), recent = max(found, key=lambda one: one[0][0])
     before, after = _typical(closed[:-recent]), _typical(closed[-recent:])
     ratio = after / before
@@ -63,12 +66,16 @@ def session_trend(closed: Sequence[Session], as_of: float, settings: Settings) -
     if trend is None:
         return insufficient("session_length_trend", f"{2 * SIZES[0]} closed sessions")
     if trend.surprise >= 0:
-        level, strength = graded(trend.surprise, settings.trend_low, settings.trend_medium)
+        is_much = trend.minutes - trend.minutes_before >= settings.trend_minutes_medium
+        medium = settings.trend_medium if is_much else math.inf
+        level, strength = graded(trend.surprise, settings.trend_low, medium)
     else:
         level, strength = graded(-trend.surprise, settings.trend_shorter, math.inf)
     word = "stable" if level == "none" else "increasing" if trend.surprise > 0 else "decreasing"
-    usual = f"{trend.minutes_before:.0f} were usual"
-    told = f"the last {trend.recent} took {trend.minutes:.0f} minutes where {usual}"
+    told = (
+        f"the last {trend.recent} typically took {_minutes(trend.minutes)}, "
+        f"those before {_minutes(trend.minutes_before)}"
+    )
     value = {"stable": 0.0, "increasing": 1.0, "decreasing": -1.0}[word]
     details = {
         "surprise": trend.surprise,
@@ -80,13 +87,19 @@ def session_trend(closed: Sequence[Session], as_of: float, settings: Settings) -
     )
 
 
-def _surprise(closed: Sequence[Session], recent: int, as_of: float) -> tuple[float, float]:
-    """Surprise a week, and z: who has many sessions is looked at anew more often, and must not bear it."""
+def _surprise(closed: Sequence[Session], recent: int, sizes: int, as_of: float) -> tuple[float, float]:
+    """Surprise a week, and z: who has many sessions is looked at anew more often, and must not bear it; nor
+    who is looked at with more than one size."""
     past, now = closed[:-recent], closed[-recent:]
     by_minutes = rank_change([one.minutes for one in past], [one.minutes for one in now])
     by_events = rank_change([float(one.events) for one in past], [float(one.events) for one in now])
     z = (by_minutes + by_events) / 2
-    return a_week(surprise_of(above(abs(z))), (as_of - now[0].end) / DAY), z
+    chance = min(1.0, (sizes + LOOKS) * above(abs(z)))
+    return a_week(surprise_of(chance), (as_of - now[0].end) / DAY), z
+
+
+def _minutes(count: float) -> str:
+    return f"{count:.0f} {'minute' if round(count) == 1 else 'minutes'}"
 
 
 def _typical(sessions: Sequence[Session]) -> float:

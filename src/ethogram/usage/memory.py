@@ -113,12 +113,19 @@ class Memory:
         """No events are kept here."""
         return islice((), 0)
 
-    def tidy(self, now: float) -> None:
-        """Let go of what need not be kept as of a moment."""
+    def tidy(self, now: float) -> Gone:
+        """What was let go of: all that need not be kept as of a moment, or of the newest event before it."""
+        people = events = 0
+        newest = min(now, self.newest)
         for name in list(self._people):
             with self._locks[name[0]]:
                 if (held := self._people.get(name)) is not None:
-                    self._put(name, held, tidied(held.state, now, self.keeping))
+                    left = tidied(held.state, now, self.keeping, newest)
+                    people += left is None
+                    events += max(0, held.state.events - (left.events if left else 0))
+                    self._put(name, held, left)
+        self._forget_looks(before=now - self.keeping.retention)
+        return Gone(people, events, True)
 
     def purge(self, name: bytes | None, before: int | None) -> Gone:
         """What was removed: a person, or what lies before a moment, or both."""
@@ -134,11 +141,14 @@ class Memory:
             if left is None:
                 people += 1
                 self._forget_looks(one)
+        self.newest = max((held.state.newest for held in list(self._people.values())), default=0)
         return Gone(people, events, True)
 
-    def _forget_looks(self, name: bytes) -> None:
+    def _forget_looks(self, name: bytes | None = None, before: float = 0.0) -> None:
+        """Take the person out of the lines about somebody, and of those before a moment."""
         hidden = [
-            one._replace(person=None, why="") if one.person == name else one for one in list(self._looks)
+            one._replace(person=None, why="") if one.at < before or one.person == (name or b"") else one
+            for one in list(self._looks)
         ]
         self._looks = deque(hidden, maxlen=LOOKS)
 

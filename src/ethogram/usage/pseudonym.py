@@ -7,6 +7,7 @@ what an old key alone leads to is in no file any more.
 
 from __future__ import annotations
 
+import errno
 import hmac
 import os
 import secrets
@@ -24,6 +25,8 @@ NAME_BYTES = 16
 """Bytes of a name: two people in a billion share one with a chance below 1e-20."""
 MOST_KEYS = 1000
 MOST_BYTES = 100_000
+NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
+"""What file systems say that have no second name for a file."""
 
 
 class Pseudonym(str):
@@ -55,6 +58,15 @@ class Keys:
         """What a store keeps to know its keys again. It tells nothing about them."""
         return self.final(self.base("check", ""))
 
+    def until(self, check: bytes) -> Keys | None:
+        """The keys, up to one of these, of a store that keeps this check; None where it has others."""
+        name = self.base("check", "")
+        for length, key in enumerate(self.chain, 1):
+            name = name if length == 1 else turned(name, [key])
+            if name == check:
+                return Keys(self.chain[:length])
+        return None
+
     def added(self, old: Keys) -> tuple[bytes, ...] | None:
         """The keys that came after those of `old`; None where these are other keys."""
         length = len(old.chain)
@@ -73,14 +85,17 @@ def new_keys(old: Keys | None = None) -> Keys:
     return Keys((*(old.chain if old else ()), secrets.token_bytes(KEY_BYTES)))
 
 
-def read_keys(path: str | Path) -> Keys:
-    """The keys of a file. BadUsage where it is not there, not a key file, or open to others."""
+def read_keys(path: str | Path, *, how: str = "") -> Keys:
+    """The keys of a file. BadUsage where it is not there, not a key file, or open to others.
+
+    `how`: what to do where it is not there; without it, make one.
+    """
     try:
         with open(path, "rb") as file:
             mode = os.fstat(file.fileno()).st_mode
             content = file.read(MOST_BYTES)
     except OSError as error:
-        how = f"`ethogram usage key new {path}` makes one"
+        how = how or f"`ethogram usage key new {path}` makes one"
         raise BadUsage(f"the key file {path} cannot be read: {error.strerror or error}; {how}") from None
     if stat.S_ISREG(mode) and mode & 0o077:
         raise BadUsage(f"the key file {path} can be read by others; chmod 600 {path}, and think of a new key")
@@ -97,28 +112,55 @@ def read_keys(path: str | Path) -> Keys:
 
 
 def write_keys(path: str | Path, keys: Keys) -> None:
-    """A new file that only its owner can read, on the disk when this returns; BadUsage where one is there."""
+    """A new file that only its owner can read, on the disk when this returns; BadUsage where one is there.
+
+    It is there as a whole or not at all, whatever happens meanwhile.
+    """
+    if os.path.lexists(path):
+        raise BadUsage(f"{path} is there already; a key is never written over: name another file")
+    aside = f"{path}.{secrets.token_hex(4)}"
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            _write(aside, keys)
+            os.link(aside, path)
+        finally:
+            Path(aside).unlink(missing_ok=True)
     except FileExistsError:
         raise BadUsage(f"{path} is there already; a key is never written over: name another file") from None
     except OSError as error:
-        raise BadUsage(f"{path} cannot be written: {error.strerror or error}") from None
+        if error.errno not in NO_LINKS:
+            raise BadUsage(f"{path} cannot be written: {error.strerror or error}") from None
+        _write(path, keys)
+
+
+def _write(path: str | Path, keys: Keys) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w", encoding="ascii") as file:
         file.write("\n".join([HEAD, *(key.hex() for key in keys.chain), ""]))
         file.flush()
         os.fsync(file.fileno())
 
 
-def find_keys(given: Keys | str | Path | None) -> tuple[Keys, Path | None]:
-    """The keys that were given or that the environment names, and their file. BadUsage where none are."""
+def find_keys(given: Keys | str | Path | None, *, is_made: bool = False) -> tuple[Keys, Path | None]:
+    """The keys that were given or that the environment names, and their file. BadUsage where none are.
+
+    `is_made`: whether there is a store already, for which a new key is of no use.
+    """
     if isinstance(given, Keys):
         return given, None
     path = given if given is not None else os.environ.get(VARIABLE)
     if not path:
         how = f"`ethogram usage key new FILE` makes one; name it with --key (key=...) or {VARIABLE}"
+        if is_made:
+            how = f"name the file of the key that the store was made with: --key (key=...) or {VARIABLE}"
         raise BadUsage(f"a key is needed, for ids of people are kept as keyed hashes only; {how}")
-    return read_keys(path), Path(path)
+    how = "name the one that the store was made with; no other finds anybody in it" if is_made else ""
+    return read_keys(path, how=how), Path(path)
+
+
+def waiting_file(key_file: str | Path) -> Path:
+    """Where the new keys are while a rotation goes on: beside the file itself, not beside a link to it."""
+    return Path(f"{Path(key_file).resolve()}.new")
 
 
 def name_of(keys: Keys, who: bytes | Pseudonym) -> bytes:

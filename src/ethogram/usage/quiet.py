@@ -6,15 +6,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import accumulate
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import accumulate, pairwise
 from operator import mul, sub
 
 from .chance import at_most, most_below, surprise_of
 from .cohort import Cohort
-from .finding import Finding, insufficient
-from .habit import Daily
 from .settings import Settings
 
 SPANS = (2, 3, 4, 5, 7, 10, 14, 21, 28)
@@ -25,7 +23,7 @@ WEEK = 7
 @dataclass(frozen=True, slots=True)
 class Measure:
     """What some days are measured by: so many messages, and the most with which the days count as quiet (-1:
-    none do) and as few."""
+    none do) and as few, which is never less."""
 
     amount: float
     spread: float
@@ -57,6 +55,11 @@ class Past:
         self.days = len(self.sums) - 1
         self._stretches: dict[int, list[int]] = {}
 
+    @cached_property
+    def visits(self) -> Past:
+        """The same of days on which there was anything: 1 each."""
+        return Past(int(before < after) for before, after in pairwise(self.sums))
+
     def seen(self, first: int, end: int) -> int:
         """Messages from a day on and before another, counted from 0.
 
@@ -74,6 +77,26 @@ class Past:
         known, last = self._all(length), end - length
         return known[last : None if last < count * length else last - count * length : -length]
 
+    def least(self, first: int, end: int, length: int) -> int:
+        """Messages of the quietest stretch of so many days, of all from a day on and before another.
+
+        >>> Past([1, 2, 0, 0, 5]).least(0, 5, 2)
+        0
+        """
+        return min(self._all(length)[max(0, first) : end - length + 1])
+
+    def longest_pause(self, first: int, end: int) -> int:
+        """The most days in a row without a message, from a day on and before another.
+
+        >>> Past([1, 0, 0, 2, 0]).longest_pause(0, 5)
+        2
+        """
+        longest = run = 0
+        for day in range(max(0, first), end):
+            run = run + 1 if self.sums[day] == self.sums[day + 1] else 0
+            longest = max(longest, run)
+        return longest
+
     def busiest(self, length: int) -> int:
         """Messages of the busiest stretch of so many days; 0 where there is none."""
         return max(self._all(length), default=0)
@@ -86,16 +109,35 @@ class Past:
 
 
 def quietest(past: Past, end: int, span: int, settings: Settings) -> float | None:
-    """Messages of the quietest stretch of so many days in the four weeks before a day (of a week, scaled).
+    """Messages to be expected of so many days by the quietest stretch in the four weeks before a day.
 
-    None where too little is known. It is for people who come in bursts, of whom mean and deviation promise
-    too much. Weekends need no table of their own, since every week has one.
+    None where too little is known, or where hardly a visit was to be expected: whoever writes much on one day
+    of the week has not gone quiet by missing it once. It is for people who come in bursts, of whom mean and
+    deviation promise too much.
     """
-    length = min(span, WEEK)
-    count = min(end, settings.quiet_back) // length
-    if end < settings.quiet_known or count < 3 + (length < WEEK):
+    if span < WEEK:
+        found = least_stretch(past, end, span, settings)
+        return None if found is None or found[1] < settings.visits_least else float(found[0])
+    week = least_stretch(past, end, WEEK, settings)
+    if week is None or week[1] * span < settings.visits_least * WEEK:
         return None
-    return min(past.stretches(end, length, count)) * span / length
+    return week[0] * span / WEEK
+
+
+def least_stretch(past: Past, end: int, length: int, settings: Settings) -> tuple[int, int] | None:
+    """The fewest messages, and the fewest days with any, of stretches of so many days in the four weeks
+    before a day; None: too few are known.
+
+    Of weeks, those that follow one another: each has every day of the week. Of shorter stretches all,
+    wherever they begin, so that no rhythm of a week is ever unusual.
+    """
+    back = min(end, settings.quiet_back)
+    if end < settings.quiet_known or back // length < 3 + (length < WEEK):
+        return None
+    if length < WEEK:
+        return past.least(end - back, end, length), past.visits.least(end - back, end, length)
+    count = back // length
+    return min(past.stretches(end, length, count)), min(past.visits.stretches(end, length, count))
 
 
 def below_quietest(amount: float, settings: Settings) -> Measure | None:
@@ -106,11 +148,12 @@ def below_quietest(amount: float, settings: Settings) -> Measure | None:
     few = math.ceil(amount * settings.few_share) - 1 if amount >= settings.few_least else -1
     is_enough = amount >= settings.expected_least
     quiet = _most(settings.quiet_limit, amount, settings.quiet_spread) if is_enough else -1
-    return Measure(amount, settings.quiet_spread, quiet, few, False)
+    return Measure(amount, settings.quiet_spread, quiet, max(few, quiet), False)
 
 
-def usual(past: Past, end: int, cohort: Cohort, settings: Settings) -> tuple[float, float] | None:
-    """Messages of a usual week in the six before a day, and their squared relative spread; None: unknown."""
+def usual(past: Past, end: int, cohort: Cohort, settings: Settings) -> tuple[float, float, float] | None:
+    """Messages of a usual week in the six before a day, their squared relative spread, and the days with any;
+    None: unknown."""
     count = min(end, settings.usual_back) // WEEK
     if end < settings.quiet_known or count < 2:
         return None
@@ -118,7 +161,8 @@ def usual(past: Past, end: int, cohort: Cohort, settings: Settings) -> tuple[flo
     total = sum(weeks)
     if total <= 0:
         return None
-    return total / count, spread_of(total, sum(map(mul, weeks, weeks)), count, cohort, settings)
+    spread = spread_of(total, sum(map(mul, weeks, weeks)), count, cohort, settings)
+    return total / count, spread, past.visits.seen(end - count * WEEK, end) / count
 
 
 def spread_of(total: int, squares: int, count: int, cohort: Cohort, settings: Settings) -> float:
@@ -134,16 +178,16 @@ def spread_of(total: int, squares: int, count: int, cohort: Cohort, settings: Se
     return spread * (1 + 1 / count) + 1 / (mean * count) + settings.drift_least
 
 
-def below_usual(week: tuple[float, float], span: int, settings: Settings) -> Measure | None:
+def below_usual(week: tuple[float, float, float], span: int, settings: Settings) -> Measure | None:
     """How few is quiet against usual weeks; None: too little was to be expected.
 
     A week at least, since a weekend is not a week. It is for people whose weeks are alike.
     """
     amount, spread = week[0] * span / WEEK, week[1]
-    if span < WEEK or amount < settings.usual_least:
+    if span < WEEK or amount < settings.usual_least or week[2] * span < settings.visits_least * WEEK:
         return None
     quiet = min(int(amount / 2), most_below(settings.usual_limit, amount, spread))
-    return Measure(amount, spread, quiet, -1, True)
+    return Measure(amount, spread, quiet, quiet, True)
 
 
 @lru_cache(maxsize=4096)
@@ -169,7 +213,11 @@ def spans_of(silent: int) -> list[int]:
 def look(past: Past, cohort: Cohort, settings: Settings) -> list[Span]:
     """The newest days by every measure that applies; none: too little is known or was to be expected."""
     found: list[Span] = []
-    for span in spans_of(silent_days(past)):
+    silent = silent_days(past)
+    last = past.days - silent
+    # Who has paused for as long in the month before is not gone quiet by pausing again.
+    is_known = 0 < silent <= past.longest_pause(last - settings.quiet_back, last)
+    for span in spans_of(silent):
         end = past.days - span
         if end < settings.quiet_known:
             break
@@ -179,7 +227,9 @@ def look(past: Past, cohort: Cohort, settings: Settings) -> list[Span]:
             None if least is None else below_quietest(least, settings),
             None if week is None else below_usual(week, span, settings),
         )
-        found += [Span(span, past.seen(end, past.days), one) for one in tried if one is not None]
+        known = [one for one in tried if one is not None]
+        known = [replace(one, quiet=-1) for one in known] if is_known else known
+        found += [Span(span, past.seen(end, past.days), one) for one in known]
     return found
 
 
@@ -190,40 +240,4 @@ def is_quiet(spans: Iterable[Span]) -> bool:
 
 def is_fewer(spans: Iterable[Span]) -> bool:
     """Whether it is worth knowing together with other things."""
-    return any(one.seen <= max(one.measure.few, one.measure.quiet) for one in spans)
-
-
-def clearest(spans: Iterable[Span]) -> Span:
-    """Of several, the one that says most: quiet before few, then the most surprising."""
-    return max(
-        spans,
-        key=lambda one: (one.seen <= one.measure.quiet, one.seen <= one.measure.few, one.surprise, one.days),
-    )
-
-
-def withdrawal(days: Daily, cohort: Cohort, settings: Settings) -> tuple[Finding, Finding]:
-    """withdrawal and drop: gone quiet, of level medium, and fewer messages, of level low.
-
-    Gone quiet is far below the quietest stretch of the month, or far below weeks that were alike; fewer is
-    less than half of the quietest stretch.
-    """
-    spans = look(Past(days.events), cohort, settings)
-    if not spans:
-        need = f"{settings.quiet_known} days of history, and regular use before the newest days"
-        return insufficient("withdrawal", need), insufficient("drop", need)
-    worst = clearest(spans)
-    details = {"days": float(worst.days), "seen": float(worst.seen), "measure": worst.measure.amount}
-    by = "usual are" if worst.measure.is_mean else "the quietest such stretch of the month before had"
-    told = f"{worst.seen} messages in the last {worst.days} days; {by} {worst.measure.amount:.0f}"
-    quiet, fewer = is_quiet(spans), is_fewer(spans)
-    strength = min(1.0, 0.5 + worst.surprise / 12)
-    return (
-        Finding(
-            "withdrawal", "ok", float(quiet), "medium" if quiet else "none", strength * quiet,
-            f"{'Gone quiet' if quiet else 'Nothing unusual'}: {told}.", details,
-        ),
-        Finding(
-            "drop", "ok", -float(fewer), "low" if fewer else "none", strength * fewer,
-            f"{'Far fewer' if fewer else 'Nothing unusual'}: {told}.", details,
-        ),
-    )  # fmt: skip
+    return any(one.seen <= one.measure.few for one in spans)

@@ -10,11 +10,11 @@ from .chance import student_above, surprise_of
 from .clock import day_of
 from .cohort import Cohort
 from .finding import Finding, insufficient
-from .habit import Daily
+from .habit import Daily, closed_days
 from .quiet import Past, is_quiet, look
-from .sessions import Session, is_closed, old_pauses
+from .sessions import Session, activity, is_closed, old_pauses
 from .settings import DAY, HOUR, Settings
-from .summary import CLOSING, EMOTIONAL, MARKED, Summary
+from .summary import CLOSING, EMOTIONAL, MARKED, Summary, known_before
 
 WEEK = 7
 CURRENT = DAY
@@ -23,63 +23,85 @@ CURRENT = DAY
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """A pause before a session: its seconds, how surprising it is for this person, the messages missed by the
-    measure of their quietest week before, log10 of (1 + missed) x (pause / longest pause before), and the
-    seconds of a usual pause."""
+    """A pause before a session: its seconds, how surprising it is for this person, how many times as long it
+    is as the longest of the four weeks before, the messages missed by the measure of their quietest week
+    before, log10 of (1 + missed) x that ratio, and the seconds of a usual pause."""
 
     pause: float
     surprise: float
+    ratio: float
     missed: float
     weight: float
     usual: float
 
 
 def absence_before(
-    state: Summary, days: Daily, start: float, pause: float, cohort: Cohort, settings: Settings
+    state: Summary, start: float, pause: float, cohort: Cohort, settings: Settings
 ) -> Absence | None:
-    """What is to be said of the pause before a session that began at `start`; None: too few are known."""
-    pauses = old_pauses(state, start - DAY // 2)
+    """What is to be said of the pause before a session that began at `start`; None: too few are known.
+
+    By what was known before that day: who comes back after months is measured by the weeks before they left.
+    """
+    known = known_before(state, day_of(int(start), state.ahead))
+    pauses = old_pauses(known, start - DAY // 2)
     if len(pauses) < settings.known_pauses:
         return None
     surprise = _oddity(math.log(max(1.0, pause)), [math.log(one) for one in pauses], cohort)
     away = day_of(int(start - pause), state.ahead)
-    missed = _quietest_week(days, away) / WEEK * pause / DAY
-    weight = math.log10((1 + missed) * max(1.0, pause) / max(_latest(pauses)))
-    return Absence(pause, surprise, missed, weight, sorted(pauses)[len(pauses) // 2])
+    missed = _quietest_week(_days_before(known, start), away) / WEEK * pause / DAY
+    ratio = max(1.0, pause) / max(_latest(pauses))
+    weight = math.log10((1 + missed) * ratio)
+    return Absence(pause, surprise, ratio, missed, weight, sorted(pauses)[len(pauses) // 2])
 
 
 def is_unusual(absence: Absence, settings: Settings) -> bool:
-    """Whether it is of level low: very long for this person, or long and much was missed."""
-    return absence.pause >= settings.absence and (
-        absence.surprise >= settings.return_low
-        or (absence.surprise >= settings.return_known and absence.missed >= settings.return_missed)
+    """Whether it is of level low: longer than any pause of the month, weekends among them, and very long for
+    this person, or long and much was missed."""
+    return (
+        absence.pause >= settings.absence
+        and absence.ratio >= settings.return_longer
+        and (
+            absence.surprise >= settings.return_low
+            or (absence.surprise >= settings.return_known and absence.missed >= settings.return_missed)
+        )
     )
 
 
-def return_after_absence(
-    state: Summary, days: Daily, sessions: Sequence[Session], as_of: float, cohort: Cohort, settings: Settings
-) -> Finding:
+def is_heavy(absence: Absence, settings: Settings) -> bool:
+    """Whether it is of level medium: unusual, half as long again as an absence is at least and as any pause
+    of the month was, and much was missed."""
+    return (
+        is_unusual(absence, settings)
+        and absence.pause >= settings.return_much_longer * settings.absence
+        and absence.ratio >= settings.return_much_longer
+        and absence.surprise >= settings.return_low
+        and absence.weight >= settings.return_medium
+    )
+
+
+def return_after_absence(state: Summary, as_of: float, cohort: Cohort, settings: Settings) -> Finding:
     """Whether the pause before the current session was two days or more and unusual for this person.
 
-    Level low: longer than their pauses make likely. Level medium: longer than any, and much was missed by the
-    measure of their quietest week, and nobody was told while it lasted. No return without somebody who is
-    there: who is away is absent.
+    Level low: longer than their pauses make likely. Level medium: much longer than any, and much was missed
+    by the measure of their quietest week, and nobody was told while it lasted. No return without somebody
+    who is there: who is away is absent.
     """
     name = "return_after_absence"
-    if len(sessions) < 2:
+    stretches = activity(state, as_of, settings)
+    if len(stretches) < 2:
         return insufficient(name, "no session before the current one")
-    if as_of - sessions[-1].end > CURRENT:
-        return Finding(name, "ok", 0.0, "none", 0.0, "Not here now.")
-    current = _current(sessions)
-    start = sessions[current].start
-    pause = start - max(one.end for one in sessions[:current]) if current else 0
-    found = absence_before(state, days, start, pause, cohort, settings)
+    current = _current(stretches)
+    start = stretches[current][0]
+    pause = start - stretches[current - 1][1] if current else 0
+    found = absence_before(state, start, pause, cohort, settings)
     if found is None:
         return insufficient(name, f"{settings.known_pauses} earlier pauses between sessions")
+    if as_of - stretches[-1][1] > CURRENT:
+        return Finding(name, "ok", 0.0, "none", 0.0, "Not here now.")
     level, strength = "none", 0.0
-    if pause >= settings.absence and found.weight >= settings.return_medium:
+    if is_heavy(found, settings):
         # Who was told that this person had gone quiet need not be told of the same absence again.
-        before = _until(days, day_of(start, state.ahead))
+        before = _days_before(known_before(state, day_of(start, state.ahead)), start)
         is_told = is_quiet(look(Past(before.events), cohort, settings))
         level, strength = ("low", 0.5) if is_told else ("medium", 1.0)
     elif is_unusual(found, settings):
@@ -101,9 +123,9 @@ def _quietest_week(days: Daily, away: int) -> int:
     return min(weeks) if len(weeks) >= 2 else 0
 
 
-def _until(days: Daily, end: int) -> Daily:
-    length = max(0, end - days.first)
-    return Daily(days.first, days.events[:length], days.active[:length])
+def _days_before(known: Summary, start: float) -> Daily:
+    """Every closed day before a session."""
+    return closed_days(known, day_of(known.first, known.ahead), day_of(int(start), known.ahead))
 
 
 def _latest(pauses: Sequence[float]) -> list[float]:
@@ -116,10 +138,10 @@ def _latest(pauses: Sequence[float]) -> list[float]:
     return kept
 
 
-def _current(sessions: Sequence[Session]) -> int:
-    """The first session of the last day's: an absence is still the news after lunch."""
-    first = len(sessions) - 1
-    while first > 0 and sessions[first - 1].end > sessions[-1].end - CURRENT:
+def _current(stretches: Sequence[tuple[int, int]]) -> int:
+    """The first stretch of the last day's: an absence is still the news after lunch."""
+    first = len(stretches) - 1
+    while first > 0 and stretches[first - 1][1] > stretches[-1][1] - CURRENT:
         first -= 1
     return first
 
@@ -136,7 +158,8 @@ def _oddity(value: float, past: Sequence[float], cohort: Cohort) -> float:
 def abrupt_termination(sessions: Sequence[Session], as_of: float, settings: Settings) -> Finding:
     """Whether the newest session ended by time-out on an emotional message of the person, or is marked so.
 
-    Any later message of the person without feeling counts as a closing turn, and so does one said to be one.
+    Any later message of the person without feeling counts as a closing turn, and so does one said to be one;
+    and who writes after the mark did not break off.
     """
     name = "abrupt_termination"
     if not sessions:

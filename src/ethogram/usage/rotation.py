@@ -9,35 +9,65 @@ from ..errors import BadUsage
 from .audit import Look
 from .kept import Kept
 from .kept_schema import key_check_of
-from .pseudonym import NAME_BYTES, Keys, new_keys, read_keys, turned, write_keys
+from .pseudonym import NAME_BYTES, Keys, new_keys, read_keys, turned, waiting_file, write_keys
 
 
 def rotate(key_file: str | Path, stores: Sequence[str | Path], *, at: float, who: str = "") -> Keys:
     """The keys after adding one, by which every row of the stores is named now.
 
     The new keys are on the disk before a store changes, and take the old file's place once all have. Killed
-    in between, the same call goes on: a store that has its new names already is left as it is.
+    in between, the same call goes on: a store that has its new names already is left as it is. Where a store
+    was forgotten in a rotation before, it is given the keys that there are, and none is added.
     """
-    old, waiting = read_keys(key_file), Path(f"{key_file}.new")
-    if not waiting.exists():
-        for path in stores:
-            Kept(path, old, create=False, at=at, who=who).close()  # BadUsage where one has another key
-        write_keys(waiting, new_keys(old))
-    new = read_keys(waiting)
-    if not new.added(old):
+    file, waiting = Path(key_file).resolve(), waiting_file(key_file)
+    old = read_keys(file)
+    checks = [(Path(path), key_check_of(Path(path))) for path in stores]
+    if _is_broken(waiting):
+        _set_aside(waiting, old, checks)
+    new = read_keys(waiting) if waiting.exists() else old
+    if new.added(old) is None:
         raise BadUsage(f"{waiting} does not go on from {key_file}; it belongs to another rotation: remove it")
-    opened = [_open(path, old, new) for path in stores]
-    for store in opened:
+    for path, check in checks:
+        if new.until(check) is None:
+            Kept(path, old, create=False, at=at, who=who).close()  # BadUsage, and a line in its audit
+    if new is old and all(check == old.check() for _, check in checks):
+        write_keys(waiting, new_keys(old))
+        new = read_keys(waiting)
+    for path, check in checks:
+        store = Kept(path, new.until(check) or old, create=False)
         _turn(store, new, at, who)
         store.close()
-    waiting.replace(key_file)
+    if new is not old:
+        _put_in_place(waiting, file, new)
     return new
 
 
-def _open(path: str | Path, old: Keys, new: Keys) -> Kept:
-    """A store that has the old keys or the new ones; BadUsage, before any is changed, where it has others."""
-    has_new = key_check_of(Path(path)) == new.check()
-    return Kept(path, new if has_new else old, create=False)
+def _put_in_place(waiting: Path, file: Path, new: Keys) -> None:
+    try:
+        waiting.replace(file)
+    except FileNotFoundError:
+        # Two rotations at once do the same work; the other one was first.
+        if read_keys(file) != new:
+            raise BadUsage(f"{waiting} was taken away meanwhile; run the rotation again") from None
+
+
+def _is_broken(waiting: Path) -> bool:
+    """Whether what waits there was never written to its end; other faults are for whoever runs this."""
+    if not waiting.is_file() or waiting.stat().st_mode & 0o077:
+        return False
+    try:
+        read_keys(waiting)
+    except BadUsage:
+        return True
+    return False
+
+
+def _set_aside(waiting: Path, old: Keys, checks: Sequence[tuple[Path, bytes]]) -> None:
+    """Put broken keys out of the way that no store has; BadUsage where one has them."""
+    for path, check in checks:
+        if old.until(check) is None:
+            raise BadUsage(f"{waiting} is not a key file, and {path} may have its key; put a copy there")
+    waiting.replace(f"{waiting}.broken")
 
 
 def _turn(store: Kept, new: Keys, at: float, who: str) -> None:

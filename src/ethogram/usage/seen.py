@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from ..errors import BadUsage
 from ..records import Event, parse_time
+from ..records.roles import is_by_service
 from .clock import DAY
 from .pseudonym import Keys
 from .summary import CLOSING, EMOTIONAL, IN_TIME, MARKED, Summary, record
@@ -22,7 +23,6 @@ _ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}")
 MOST_LENGTH = 2**31 - 1
 AHEAD = DAY
 """Seconds that an event may lie in the future: clocks differ; more than that would evict the past."""
-SERVICE_ROLES = frozenset(("assistant", "system", "developer", "tool", "function"))
 STRONG = 0.6
 """A reading of feeling above which a message is full of it, as in the pattern abrupt_termination."""
 BY_SERVICE = 8
@@ -177,7 +177,7 @@ def _is_zone(zone: str) -> bool:
 def arguments_of(event: Event) -> dict[str, Any]:
     """What `UsageTracker.record` is given for an event: its fields, attributes and readings of those names.
 
-    The length of a message with a text is the text's; roles other than the user's are the service's. BadUsage
+    The length of a message with a text is the text's; what a service's role wrote is the service's. BadUsage
     where the event cannot be one of use.
     """
     said = {**event.attributes, **event.readings}
@@ -191,7 +191,7 @@ def arguments_of(event: Event) -> dict[str, Any]:
         "subject": event.subject,
         "at": event.at,
         "length": length,
-        "is_user": _truth(said.get("is_user", said.get("role") not in SERVICE_ROLES), "is_user"),
+        "is_user": _truth(said.get("is_user", True), "is_user") and not is_by_service(event),
         **truths,
         "session": event.session,
         "time_zone": said.get("time_zone"),

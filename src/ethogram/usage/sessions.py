@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from .clock import DAY, HALF_HOUR, MORNING
 from .settings import Settings
-from .summary import MARKED, Summary, raw_stretches, read_days
+from .summary import MARKED, Summary, raw_stretches, recent_days
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,15 @@ class Session:
         return (self.end - self.start) / 60
 
 
+LONG_PAUSE = 12
+"""So many times the pause that ends a session ends a named one too: a name may stand for a whole app."""
+
+
 def read_sessions(state: Summary, as_of: float, settings: Settings) -> list[Session]:
-    """The sessions begun by `as_of`, oldest first, from the half-hours that are kept.
+    """The sessions begun by `as_of`, that which ended last at the end, from the half-hours that are kept.
 
     Exact where the pause is 30 minutes: inside a half-hour there is no longer one. A shorter pause than that
-    cannot be told. Named sessions are cut by name.
+    cannot be told. Named sessions are cut by name, and at a pause of hours.
     """
     under_way: dict[int, list[int]] = {}
     found: list[list[int]] = []
@@ -40,7 +44,8 @@ def read_sessions(state: Summary, as_of: float, settings: Settings) -> list[Sess
         if begin + first > as_of:
             continue
         before = under_way.get(name)
-        if before is None or (not name and begin + first - before[1] > settings.inactivity):
+        pause = settings.inactivity * (LONG_PAUSE if name else 1)
+        if before is None or begin + first - before[1] > pause:
             under_way[name] = [begin + first, begin + last, events, measured, octaves, flags, name]
             found.append(under_way[name])
             continue
@@ -48,8 +53,25 @@ def read_sessions(state: Summary, as_of: float, settings: Settings) -> list[Sess
         before[2] += events
         before[3] += measured
         before[4] += octaves
-        before[5] = flags | before[5] & MARKED
-    return [Session(*one) for one in sorted(found, key=lambda one: (one[0], one[1], one[6]))]
+        before[5] = flags
+    return [Session(*one) for one in sorted(found, key=lambda one: (one[1], one[0], one[6]))]
+
+
+def activity(state: Summary, as_of: float, settings: Settings) -> list[tuple[int, int]]:
+    """First and last moment of every stretch of the person's own activity, cut at pauses alone, oldest first.
+
+    What sessions are called does not matter here: an absence is one under any name.
+    """
+    found: list[tuple[int, int]] = []
+    for half_hour, _, first, last, events, *_ in raw_stretches(state):
+        begin, end = half_hour * HALF_HOUR + first, half_hour * HALF_HOUR + last
+        if not events or begin > as_of:
+            continue
+        if found and begin - found[-1][1] <= settings.inactivity:
+            found[-1] = (min(begin, found[-1][0]), max(end, found[-1][1]))
+        else:
+            found.append((begin, end))
+    return found
 
 
 def is_closed(session: Session, as_of: float, settings: Settings) -> bool:
@@ -64,7 +86,7 @@ def old_pauses(state: Summary, before: float) -> list[float]:
     """
     pauses: list[float] = []
     last: int | None = None
-    for day in read_days(state):
+    for day in recent_days(state):
         left = day.active
         while left:
             slot = (left & -left).bit_length() - 1

@@ -39,9 +39,11 @@ class Settings:
 
     change_low: float = 3.0
     spike_medium: float = 5.0
-    quiet_limit: float = 1.75
+    quiet_limit: float = 1.6
     quiet_spread: float = 0.5
     """Squared relative spread allowed even below the quietest stretch: people do break their own records."""
+    visits_least: int = 2
+    """Days with messages that must have been expected: missing one day is not going quiet."""
     expected_least: float = 8.0
     """Messages that must have been expected, by the quietest stretch before: several sessions, not one."""
     quiet_back: int = 28
@@ -59,12 +61,14 @@ class Settings:
     night_low: float = 1.5
     night_medium: float = 2.0
     night_rise: float = 0.2
-    night_recent: int = 14
-    """Closed days at most that are compared with those before."""
+    night_above: float = 0.1
+    """By how much the share at night must be above that before, and above that of any so many days before:
+    whoever has changing shifts has been up at night before."""
     zone_confidence: float = 0.6
     """Confidence from which on an inferred time zone is used."""
-    trend_minutes: float = 0.5
-    """Minutes of change at least: less is no change to speak of."""
+    trend_minutes: float = 1.0
+    trend_minutes_medium: float = 3.0
+    """Minutes of change at least, at all and for level medium: less is no change to speak of."""
     trend_low: float = 1.0
     """Longer sessions; shorter ones, which are common and say less, take more:"""
     trend_shorter: float = 2.5
@@ -79,6 +83,12 @@ class Settings:
     missed by the measure of the quietest week before."""
     return_medium: float = 1.7
     """log10 of (1 + messages missed) x (pause / longest pause before)."""
+    return_longer: float = 1.1
+    """How many times as long as the longest pause of the four weeks before an unusual absence is at least: a
+    weekend is as long as the one before it."""
+    return_much_longer: float = 1.5
+    """The same for level medium; and so many times as long as an absence is at least, so that no single
+    second makes something of nothing."""
     recent_sessions: int = 8
     """Sessions whose messages are compared with those before, at most."""
     broken_off_days: float = 7.0

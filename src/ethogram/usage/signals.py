@@ -11,16 +11,18 @@ from .cohort import COHORTS, Cohort
 from .finding import Finding
 from .frequency import frequency
 from .fusion import behavioural_score
+from .gone import withdrawal
 from .habit import closed_days
 from .lengths import message_length, session_trend
 from .nights import late_night
-from .quiet import withdrawal
 from .returns import abrupt_termination, return_after_absence
 from .sessions import is_closed, read_sessions
 from .settings import Settings
 from .summary import Summary
 
 PLAIN = Settings()
+PLAINEST = "abrupt_termination"
+"""The signal that takes no habit."""
 TRENDS = {0.0: "stable", 1.0: "increasing", -1.0: "decreasing"}
 
 
@@ -38,8 +40,13 @@ class UsageSignals:
 
     @property
     def status(self) -> str:
-        """ok where at least one signal could be told."""
-        return "ok" if any(one.is_ok for one in self.findings.values()) else "insufficient"
+        """ok where at least one habit could be told, or something was found.
+
+        That a talk was not broken off is known of anybody, and says nothing of habits.
+        """
+        found = self.findings.items()
+        is_ok = any(one.is_ok and (name != PLAINEST or one.level != "none") for name, one in found)
+        return "ok" if is_ok else "insufficient"
 
     @property
     def for_fusion(self) -> float | None:
@@ -86,15 +93,17 @@ def signals(
     Ask at or after the newest event recorded: of an earlier moment only what is kept can be told.
     """
     first, today = day_of(state.first, state.ahead), day_of(int(as_of), state.ahead)
+    newest = day_of(state.newest, state.ahead)
     days = closed_days(state, first, today if state.events else first)
     sessions = read_sessions(state, as_of, settings)
-    closed = [one for one in sessions if is_closed(one, as_of, settings)]
+    # A mark that came when nobody was there is no session to be measured by.
+    closed = [one for one in sessions if one.events and is_closed(one, as_of, settings)]
     found = (
         *frequency(days, cohort, settings),
-        *withdrawal(days, cohort, settings),
+        *withdrawal(days, cohort, settings, is_here=bool(state.events) and newest >= today),
         late_night(state, today, cohort, settings),
         session_trend(closed, as_of, settings),
-        return_after_absence(state, days, sessions, as_of, cohort, settings),
+        return_after_absence(state, as_of, cohort, settings),
         abrupt_termination(sessions, as_of, settings),
         message_length(closed, settings),
     )

@@ -2,8 +2,10 @@
 
 Two tables of fixed-size rows, oldest first: the newest 64 half-hours in which the person was active, exact to
 the second, and the newest 70 days on the own clock with their number of events and which half-hours were
-active. A row is a sum, a minimum, a maximum or an or; and "the newest n keys" of a set does not depend on
-order. So the state is a function of the *set* of events, whatever the order they came in.
+active; of who was away for long, their newest 32 active days, however old. A row is a sum, a minimum, a
+maximum or an or; and "the newest n keys" of a set does not depend on order. So the state is a function of the
+*set* of events, whatever the order they came in; only where some of them say their zone and some do not, an
+event without one is on the clock that is known when it is recorded.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import math
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ..errors import BadUsage
@@ -20,6 +22,8 @@ from .clock import HALF_HOUR, day_of, offset, slot_of
 
 STRETCHES = 64
 DAYS = 70
+ACTIVE_DAYS = 32
+"""Active days that are kept however old they are: the four weeks before an absence, and the days since."""
 EMOTIONAL, CLOSING, MARKED = 1, 2, 4
 _STRETCH = struct.Struct("<IHHHHHIB")
 _DAY = struct.Struct("<HHIH")
@@ -41,7 +45,7 @@ class Stretch(NamedTuple):
     measured: int
     octaves: int
     flags: int
-    """Of the last event: was it emotional, was it a closing turn; of any: was it marked as broken off."""
+    """Of the last event: was it emotional, was it a closing turn, was it marked as broken off."""
 
 
 class Day(NamedTuple):
@@ -80,15 +84,16 @@ def record(
 ) -> Summary:
     """The state with one more event. What the service itself wrote is no activity of the person.
 
-    `at` is in seconds since 1970 UTC. The mark of a broken-off session counts whoever carries it. BadUsage
-    where the time is not one of our days, or the zone has no meaning.
+    `at` is in seconds since 1970 UTC. The mark of a broken-off session counts whoever carries it. Without a
+    zone the event is on the clock that the person is known to be on; order of recording matters only for
+    that. BadUsage where the time is not one of our days, or the zone has no meaning.
     """
     if not IN_TIME[0] <= at < IN_TIME[1]:
         raise BadUsage(f"at is {at!r:.40}; it must be in seconds since 1970, and before the year 2147")
     if not is_user and not ended_abruptly:
         return state
     now = int(at)
-    ahead = offset(now, zone)
+    ahead = state.ahead if zone is None and state.zoned else offset(now, zone)
     flags = EMOTIONAL * emotional | CLOSING * closing | MARKED * ended_abruptly
     octaves = 0 if length is None else round(math.log2(1 + max(0, length)) * LENGTH_STEPS)
     name = session_mark(session)
@@ -152,8 +157,22 @@ def raw_stretches(state: Summary) -> Iterator[tuple[int, ...]]:
 
 
 def read_days(state: Summary) -> Iterator[Day]:
-    """The days with any activity, oldest first."""
+    """The days with any activity, oldest first; also those from before a long absence."""
     return (Day(day, events, low | high << 32) for day, events, low, high in _DAY.iter_unpack(state.days))
+
+
+def recent_days(state: Summary) -> list[Day]:
+    """Those of the newest 70 days, which is how far back a habit goes."""
+    rows = list(read_days(state))
+    return [one for one in rows if one.day > rows[-1].day - DAYS]
+
+
+def known_before(state: Summary, day: int) -> Summary:
+    """The state with only the days before one: what was known of them then."""
+    end = len(state.days)
+    while end and _DAY.unpack_from(state.days, end - _DAY.size)[0] >= day:
+        end -= _DAY.size
+    return replace(state, days=state.days[:end])
 
 
 def stretch_count(state: Summary) -> int:
@@ -202,9 +221,8 @@ def _joined(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
     """Two rows of one half-hour and session as one; plain tuples, since most of the time goes here."""
     half_hour, session, first, last, events, measured, octaves, flags = one
     _, _, first2, last2, events2, measured2, octaves2, flags2 = other
-    # The last one's own flags; of two in the same second, both's; a mark stays.
-    both = (flags | flags2) & MARKED
-    both |= (flags if last >= last2 else 0) | (flags2 if last2 >= last else 0)
+    # The last one's own flags; of two in the same second, both's. Who writes after a mark did not break off.
+    both = (flags if last >= last2 else 0) | (flags2 if last2 >= last else 0)
     return (
         half_hour,
         session,
@@ -218,7 +236,8 @@ def _joined(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def put_day(table: bytes, day: int, events: int, active: int) -> bytes:
-    """The table of days with more of one day; days too long before the newest are left out."""
+    """The table of days with more of one day; those too long before the newest are left out, but for the
+    newest active ones."""
     size, low, high = _DAY.size, active & 0xFFFFFFFF, active >> 32
     at = len(table) - size
     found = _DAY.unpack_from(table, at) if at >= 0 else None
@@ -231,6 +250,6 @@ def put_day(table: bytes, day: int, events: int, active: int) -> bytes:
     at = len(table) if found is None or found[0] < day else at
     table = table[:at] + _DAY.pack(day, events, low, high) + table[at:]
     newest = _DAY.unpack_from(table, len(table) - size)[0]
-    while _DAY.unpack_from(table)[0] <= newest - DAYS:
+    while len(table) > ACTIVE_DAYS * size and _DAY.unpack_from(table)[0] <= newest - DAYS:
         table = table[size:]
     return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -74,11 +75,13 @@ def signal_names() -> Mapping[int, str]:
 
 
 def news_of(
-    found: UsageSignals, told: Iterable[Episode], as_of: float
+    found: UsageSignals, told: Iterable[Episode], as_of: float, last_event: float = math.inf
 ) -> tuple[tuple[Finding, ...], list[Episode]]:
     """The findings that nobody was told of yet, and the episodes as they stand with them.
 
-    What stays is not told again; what rises is; and what was away for more than a week is new.
+    What stays is not told again; what rises is; and what was away for more than a week is new. Whether it was
+    away is known only where somebody looks at least weekly; but of a person who wrote nothing since it was
+    told (`last_event`: when they last did), the same finding is the same change.
     """
     newest: dict[int, Episode] = {}
     for one in sorted(told, key=lambda one: one.opened):
@@ -87,7 +90,8 @@ def news_of(
     for finding in found.at_level("low"):
         code, level = code_of(finding.name), LEVELS.index(finding.level)
         before = newest.get(code)
-        if before is None or now - before.last > OVER:
+        is_same = before is not None and last_event <= before.last
+        if before is None or (now - before.last > OVER and not is_same):
             new.append(finding)
             stand.append(Episode(code, now, level, now))
             continue

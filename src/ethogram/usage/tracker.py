@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..errors import BadUsage
-from .audit import Look, check_words
+from .audit import Look, check_ids, check_words
 from .coarse import Keeping
 from .cohort import Cohort
 from .holding import Holding
@@ -94,11 +94,11 @@ class UsageTracker:
         broke off counts whoever carries it. `emotional` may be a reading from 0 to 1. An `id` that came
         before is the same event: of all that are kept, or, where no events are, of the person's newest 64.
         """
+        self._check_open()
+        _check_truth(is_user)
         zone = self._zone if time_zone is None else time_zone
         said = (length, is_user, emotional, ended_abruptly, session, closing, zone, id)
         base, seen = seen_of(self._shelf.keys, self._latest(), subject, at, *said)
-        if self._closed:
-            raise BadUsage("the tracker is closed; make a new one")
         if is_activity(seen):
             self._holding.add(base, seen)
 
@@ -112,12 +112,15 @@ class UsageTracker:
 
         Each event has the arguments of `record`. Interrupted, the same call goes on where it was.
         """
+        self._check_open()
         shelf, now, latest = self._shelf, self._clock(), self._latest()
         base = shelf.keys.base("file", name)
         new, done = 0, shelf.done(base)
         begun = done
         while done < len(events):
             piece = events[done : done + AT_ONCE]
+            for one in piece:
+                _check_truth(one.get("is_user", True))
             zoned = ({**one, "time_zone": one.get("time_zone") or self._zone} for one in piece)
             made = [seen_of(shelf.keys, latest, **one) for one in zoned]
             done += len(piece)
@@ -148,19 +151,22 @@ class UsageTracker:
 
         Only names of the store, unless the ids are given: `subjects` are looked at then, and nobody else.
         What was given to the caller counts as told once the next one is asked for; who is killed in between
-        hears it again.
+        hears it again. What is too old is let go of first (see `tidy`).
         """
+        self._check_open()
         at, words = self._moment(as_of), check_words(why, "why")
-        self.flush()
-        self._shelf.tidy(min(at, self._clock()))
-        ids = None if subjects is None else {self._shelf.name(self._named(one)): one for one in subjects}
+        given = None if subjects is None else list(subjects)
+        for what, said in (("why", words), ("who", self._who)):
+            check_ids(said, what, given or ())
+        self.tidy(at)
+        ids = None if given is None else {self._shelf.name(self._named(one)): one for one in given}
         whom = None if ids is None else [Pseudonym(name.hex()) for name in ids]
         self._shelf.tell([], [Look(self._clock(), "sweep", None, self._who, words)])
         told: list[tuple[bytes, Sequence[Episode]]] = []
         try:
             for one in self._shelf.people(whom):
                 found = signals(one.state, at, **self._how)
-                new, stand = news_of(found, one.told, at)
+                new, stand = news_of(found, one.told, at, one.state.newest)
                 if new:
                     # The line is written before the look, and what was told is remembered after it.
                     self._shelf.tell([], [Look(self._clock(), "listed", one.name, self._who, words)])
@@ -173,10 +179,22 @@ class UsageTracker:
         finally:
             self._shelf.tell(told, [])
 
+    def tidy(self, as_of: Moment | None = None) -> Gone:
+        """What was let go of: whatever is older than the retention, counted back from the newest event.
+
+        Where that is later than `as_of`, from there; never from later than the clock.
+        """
+        self._check_open()
+        at = self._moment(as_of)
+        self.flush()
+        return self._shelf.tidy(min(at, self._clock()))
+
     def _looked(self, subject: str, what: str, why: str | None) -> Person | None:
         """Who is known by an id, with a line in the audit, also where nobody is."""
+        self._check_open()
         check_name(subject, "subject")
         words = check_words(why, "why", subject)
+        check_ids(self._who, "who", [subject])
         self.flush()
         who = self._named(subject)
         found = self._shelf.person(who)
@@ -186,6 +204,10 @@ class UsageTracker:
 
     def _named(self, subject: str) -> Who:
         return subject if isinstance(subject, Pseudonym) else self._shelf.keys.base("person", subject)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise BadUsage("the tracker is closed; make a new one")
 
     def _latest(self) -> float:
         """The clock that no event may be far ahead of. Memory has none: there time is what the caller says.
@@ -199,6 +221,7 @@ class UsageTracker:
 
     def name(self, subject: str) -> str:
         """The name that the store has for a person, known or not: 32 hexadecimal digits."""
+        self._check_open()
         return self._shelf.name(self._named(subject)).hex()
 
     def export(self, subject: str, why: str | None = None) -> Iterator[dict[str, Any]]:
@@ -210,6 +233,7 @@ class UsageTracker:
 
     def audit(self, subject: str | None = None) -> Iterator[Look]:
         """Who looked at whom, oldest first: all lines, or those about one person."""
+        self._check_open()
         name = None if subject is None else self._shelf.name(self._named(subject))
         return self._shelf.looks(name)
 
@@ -218,10 +242,12 @@ class UsageTracker:
 
         The audit keeps that something was removed, not who.
         """
+        self._check_open()
         if subject is None and before is None:
             raise BadUsage("purge what? Give a subject, or a moment, or both")
         name = None if subject is None else check_name(subject, "subject")
         words = check_words(why, "why", subject)
+        check_ids(self._who, "who", [] if subject is None else [subject])
         self.flush()
         # Written first: a purge that fails half-way was tried all the same.
         self._shelf.tell([], [Look(self._clock(), "purge", None, self._who, words)])
@@ -230,6 +256,7 @@ class UsageTracker:
 
     def info(self) -> dict[str, Any]:
         """What is kept, and for how long."""
+        self._check_open()
         self.flush()
         keeping = self._shelf.keeping
         kept = {"keep": KEEPS[not keeping.exact], "retention_days": keeping.retention / 86_400}
@@ -256,7 +283,7 @@ class UsageTracker:
 
 def _shelf(path: str | Path | None, key: Keys | str | Path | None, **how: Any) -> Shelf:
     if path is not None:
-        keys, key_file = find_keys(key)
+        keys, key_file = find_keys(key, is_made=Path(path).is_file() and Path(path).stat().st_size > 0)
         return Kept(path, keys, key_file=key_file, **how)
     keys = new_keys() if key is None else find_keys(key)[0]
     return Memory(keys, Keeping(how["retention"] or RETENTION, how["exact"] is not False))
@@ -267,6 +294,11 @@ def _retention(given: timedelta | float) -> int:
     if isinstance(found, bool) or not isinstance(found, int | float) or not 86_400 <= found < 1e10:
         raise BadUsage(f"retention is a timedelta, or seconds, of one day or more; not {given!r:.40}")
     return int(found)
+
+
+def _check_truth(is_user: object) -> None:
+    if not isinstance(is_user, int | float) or not 0 <= is_user <= 1:
+        raise BadUsage(f"is_user is true or false; here is {is_user!r:.40}")
 
 
 def _seconds_of(given: float, what: str) -> float:

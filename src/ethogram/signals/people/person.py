@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ...records import Event, micros
+from ...records.roles import is_by_service
 from ...usage.clock import MORNING, day_of
 from ...usage.cohort import Cohort
 from ...usage.frequency import usual_day
@@ -26,7 +27,6 @@ from ..zones import is_zone
 from .limits import Limits, limits_of
 from .values import of_an_absence, of_sessions, of_the_day, of_the_night
 
-NOT_A_PERSON = ("assistant", "system", "tool")
 SECOND = 1_000_000
 Values = Mapping[str, float | Unmeasured]
 
@@ -90,15 +90,9 @@ def measure_person(event: Event, state: Any, options: Options) -> tuple[Values, 
     if not IN_TIME[0] <= now // SECOND < IN_TIME[1]:
         return {}, state
     summary, person = unpacked(state)
-    if not is_of_the_person(event):
+    if is_by_service(event):
         return _until_quiet(person, now), state
     return _moved(event, now, summary, person, limits)
-
-
-def is_of_the_person(event: Event) -> bool:
-    """Whether an event is the person's own activity, and not what the service wrote to them."""
-    told = event.attributes.get("is_user", event.readings.get("is_user", 1))
-    return event.attributes.get("role") not in NOT_A_PERSON and told != 0
 
 
 def _moved(event: Event, now: int, before: Summary, person: Person, limits: Limits) -> tuple[Values, Any]:
@@ -111,6 +105,11 @@ def _moved(event: Event, now: int, before: Summary, person: Person, limits: Limi
         # Before the close that was told at the event before, nobody counts as quiet or as one with few.
         is_due = person.few_at is not None and person.few_at <= seconds
         today = _today(before if is_due else None, summary, day, seconds, cohort, settings)
+        # What a close told lasts until something comes, whatever later closes would have made of it.
+        was_quiet = person.quiet_at is not None and person.quiet_at <= seconds
+        today = today._replace(
+            quiet_before=today.quiet_before or was_quiet, few_before=today.few_before or is_due
+        )
     count = count_of(summary, day)
     quiet, few, today = _ahead(today, summary, count, cohort, settings)
     values: dict[str, float | Unmeasured] = {}
@@ -123,7 +122,7 @@ def _moved(event: Event, now: int, before: Summary, person: Person, limits: Limi
         values |= bad_zone or of_the_night(summary, day, cohort, settings)
         values |= of_sessions(summary, seconds, settings)
     if before.events and seconds - before.newest >= settings.absence:
-        values |= of_an_absence(summary, seconds, seconds - before.newest, cohort, settings)
+        values |= of_an_absence(before, seconds, seconds - before.newest, cohort, settings)
     return values, packed(summary, Person(zone, today, quiet_at, few_at))
 
 

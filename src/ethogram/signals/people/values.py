@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...usage.chance import at_least, surprise_of
-from ...usage.clock import day_of
 from ...usage.cohort import Cohort
-from ...usage.habit import closed_days
 from ...usage.lengths import shift_of, trend_of
 from ...usage.nights import nights_of
 from ...usage.returns import absence_before
@@ -58,16 +56,16 @@ def of_sessions(summary: Summary, now: int, settings: Settings) -> Mapping[str, 
 
 
 def of_an_absence(
-    summary: Summary, now: int, pause: int, cohort: Cohort, settings: Settings
+    before: Summary, now: int, pause: int, cohort: Cohort, settings: Settings
 ) -> Mapping[str, float]:
-    """The pause before a session, where it was an absence."""
-    days = closed_days(summary, day_of(summary.first, summary.ahead), day_of(now, summary.ahead))
-    found = absence_before(summary, days, now, pause, cohort, settings)
+    """The pause before a session, where it was an absence, by what was known `before` it."""
+    found = absence_before(before, now, pause, cohort, settings)
     if found is None:
         return {}
     return {
         "away_surprise": found.surprise,
         "away_days": pause / DAY,
+        "away_ratio": found.ratio,
         "away_missed": found.missed,
         "away_weight": found.weight,
         "away_usual_hours": found.usual / HOUR,

@@ -1,0 +1,83 @@
+"""A talk broken off: what the service does changes nothing, and a mark holds until one is back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from ethogram.modes.analyze import analyze
+from ethogram.modes.live import Watch
+from ethogram.records import Event
+from ethogram.records.roles import SERVICE_ROLES
+from ethogram.signals import measure_all
+from ethogram.usage import Summary, record, signals
+from ethogram.usage.seen import arguments_of
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+PATTERN = ["abrupt_termination"]
+BY_SERVICE = [{"is_user": 0}, *({"role": role} for role in sorted(SERVICE_ROLES))]
+
+
+def said(seconds: float, by: dict | None = None, kind: str = "usage", **readings: float) -> Event:
+    at = NOON + timedelta(seconds=seconds)
+    return Event(id=f"e{seconds}", at=at, subject="ann", kind=kind, attributes=by or {}, readings=readings)
+
+
+def found(events: list[Event], seconds: float) -> list:
+    as_of = NOON + timedelta(seconds=seconds)
+    whole = list(analyze(events, PATTERN, as_of=as_of).detections)
+    watch = Watch(PATTERN, clock=lambda: as_of)
+    live = {one.id: one for event in events for one in [*watch.tick(event.at), *watch.observe(event)]}
+    live |= {one.id: one for one in [*watch.tick(as_of), *watch.flush(as_of), *watch.open()]}
+    key = [(one.level, one.detected_at) for one in whole]
+    assert sorted((one.level, one.detected_at) for one in live.values()) == sorted(key)
+    return whole
+
+
+@pytest.mark.parametrize("kind", ["usage", "message"])
+@pytest.mark.parametrize("by", BY_SERVICE, ids=str)
+def test_what_the_service_answers_changes_nothing(by: dict, kind: str) -> None:
+    events = [said(0, kind=kind), said(60, kind=kind, emotional=0.9)]
+    events += [said(90 + 300 * k, by, kind, emotional=0.1) for k in range(5)]
+    assert found(events, 60 + 1800) == []
+    (one,) = found(events, 7200)
+    assert (one.level, one.detected_at) == ("medium", NOON + timedelta(seconds=60 + 1800))
+    # The person's own word ends it, whatever the service says after it.
+    assert found([*events, said(1500, kind=kind), said(1530, by, kind)], 7200) == []
+
+
+@pytest.mark.parametrize("by", [None, *BY_SERVICE[:2]], ids=str)
+def test_a_mark_counts_whoever_carries_it_until_the_person_is_back(by: dict | None) -> None:
+    events = [said(0), said(90, by, ended_abruptly=1.0)]
+    (one,) = found(events, 100)
+    assert one.level == "medium"
+    assert one.details["feeling"] == 0
+    assert "feeling in the last message 0.0 of 1" in one.explanation
+    (one,) = found([*events, said(300), said(900, closing=1.0)], 7200)
+    assert one.state == "closed"
+
+
+@pytest.mark.parametrize(("feeling", "wanted"), [(0.6, []), (0.7, ["medium"]), (0.95, ["medium"])])
+def test_pattern_and_statistics_are_of_one_level(feeling: float, wanted: list[str]) -> None:
+    event = said(0, emotional=feeling)
+    assert [one.level for one in found([event], 7200)] == wanted
+    arguments = arguments_of(event)
+    state = record(Summary(), NOON.timestamp(), emotional=arguments["emotional"])
+    level = signals(state, NOON.timestamp() + 7200).findings["abrupt_termination"].level
+    assert level == (wanted or ["none"])[0]
+
+
+def test_what_is_left_is_carried_and_then_over() -> None:
+    by = {"role": "assistant"}
+    events = [said(0, emotional=0.8), said(600, by), said(1800, by), said(1801, by), said(1900)]
+    told = [one.readings.get("broken_off_after") for one in measure_all(events, ["broken_off_after"])]
+    assert told == [1800, 1200, 0, None, None]
+
+
+@pytest.mark.parametrize("role", sorted(SERVICE_ROLES))
+def test_patterns_and_tracker_take_the_same_roles_for_the_service(role: str) -> None:
+    event = said(0, {"role": role})
+    assert arguments_of(event)["is_user"] is False
+    (measured,) = measure_all([event], ["messages_today", "quiet_after"])
+    assert not measured.readings
