@@ -53,7 +53,7 @@ def test_a_mark_counts_whoever_carries_it_until_the_person_is_back(by: dict | No
     (one,) = found(events, 100)
     assert one.level == "medium"
     assert one.details["feeling"] == 0
-    assert "feeling in the last message 0.0 of 1" in one.explanation
+    assert "Feeling in the last message: 0.0 of 1." in one.explanation
     (one,) = found([*events, said(300), said(900, closing=1.0)], 7200)
     assert one.state == "closed"
 
