@@ -34,7 +34,7 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 # Every benchmark there is, one after the other; `ethogram bench` lists them.
-BENCHES := shapes store live scan evaluate hook usage growth
+BENCHES := shapes store live scan evaluate hook usage turns growth
 bench: $(VENV)/.dev
 	@for one in $(BENCHES); do \
 	  $(BIN)/ethogram bench $$one --help >/dev/null 2>&1 || continue; \

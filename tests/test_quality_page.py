@@ -9,7 +9,8 @@ import pytest
 
 from ethogram.modes.plant import plant
 from ethogram.modes.plant_episode import Setting
-from quality import PAGE, planted, runs, write
+from quality import PAGE, SECTIONS, planted, runs, write
+from quality_conversations import conversations
 from quality_people import usage
 
 
@@ -24,7 +25,7 @@ def test_a_section_is_replaced_and_the_rest_stays(tmp_path: Path) -> None:
 
 
 def test_the_page_has_a_place_for_every_section() -> None:
-    for section in ("runs", "planted", "usage"):
+    for section in SECTIONS:
         said = PAGE.read_text("utf-8")
         assert said.index(f"<!-- {section}: written by tools/quality.py -->") < said.index(
             f"end of {section}"
@@ -98,3 +99,49 @@ def test_figures_about_people_say_how_they_were_got() -> None:
     assert "the interval not above luck: 0 of 1 rows." in said
     assert "- level medium: 2 after 3 days; of 9" in said
     assert "- 7 days: 0.50 of 50 periods, 0.060 falls a person-week" in said
+
+
+def conversation_records() -> list[dict[str, Any]]:
+    """One set of each kind, with everything that the section shows."""
+    found: list[dict[str, Any]] = []
+    for name, kind in (("mean", "attack"), ("calm", "harmless")):
+        found.append(
+            {"record": "conversation_set", "set": name, "kind": kind, "half": "report", "conversations": 40}
+        )
+        rate = {"per_1000": 25.0, "interval": [4.4, 128.8], "median_turn": 2, "at_first_turn": 0.5}
+        found += [
+            {"record": "conversation_mode", "set": name, "kind": kind, "mode": mode, **rate}
+            for mode in ("CAUTIOUS", "ELEVATED", "SUSPECT", "CRITICAL", "UNSAFE")
+        ]
+        found.append(
+            {"record": "conversation_pattern", "set": name, "pattern": "escalation", "per_1000": 3.0}
+        )
+    for method in ("ethogram", "keywords"):
+        one: dict[str, Any] = {"record": "conversation_apart", "against": "calm", "method": method}
+        for name in ("auroc", "recall_at_1", "recall_at_5"):
+            one |= {name: 0.8, f"{name}_interval": [0.7, 0.9]}
+        limit = (
+            {"limit": 0.5, "recall_at_limit": 0.4, "alarms_at_limit": 0.005} if method == "ethogram" else {}
+        )
+        none = dict.fromkeys(("limit", "recall_at_limit", "alarms_at_limit"))
+        found.append({**one, "attacks": 40, "harmless": 40, **none, **limit})
+    reading = {"reading": "you: last", "direction": "high", "tuned_auroc": 0.6, "auroc": 0.58}
+    ends = {"interval": [0.5, 0.66], "bag_of_words": 0.65}
+    return [*found, {"record": "conversation_reading", "set": "made", **reading, **ends}]
+
+
+def test_figures_about_conversations_say_how_they_were_got() -> None:
+    told = {"half": "report", "most": None, "embedder": "small", "tuned": "nothing", "against": "calm"}
+    told |= {"bars": {"auroc": {"value": 0.8, "bar": 0.85}}, "data": "d1"}
+    rows = [(conversation_records(), {**told, "embedder": name}) for name in ("small", "wordllama")]
+    said = "\n".join(conversations(rows, "c1"))
+    command = "ethogram validate conversations --data FOLDER --half report --embedder NAME"
+    assert f"`{command}` (--embedder small --embedder wordllama); commit `c1`; data `d1`" in said
+    assert "**What was tuned on what**: nothing." in said
+    assert "- auroc: 0.8 (bar 0.85)" in said
+    assert "| `calm` | harmless | 40 | 25 | 25 | 25 | 25 | 4 to 129 | 2 | 0.50 |" in said
+    assert "- `escalation`: `mean` 3, `calm` 3" in said
+    three = "0.800 (0.700 to 0.900) | 0.80 (0.70 to 0.90) | 0.80 (0.70 to 0.90)"
+    assert f"| **ethogram, wordllama** | {three} | 0.40 and 0.005 |" in said
+    assert said.count(f"| keywords | {three} | - |") == 1
+    assert "| `made` | you: last | high | 0.600 | 0.580 (0.500 to 0.660) | 0.65 |" in said

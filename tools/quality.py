@@ -1,21 +1,29 @@
 """Writes docs/quality.md from what `ethogram validate` and `ethogram plant` measure on a folder of data.
 
 python tools/quality.py --data FOLDER [--only runs] [--only planted] [--only usage] [--seed 0]
+python tools/quality.py --data FOLDER --only conversations --embedder small --embedder wordllama
 """
 
 from __future__ import annotations
 
 import argparse
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ethogram.cli.chat import maker
 from ethogram.cli.validate import digest, folder_of
+from ethogram.cli.validate_conversations import summary as summary_of_talks
 from ethogram.modes.plant import Planting, plant, wilson
 from ethogram.modes.plant_episode import Setting
+from ethogram.modes.talks import KINDS, chosen_sets
+from ethogram.modes.validate_conversations import validate_conversations
+from ethogram.modes.validate_conversations_local import SETS as LOCAL
 from ethogram.modes.validate_runs import all_alarms, run_patterns, set_files, set_name, validate_runs
 from ethogram.modes.validate_usage import DRAWS, chosen_files, validate_usage
+from quality_conversations import conversations
 from quality_people import usage
 
 ROOT = Path(__file__).parents[1]
@@ -24,6 +32,8 @@ CHOSEN = ("claude_code_spotter", "swebench_mini_gemini3", "multiswe_sweagent_jav
 """Sets whose false alarms are told by themselves: everyday work, and coding and service agents."""
 BACKGROUND = "claude_code_spotter"
 """The set that episodes are planted in: everyday work, with times."""
+SECTIONS = ["runs", "planted", "usage", "conversations"]
+"""Of the page; all are measured where none is named."""
 COMBINED = ("confused_state", "error_exploration_loop", "runaway_execution", "stuck_run")
 """Combinations of patterns of runs: planted with them."""
 MORE_DRAWS = {"collegemsg": 60}
@@ -34,17 +44,22 @@ def main() -> None:
     """Measure, and put the figures into the page, each section between its own two marks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", default="")
-    parser.add_argument("--only", action="append", choices=["runs", "planted", "usage"])
+    parser.add_argument("--only", action="append", choices=SECTIONS)
     parser.add_argument("--background", default=BACKGROUND)
     parser.add_argument("--episodes", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--draws", type=int, help="Cases in each row of changes of people.")
+    parser.add_argument("--embedder", action="append", help="For conversations; without it, small.")
+    parser.add_argument("--most", type=int, help="Conversations of each set, at most.")
     parser.add_argument("--page", type=Path, default=PAGE, help="The page to write into.")
     asked = parser.parse_args()
-    wanted = asked.only or ["runs", "planted", "usage"]
+    wanted = asked.only or SECTIONS
     if "usage" in wanted:
         write(asked.page, "usage", people(folder_of(asked.data, "conversations"), asked.seed, asked.draws))
-    if wanted == ["usage"]:
+    if "conversations" in wanted:
+        told = talks(folder_of(asked.data, "conversations"), asked.embedder or ["small"], asked.most)
+        write(asked.page, "conversations", told)
+    if not {"runs", "planted"} & set(wanted):
         return
     folder = folder_of(asked.data, "runs")
     if "runs" in wanted:
@@ -72,6 +87,18 @@ def people(folder: Path, seed: int, draws: int | None) -> Iterator[str]:
     whole = list(validate_usage(folder, seed=seed, draws=0, half="all"))
     told = {"seed": seed, "draws": counts, "half": "report", "data": digest(files)}
     return usage(found, whole, told, commit())
+
+
+def talks(folder: Path, embedders: Sequence[str], most: int | None) -> Iterator[str]:
+    """The section on conversations: those that nothing was chosen on, with each embedder."""
+    files = [file for file, _ in chosen_sets(folder, known=(*KINDS, *LOCAL))]
+    rows = []
+    for name in embedders:
+        make = maker(name, "")
+        followed = validate_conversations(partial(make, subject="user"), folder, half="report", most=most)
+        found = list(followed)
+        rows.append((found, summary_of_talks(found, "report", most, name, digest(files))))
+    return conversations(rows, commit())
 
 
 def write(page: Path, section: str, told: Iterable[str]) -> None:

@@ -25,11 +25,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from . import errors
+    from .climb.coherence import context_coherence
+    from .climb.query import detect_information_gathering
+    from .climb.records import Mode
+    from .climb.trajectory import detect_escalation_shape
     from .errors import EthogramError
     from .hook.guard import Advice, RunGuard
     from .ingest import read_events
     from .library.load import load_patterns
     from .modes.analyze import Analysis, analyze
+    from .modes.conversation import Conversation
+    from .modes.conversation_state import ConversationState
     from .modes.live import Watch
     from .records import Detection, Event, Evidence, Reading, Risk, Verdict
     from .scanner import Scan, ThreadScan, scan, scan_thread
@@ -43,10 +49,13 @@ __version__ = "0.1.0"
 __all__ = [
     "Advice",
     "Analysis",
+    "Conversation",
+    "ConversationState",
     "Detection",
     "EthogramError",
     "Event",
     "Evidence",
+    "Mode",
     "Reading",
     "Risk",
     "RunGuard",
@@ -57,6 +66,9 @@ __all__ = [
     "Watch",
     "__version__",
     "analyze",
+    "context_coherence",
+    "detect_escalation_shape",
+    "detect_information_gathering",
     "errors",
     "fuse",
     "get_risk_signals",
@@ -71,10 +83,13 @@ __all__ = [
 _HOMES = {
     "Advice": "hook.guard",
     "Analysis": "modes.analyze",
+    "Conversation": "modes.conversation",
+    "ConversationState": "modes.conversation_state",
     "Detection": "records",
     "EthogramError": "errors",
     "Event": "records",
     "Evidence": "records",
+    "Mode": "climb.records",
     "Reading": "records",
     "Risk": "records",
     "RunGuard": "hook.guard",
@@ -84,6 +99,9 @@ _HOMES = {
     "Verdict": "records",
     "Watch": "modes.live",
     "analyze": "modes.analyze",
+    "context_coherence": "climb.coherence",
+    "detect_escalation_shape": "climb.trajectory",
+    "detect_information_gathering": "climb.query",
     "fuse": "usage.fusion",
     "get_risk_signals": "usage.default",
     "load_patterns": "library.load",

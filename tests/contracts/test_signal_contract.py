@@ -15,12 +15,15 @@ from ethogram.signals import Measurer, Options, Signal, measure_all
 from ethogram.signals.define import COSTS, SCOPES, bounds, checked
 from ethogram.signals.habits import READINGS
 from ethogram.signals.measure import measure_event, plan
+from ethogram.signals.talks import READINGS as TURNS
 
 # The counts of the lexicon's categories are one function each time: some of them stand for all.
 _COUNTS = [name for name in registry.signals.names() if name.startswith("flags_")]
 # So are the readings about people's habits, which keep one state; nights take more than these events tell.
 _HABITS = {name for name, _, _ in READINGS} - {"quiet_after", "quiet_before", "busy_today", "away_surprise"}
-NAMES = [name for name in registry.signals.names() if name not in {*_COUNTS[6:], *_HABITS}]
+# And so are those of conversations; lines of questions and returns take more than these texts say.
+_TURNS = {name for name, _, _ in TURNS} - {"risk", "conversation_risk", "conversation_mode"}
+NAMES = [name for name in registry.signals.names() if name not in {*_COUNTS[6:], *_HABITS, *_TURNS}]
 SOME_OPTIONS = [
     Options(),
     Options(

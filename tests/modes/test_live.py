@@ -93,7 +93,7 @@ def library_events(count: int, subjects: int = 1, seed: int = 1) -> list[Event]:
     ]
     for k in range(count):
         at += timedelta(seconds=rng.choice((1, 20, 300, 7200)))
-        readings: dict[str, Any] = {name: round(rng.random(), 2) for name in rng.sample(numbers, 12)}
+        readings: dict[str, Any] = {name: round(rng.random(), 2) for name in rng.sample(numbers, 16)}
         readings |= {name: rng.choice("abc") for name in rng.sample(categories, 2)}
         readings |= {name: rng.random() for name in indicators if rng.random() < 0.1}
         who = rng.randrange(subjects)

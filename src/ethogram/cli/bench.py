@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .chat import Embedder, maker
 from .inputs import AsJson
 from .output import write_json, write_line
 
@@ -26,6 +27,7 @@ def register(app: typer.Typer) -> None:
     group.command("evaluate")(evaluate)
     group.command("hook")(hook)
     group.command("usage")(usage)
+    group.command("turns")(turns)
     group.callback()(lambda: None)
     app.add_typer(group, name="bench")
 
@@ -132,6 +134,18 @@ def usage(
     _write(measure(events, people), as_json=as_json)
 
 
+def turns(
+    length: Annotated[int, typer.Option("--turns", min=100, help="Turns of the conversation.")] = 10_000,
+    embedder: Embedder = "",
+    as_json: AsJson = False,
+) -> None:
+    """A turn of a conversation at its beginning and its end, its state and memory, beside whole histories."""
+    from ethogram.bench.turns import measure
+
+    make = maker(embedder, "")
+    _write(measure(lambda name: make(name, "bench"), length), as_json=as_json)
+
+
 def _needed(packages: Iterable[str]) -> None:
     from importlib.util import find_spec
 
@@ -150,6 +164,9 @@ def _write(records: Iterable[dict[str, Any]], *, as_json: bool) -> None:
             size = f"{one['readings']:>10,} readings  histories of {one['history_length']:>7,}"
             cost = f"{one['cpu_seconds']:9.3f} s CPU  {one['microseconds_per_event']:8.3f} us an event"
             write_line(f"{one['runner']:<7} {size}  {cost}")
+        elif one["record"] == "turns":
+            times = f"{one['p50_ms']:9.3f} ms a turn (half)  {one['p99_ms']:9.3f} ms (99 of 100)"
+            write_line(f"{one['name']:<32}{times}  CPU")
         elif one["record"] == "timing" and "per_second" in one:
             times = f"{one['wall_seconds']:9.3f} s wall  {one['cpu_seconds']:9.3f} s CPU"
             write_line(f"{one['name']:<23}{times}  {one['per_second']:>11,} events/s")

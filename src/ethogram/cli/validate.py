@@ -19,11 +19,13 @@ HEAD = f"  {'pattern':32} level   marked  failed  good  {'precision (95 %)':18} 
 
 def register(app: typer.Typer) -> None:
     """Adds the group."""
+    from .validate_conversations import conversations
     from .validate_usage import usage
 
     group = typer.Typer(help="How often patterns are right on labelled data.", no_args_is_help=True)
     group.command("runs")(runs)
     group.command("usage")(usage)
+    group.command("conversations")(conversations)
     group.callback()(lambda: None)
     app.add_typer(group, name="validate")
 

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from ..climb.names import SIGNALS
 from ..errors import did_you_mean
 from ..records import LEVELS, parse_duration
 from ..shapes.calls import NAMES
 from ..shapes.scope import ELAPSED
-from .settings import LIMITS, RESOURCES, RUNGS, STATUSES, USAGE, USAGE_KINDS, USAGE_LIMITS
+from .settings import EMBEDDERS, LIMITS, RESOURCES, RUNGS, STATUSES, USAGE, USAGE_KINDS, USAGE_LIMITS
 
 Place = tuple[str | int, ...]
 Check = Callable[[Any, Place, "Report"], Any]
@@ -203,6 +204,13 @@ def share(value: Any, place: Place, report: Report) -> Any:
     return _wrong(value, "a number from 0 to 1", place, report)
 
 
+def weight(value: Any, place: Place, report: Report) -> Any:
+    """A number from 0 to 10."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 10:
+        return float(value)
+    return _wrong(value, "a number from 0 to 10", place, report)
+
+
 def one_of(options: Iterable[str], *, none: bool = False) -> Check:
     """A check for one of these words, or for None too."""
     known = tuple(options)
@@ -365,6 +373,14 @@ CHECKS: Mapping[str, Check] = {
             "helplines": helplines,
             "weights": mapping(share, known=USAGE["weights"]),
             **dict.fromkeys(USAGE_LIMITS, positive),
+        }
+    ),
+    "conversation": record(
+        {
+            "embedder": one_of(EMBEDDERS, none=True),
+            "weights": mapping(weight, known=SIGNALS),
+            "half_life": duration,
+            "memory": yes_or_no,
         }
     ),
 }

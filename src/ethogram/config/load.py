@@ -107,6 +107,8 @@ def _leaves(settings: Settings) -> Iterator[tuple[str, Any]]:
         value = getattr(settings, one.name)
         if CHECKS[one.name] is duration:
             value = format_duration(value)
+        if one.name == "conversation" and "half_life" in value:
+            value = {**value, "half_life": format_duration(value["half_life"])}
         found = [(_dotted(place), _at(value, place[1:])) for place in _places((one.name,), value)]
         yield from found or [(one.name, value)]
 

@@ -60,6 +60,13 @@ USAGE_LIMITS = ("quiet_limit", "usual_limit", "few_share", "few_least", "expecte
 """Limits of what is worked out for a whole day; all others are parameters of the patterns."""
 USAGE_KINDS = ("usage", "message", "event")
 
+EMBEDDERS = ("small", "wordllama", "letters")
+"""Those that come along; docs/climb.md says what each is."""
+CONVERSATION: Mapping[str, Any] = MappingProxyType(
+    {"embedder": "small", "weights": {}, "half_life": 12 * 3600 * 1_000_000, "memory": False}
+)
+"""How the risk of conversations is followed; docs/climb.md says what each is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -123,3 +130,5 @@ class Settings:
     """What a hook does about a run of a coding agent: its ladder, and what is turned off."""
     usage: Mapping[str, Any] = field(default_factory=lambda: dict(USAGE))
     """People's use of a service: which kinds of events it is told by, the cohort, the night, limits."""
+    conversation: Mapping[str, Any] = field(default_factory=lambda: dict(CONVERSATION))
+    """The risk of conversations: the embedder, how much each signal counts, how quickly risk is forgotten."""

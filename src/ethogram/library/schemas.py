@@ -10,6 +10,7 @@ from typing import Any
 
 from ..records import LEVELS, STATES
 from ..shapes.parse import STATUSES
+from .conversation_schemas import CONVERSATION_SCHEMAS
 from .evaluation_schemas import evaluate_summary_body, evaluation_body, not_measured_body
 from .hook_schemas import (
     hook_rehearsal_body,
@@ -224,4 +225,5 @@ _SCHEMAS: dict[str, tuple[str, Callable[[], Schema]]] = {
     "usage_summary": ("How figures about people were got: the last line.", usage_summary_body),
     "usage_cohort": ("What is usual among the people of a service.", usage_cohort_body),
     **USAGE_SCHEMAS,
+    **CONVERSATION_SCHEMAS,
 }

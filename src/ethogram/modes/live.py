@@ -127,6 +127,13 @@ class Watch:
             told = self._intake.flush(None if as_of is None else utc(as_of, "as_of"))
         return self._tell(told)
 
+    def forget_arrivals(self) -> None:
+        """Forget which events came, for callers that number their own and send none twice."""
+        with self._lock:
+            for arrivals in self._intake.arrivals.values():
+                arrivals.known.clear()
+                arrivals.old.clear()
+
     def _tell(self, told: Sequence[Told]) -> list[Detection]:
         return self._teller.tell(told, self._intake.arrivals)
 

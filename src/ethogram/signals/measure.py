@@ -122,7 +122,9 @@ def _together(
     key = state_key(one, event)
     if key is None or one.together is None:
         return {}
-    values, moved[key] = one.together(event, states.get(key, one.start), options)
+    values, state = one.together(event, states.get(key, one.start), options)
+    if state is not one.start or one.scope in ALWAYS_KEPT or key in states:
+        moved[key] = state
     return values  # type: ignore[no-any-return]
 
 

@@ -27,6 +27,7 @@ class Options:
     the persons' words and from the project. `semantic_analysis` (basic, advanced) is how steps are compared
     with the goal. Of the resources only those in `resources_monitored` are read, and `resource_limits` says
     how much of each there is. `usage` says whose events are the use of a service by a person, and the limits.
+    `conversation` says how the risk of conversations is followed.
     """
 
     time_zone: str | None = None
@@ -42,6 +43,7 @@ class Options:
     resources_monitored: tuple[str, ...] = RESOURCES
     resource_limits: Mapping[str, float] = field(default_factory=dict)
     usage: Mapping[str, Any] = field(default_factory=dict)
+    conversation: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, settings: Settings) -> Options:
@@ -60,4 +62,5 @@ class Options:
             resources_monitored=settings.resources_monitored or RESOURCES,
             resource_limits=settings.resource_limits,
             usage=settings.usage,
+            conversation=settings.conversation,
         )

@@ -1,0 +1,124 @@
+"""`ethogram chat`: a conversation scored turn by turn."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .inputs import AsJson, Config
+from .output import flush, write_json, write_line
+
+if TYPE_CHECKING:
+    from ethogram.modes.chat import Followed, Make, Scored
+
+FOUND = 3
+"""The exit code where a conversation reached --fail-on."""
+MODES = ("SAFE", "CAUTIOUS", "ELEVATED", "SUSPECT", "CRITICAL", "UNSAFE")
+
+Embedder = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="What reads meaning: small, wordllama or none; without it, as set."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("chat")(chat)
+
+
+def chat(
+    path: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="A conversation, or many; - is standard input, line by line."),
+    ],
+    as_json: AsJson = False,
+    html: Annotated[str, typer.Option(metavar="FILE", help="Write it as one HTML page too.")] = "",
+    fail_on: Annotated[
+        str, typer.Option(metavar="MODE", help="Exit 3 where a conversation reaches CAUTIOUS, ELEVATED, ...")
+    ] = "",
+    summed: Annotated[bool, typer.Option("--summary", help="One line a conversation, no turns.")] = False,
+    signals: Annotated[bool, typer.Option("--signals", help="Every signal of every turn.")] = False,
+    excerpts: Annotated[
+        bool, typer.Option("--excerpts", help="Show what was said, secrets and names masked.")
+    ] = False,
+    embedder: Embedder = "",
+    config: Config = "",
+) -> None:
+    """Score a conversation turn by turn: mode, risk, and what raised or lowered it."""
+    from ethogram.modes.chat import follow, summary_record, turn_record
+    from ethogram.modes.chat_turns import read_said
+
+    from .chat_text import Writer, written
+
+    limit = mode_of(fail_on)
+    make = maker(embedder, config)
+    followed: dict[str, Followed] = {}
+    kept: list[Scored] = []
+    writer = Writer(signals=signals, excerpts=excerpts)
+    for one in follow(read_said(path, sys.stdin.buffer if sys.stdin else None), make, followed):
+        if html:
+            kept.append(one)
+        if summed:
+            continue
+        if as_json:
+            write_json(turn_record(one, excerpts=excerpts))
+        else:
+            writer.turn(one)
+        # Whoever types or pipes turns waits for the answer to each.
+        flush()
+    summaries = [summary_record(name, one) for name, one in followed.items()]
+    for told in summaries:
+        if as_json:
+            write_json(told)
+        else:
+            written(told, summed=summed)
+    if not summaries and not as_json:
+        write_line("nothing was said: there are no turns in this input")
+    if html:
+        _write_html(html, kept, followed, excerpts=excerpts)
+    if fail_on and any(MODES.index(told["highest_mode"]) >= limit for told in summaries):
+        raise typer.Exit(FOUND)
+
+
+def maker(embedder: str, config: str) -> Make:
+    """What makes a conversation, with the settings and the embedder that was named."""
+    import ethogram
+
+    from .inputs import load_config
+
+    settings = load_config(config).settings
+    given: dict[str, Any] = {"embedder": None if embedder == "none" else embedder} if embedder else {}
+
+    def make(name: str, subject: str) -> ethogram.Conversation:
+        return ethogram.Conversation(name, subject=subject, settings=settings, **given)
+
+    return make
+
+
+def mode_of(name: str) -> int:
+    """The place of a mode among all, 0 for none; BadUsage says which there are.
+
+    >>> mode_of("suspect")
+    3
+    """
+    from ethogram.errors import BadUsage, did_you_mean
+
+    if name and name.upper() not in MODES:
+        hint = did_you_mean(name.upper(), MODES) or f"; there are {', '.join(MODES)}"
+        raise BadUsage(f"--fail-on: no mode {name!r:.40}{hint}")
+    return MODES.index(name.upper()) if name else 0
+
+
+def _write_html(path: str, kept: list[Scored], followed: dict[str, Followed], *, excerpts: bool) -> None:
+    from pathlib import Path
+
+    from ethogram.errors import BadUsage
+    from ethogram.report.chat import chat_page
+
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(chat_page(kept, followed, excerpts=excerpts), encoding="utf-8")
+    except OSError as error:
+        raise BadUsage(f"--html: {path!r:.200} cannot be written: {error.strerror}") from None

@@ -1,0 +1,139 @@
+"""After a refusal: does the user come back to what was refused, and in what dress?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from .concepts import same_request
+from .ladder import Ladder
+from .records import Signal, quiet
+from .refusal import Reply
+from .request import Request
+from .severity import severities
+from .vehicle import kind_of
+from .view import View
+
+KEPT = 5
+SAME = 0.5
+"""Shared part of the words from which two requests are taken for one."""
+SAME_BY_MEANING = 0.6
+FIRST, FURTHER, HIGHEST = 0.36, 0.12, 0.8
+"""What the first return adds to the risk, each further one, and the most."""
+FADES = 0.95
+NAME = "after_refusal"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A refused request.
+
+    Its words, risk and language, how firmly it was refused, returns so far, user turns since.
+    """
+
+    words: tuple[str, ...]
+    direct: float
+    language: str | None
+    firmness: float
+    returns: int = 0
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The user's newest turn, as far as a refusal of it needs to know."""
+
+    words: tuple[str, ...] = ()
+    direct: float = 0.0
+    language: str | None = None
+
+
+def asked_of(view: View, ladder: Ladder, direct: float) -> Asked:
+    """What is kept of a user's turn; one without words of its own is about what was talked of before."""
+    words = view.own if len(view.own) >= 2 else view.own | frozenset(ladder.topic)
+    return Asked(tuple(sorted(words))[:40], direct, view.language)
+
+
+def refuse(refused: tuple[Refused, ...], asked: Asked, reply: Reply) -> tuple[Refused, ...]:
+    """The refused requests after an assistant's turn."""
+    # To advise against something is a refusal only of what is risky.
+    firm = reply.refuses >= 0.8 or (reply.refuses >= 0.4 and asked.direct >= 0.08)
+    if not firm or not asked.words:
+        return refused
+    same = next((one for one in refused if same_request(one.words, asked.words) >= SAME), None)
+    if same is not None:
+        again = replace(same, firmness=max(same.firmness, reply.refuses), since=0, language=asked.language)
+        return (*(one for one in refused if one is not same), again)
+    return (*refused, Refused(asked.words, asked.direct, asked.language, reply.refuses))[-KEPT:]
+
+
+def come_back(
+    refused: tuple[Refused, ...], view: View, asked: Request, by_meaning: float | None
+) -> tuple[tuple[Refused, ...], Signal]:
+    """The refused requests after a user's turn, and the signal of a return to one of them."""
+    found = [(one, _dress(one, view, by_meaning)) for one in refused]
+    back = [(one, dress) for one, dress in found if dress is not None]
+    if not back:
+        said = "nothing was refused" if not refused else "not what was refused"
+        return tuple(_older(one, False) for one in refused), quiet(NAME, said)
+    one, dress = max(back, key=lambda pair: (pair[0].firmness, pair[0].direct, -pair[0].since))
+    after = tuple(_older(other, other is one) for other in refused)
+    adds = (
+        min(HIGHEST, FIRST + FURTHER * one.returns + 0.2 * one.direct)
+        * min(1.0, one.firmness + 0.2)
+        * FADES**one.since
+    )
+    if _is_cleared_up(view):
+        return after, Signal(
+            NAME,
+            0.3,
+            "comes back to what was refused, and clears up what was meant",
+            adds * 0.4,
+            "cleared up",
+        )
+    value = min(1.0, 0.5 + 0.2 * one.returns)
+    times = "once more" if not one.returns else f"for the {one.returns + 1}. time"
+    return after, Signal(NAME, value, f"comes back {times} to what was refused, {dress}", adds, dress)
+
+
+def _dress(one: Refused, view: View, by_meaning: float | None) -> str | None:
+    """How a turn asks again for what was refused; None where it does not."""
+    likeness = same_request(one.words, view.own) if view.own else 0.0
+    # After few words, or one word alone, likeness is chance.
+    alike = likeness >= SAME or (likeness >= 0.3 and len(view.own) >= 4 and one.since <= 2)
+    elliptic = len(view.own) <= 2 and (view.points or view.has("push"))
+    at_once = one.since == 0
+    if (
+        at_once
+        and view.language
+        and one.language != view.language
+        and (one.language or view.language != "en")
+    ):
+        return "in another language"
+    if by_meaning is not None and by_meaning >= SAME_BY_MEANING:
+        alike = True
+    if view.disguise.kinds and one.since <= 1:
+        return f"disguised ({', '.join(view.disguise.kinds)})"
+    kind = kind_of(view)
+    if (
+        kind is not None
+        and one.since <= 1
+        and (alike or view.points or likeness > 0.15 or kind == "override")
+    ):
+        return {"override": "asking to drop the rules", "persona": "as a persona", "fiction": "as fiction"}[
+            kind
+        ]
+    if alike:
+        return "in other words" if likeness < 0.9 else "again"
+    if at_once and elliptic and view.has("push", "doing", "exact"):
+        return "insisting"
+    return None
+
+
+def _older(one: Refused, returned: bool) -> Refused:
+    return replace(one, since=0 if returned else one.since + 1, returns=one.returns + returned)
+
+
+def _is_cleared_up(view: View) -> bool:
+    """Whether the words that raised the question stand with an object that makes them harmless."""
+    alarming = any((hit.term.severity or 0.0) >= 0.25 for hit in view.hits)
+    return alarming and max(severities(view).values()) < 0.1

@@ -1,0 +1,250 @@
+"""Conversation: the risk of a conversation between a person and an assistant, turn by turn, live."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import RLock
+from typing import Any, Self
+
+from ..climb.records import Mode
+from ..climb.talk import Meaning, follow, start, talk_from_json, talk_to_json
+from ..config import Settings
+from ..errors import BadUsage
+from ..signals.turns.follow import meaning_of, tuning_of
+from ..signals.turns.values import values_of
+from ..stores.protocol import Store
+from .conversation_memory import keep_topics, recall_topics
+from .conversation_state import ConversationState, state_of
+from .conversation_watch import CAP, TurnWatch, programs_of
+from .live import Watch
+
+FORMAT = 1
+NAME = "conversation"
+"""Under which the states of conversations are kept in a store, each by its id."""
+ROLES = {
+    "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "model": "assistant",
+    "system": "system", "developer": "system", "tool": "tool", "function": "tool",
+}  # fmt: skip
+"""Who may speak. System and tool turns are counted, and say nothing about the risk."""
+AS_SET: Any = object()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Conversation:
+    """The risk of a conversation between a person and an assistant, turn by turn.
+
+    `embedder`: small (comes along), wordllama (the extra `meaning`), None, or an object with `name` and
+    `embed`; what is not given is as the settings say. `patterns` are those that make detections; without
+    any, those of conversations that are on. `store`: where the state is kept after every turn, an open store
+    or the path of a file; a conversation of that id goes on where it was. `memory`: risky topics of the
+    subject are remembered from one conversation to the next, in the store. Safe from several threads.
+
+    >>> talk = Conversation("c1", subject="kim")
+    >>> talk.turn("Should I bring an umbrella?").mode.name
+    'SAFE'
+    """
+
+    def __init__(
+        self,
+        id: str,  # noqa: A002 (what a conversation's id is called everywhere)
+        *,
+        subject: str = "user",
+        embedder: Any = AS_SET,
+        store: Store | str | Path | None = None,
+        memory: bool | None = None,
+        patterns: Sequence[str | Path] | None = None,
+        settings: Settings | None = None,
+        clock: Callable[[], datetime] = _now,
+    ) -> None:
+        self.id, self.subject = _name(id, "id"), _name(subject, "subject")
+        self.settings = settings = settings or Settings()
+        how = settings.conversation
+        self._meaning = _meaning(how.get("embedder", "small") if embedder is AS_SET else embedder)
+        self._tuning = tuning_of(how)
+        self._store, self._owns_store = _store(store), isinstance(store, (str, Path))
+        self._clock, self._lock = clock, RLock()
+        remembers = how.get("memory", False) if memory is None else memory
+        if remembers and self._store is None:
+            if memory:
+                raise BadUsage("memory across conversations needs a store; give store='conversations.db'")
+            remembers = False
+        self._remembers = remembers
+        self._watch = self._new_watch(programs_of(patterns, settings))
+        self._begin()
+
+    def _new_watch(self, programs: Any) -> TurnWatch:
+        # Turns come one by one and in order: nothing waits for an earlier one.
+        settings = replace(self.settings, lateness=0)
+        return TurnWatch(self.id, self.subject, Watch.of_programs(programs, settings, CAP))
+
+    def _begin(self) -> None:
+        kept = None if self._store is None else self._store.load_state(NAME, self.id)
+        if kept is not None:
+            try:
+                self._resume(json.loads(kept))
+            except BaseException:
+                self.close()
+                raise
+            return
+        known = (
+            recall_topics(self._store, self.subject) if self._store is not None and self._remembers else ()
+        )
+        self._talk, self._known = start(known), known
+
+    # Turns.
+
+    def turn(self, text: str, role: str = "user", at: datetime | float | None = None) -> ConversationState:
+        """Where the conversation stands after one more turn.
+
+        `role` is user, assistant, system or tool. `at` is when it was said, with a time zone or in seconds
+        since 1970; None: not known, then nothing is forgotten by time and nothing said of pace.
+        """
+        said, who, when = _text(text), _role(role), _moment(at)
+        with self._lock:
+            was_refused = bool(self._talk.state.refused)
+            seconds = None if when is None else when.timestamp()
+            self._talk, outcome = follow(self._talk, said, who, seconds, self._meaning, self._tuning)
+            values = values_of(outcome, was_refused) if who == "user" else None
+            found = () if values is None else self._watch.observe(values, when)
+            if self._store is not None:
+                self._keep(when or self._clock())
+        return state_of(self.id, self.subject, outcome, found)
+
+    async def aturn(
+        self, text: str, role: str = "user", at: datetime | float | None = None
+    ) -> ConversationState:
+        """As `turn`, for callers that await. Only a store is waited for; else it takes a millisecond."""
+        if self._store is None:
+            return self.turn(text, role, at)
+        return await asyncio.to_thread(self.turn, text, role, at)
+
+    def close(self) -> None:
+        """Close the store that was opened here, if any. Everything is kept already."""
+        if self._owns_store and self._store is not None:
+            self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # What can be asked.
+
+    @property
+    def risk(self) -> float:
+        """The risk after the newest turn, 0..1."""
+        return self._talk.state.risk
+
+    @property
+    def mode(self) -> Mode:
+        """The mode after the newest turn."""
+        return self._talk.state.mode
+
+    @property
+    def turns(self) -> int:
+        """How many turns there were, of anybody."""
+        return self._talk.state.turns
+
+    # Saving.
+
+    def save(self) -> dict[str, Any]:
+        """Everything remembered, as plain JSON data, without any text; `load` goes on from there exactly."""
+        with self._lock:
+            head = {"format": FORMAT, "id": self.id, "subject": self.subject}
+            return {**head, "talk": talk_to_json(self._talk), "patterns": self._watch.save()}
+
+    @classmethod
+    def load(cls, saved: Mapping[str, Any], **options: Any) -> Conversation:
+        """A conversation that goes on where another was saved; options are those of `Conversation`."""
+        _check_saved(saved)
+        made = cls(saved["id"], **{"subject": saved["subject"], **options})
+        made._resume(saved)
+        return made
+
+    def _resume(self, saved: Mapping[str, Any]) -> None:
+        _check_saved(saved)
+        if saved["subject"] != self.subject:
+            raise BadUsage(
+                f"the conversation {self.id!r:.80} is kept with the subject {saved['subject']!r:.80}, "
+                f"not {self.subject!r:.80}; give another id"
+            )
+        try:
+            self._talk = talk_from_json(dict(saved["talk"]))
+        except ValueError as error:
+            raise BadUsage(f"the conversation {self.id!r:.80}: {error}; begin a new one") from None
+        self._known = self._talk.state.memory.topics
+        self._watch.load(saved["patterns"])
+
+    def _keep(self, at: datetime) -> None:
+        assert self._store is not None
+        self._store.save_state(NAME, self.id, json.dumps(self.save()).encode(), at)
+        topics = self._talk.state.memory.topics
+        if self._remembers and topics != self._known:
+            keep_topics(self._store, self.subject, topics, at)
+            self._known = topics
+
+
+def _name(given: object, what: str) -> str:
+    if not isinstance(given, str) or not given.strip() or len(given) > 512:
+        raise BadUsage(f"{what} takes a name of 1 to 512 characters; here is {given!r:.80}")
+    return given
+
+
+def _text(given: object) -> str:
+    if not isinstance(given, str):
+        raise BadUsage(f"a turn is text; here is {type(given).__name__}")
+    return given
+
+
+def _role(given: object) -> str:
+    role = ROLES.get(given.lower()) if isinstance(given, str) else None
+    if role is None:
+        raise BadUsage(f"role is user, assistant, system or tool; here is {given!r:.40}")
+    return role
+
+
+def _moment(given: object) -> datetime | None:
+    if given is None:
+        return None
+    if isinstance(given, datetime):
+        if given.tzinfo is None:
+            raise BadUsage(f"at needs a time zone; here is {given.isoformat()}")
+        return given.astimezone(UTC)
+    if isinstance(given, (int, float)) and not isinstance(given, bool):
+        try:
+            return datetime.fromtimestamp(given, UTC)
+        except (OverflowError, OSError, ValueError):
+            pass
+    raise BadUsage(f"at takes a datetime with a time zone, or seconds since 1970; here is {given!r:.80}")
+
+
+def _meaning(given: Any) -> Meaning | None:
+    if given is None or isinstance(given, str):
+        return meaning_of({"embedder": given})
+    if not hasattr(given, "embed") or not isinstance(getattr(given, "name", None), str):
+        raise BadUsage("embedder is small, wordllama, None, or an object with a name and a method embed")
+    from ..meaning.reader import Reader
+
+    return Reader(given)
+
+
+def _store(given: Store | str | Path | None) -> Store | None:
+    if not isinstance(given, (str, Path)):
+        return given
+    from ..stores.opening import open_store
+
+    return open_store(str(given), create=True)
+
+
+def _check_saved(saved: Mapping[str, Any]) -> None:
+    if saved.get("format") != FORMAT:
+        raise BadUsage(f"a saved conversation has format {FORMAT}, not {saved.get('format')!r:.40}")

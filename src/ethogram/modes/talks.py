@@ -1,0 +1,155 @@
+"""Conversations of data sets: who said what, what a set is, and which part may be tuned on.
+
+Only figures are made from them; no text of a set is written anywhere.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from ..errors import BadEvents, BadUsage, Fault
+from .validate_runs import set_files, set_name
+
+HALVES = ("tune", "other", "report", "all")
+ATTACK, HARMLESS, TEMPTING, LABELLED = "attack", "harmless", "tempting", "labelled"
+KINDS: Mapping[str, str] = {
+    "hh_harmless_test": ATTACK,
+    "mtbench101": HARMLESS,
+    "mtbench": HARMLESS,
+    "sgd_test": HARMLESS,
+    "casino": HARMLESS,
+    "persuasion4good": HARMLESS,
+    "darkbench": TEMPTING,
+}
+"""What the sets are that are known: people who probe an assistant (weakly labelled, some of it harmless),
+harmless talk, and single prompts that tempt a model, which are neither."""
+BUDGET = ("mtbench101", "sgd_test", "casino")
+"""Harmless sets that the most false alarms are stated for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """`of_user`: by somebody whose conduct is watched, which is everybody but an assistant."""
+
+    text: str
+    of_user: bool
+    labels: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """One conversation. `label` is None where the set has none."""
+
+    id: str
+    label: int | None
+    turns: tuple[Turn, ...]
+
+    @property
+    def said(self) -> list[str]:
+        """What the watched people said."""
+        return [turn.text for turn in self.turns if turn.of_user]
+
+
+@dataclass(frozen=True, slots=True)
+class TalkSet:
+    """A set of conversations of one kind."""
+
+    name: str
+    kind: str
+    talks: Sequence[Talk]
+
+
+def half_of(conversation: str) -> str:
+    """Which part a conversation belongs to, by its id, so it is the same in every run.
+
+    `tune`, a half, is what the reading of meaning was chosen on; `other`, a quarter, what the signals of form
+    were, with a half of `tune`; `report` is the quarter that neither was chosen on.
+
+    >>> half_of("c1"), half_of("c4"), half_of("c6")
+    ('tune', 'other', 'report')
+    """
+    if crc32(conversation.encode()) % 2:
+        return "tune"
+    return "other" if sha256(conversation.encode()).digest()[0] % 2 == 0 else "report"
+
+
+def read_talks(file: Path, half: str = "all") -> list[Talk]:
+    """The conversations of a file; BadEvents with every line that is none."""
+    if half not in HALVES:
+        raise BadUsage(f"half must be one of {', '.join(HALVES)}; here is {half!r:.40}")
+    found, faults = [], []
+    for number, line in _lines(file):
+        try:
+            talk = _talk(json.loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            said = 'no conversation: {"conversation_id", "label", "turns": [{"role", "text"}]} is one'
+            faults.append(Fault(file.name, number, 0, said))
+            continue
+        if half in ("all", half_of(talk.id)) and talk.turns:
+            found.append(talk)
+    if faults:
+        raise BadEvents(faults)
+    return found
+
+
+def _lines(file: Path) -> Iterator[tuple[int, str]]:
+    opened = gzip.open if file.suffix == ".gz" else open
+    with opened(file, "rt", encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield number, line
+
+
+def _talk(row: Mapping[str, Any]) -> Talk:
+    turns = tuple(
+        Turn(str(turn.get("text") or ""), turn.get("role") != "assistant", turn.get("labels") or {})
+        for turn in row["turns"]
+    )
+    label = row.get("label")
+    return Talk(str(row["conversation_id"]), int(label) if label in (0, 1) else None, turns)
+
+
+def chosen_sets(
+    data_dir: str | Path,
+    sets: Sequence[str] = (),
+    *,
+    attacks: Collection[str] = (),
+    harmless: Collection[str] = (),
+    known: Collection[str] = (*KINDS,),
+) -> list[tuple[Path, str]]:
+    """Files with what each set is; without names, those that are known. `attacks` and `harmless` say of sets
+    what they are; a set of which nobody says is `labelled`: its own labels tell 1 from 0."""
+    asked = {*sets, *attacks, *harmless}
+    files = set_files(data_dir, asked)
+    chosen = [file for file in files if asked or set_name(file) in known]
+    if not chosen:
+        there = ", ".join(map(set_name, files))
+        raise BadUsage(f"name what to look at with --set, --attacks or --harmless: there are {there}")
+    told = {**KINDS, **dict.fromkeys(harmless, HARMLESS), **dict.fromkeys(attacks, ATTACK)}
+    return [(file, told.get(set_name(file), LABELLED)) for file in chosen]
+
+
+def read_sets(files: Sequence[tuple[Path, str]], half: str, most: int | None = None) -> Iterator[TalkSet]:
+    """The sets; one with labels of both kinds becomes two, `name: 1` and `name: 0`.
+
+    `most` takes the first so many of each. BadUsage where a set has neither labels nor a kind.
+    """
+    for file, kind in files:
+        name, talks = set_name(file), read_talks(file, half)
+        if kind != LABELLED:
+            yield TalkSet(name, kind, talks[:most])
+            continue
+        parts = [(1, ATTACK), (0, HARMLESS)]
+        labelled = [(kind, [one for one in talks if one.label == label]) for label, kind in parts]
+        if not any(some for _, some in labelled):
+            raise BadUsage(f"{name} has no labels: say what it is with --attacks {name} or --harmless {name}")
+        for (label, _), (kind, some) in zip(parts, labelled, strict=True):
+            if some:
+                yield TalkSet(f"{name}: {label}", kind, some[:most])

@@ -1,0 +1,1 @@
+"""What the readings of conversations are worked out with."""

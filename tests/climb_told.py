@@ -1,0 +1,43 @@
+"""Conversations followed by the pure core, for tests."""
+
+from __future__ import annotations
+
+from climb_stories import Story
+from ethogram.climb.records import Mode, Outcome
+from ethogram.climb.state import State
+from ethogram.climb.talk import Talk, follow, start
+from ethogram.meaning.reader import reader_of
+
+
+class Told:
+    """A conversation with the embedder of that name, or with none."""
+
+    def __init__(self, embedder: str | None = None) -> None:
+        self.talk: Talk = start()
+        self._reader = None if embedder is None else reader_of(embedder)
+
+    def turn(self, text: str, role: str = "user", at: float | None = None) -> Outcome:
+        self.talk, outcome = follow(self.talk, text, role, at, self._reader)
+        return outcome
+
+    @property
+    def state(self) -> State:
+        return self.talk.state
+
+
+def run(story: Story, embedder: str | None = None) -> list[Outcome]:
+    """The outcome of each turn."""
+    told = Told(embedder)
+    return [told.turn(text, role) for role, text in story]
+
+
+def highest(outcomes: list[Outcome]) -> Mode:
+    return max((one.mode for one in outcomes), default=Mode.SAFE)
+
+
+def after(*said: tuple[str, str], embedder: str | None = None) -> Told:
+    """A conversation after these turns, given as role and text."""
+    told = Told(embedder)
+    for role, text in said:
+        told.turn(text, role)
+    return told
