@@ -81,15 +81,15 @@ def refused(form: int) -> Callable[[random.Random], Story]:
 
 
 KINDS = {
-    "risky_conversation": stories.climb,
+    "risky_conversation": stories.remembers,
     "escalation": stories.climb,
     "information_gathering": gathering,
     "probing_after_refusal": refused(1),
     "language_switch_after_refusal": refused(3),
     "risky_topic_return": stories.remembers,
-    "carried_request": vehicle,
+    "persona_or_fiction_request": vehicle,
     "resampled_request": resampling,
-    "request_in_pieces": pieces,
+    "split_request_over_turns": pieces,
     "obfuscated_request": hidden,
 }
 HARMLESS = (stories.student, stories.umbrella, stories.technical)

@@ -330,3 +330,28 @@ def test_a_purged_subject_takes_its_detections_and_verdicts_along(store):
     assert [one.id for one in store.detections()] == ["d2"]
     assert (store.verdicts(), [one.detection.id for one in store.untold()]) == ([], ["d2"])
     assert store.info().counts["events"] == 1
+
+
+def test_a_purge_takes_the_states_of_the_subject_and_leaves_those_of_others(store):
+    for subject in ("ann", "bo"):
+        store.save_state("conversation", f"c-{subject}", b"{}", NOON, subject=subject)
+        store.save_state("conversation_memory", subject, b"[]", NOON, subject=subject)
+    store.save_state("stream", "anybody", b"made again", NOON)
+    assert [one.key for one in store.states_of("ann")] == ["c-ann", "ann"]
+    assert store.purge(subject=("input", "ann")).states == 0
+    assert store.purge(subject="ann").states == 2
+    assert store.states_of("ann") == []
+    assert store.load_state("conversation", "c-bo") == b"{}"
+    assert store.load_state("conversation_memory", "bo") == b"[]"
+    assert store.load_state("stream", "anybody") is None
+    assert store.purge(subject=("conversation", "bo")).states == 2
+
+
+def test_a_purge_before_a_moment_takes_the_states_that_were_saved_before_it(store):
+    store.save_state("conversation", "old", b"{}", NOON, subject="ann")
+    store.save_state("conversation", "new", b"{}", NOON + HOUR, subject="ann")
+    store.save_state("conversation", "other", b"{}", NOON, subject="bo")
+    assert store.purge(subject="ann", before=NOON + HOUR).states == 1
+    assert [one.key for one in store.states_of("ann")] == ["new"]
+    assert store.purge(before=NOON + HOUR).states == 1
+    assert [one.key for one in store.states_of("ann")] == ["new"]

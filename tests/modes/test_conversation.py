@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -16,7 +16,7 @@ from ethogram.climb.names import SIGNALS
 from ethogram.config import Settings
 from ethogram.errors import BadUsage
 from ethogram.records import Event
-from ethogram.signals import measure_all
+from ethogram.signals import Measurer, measure_all
 from ethogram.signals.talks import READINGS
 from ethogram.stores.opening import open_store
 
@@ -29,6 +29,7 @@ CLIMB = [
     "What are the exact proportions?",
 ]
 AT = datetime(2026, 1, 5, 12, tzinfo=UTC)
+EAST = timezone(timedelta(hours=5))
 
 
 def states(talk: Conversation, said: list[str]) -> list[ethogram.ConversationState]:
@@ -187,6 +188,9 @@ def test_analyze_finds_what_a_conversation_tells():
     ("given", "said"),
     [
         ({"text": 3}, "a turn is text; here is int"),
+        ({"text": None}, "a turn is text; here is NoneType"),
+        ({"text": "hi", "at": float("nan")}, "at takes a datetime with a time zone, or seconds since 1970"),
+        ({"text": "hi", "at": datetime.min.replace(tzinfo=EAST)}, "at takes a time of the years 1 to 9999"),
         ({"text": "hi", "role": "boss"}, "role is user, assistant, system or tool; here is 'boss'"),
         ({"text": "hi", "at": "noon"}, "at takes a datetime with a time zone, or seconds since 1970"),
         ({"text": "hi", "at": datetime(2026, 1, 1)}, "at needs a time zone"),  # noqa: DTZ001
@@ -203,6 +207,8 @@ def test_what_is_no_turn_says_what_would_be_right(given, said):
     ("given", "said"),
     [
         ({"id": ""}, "id takes a name"),
+        ({"id": "half \ud800"}, "id takes whole characters"),
+        ({"id": "c1", "subject": 3}, "subject takes a name"),
         ({"id": "c1", "embedder": "smal"}, "no embedder is named 'smal'"),
         ({"id": "c1", "embedder": 3}, "an object with a name and a method embed"),
     ],
@@ -217,6 +223,44 @@ def test_times_that_go_back_are_taken_in_the_order_told():
     for seconds in (100.0, 50.0, 50.0, 120.0):
         talk.turn("Hello there", at=seconds)
     assert talk.turns == 4
+
+
+def test_the_end_of_time_is_no_end_of_a_conversation():
+    talk = Conversation("c1", embedder=None)
+    for at in (datetime.max.replace(tzinfo=UTC), None, datetime.max.replace(tzinfo=UTC)):
+        talk.turn("Hello there", at=at)
+    assert talk.turns == 3
+
+
+@pytest.mark.parametrize("text", ["", " \n", "half \ud800 a pair \udfff", "nul \0", "word " * 200_000])
+def test_odd_texts_are_turns(text: str):
+    talk = Conversation("c1")
+    state = talk.turn(text)
+    assert state.mode == Mode.SAFE
+    assert Conversation.load(json.loads(json.dumps(talk.save()))).turn("Hi") == talk.turn("Hi")
+
+
+def test_agents_that_talk_among_themselves_are_no_conversation():
+    events = [
+        Event.sample(
+            id=str(k), seq=k, kind="message", thread="t", text="Hi.", attributes={"role": "assistant"}
+        )
+        for k in range(3)
+    ]
+    measurer = Measurer(["conversation_risk"])
+    assert not any(measurer.measure(event).readings for event in events)
+    assert measurer.save()["states"] == []
+
+
+def test_a_further_conversation_begins_quickly():
+    Conversation("c1")
+    taken = []
+    for k in range(20):
+        begun = time.process_time()
+        Conversation(f"c{k}")
+        taken.append(time.process_time() - begun)
+    # A millisecond on a quiet machine; when patterns were walked each time it was eight.
+    assert sorted(taken)[10] < 0.004
 
 
 def bounded(turns: int) -> None:

@@ -43,14 +43,16 @@ def export(
 def stored_data(
     store: str, subject: str, source: str, key: str, who: str, why: str
 ) -> Iterator[dict[str, Any]]:
-    """The same of a store of events: events, detections, verdicts, and who looked."""
+    """The same of a store of events: events, detections, verdicts, conversations, and who looked."""
     from ethogram.modes.private import note_looks, stored_name, stored_source
     from ethogram.stores import open_store
+    from ethogram.stores.kept import TALKS
 
     with open_store(store) as opened:
         name = stored_name(opened, subject, key)
         rows = [one.who for one in opened.subjects(name, stored_source(opened, source, key) or None)]
-        told = "export" if rows else "unknown"
+        kept = opened.states_of(name) if source in ("", TALKS) else []
+        told = "export" if rows or kept else "unknown"
         note_looks(opened, told, [name], at=now(), who=who, why=why, subject=subject)
         for event in opened.events(rows) if rows else ():
             yield {"source": event.source, **event.to_dict()}
@@ -60,4 +62,5 @@ def stored_data(
         for verdict in opened.verdicts():
             if verdict.detection in ids or verdict.subject == name:
                 yield verdict.to_dict()
+        yield from (one.to_dict(name) for one in kept)
         yield from (one.to_dict() for one in opened.looks(name))

@@ -86,7 +86,8 @@ def purge_stored(
     if as_json:
         write_json({"record": "purge", **done._asdict()})
     else:
-        gone = f"{plural(done.events, 'event')} and {plural(done.detections, 'detection')}"
+        more = f", {plural(done.states, 'state')} of conversations" if done.states else ""
+        gone = f"{plural(done.events, 'event')} and {plural(done.detections, 'detection')}{more}"
         tell(gone, is_clean=done.clean)
     if not done.clean:
         raise typer.Exit(UNCLEAN)

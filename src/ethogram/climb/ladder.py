@@ -19,6 +19,10 @@ HAZARD = 0.14
 NEAR, FAR = 2, 40
 """So many turns on other things end it for an elliptic question, and for one that shares words with it."""
 WIDTH = 24
+AROUND = 6
+"""Words on either side of a dangerous one that name the thing: a long turn speaks of others, too."""
+FEW = 8
+"""Words of a turn that may ask without the form of a question: "the exact amounts"."""
 WEIGHT = 0.6
 LIFT = 0.06
 """Share of what is missing to certainty that a further rung adds at least."""
@@ -67,13 +71,18 @@ def rung_of(view: View, asked: Request, on: bool) -> int:
     if not hazardous and not on:
         return SUBJECT if view.own else 0
     factual = asked.asks <= 0.3
-    if view.has("exact", "evade") and not factual:
+    if view.has("exact", "evade") and not factual and _wants(view):
         return EXACTLY
     # Once it is about something dangerous, any how-to about that is one; before, only one that names an act.
     does = view.has("doing", "make") and view.is_asking if on else view.has("doing") and view.has("make")
     if does and not factual:
         return DOING
     return DANGER if hazardous else SUBJECT
+
+
+def _wants(view: View) -> bool:
+    """Whether a turn with `exact` in it wants to be told: a long statement with amounts in it tells them."""
+    return view.is_question or view.has("doing", "make", "evade") or len(view.stems) <= FEW
 
 
 def climb(ladder: Ladder, view: View, asked: Request) -> Ladder:
@@ -115,7 +124,12 @@ def climb(ladder: Ladder, view: View, asked: Request) -> Ladder:
 
 
 def _topic(before: tuple[str, ...], view: View) -> tuple[str, ...]:
-    fresh = sorted(telling(view) - set(before))
+    named = telling(view)
+    grave = [hit for hit in view.hits if hit.term.severity is not None]
+    if grave:
+        near = (view.stems[max(0, hit.start - AROUND) : hit.end + AROUND] for hit in grave)
+        named &= frozenset(word for words in near for word in words)
+    fresh = sorted(named - set(before))
     return (*before, *fresh)[-WIDTH:]
 
 

@@ -182,6 +182,16 @@ def conversation_summary_body() -> Schema:
     )
 
 
+def kept_state_body() -> Schema:
+    """What a store keeps of a subject's conversations, as `ethogram export` writes it."""
+    name: Schema = {"enum": ["conversation", "conversation_memory"]}
+    state: Schema = {"type": ["object", "array"]}
+    times: Schema = {"type": "string", "format": "date-time"}
+    return _whole(
+        "kept_state", {"subject": NAME, "name": name, "key": NAME, "saved_at": times, "state": state}
+    )
+
+
 def _whole(record: str, properties: dict[str, Schema]) -> Schema:
     return _inner({"record": {"const": record}, **properties})
 
@@ -213,4 +223,5 @@ CONVERSATION_SCHEMAS: dict[str, tuple[str, Callable[[], Schema]]] = {
         "How figures about conversations were got: the last line.",
         conversation_summary_body,
     ),
+    "kept_state": ("What a store keeps of a subject's conversations.", kept_state_body),
 }

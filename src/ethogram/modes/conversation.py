@@ -11,13 +11,15 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Self
 
+from ..climb.memory import Topic
 from ..climb.records import Mode
-from ..climb.talk import Meaning, follow, start, talk_from_json, talk_to_json
+from ..climb.talk import Meaning, Talk, follow, start, talk_from_json, talk_to_json
 from ..config import Settings
 from ..errors import BadUsage
 from ..signals.turns.follow import meaning_of, tuning_of
 from ..signals.turns.values import values_of
 from ..stores.protocol import Store
+from .conversation_input import moment_of, name_of, role_of, text_of
 from .conversation_memory import keep_topics, recall_topics
 from .conversation_state import ConversationState, state_of
 from .conversation_watch import CAP, TurnWatch, programs_of
@@ -26,11 +28,6 @@ from .live import Watch
 FORMAT = 1
 NAME = "conversation"
 """Under which the states of conversations are kept in a store, each by its id."""
-ROLES = {
-    "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "model": "assistant",
-    "system": "system", "developer": "system", "tool": "tool", "function": "tool",
-}  # fmt: skip
-"""Who may speak. System and tool turns are counted, and say nothing about the risk."""
 AS_SET: Any = object()
 
 
@@ -45,7 +42,9 @@ class Conversation:
     `embed`; what is not given is as the settings say. `patterns` are those that make detections; without
     any, those of conversations that are on. `store`: where the state is kept after every turn, an open store
     or the path of a file; a conversation of that id goes on where it was. `memory`: risky topics of the
-    subject are remembered from one conversation to the next, in the store. Safe from several threads.
+    subject are remembered from one conversation to the next, in the store. Safe from several threads: turns
+    come one after the other, each whole. Of one id let one object at a time write to a store; of two, the
+    last to write wins.
 
     >>> talk = Conversation("c1", subject="kim")
     >>> talk.turn("Should I bring an umbrella?").mode.name
@@ -64,39 +63,40 @@ class Conversation:
         settings: Settings | None = None,
         clock: Callable[[], datetime] = _now,
     ) -> None:
-        self.id, self.subject = _name(id, "id"), _name(subject, "subject")
+        self.id, self.subject = name_of(id, "id"), name_of(subject, "subject")
         self.settings = settings = settings or Settings()
         how = settings.conversation
         self._meaning = _meaning(how.get("embedder", "small") if embedder is AS_SET else embedder)
         self._tuning = tuning_of(how)
-        self._store, self._owns_store = _store(store), isinstance(store, (str, Path))
+        if memory and store is None:
+            raise BadUsage("memory across conversations needs a store; give store='conversations.db'")
+        self._remembers = store is not None and bool(how.get("memory", False) if memory is None else memory)
         self._clock, self._lock = clock, RLock()
-        remembers = how.get("memory", False) if memory is None else memory
-        if remembers and self._store is None:
-            if memory:
-                raise BadUsage("memory across conversations needs a store; give store='conversations.db'")
-            remembers = False
-        self._remembers = remembers
-        self._watch = self._new_watch(programs_of(patterns, settings))
-        self._begin()
+        self._programs = programs_of(patterns, settings)
+        self._watch = self._new_watch()
+        self._kept: bytes | None = None
+        self._store, self._owns_store = _store(store), isinstance(store, (str, Path))
+        try:
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
 
-    def _new_watch(self, programs: Any) -> TurnWatch:
+    def _new_watch(self) -> TurnWatch:
         # Turns come one by one and in order: nothing waits for an earlier one.
         settings = replace(self.settings, lateness=0)
-        return TurnWatch(self.id, self.subject, Watch.of_programs(programs, settings, CAP))
+        return TurnWatch(self.id, self.subject, Watch.of_programs(self._programs, settings, CAP))
 
     def _begin(self) -> None:
-        kept = None if self._store is None else self._store.load_state(NAME, self.id)
-        if kept is not None:
-            try:
+        known: tuple[Topic, ...] = ()
+        if self._store is not None:
+            _refuse_private(self._store)
+            kept = self._store.load_state(NAME, self.id)
+            if kept is not None:
                 self._resume(json.loads(kept))
-            except BaseException:
-                self.close()
-                raise
-            return
-        known = (
-            recall_topics(self._store, self.subject) if self._store is not None and self._remembers else ()
-        )
+                self._kept = kept
+                return
+            known = recall_topics(self._store, self.subject) if self._remembers else ()
         self._talk, self._known = start(known), known
 
     # Turns.
@@ -105,23 +105,45 @@ class Conversation:
         """Where the conversation stands after one more turn.
 
         `role` is user, assistant, system or tool. `at` is when it was said, with a time zone or in seconds
-        since 1970; None: not known, then nothing is forgotten by time and nothing said of pace.
+        since 1970; None: not known, then nothing is forgotten by time and nothing said of pace. Turns are
+        taken in the order told, whatever the times. Where one fails, as on a full disk, it did not happen.
         """
-        said, who, when = _text(text), _role(role), _moment(at)
+        said, who, when = text_of(text), role_of(role), moment_of(at)
         with self._lock:
-            was_refused = bool(self._talk.state.refused)
-            seconds = None if when is None else when.timestamp()
-            self._talk, outcome = follow(self._talk, said, who, seconds, self._meaning, self._tuning)
-            values = values_of(outcome, was_refused) if who == "user" else None
-            found = () if values is None else self._watch.observe(values, when)
-            if self._store is not None:
-                self._keep(when or self._clock())
+            before = self._talk
+            try:
+                return self._turn(said, who, when)
+            except BaseException:
+                self._undo(before)
+                raise
+
+    def _turn(self, said: str, who: str, when: datetime | None) -> ConversationState:
+        was_refused = bool(self._talk.state.refused)
+        seconds = None if when is None else when.timestamp()
+        self._talk, outcome = follow(self._talk, said, who, seconds, self._meaning, self._tuning)
+        values = values_of(outcome, was_refused) if who == "user" else None
+        found = () if values is None else self._watch.observe(values, when)
+        if self._store is not None:
+            self._keep(self._store, when or self._clock())
         return state_of(self.id, self.subject, outcome, found)
+
+    def _undo(self, before: Talk) -> None:
+        if self._talk is before:
+            return
+        self._talk = before
+        if self._store is not None:
+            self._watch = self._new_watch()
+            if self._kept is not None:
+                self._watch.load(json.loads(self._kept)["patterns"])
 
     async def aturn(
         self, text: str, role: str = "user", at: datetime | float | None = None
     ) -> ConversationState:
-        """As `turn`, for callers that await. Only a store is waited for; else it takes a millisecond."""
+        """As `turn`, for callers that await. Only a store is waited for; else it takes a millisecond.
+
+        Await each before the next: of several at once each is whole, but they come in any order. One that
+        is cancelled while it waits for the store still happens.
+        """
         if self._store is None:
             return self.turn(text, role, at)
         return await asyncio.to_thread(self.turn, text, role, at)
@@ -184,47 +206,15 @@ class Conversation:
         self._known = self._talk.state.memory.topics
         self._watch.load(saved["patterns"])
 
-    def _keep(self, at: datetime) -> None:
-        assert self._store is not None
-        self._store.save_state(NAME, self.id, json.dumps(self.save()).encode(), at)
+    def _keep(self, store: Store, at: datetime) -> None:
         topics = self._talk.state.memory.topics
         if self._remembers and topics != self._known:
-            keep_topics(self._store, self.subject, topics, at)
+            keep_topics(store, self.subject, topics, at)
             self._known = topics
-
-
-def _name(given: object, what: str) -> str:
-    if not isinstance(given, str) or not given.strip() or len(given) > 512:
-        raise BadUsage(f"{what} takes a name of 1 to 512 characters; here is {given!r:.80}")
-    return given
-
-
-def _text(given: object) -> str:
-    if not isinstance(given, str):
-        raise BadUsage(f"a turn is text; here is {type(given).__name__}")
-    return given
-
-
-def _role(given: object) -> str:
-    role = ROLES.get(given.lower()) if isinstance(given, str) else None
-    if role is None:
-        raise BadUsage(f"role is user, assistant, system or tool; here is {given!r:.40}")
-    return role
-
-
-def _moment(given: object) -> datetime | None:
-    if given is None:
-        return None
-    if isinstance(given, datetime):
-        if given.tzinfo is None:
-            raise BadUsage(f"at needs a time zone; here is {given.isoformat()}")
-        return given.astimezone(UTC)
-    if isinstance(given, (int, float)) and not isinstance(given, bool):
-        try:
-            return datetime.fromtimestamp(given, UTC)
-        except (OverflowError, OSError, ValueError):
-            pass
-    raise BadUsage(f"at takes a datetime with a time zone, or seconds since 1970; here is {given!r:.80}")
+        # Last, since with it the turn has happened.
+        kept = json.dumps(self.save()).encode()
+        store.save_state(NAME, self.id, kept, at, subject=self.subject)
+        self._kept = kept
 
 
 def _meaning(given: Any) -> Meaning | None:
@@ -243,6 +233,11 @@ def _store(given: Store | str | Path | None) -> Store | None:
     from ..stores.opening import open_store
 
     return open_store(str(given), create=True)
+
+
+def _refuse_private(store: Store) -> None:
+    if store.private() is not None:
+        raise BadUsage("this store keeps people under other names; conversations need one that does not")
 
 
 def _check_saved(saved: Mapping[str, Any]) -> None:

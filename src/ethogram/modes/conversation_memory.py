@@ -30,4 +30,6 @@ def keep_topics(store: Store, subject: str, topics: tuple[Topic, ...], at: datet
     ]
     every = sorted((*topics, *others), key=lambda one: (-one.risk, one.words))
     kept = tuple(one for one in every if one.risk >= LEAST)[:TOPICS]
-    store.save_state(NAME, subject, json.dumps(to_plain(kept)).encode() if kept else None, at)
+    store.save_state(
+        NAME, subject, json.dumps(to_plain(kept)).encode() if kept else None, at, subject=subject
+    )

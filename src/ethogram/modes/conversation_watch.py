@@ -14,14 +14,16 @@ from ..library.vocabulary import load_vocabulary
 from ..records import Detection, Event, micros, moment
 from ..shapes.program import Program
 from ..signals.define import Unmeasured
+from ..stores.kept import TALKS
 from .live import Watch
 
-SOURCE, KIND = "conversation", "turn"
+SOURCE, KIND = TALKS, "turn"
 """Of the events made here. Their kind is not that of messages, since they are measured already."""
 CAP = 64
 """Turns that a pattern may look back on."""
 STEP = timedelta(seconds=1)
-START = datetime(1970, 1, 1, tzinfo=UTC)
+TICK = timedelta(microseconds=1)
+START, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 MOST_KEPT = 8
 _compiled: dict[str, tuple[Program, ...]] = {}
 _lock = Lock()
@@ -89,9 +91,9 @@ class TurnWatch:
         if self._last is None:
             self._last = at or START
         elif at is None:
-            self._last += STEP
+            self._last = min(self._last, LAST - STEP) + STEP
         else:
-            self._last = max(at, self._last + timedelta(microseconds=1))
+            self._last = max(at, min(self._last, LAST - TICK) + TICK)
         return self._last
 
     def save(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from ..config import Settings
 from ..records import Event
@@ -37,13 +38,15 @@ def needed(programs: Iterable[Program]) -> set[str]:
     return {name for program in programs for name in names_used(program)}
 
 
-def names_used(program: Program) -> set[str]:
+# Remembered, since every new conversation asks it of the same programs.
+@lru_cache(maxsize=512)
+def names_used(program: Program) -> frozenset[str]:
     """Signals a program reads anywhere, in its shape or in what a detection says."""
     from ..shapes.tree import Signal
     from ..shapes.walk import named
 
-    used = set(named((program.body, program.confidence, program.levels, program.details), Signal))
-    return used | set(named(program.explanation, Signal)) | set(program.history)
+    said = (program.body, program.confidence, program.levels, program.details, program.explanation)
+    return frozenset((*named(said, Signal), *program.history))
 
 
 def looks_beyond_subjects(programs: Iterable[Program]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,6 +15,8 @@ Who = tuple[str, str]
 """A subject: (source, name)."""
 Place = tuple[int, int]
 """(file, line) of something staged."""
+TALKS = "conversation"
+"""The source of turns that `Conversation` follows, of which no event is kept."""
 
 
 class Clash(NamedTuple):
@@ -139,11 +142,29 @@ class Info:
 
 
 class Purged(NamedTuple):
-    """What was removed for good. `clean` is false where another program kept old pages from going."""
+    """What was removed for good. `clean` is false where another program kept old pages from going.
+
+    `states` are of conversations: where each stood, and what was remembered across them.
+    """
 
     events: int
     detections: int
     clean: bool
+    states: int = 0
+
+
+class StateRow(NamedTuple):
+    """A state that is a subject's own: what it is, of what, when it was saved, and itself."""
+
+    name: str
+    key: str
+    saved_us: int
+    state: bytes
+
+    def to_dict(self, subject: str) -> dict[str, object]:
+        """The JSON form. What was saved is JSON, since it is for somebody to read."""
+        head = {"record": "kept_state", "subject": subject, "name": self.name, "key": self.key}
+        return {**head, "saved_at": format_time(moment(self.saved_us)), "state": json.loads(self.state)}
 
 
 class LookRow(NamedTuple):

@@ -22,6 +22,7 @@ from .kept import (
     Purged,
     Source,
     Staged,
+    StateRow,
     SubjectRow,
     Swept,
     Who,
@@ -41,6 +42,7 @@ __all__ = [
     "Purged",
     "Source",
     "Staged",
+    "StateRow",
     "Store",
     "SubjectRow",
     "Swept",
@@ -142,8 +144,11 @@ class Store(Protocol):
     def verdicts(self, detection: str | None = None) -> list[Verdict]: ...
 
     # states of runners
-    def save_state(self, name: str, key: str, state: bytes | None, at: datetime) -> None: ...
+    def save_state(
+        self, name: str, key: str, state: bytes | None, at: datetime, *, subject: str | None = None
+    ) -> None: ...
     def load_state(self, name: str, key: str) -> bytes | None: ...
+    def states_of(self, subject: str) -> list[StateRow]: ...
 
     # the whole
     def lock(self, name: str, at: datetime) -> Held: ...

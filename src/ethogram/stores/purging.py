@@ -10,6 +10,7 @@ from ..records import micros
 from .moving import last_key, set_meta
 from .protocol import Purged, Who
 from .sql import Sql, run
+from .states import purge_states
 
 PURGED_BEFORE = "purged_before_us"
 HORIZON = "SELECT value FROM meta WHERE name = :name"
@@ -22,7 +23,8 @@ class Purges(Sql):
         """What was removed: a subject (in all sources, or in one), or what lies before a moment, or both.
 
         Detections go with their subject; of those before a moment, the ones that were over by then. Verdicts
-        on a detection that goes, and runner states, go too. States can be made again from what is left.
+        on a detection that goes, and runner states, go too: those that can be made again from what is left,
+        and of conversations those of the subject, or those saved last before the moment.
         """
         with self.writing() as connection:
             set_meta(connection, "last_key", last_key(connection))
@@ -30,12 +32,13 @@ class Purges(Sql):
             detections = _detections(connection, subject, before)
             if subject is not None and before is None:
                 _forget(connection, subject if isinstance(subject, str) else subject[1])
-            for table in ("staged", "imports", "files", "runner_states"):
+            for table in ("staged", "imports", "files"):
                 run(connection, f"DELETE FROM {table}")
+            states = purge_states(connection, subject, before)
             if before is not None:
                 earlier = run(connection, HORIZON, name=PURGED_BEFORE).scalar()
                 set_meta(connection, PURGED_BEFORE, max(micros(before), earlier or micros(before)))
-        return Purged(events, detections, self.scrub())
+        return Purged(events, detections, self.scrub(), states)
 
     def scrub(self) -> bool:
         """Whether no copy of removed rows is left in the file."""

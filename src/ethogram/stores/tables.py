@@ -108,7 +108,7 @@ sweeps = _table("sweeps", selection="text", versions="text", as_of_us="int", fin
 swept = _table(
     "swept", selection="text", subject="int", versions="text", changed="int", as_of_us="int", due_us="int"
 )
-runner_states = _table("runner_states", name="text", key="text", saved_us="int", state="blob")
+runner_states = _table("runner_states", name="text", key="text", saved_us="int", state="blob", subject="text")
 locks = _table(
     "locks", name="text", token="text", pid="int", started="text", host="text", begun_us="int", beat_us="int"
 )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ...records import Event, is_evaluated
+from ..program import Program
 from ..tree import Attribute, Indicator, Signal
 from ..walk import named
 from .cells import ByKey, Cells, Kind
@@ -122,13 +124,14 @@ def _belonging(numbered: Mapping[int, Track], names: frozenset[str], evaluated: 
 
 def _names_asked(tracks: Sequence[Track]) -> frozenset[str]:
     """Every name a program may look up among the readings; attributes are looked for there too."""
-    names: set[str] = set()
-    for track in tracks:
-        program = track.program
-        names |= {*program.signals, *program.history}
-        for kind in (Signal, Indicator, Attribute):
-            names.update(named(program, kind))
-    return frozenset(names)
+    return frozenset[str]().union(*(_names_of(track.program) for track in tracks))
+
+
+# Remembered, since every new conversation has a stream of the same programs.
+@lru_cache(maxsize=512)
+def _names_of(program: Program) -> frozenset[str]:
+    parts = (name for kind in (Signal, Indicator, Attribute) for name in named(program, kind))
+    return frozenset((*program.signals, *program.history, *parts))
 
 
 def _picker(names: Sequence[str]) -> Pick:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from threading import Lock
 from typing import Any
 
-from ...climb.talk import Meaning, Talk, follow, start, talk_from_json, talk_to_json
+from ...climb.refusal import read_reply
+from ...climb.talk import REFUSES, Meaning, Talk, follow, start, talk_from_json, talk_to_json
 from ...climb.tuning import Tuning
 from ...records import Event, micros
 from ..options import Options
@@ -21,6 +22,9 @@ _lock = Lock()
 
 def measure_turn(event: Event, role: str, state: Any, options: Options) -> tuple[Values, Any]:
     """The readings of a turn, none of an assistant's, and the conversation after it as plain data."""
+    if state is None and role == "assistant" and read_reply(event.text or "").refuses < REFUSES:
+        # Agents that talk among themselves, or a greeting: a conversation begins with the person.
+        return {}, None
     at = micros(event.at) / MICROS if event.timed else None
     before = _opened(state)
     was_refused = bool(before.state.refused)
