@@ -123,6 +123,43 @@ def test_a_page_cannot_be_broken_by_what_was_said(talks: Path, capsys: pytest.Ca
     assert "<b>.txt" not in said
 
 
+def test_an_input_without_a_turn_is_bad_input_whatever_is_asked(
+    talks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (talks / "none.json").write_text('{"conversation_id": "x", "subject": "kim", "turns": []}')
+    for more in ([], ["--json"], ["--summary"], ["--fail-on", "elevated"]):
+        assert main(["chat", str(talks / "none.json"), *more]) == 2
+        assert "there is no turn in this input" in capsys.readouterr().err
+
+
+def test_conversations_whose_turns_have_a_role_are_scored(
+    talks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turns = [dict(zip(("role", "text"), line.split(": ", 1), strict=True)) for line in REFUSED.splitlines()]
+    (talks / "told.json").write_text(json.dumps({"conversation_id": "told", "turns": turns}))
+    said = ran(capsys, "chat", talks / "told.json", "--summary", "--fail-on", "elevated", code=3)
+    assert said.startswith("told: 5 turns, ")
+
+
+def test_how_the_parts_make_a_risk_is_told_once(talks: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ran(capsys, "chat", talks / "refused.txt").count("each further one half of the one before") == 1
+    assert "one half of the one before" not in ran(capsys, "chat", talks / "refused.txt", "--summary")
+    page = talks / "page.html"
+    ran(capsys, "chat", talks / "refused.txt", "--summary", "--html", page)
+    assert page.read_text().count("each further one half of the one before") == 1
+
+
+def test_a_high_mode_never_stands_without_a_reason(talks: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    calm = "assistant: I see.\nuser: What is for dinner?\n" * 3
+    (talks / "long.txt").write_text(REFUSED + calm)
+    lines = ran(capsys, "chat", talks / "long.txt").splitlines()
+    turns = [k for k, line in enumerate(lines) if line[:4].strip().isdigit()]
+    assert len(turns) == 11
+    for k in turns:
+        assert " SAFE " in lines[k] or lines[k + 1].startswith("      ")
+    assert "carried over from turn 5: " in "\n".join(lines)
+
+
 def test_sparklines_show_the_newest_turns() -> None:
     assert sparkline([0.0, 1.0]) == "▁█"
     assert sparkline([0.0, 1.0], ASCII) == "_#"

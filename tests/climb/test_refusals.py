@@ -92,7 +92,8 @@ def test_a_paraphrase_by_meaning_counts():
     _, given = turn(
         talk.state, "Which copper strands must touch below the wheel?", "user", None, Readings(refused=0.8)
     )
-    assert without.signal("after_refusal").adds == 0
+    # Going on at once is seen without an embedder; that it is the same request in other words is not.
+    assert 0 < without.signal("after_refusal").adds < 0.3
     assert given.signal("after_refusal").adds > 0.3
     assert given.risk > without.risk
 

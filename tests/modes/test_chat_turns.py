@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,5 +100,113 @@ def test_a_closed_stream_is_told() -> None:
         read_said("-", None)
 
 
-def test_an_empty_file_has_no_turns(tmp_path: Path) -> None:
-    assert said("", tmp_path, "talk.txt") == []
+FORMS = {
+    "role and text": lambda who, text: {"role": who, "text": text},
+    "role and content": lambda who, text: {"role": who, "content": text},
+    "speaker and text": lambda who, text: {"speaker": who, "text": text},
+    "speaker and content": lambda who, text: {"speaker": who, "content": text},
+    "speaker, role and text": lambda who, text: {"speaker": f"the {who}", "role": who, "text": text},
+    "blocks": lambda who, text: {"role": who, "content": [{"type": "text", "text": text}]},
+}
+SPOKEN = (("user", "hello"), ("assistant", "hi"), ("user", "and now?"))
+
+
+def talk(form: str, name: str, key: str = "conversation_id") -> dict[str, Any]:
+    return {key: name, "turns": [FORMS[form](who, text) for who, text in SPOKEN]}
+
+
+def everywhere(text: str, folder: Path, ending: str) -> Iterator[list[tuple[str, str, str]]]:
+    """The turns of a text in a file, in a compressed one, and from standard input, plain and compressed."""
+    packed = gzip.compress(text.encode())
+    (folder / f"a{ending}").write_text(text)
+    (folder / f"a{ending}.gz").write_bytes(packed)
+    for path, stdin in (
+        (str(folder / f"a{ending}"), None),
+        (str(folder / f"a{ending}.gz"), None),
+        ("-", BytesIO(text.encode())),
+        ("-", BytesIO(packed)),
+    ):
+        yield [(one.thread, one.role, one.text) for one in read_said(path, stdin)]
+
+
+@pytest.mark.parametrize("key", ["conversation_id", "id"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_conversation_has_turns_by_role_or_speaker_as_text_or_content(
+    form: str, key: str, tmp_path: Path
+) -> None:
+    one, two = talk(form, "c1", key), talk(form, "c2", key)
+    told = [("c1", *each) for each in SPOKEN], [("c2", *each) for each in SPOKEN]
+    for found in everywhere(json.dumps(one, indent=2), tmp_path, ".json"):
+        assert found == told[0]
+    for found in everywhere(json.dumps([one, two]), tmp_path, ".json"):
+        assert found == told[0] + told[1]
+    for found in everywhere(f"{json.dumps(one)}\n{json.dumps(two)}\n", tmp_path, ".jsonl"):
+        assert found == told[0] + told[1]
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "blocks"])
+def test_a_turn_a_line_has_the_same_forms(form: str, tmp_path: Path) -> None:
+    text = "".join(json.dumps(FORMS[form](who, said)) + "\n" for who, said in SPOKEN)
+    for found in everywhere(text, tmp_path, ".jsonl"):
+        assert [(role, words) for _, role, words in found] == list(SPOKEN)
+
+
+def test_plain_lines_may_be_compressed(tmp_path: Path) -> None:
+    for found in everywhere("user: hello\nassistant: hi\n", tmp_path, ".txt"):
+        assert [(role, words) for _, role, words in found] == [("user", "hello"), ("assistant", "hi")]
+
+
+def test_turns_may_be_a_list_or_messages(tmp_path: Path) -> None:
+    turns = [FORMS["role and text"](who, text) for who, text in SPOKEN]
+    assert said(json.dumps(turns), tmp_path, "a.json") == [("a", *each) for each in SPOKEN]
+    told = json.dumps({"id": "m", "messages": turns})
+    assert said(told, tmp_path, "b.json") == [("m", *each) for each in SPOKEN]
+
+
+def test_a_turn_may_name_its_conversation() -> None:
+    rows = [{"conversation_id": name, "role": "user", "text": "hello"} for name in ("c1", "c2", "c1")]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    assert [one.thread for one in read_said("-", BytesIO(text.encode()))] == ["c1", "c2", "c1"]
+
+
+def test_the_subject_is_the_one_named_or_the_first_person_who_speaks() -> None:
+    turns = [{"speaker": "bot", "text": "hi"}, {"speaker": "ann", "text": "hello"}]
+    for told, subject in (({}, "ann"), ({"subject": "kim"}, "kim")):
+        text = json.dumps({"id": "x", "turns": turns, **told}).encode()
+        assert {one.subject for one in read_said("-", BytesIO(text))} == {subject}
+
+
+def test_what_is_no_turn_of_a_conversation_is_told_with_its_place(tmp_path: Path) -> None:
+    rows = [{"id": "c1", "turns": ["hello", {"text": "hi"}]}, {"id": "c2", "turns": "hello"}, {"id": "c3"}]
+    rows += [
+        {"id": "c4", "turns": [{"role": "user", "text": 3}, {"role": "user", "text": "a", "at": "noon"}]}
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(BadEvents) as told:
+        read_said(str(tmp_path / "a.jsonl"))
+    assert [fault.line for fault in told.value.faults] == [1, 1, 2, 3, 4, 4]
+    assert told.value.faults[0].message == 'turn 1 of c1 is none: {"role": "user", "text": "..."} is one'
+    assert told.value.faults[5].message.startswith("turn 2 of c4: 'noon' is no time")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n\n", '{"id": "x", "turns": []}', '{"subject": "ann", "kind": "action"}']
+)
+def test_an_input_without_a_turn_is_bad_and_what_would_be_right_is_told(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(text)
+    for path, stdin in ((str(tmp_path / "a.jsonl"), None), ("-", BytesIO(text.encode()))):
+        with pytest.raises(BadEvents, match="there is no turn in this input") as told:
+            list(read_said(path, stdin))
+        assert '"turns": [{"role": "user", "text": "..."}]' in str(told.value)
+
+
+def test_a_torn_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(TALKS.encode())[:20])
+    with pytest.raises(BadEvents):
+        read_said(str(tmp_path / "a.jsonl.gz"))
+
+
+def test_what_is_no_conversation_is_told_what_one_is(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"conversation_id": "x", "turn": "hello"}')
+    with pytest.raises(BadEvents, match=r"no conversation: .* is a turn, .* a conversation"):
+        read_said(str(tmp_path / "a.json"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .inputs import AsJson, Config
-from .output import flush, write_json, write_line
+from .output import flush, write_json
 
 if TYPE_CHECKING:
     from ethogram.modes.chat import Followed, Make, Scored
@@ -46,7 +46,10 @@ def chat(
     embedder: Embedder = "",
     config: Config = "",
 ) -> None:
-    """Score a conversation turn by turn: mode, risk, and what raised or lowered it."""
+    """Score a conversation turn by turn: mode, risk, and what raised or lowered it.
+
+    Of what signals add to the risk the strongest counts whole, each further one half of the one before.
+    """
     from ethogram.modes.chat import follow, summary_record, turn_record
     from ethogram.modes.chat_turns import read_said
 
@@ -68,14 +71,13 @@ def chat(
             writer.turn(one)
         # Whoever types or pipes turns waits for the answer to each.
         flush()
+    writer.close()
     summaries = [summary_record(name, one) for name, one in followed.items()]
     for told in summaries:
         if as_json:
             write_json(told)
         else:
             written(told, summed=summed)
-    if not summaries and not as_json:
-        write_line("nothing was said: there are no turns in this input")
     if html:
         _write_html(html, kept, followed, excerpts=excerpts)
     if fail_on and any(MODES.index(told["highest_mode"]) >= limit for told in summaries):

@@ -15,8 +15,7 @@ BLOCKS, ASCII = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 """Heights of a sparkline, from risk 0 to 1; the second where the first cannot be written."""
 WIDTH = 20
 """Turns that a sparkline shows."""
-LEAST = 0.02
-"""A change of risk below this is not worth a line."""
+NEXT_TO_NOTHING = 0.005
 REASONS = 3
 """Reasons shown under a turn."""
 STYLES = {
@@ -45,6 +44,7 @@ class Writer:
         self._last: str | None = None
         self._heights = heights()
         self._coloured = coloured()
+        self._explains = False
 
     def turn(self, one: Scored) -> None:
         """One turn; before the first of a conversation and where two take turns, its name."""
@@ -58,6 +58,14 @@ class Writer:
         write_line(self._line(one, risks))
         for line in under(one, signals=self._signals):
             write_line(printable(f"{'':6}{line}"))
+            self._explains = True
+
+    def close(self) -> None:
+        """How the numbers under the turns make up the risk, where there were any."""
+        from ethogram.modes.chat_reasons import COMBINED
+
+        if self._explains:
+            write_line(f"\n{COMBINED}")
 
     def _line(self, one: Scored, risks: Sequence[float]) -> str:
         from ethogram.modes.chat import excerpt
@@ -73,15 +81,22 @@ class Writer:
 
 
 def under(one: Scored, *, signals: bool = False) -> Iterator[str]:
-    """What moved the risk, the most first, and what was detected; every signal where they are asked for."""
-    moved = abs(one.state.risk - one.before) >= LEAST
-    for each in [each for each in one.state.changes if abs(each.by) >= LEAST][:REASONS] if moved else ():
-        yield f"{each.by:+.2f} {each.name}: {each.reason}"
+    """What moved the risk, the most first, what else it stands on, and what was detected.
+
+    Every signal where they are asked for.
+    """
+    from ethogram.modes.chat_reasons import changes, reason_of, standing
+
+    moved = changes(one, REASONS)
+    for each in moved:
+        yield f"{each.by:+.2f} {each.name}: {reason_of(each, one.state)}"
+    yield from standing(one, moved=bool(moved))
     for found in one.found:
         yield f"detected {found.pattern} ({found.level}): {found.explanation}"
     for signal in one.state.signals if signals else ():
         value = "-" if signal.value is None else f"{signal.value:.2f}"
-        yield f"{signal.name:16} {value:>4}  {signal.reason}"
+        adds = f" (adds {signal.adds:.2f})" if signal.adds >= NEXT_TO_NOTHING else ""
+        yield f"{signal.name:16} {value:>4}  {signal.reason}{adds}"
 
 
 def written(told: Mapping[str, Any], *, summed: bool = False) -> None:

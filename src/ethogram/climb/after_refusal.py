@@ -9,6 +9,7 @@ from .ladder import Ladder
 from .records import Signal, quiet
 from .refusal import Reply
 from .request import Request
+from .sections import alternatives
 from .severity import severities
 from .vehicle import kind_of
 from .view import View
@@ -19,8 +20,17 @@ SAME = 0.5
 SAME_BY_MEANING = 0.6
 FIRST, FURTHER, HIGHEST = 0.36, 0.12, 0.8
 """What the first return adds to the risk, each further one, and the most."""
+GOES_ON = 0.2
+"""What it adds to go on at once about what was refused, without asking for the same again."""
+REASONED, BARE = 0.22, 0.1
+"""What one refusal adds with a reason of harm, and without one."""
+MOST_REFUSALS = 5
 FADES = 0.95
+NEAR_BY_MEANING = 0.25
+RISKY = 0.1
+ON = "going on"
 NAME = "after_refusal"
+_GIVES_IN = alternatives("refusals", "gives in", before=r"^\W*(?:", after=r")\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +63,19 @@ def asked_of(view: View, ladder: Ladder, direct: float) -> Asked:
     return Asked(tuple(sorted(words))[:40], direct, view.language)
 
 
+def weight_of(reply: Reply, refusals: int) -> float:
+    """What a refusal says about the requests; `refusals` are those of the conversation, with this one.
+
+    An assistant also refuses by mistake, so a first one says little. It seldom does so again and again.
+
+    >>> no = Reply(refuses=1.0, gives=0.0, reasoned=True)
+    >>> [round(weight_of(no, n), 2) for n in (1, 2, 3)]
+    [0.22, 0.39, 0.53]
+    """
+    one = reply.refuses * (REASONED if reply.reasoned else BARE)
+    return 1 - (1 - one) ** min(MOST_REFUSALS, max(1, refusals))
+
+
 def refuse(refused: tuple[Refused, ...], asked: Asked, reply: Reply) -> tuple[Refused, ...]:
     """The refused requests after an assistant's turn."""
     # To advise against something is a refusal only of what is risky.
@@ -63,7 +86,8 @@ def refuse(refused: tuple[Refused, ...], asked: Asked, reply: Reply) -> tuple[Re
     if same is not None:
         again = replace(same, firmness=max(same.firmness, reply.refuses), since=0, language=asked.language)
         return (*(one for one in refused if one is not same), again)
-    return (*refused, Refused(asked.words, asked.direct, asked.language, reply.refuses))[-KEPT:]
+    direct = max(asked.direct, 0.5 * reply.names)
+    return (*refused, Refused(asked.words, direct, asked.language, reply.refuses))[-KEPT:]
 
 
 def come_back(
@@ -75,6 +99,12 @@ def come_back(
     if not back:
         said = "nothing was refused" if not refused else "not what was refused"
         return tuple(_older(one, False) for one in refused), quiet(NAME, said)
+    if all(dress == ON for _, dress in back):
+        one = max((pair[0] for pair in back), key=lambda one: (one.firmness, one.direct))
+        adds = GOES_ON * min(1.0, one.firmness + 0.2)
+        after = tuple(replace(other, since=other.since + 1) for other in refused)
+        return after, Signal(NAME, 0.35, "goes on at once about what was refused", adds, ON)
+    back = [pair for pair in back if pair[1] != ON]
     one, dress = max(back, key=lambda pair: (pair[0].firmness, pair[0].direct, -pair[0].since))
     after = tuple(_older(other, other is one) for other in refused)
     adds = (
@@ -126,7 +156,11 @@ def _dress(one: Refused, view: View, by_meaning: float | None) -> str | None:
         return "in other words" if likeness < 0.9 else "again"
     if at_once and elliptic and view.has("push", "doing", "exact"):
         return "insisting"
-    return None
+    on = likeness > 0 or elliptic or view.has("push", "evade") or (by_meaning or 0.0) >= NEAR_BY_MEANING
+    # Refused for the harm in it: whoever asks on at once mostly asks on about that.
+    on = on or one.direct >= RISKY
+    asks = view.is_asking or view.has("push", "evade")
+    return ON if at_once and on and asks and not _GIVES_IN.match(view.text[:60].lower()) else None
 
 
 def _older(one: Refused, returned: bool) -> Refused:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import exp
 
 from .records import Readings, Signal, quiet, unmeasured
 from .request import Request
-from .stretch import Stretch, drift_of, risk_of, score, strength
+from .stretch import AT_REST, Stretch, drift_of, risk_of, score, strength
 from .view import View
 
 LEAST_FRAME = 0.5
 """An innocent setting leaves at least so much: it is easily claimed."""
 ALONE = 0.29
 """The most that a first turn comes to by meaning alone, just below ELEVATED."""
-SEEN = 0.2
+FIRST_MIDDLE, FIRST_WIDTH = 0.6, 0.4
+"""Level at which a first turn comes to half of that, and how quickly it changes there."""
+SEEN, FACT = 0.3, 0.3
 """What the words of a first turn must ask for by themselves (an act, and something harmful it is done with or
-to) for meaning to say more: an embedder hears the alarm in a word, and one turn is no stretch yet."""
+to, and no question of fact) for meaning to say more: an embedder hears the alarm in a word, and one turn is
+no stretch yet."""
 
+TELLS = 0.6
+"""Share of the distance from rest that is left of a turn that only tells of something."""
+GRAVE = 0.4
+"""Severity of a word from which a turn that tells is more than that."""
 CALM, NEAR = -0.3, 0.1
 """Levels of a turn that is calm by its meaning, and of one that is near to harm."""
 DOUBTED = 0.55
@@ -26,8 +34,15 @@ BY_WORDS = ("keywords", "request")
 
 
 def measured(given: Readings, view: View) -> float | None:
-    """The level of this turn, where the embedder knows its language."""
-    return given.level if view.is_english or given.any_language else None
+    """The level of this turn, where the embedder knows its language.
+
+    Who asks for nothing and names no grave harm tells of something: an embedder hears people, children and
+    loss in it, and little of that is near to harm.
+    """
+    if given.level is None or not (view.is_english or given.any_language):
+        return None
+    tells = not view.wants and all((hit.term.severity or 0.0) < GRAVE for hit in view.hits)
+    return AT_REST + TELLS * (given.level - AT_REST) if tells else given.level
 
 
 def doubted(signals: tuple[Signal, ...], level: float | None) -> tuple[Signal, ...]:
@@ -50,17 +65,18 @@ def by_meaning(given: Readings, view: View, stretch: Stretch, asked: Request) ->
         why = "no embedder" if given.level is None else strange
         return tuple(unmeasured(name, why) for name in ("meaning", "standing", "drift", "topic_jump"))
     close = Signal("meaning", risk_of(level), f"closeness to harm {risk_of(level):.2f}")
-    return (close, _standing(stretch, asked), _drift(stretch), _jump(given.jump))
+    return (close, _standing(stretch, asked, level), _drift(stretch), _jump(given.jump))
 
 
-def _standing(stretch: Stretch, asked: Request) -> Signal:
+def _standing(stretch: Stretch, asked: Request, level: float) -> Signal:
     value = score(strength(stretch.levels))
-    said = f"by meaning the last turns together are at {value:.2f}"
     if stretch.turns > 1:
-        return Signal("standing", value, said, value)
-    framed = value * max(asked.frame, LEAST_FRAME)
-    alone = min(framed, ALONE * (1 + framed) / 2)
-    return Signal("standing", value, said, framed if asked.direct >= SEEN else alone)
+        return Signal("standing", value, f"the last turns together are near to harm ({value:.2f})", value)
+    frame = max(asked.frame, LEAST_FRAME)
+    alone = ALONE * frame / (1 + exp(-(level - FIRST_MIDDLE) / FIRST_WIDTH))
+    seen = asked.direct >= SEEN and asked.asks > FACT
+    adds = max(alone, value * frame) if seen else alone
+    return Signal("standing", value, f"a first turn that is near to harm ({value:.2f})", adds)
 
 
 def _drift(stretch: Stretch) -> Signal:

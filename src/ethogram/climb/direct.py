@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from .lexicon import shown
 from .records import Signal, quiet, unmeasured
-from .request import Request
+from .request import Request, is_care
 from .view import View
+
+SETTINGS = (
+    ("play", "in a game"),
+    ("defend", "as a question what to do against it"),
+    ("protect", "for protection"),
+    ("fiction", "in a story"),
+    ("learn", "as study"),
+    ("profession", "at work"),
+)
+"""Settings by the class of words that tells of them, the strongest first."""
 
 
 def request_signal(view: View, asked: Request) -> Signal:
@@ -13,11 +24,22 @@ def request_signal(view: View, asked: Request) -> Signal:
         return unmeasured("request", f"the lexicon does not know this language ({view.language})")
     if asked.direct < 0.02:
         return quiet("request", "asks for nothing that could do harm")
-    about = f"about {', '.join(asked.words[:3])}" if asked.words else "about what was talked of before"
+    about = (
+        f"about {', '.join(map(shown, asked.words[:3]))}"
+        if asked.words
+        else "about what was talked of before"
+    )
     how = "how to do it" if asked.asks >= 0.8 else "in general"
     more = "".join((", exactly" if asked.exact else "", ", without being noticed" if asked.evades else ""))
-    frame = "" if asked.frame == 1 else ", in an innocent setting"
-    return Signal("request", asked.direct, f"asks {about}: {how}{more}{frame}", asked.direct)
+    where = "" if asked.frame == 1 else f"; less grave {_setting(view)}"
+    return Signal("request", asked.direct, f"asks {about}: {how}{more}{where}", asked.direct)
+
+
+def _setting(view: View) -> str:
+    """What makes a request less grave, in words; the strongest where there are several."""
+    if not view.has("play", "defend") and is_care(view):
+        return "as a question whether it is dangerous"
+    return next((said for label, said in SETTINGS if view.has(label)), "as a question of fact")
 
 
 def disguise(view: View, asked: Request) -> Signal:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+from .lexicon import shown
 from .records import Signal, quiet, unmeasured
 from .request import Request
 from .view import View
@@ -39,5 +40,5 @@ def keywords(view: View, asked: Request) -> Signal:
     )
     length = 1 + math.log(max(1.0, len(view.stems) / WORDS_UNPENALISED))
     value = 1 - math.exp(-total / length)
-    most = sorted(grave, key=lambda word: (-grave[word], word))[:3]
+    most = map(shown, sorted(grave, key=lambda word: (-grave[word], word))[:3])
     return Signal(NAME, value, f"words that raise the question: {', '.join(most)}", WEIGHT * value)

@@ -24,6 +24,8 @@ AROUND = 6
 FEW = 8
 """Words of a turn that may ask without the form of a question: "the exact amounts"."""
 WEIGHT = 0.6
+CARRIES = 0.85
+"""Share of its hazard that what was talked of lends to a turn that goes on about it."""
 LIFT = 0.06
 """Share of what is missing to certainty that a further rung adds at least."""
 _RUNGS = ("", "a subject", "its dangers", "how to do it", "exactly how")
@@ -58,8 +60,12 @@ def goes_on(ladder: Ladder, view: View) -> bool:
 
 
 def carried(ladder: Ladder, view: View) -> float:
-    """The hazard a turn takes over from what it goes on about; nothing where it speaks of something else."""
-    return 0.85 * ladder.hazard if ladder.rank >= DANGER and goes_on(ladder, view) else 0.0
+    """The hazard a turn takes over from what it goes on about.
+
+    Nothing where it speaks of something else, or asks for nothing: "I accept your offer".
+    """
+    takes = ladder.rank >= DANGER and (view.is_asking or len(view.stems) <= FEW) and goes_on(ladder, view)
+    return CARRIES * ladder.hazard if takes else 0.0
 
 
 def rung_of(view: View, asked: Request, on: bool) -> int:

@@ -14,11 +14,15 @@ INNOCENT = "innocent"
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One phrase by its stems: a word class, or a category of the lexicon with its severity."""
+    """One phrase by its stems: a word class, or a category of the lexicon with its severity.
+
+    `phrase` is how it is written there, for people.
+    """
 
     stems: tuple[str, ...]
     label: str
     severity: float | None = None
+    phrase: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +50,33 @@ def terms() -> dict[str, tuple[Term, ...]]:
         label, *severity = heading.split()
         stems = tuple(tokens(phrase))
         if stems:
-            found.setdefault((stems, label), Term(stems, label, float(severity[0]) if severity else None))
+            grave = float(severity[0]) if severity else None
+            found.setdefault((stems, label), Term(stems, label, grave, phrase.strip()))
     by_first: dict[str, list[Term]] = {}
     for term in found.values():
         by_first.setdefault(term.stems[0], []).append(term)
     return {first: tuple(sorted(some, key=lambda term: -len(term.stems))) for first, some in by_first.items()}
+
+
+@cache
+def _written() -> dict[str, str]:
+    """How phrases are written, by their stems; harmful words before classes, where both have one."""
+    known = sorted(
+        (term for some in terms().values() for term in some), key=lambda term: term.severity is None
+    )
+    found: dict[str, str] = {}
+    for term in known:
+        found.setdefault(" ".join(term.stems), term.phrase)
+    return found
+
+
+def shown(stems: str) -> str:
+    """Stems with a space between them as the words that the lexicon has for them; others as they are.
+
+    >>> shown("nerv agent"), shown("umbrella")
+    ('nerve agent', 'umbrella')
+    """
+    return _written().get(stems, stems)
 
 
 def find(stems: list[str]) -> tuple[Hit, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from .concepts import concept, same_request
+from .lexicon import shown
 from .records import Mode, Signal, quiet
 from .request import Request
 from .view import View, telling
@@ -87,7 +88,8 @@ def recall(memory: Memory, view: View, turn: int) -> Signal:
         shared = here.intersection(topic.words)
         if shared and turn - topic.last > AWAY:
             value = topic.risk * min(1.0, 0.5 + 0.25 * len(shared))
-            said = f"back to {', '.join(sorted(shared)[:3])}, which was risky {turn - topic.last} turns ago"
+            named = ", ".join(map(shown, sorted(shared)[:3]))
+            said = f"back to {named}, which was risky {turn - topic.last} turns ago"
             return Signal("topic_return", value, said, 0.7 * value)
     return quiet("topic_return", "no risky topic met again")
 

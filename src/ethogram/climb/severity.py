@@ -19,6 +19,13 @@ Murdering a song.
 AMBIGUOUS = 0.35
 """Words up to this severity have an everyday meaning, which their object brings out."""
 
+NEGATED = 0.2
+"""What is left of an act that is not to happen: without hurting her, I don't want to kill them."""
+SUFFERED = 0.35
+"""What is left of an act that is done to whoever asks: he said he would kill me."""
+
+_NOT = frozenset(map(stem, words_of("verbs", "not")))
+_ME = frozenset(("me", "us"))
 _FIGURATIVE = frozenset(map(stem, words_of("verbs", "figurative")))
 _HURTING = frozenset(map(stem, words_of("verbs", "hurting")))
 _ROUGH = frozenset(map(stem, words_of("verbs", "rough")))
@@ -40,7 +47,7 @@ def severities(view: View) -> dict[str, float]:
     for hit in view.hits:
         if hit.term.severity is not None:
             word = " ".join(hit.term.stems)
-            here = _with_object(hit, person, things) * _figurative(hit, view, grave)
+            here = _with_object(hit, person, things) * _figurative(hit, view, grave) * _meant(hit, view)
             found[word] = max(found.get(word, 0.0), here)
     return found
 
@@ -75,6 +82,15 @@ def _with_object(hit: Hit, person: frozenset[int], things: frozenset[int]) -> fl
     elif severity <= AMBIGUOUS and any(at in things for at in range(hit.end, hit.end + 2)):
         return severity * 0.4
     return severity
+
+
+def _meant(hit: Hit, view: View) -> float:
+    """What is left of an act that hurts by who does it to whom, and whether it is to happen at all."""
+    if _HURTING.isdisjoint(hit.term.stems):
+        return 1.0
+    if not _NOT.isdisjoint(view.stems[max(0, hit.start - 3) : hit.start]):
+        return NEGATED
+    return SUFFERED if not _ME.isdisjoint(view.stems[hit.end : hit.end + 1]) else 1.0
 
 
 def _figurative(hit: Hit, view: View, grave: frozenset[int]) -> float:

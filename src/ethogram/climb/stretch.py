@@ -24,12 +24,13 @@ SHORTEST, LONGEST = 2, 10
 """Turns of a stretch. A conversation of one turn is a stretch by itself."""
 REST = 0.3
 """Turns at rest that are mixed in: a short stretch is believed a little less than a long one."""
-MIDDLE, WIDTH = 0.72, 0.2
+MIDDLE, WIDTH = 0.7, 0.2
 """Strength at which the score is one half, and how quickly it changes there."""
 CLIMB = 1.5
 """What a turn's own risk adds to its level. From 0.5 to 2 it makes little difference."""
-HIGHEST = 1.1
-"""The level that meaning alone can give a turn: for SUSPECT it takes a second one, or something else seen."""
+HIGHEST, FURTHEST, BEYOND = 1.1, 2.5, 0.3
+"""The level to which meaning alone counts whole: for SUSPECT it takes a second turn, or something else seen.
+What is beyond counts by a share, up to the furthest."""
 BEGINNING = 3
 """User turns that a conversation's beginning is taken from."""
 
@@ -45,7 +46,8 @@ class Stretch:
 
 def fused(level: float, climbed: float = 0.0) -> float:
     """The level of a turn by meaning and by its own risk (0..1) together."""
-    return min(level, HIGHEST) + CLIMB * climbed
+    meant = min(level, HIGHEST) + BEYOND * (min(level, FURTHEST) - HIGHEST if level > HIGHEST else 0.0)
+    return meant + CLIMB * climbed
 
 
 def add(stretch: Stretch, level: float) -> Stretch:
@@ -75,7 +77,7 @@ def score(strong: float) -> float:
     """A strength as a score, 0..1.
 
     >>> [round(score(strong), 2) for strong in (AT_REST, 0.2, MIDDLE, 1.0)]
-    [0.0, 0.07, 0.5, 0.8]
+    [0.0, 0.08, 0.5, 0.82]
     """
     return 1 / (1 + exp(-(strong - MIDDLE) / WIDTH))
 

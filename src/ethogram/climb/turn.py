@@ -135,10 +135,7 @@ def _assistant(state: State, text: str, at: float | None, tuning: Tuning) -> tup
         if reply.refuses >= 0.4
         else "does not refuse"
     )
-    # That the assistant refused says something about the request, but it also refuses by mistake.
-    refusal = Signal(
-        "refusal", reply.refuses, said, 0.22 * reply.refuses if reply.reasoned else 0.1 * reply.refuses
-    )
+    refusal = Signal("refusal", reply.refuses, said, after_refusal.weight_of(reply, profile.refusals))
     gave = reply.gives * min(1.0, 2 * state.asked.direct) * (1.0 if reply.refuses < 0.8 else 0.5)
     words = (
         "refuses and gives steps all the same"

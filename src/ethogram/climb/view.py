@@ -70,9 +70,12 @@ class View:
     @property
     def is_asking(self) -> bool:
         """Whether it asks or orders anything, rather than states."""
-        return (
-            self.is_question or self.has("doing", "exact", "learn") or not _ORDER.isdisjoint(self.stems[:6])
-        )
+        return self.wants or self.has("exact", "learn")
+
+    @property
+    def wants(self) -> bool:
+        """Whether it has the form of a question or an order, or says what somebody is out to do."""
+        return self.is_question or self.has("doing") or not _ORDER.isdisjoint(self.stems[:6])
 
     def has(self, *labels: str) -> bool:
         """Whether a word of one of these classes is in the turn."""

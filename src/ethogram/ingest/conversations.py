@@ -16,6 +16,7 @@ from .messages import name_of, plain_labels, time_of
 from .strict_json import BOM
 
 _TURNS = re.compile(rb'"turns"\s*:\s*\[')
+_WHO = re.compile(rb'"(?:speaker|role)"\s*:')
 _PART = re.compile(
     r"(user|assistant|system|human|bot|ai|model|agent|customer|operator|participant|person|speaker|player"
     r"|persuader|persuadee|commenter|mturk[a-z_ ]*|[abc])[ _-]?\d*",
@@ -26,12 +27,12 @@ _LINES = JsonLines()
 
 @adapter("conversations")
 class Conversations(Adapter):
-    """Objects with `turns`, of which each has a `speaker`."""
+    """Objects with `turns`, of which each has a `speaker`, or a `role` alone."""
 
     def recognises(self, head: bytes, name: str) -> bool:
         start = head.removeprefix(BOM).lstrip()
         first = start.split(b"\n", 1)[0]
-        return start.startswith(b"{") and _TURNS.search(first) is not None and b'"speaker"' in first
+        return start.startswith(b"{") and _TURNS.search(first) is not None and _WHO.search(first) is not None
 
     def read(self, file: Input) -> Iterator[Record]:
         """One event for each turn, at the line of its conversation."""
@@ -49,6 +50,7 @@ def turns_of(told: Mapping[str, Any], number: int) -> Iterator[dict[str, Any] | 
         yield "a conversation needs its turns as a list"
         return
     thread = name_of(told.get("conversation_id", told.get("id"))) or f"line {number}"
+    turns = [_spoken(one) for one in turns]
     roles = {
         one["speaker"]: one.get("role")
         for one in turns
@@ -71,6 +73,13 @@ def turns_of(told: Mapping[str, Any], number: int) -> Iterator[dict[str, Any] | 
             line["target"] = subject_of(str(target), roles.get(str(target)), thread)
         said[line["id"]] = turn["speaker"]
         yield line
+
+
+def _spoken(turn: Any) -> Any:
+    """A turn with who speaks; whoever has a role alone speaks in that."""
+    if isinstance(turn, dict) and "speaker" not in turn and isinstance(turn.get("role"), str):
+        return {**turn, "speaker": turn["role"]}
+    return turn
 
 
 def subject_of(speaker: str, role: Any, thread: str) -> str:

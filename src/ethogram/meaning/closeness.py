@@ -2,11 +2,11 @@
 
 A smooth function is laid through the exemplars in the space of an embedder: 1 at those that harm, -1 at
 ordinary talk, -0.6
-at look-alikes. It is kernel ridge regression with the kernel (c + x.p)^d, fitted to our own sentences and
+at look-alikes. It is kernel ridge regression with the kernel (c + x.p)^2, fitted to our own sentences and
 to nothing else. The
 nearest exemplar alone is noisy: `kill a process` is near both `kill a person` and `kill weeds`, and what
 decides is how
-words combine, which the products of a kernel of degree 2 or 3 can say.
+words combine, which the products of a kernel of degree 2 can say.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..climb.stretch import AT_REST
-from .embedder import Embedder, Vectors
+from .embedder import Vectors
 from .exemplars import Exemplar
 
 OFFSET = 0.2
 """c of the kernel: how much single words count beside their combinations."""
-PENALTY = 0.3
-"""Ridge: larger is smoother. From 0.1 to 1 it makes little difference."""
+PENALTY = 3.0
+"""Ridge: larger is smoother. From 1 to 10 it makes little difference."""
 SHARES = {"harm": 0.5, "look-alike": 0.2, "ordinary": 0.3}
 """How much each kind of exemplar counts."""
-FULL_WORDS = 4
-"""A text with fewer words says too little to be believed in full."""
-UNITS = {"small@1": 0.60, "wordllama@256": 0.36}
+FULL_WORDS = 3
+"""A text with fewer words that say anything says too little to be believed in full."""
+UNITS = {"small@2": 0.71, "wordllama@256": 0.51}
 """The raw closeness that is level 1: about 3 in 1,000 turns of harmless talk exceed it. An embedder without
 a unit gets the larger one: it will be slow rather than loud."""
-DEFAULT_UNIT = 0.60
+DEFAULT_UNIT = 0.71
 
 
 class Surface(Protocol):
@@ -63,27 +63,16 @@ class Quadratic:
         return np.asarray(bent + vectors @ self.linear + self.constant, dtype=np.float32)
 
 
-@dataclass(frozen=True, slots=True)
-class Cubic:
-    """Degree 3 over all exemplars: finer, for embedders with few dimensions."""
-
-    places: Vectors
-    weights: Vectors
-
-    def raw(self, vectors: Vectors) -> NDArray[np.float32]:
-        """Closeness of each row."""
-        near = OFFSET + vectors @ self.places.T
-        # Written out, since a power of floats is ten times as slow.
-        return np.asarray((near * near * near) @ self.weights, dtype=np.float32)
-
-
-def weights_of(places: Vectors, exemplars: Sequence[Exemplar], degree: int) -> Vectors:
+def weights_of(places: Vectors, exemplars: Sequence[Exemplar]) -> Vectors:
     """The weight of each exemplar. Each kind counts for its share in all, however many there are of it."""
     kinds = [one.kind for one in exemplars]
-    targets = np.array([one.target for one in exemplars])
+    targets = np.array([one.target for one in exemplars], dtype=np.float32)
     each = {kind: share * len(kinds) / kinds.count(kind) for kind, share in SHARES.items() if kind in kinds}
-    shares = np.array([each[kind] for kind in kinds])
-    kernel = ((OFFSET + places @ places.T) ** degree).astype(np.float64)
+    shares = np.array([each[kind] for kind in kinds], dtype=np.float32)
+    # In single precision and in place: there are many exemplars, and the ridge keeps the system tame.
+    kernel = (places @ places.T).astype(np.float32)
+    kernel += OFFSET
+    kernel *= kernel
     kernel[np.diag_indices_from(kernel)] += PENALTY / shares
     return np.linalg.solve(kernel, targets).astype(np.float32)
 
@@ -95,16 +84,12 @@ def quadratic(places: Vectors, weights: Vectors) -> Quadratic:
     return Quadratic(matrix, 2 * OFFSET * weighted.sum(axis=0), float(OFFSET**2 * weights.sum()))
 
 
-def degree_for(embedder: Embedder) -> int:
-    """3 where vectors are short, 2 where they are long: a turn must stay cheap."""
-    return 3 if embedder.embed(["a"]).shape[1] <= 400 else 2
-
-
 def level_of(raw: float, words: int, embedder: str) -> float:
-    """Raw closeness in units of the embedder, brought nearer to rest where a text has few words.
+    """Raw closeness in units of the embedder, brought nearer to rest where few words say anything.
 
-    >>> level_of(0.6, 8, "small@1"), round(level_of(0.6, 2, "small@1"), 2)
-    (1.0, 0.15)
+    >>> unit = UNITS["small@2"]
+    >>> level_of(unit, 8, "small@2"), round(level_of(unit, 1, "small@2"), 2)
+    (1.0, -0.13)
     """
     level = raw / UNITS.get(embedder, DEFAULT_UNIT)
     return AT_REST + (level - AT_REST) * min(1.0, words / FULL_WORDS)

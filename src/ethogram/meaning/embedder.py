@@ -21,7 +21,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """With its version, such as `small@1`: vectors of two versions must not be compared."""
+        """With its version, such as `small@2`: vectors of two versions must not be compared."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text, of length 1; a row of zeros where nothing in the text is known."""

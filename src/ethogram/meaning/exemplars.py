@@ -42,7 +42,18 @@ class Exemplar:
         return "harm" if self.harms else "ordinary" if self.category in ORDINARY else "look-alike"
 
 
-FILES = ("harm", "innocent", "ordinary", "harm_variants", "innocent_variants", "lookalike_variants")
+FILES = {
+    "harm": 24,
+    "innocent": 24,
+    "ordinary": 24,
+    "harm_variants": 24,
+    "innocent_variants": 24,
+    "lookalike_variants": 24,
+    "harm_more": 5,
+    "lookalike_more": 12,
+    "ordinary_more": 12,
+}
+"""Files of exemplars, and how many texts are drawn of one family at most: more of them say the same again."""
 ORDINARY = frozenset(
     [
         "everyday",
@@ -59,17 +70,15 @@ ORDINARY = frozenset(
 )
 """Categories that have nothing to do with harm; the other innocent ones are look-alikes."""
 TARGETS = {"harm": 1.0, "look-alike": -0.6, "ordinary": -1.0}
-MOST = 24
-"""Texts drawn of one family: more of them say the same again."""
 
 
 @cache
 def exemplars() -> tuple[Exemplar, ...]:
     """All of them: harm, look-alikes, ordinary talk."""
-    return tuple(one for name in FILES for one in read(CONTENT / f"{name}.txt"))
+    return tuple(one for name, most in FILES.items() for one in read(CONTENT / f"{name}.txt", most))
 
 
-def read(path: Path) -> list[Exemplar]:
+def read(path: Path, most: int = 24) -> list[Exemplar]:
     """The exemplars of one file: a line each, or a family of them, under headings `[category severity]`."""
     found, category, severity = [], "", 0.0
     for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
@@ -79,5 +88,5 @@ def read(path: Path) -> list[Exemplar]:
         elif line and not line.startswith("#"):
             if not category:
                 raise ValueError(f"{path.name}:{number}  a exemplar before the first [category]")
-            found += [Exemplar(text, category, severity) for text in expand(line, MOST)]
+            found += [Exemplar(text, category, severity) for text in expand(line, most)]
     return found

@@ -1,21 +1,24 @@
 """The fitted surface of an embedder: shipped where there is one, else fitted when first asked for.
 
-python -m meaning.fitted small wordllama     # writes weights/NAME.npz
+python -m ethogram.meaning.fitted small wordllama     # writes weights/NAME.npz
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 
-from .closeness import Cubic, Quadratic, Surface, degree_for, quadratic, weights_of
+from .closeness import Quadratic, Surface, quadratic, weights_of
 from .embedder import Embedder, Vectors, load
-from .exemplars import exemplars
+from .exemplars import Exemplar, exemplars
 
 WEIGHTS = Path(__file__).parent / "weights"
+FEWER = 5_000
+"""About so many exemplars are fitted where no weights are shipped: all of them would take a minute."""
 
 
 def version(embedder: Embedder) -> str:
@@ -33,46 +36,35 @@ def surface(embedder: Embedder) -> Surface:
     if path.exists():
         with np.load(path) as kept:
             if str(kept["version"]) == version(embedder):
-                return _read(kept, embedder)
-    return fit(embedder)
+                return _read(kept)
+    every = exemplars()
+    return fit(embedder, every[:: max(1, len(every) // FEWER)])
 
 
-def fit(embedder: Embedder) -> Surface:
-    """The surface through all exemplars."""
-    places = _places(embedder)
-    degree = degree_for(embedder)
-    weights = weights_of(places, exemplars(), degree)
-    return quadratic(places, weights) if degree == 2 else Cubic(places, weights)
+def fit(embedder: Embedder, some: Sequence[Exemplar]) -> Quadratic:
+    """The surface through these exemplars."""
+    places = embedder.embed([one.text for one in some])
+    return quadratic(places, weights_of(places, some))
 
 
 def save(embedder: Embedder) -> Path:
-    """Fits and writes it down: the matrix for degree 2, for degree 3 only the weights, since places are
-    made from texts."""
-    made = fit(embedder)
+    """Fits all exemplars and writes down the surface."""
+    made = fit(embedder, exemplars())
     WEIGHTS.mkdir(exist_ok=True)
     path = WEIGHTS / f"{embedder.name}.npz"
-    known = version(embedder)
-    if isinstance(made, Quadratic):
-        # It is symmetric, so half of it will do; two bytes a number move the raw closeness by less than 0.01.
-        half = made.matrix[np.triu_indices(len(made.matrix))].astype(np.float16)
-        np.savez_compressed(path, version=known, half=half, linear=made.linear, constant=made.constant)
-    elif isinstance(made, Cubic):
-        np.savez_compressed(path, version=known, weights=made.weights)
+    # It is symmetric, so half of it will do; two bytes a number move the raw closeness by less than 0.01.
+    half = made.matrix[np.triu_indices(len(made.matrix))].astype(np.float16)
+    kept = {"half": half, "linear": made.linear, "constant": np.array(made.constant)}
+    np.savez_compressed(path, version=version(embedder), **kept)
     return path
 
 
-def _read(kept: np.lib.npyio.NpzFile, embedder: Embedder) -> Surface:
-    if "weights" in kept:
-        return Cubic(_places(embedder), kept["weights"])
+def _read(kept: np.lib.npyio.NpzFile) -> Quadratic:
     linear: Vectors = kept["linear"]
     matrix = np.zeros((len(linear), len(linear)), dtype=np.float32)
     matrix[np.triu_indices(len(linear))] = kept["half"]
     matrix += np.triu(matrix, 1).T
     return Quadratic(matrix, linear, float(kept["constant"]))
-
-
-def _places(embedder: Embedder) -> Vectors:
-    return embedder.embed([one.text for one in exemplars()])
 
 
 if __name__ == "__main__":

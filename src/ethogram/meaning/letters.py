@@ -19,6 +19,11 @@ _COMMON = """
     here then than just some any all about into out up more very also one please
     """
 COMMON = frozenset(_COMMON.split())
+_TALK = """
+    ok okay i'll i'm i've i'd it's that's don't lol well oh yes hi hello hey thank thanks
+    """
+SAYING_NOTHING = frozenset(_TALK.split())
+"""As common in talk, and no more telling; they are not among `COMMON`, since how one talks may tell."""
 SELDOM = 0.15
 """Weight of a common word beside 1 for any other: no counts of a language are needed for this."""
 
@@ -40,6 +45,15 @@ def _place(part: str, weight: float) -> tuple[int, float]:
     # cancel on the whole.
     code = crc32(part.encode())
     return (code >> 1) % WIDTH, weight if code & 1 else -weight
+
+
+def telling(words: Sequence[str]) -> int:
+    """How many of the stems say anything by themselves.
+
+    >>> telling(["ok", "i'll", "do", "it", "then"]), telling(["bake", "a", "cake"])
+    (0, 2)
+    """
+    return sum(word not in COMMON and word not in SAYING_NOTHING for word in words)
 
 
 def add_letters(row: list[float], words: Sequence[str]) -> None:

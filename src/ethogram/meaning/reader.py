@@ -15,7 +15,9 @@ from ..climb.records import Readings
 from .closeness import level_of
 from .embedder import Embedder, Vectors, load
 from .fitted import surface
+from .letters import telling
 from .packed import pack, unpack
+from .words import stems
 
 RECENT, REFUSED = 6, 5
 """User turns and refused requests whose vectors are kept."""
@@ -23,7 +25,7 @@ FOLLOWS = 0.4
 """How fast the vector of what is talked about follows the newest turn."""
 FEW_WORDS = 3
 """A shorter turn has no topic of its own."""
-ALIKE = {"small@1": (0.35, 0.75), "wordllama@256": (0.35, 0.8)}
+ALIKE = {"small@2": (0.35, 0.75), "wordllama@256": (0.35, 0.8)}
 """Cosine at which two requests are not alike (0) and are the same (1)."""
 NOTHING = Readings()
 
@@ -63,10 +65,10 @@ class Reader:
 
     def _user(self, state: State, text: str) -> tuple[State, Readings]:
         vector = self._embedder.embed([text])[0]
-        words = len(text.split())
+        words = len(text.split(maxsplit=FEW_WORDS))
         has_topic = words >= FEW_WORDS and bool(vector.any())
         readings = Readings(
-            level=level_of(float(self._surface.raw(vector[None])[0]), words, self.name),
+            level=level_of(float(self._surface.raw(vector[None])[0]), telling(stems(text)), self.name),
             refused=self._alike(vector, state.refused) if has_topic else None,
             paraphrase=self._alike(vector, state.recent) if has_topic else None,
             jump=jump(vector, unpack(state.topic)) if has_topic and state.topic else None,

@@ -78,7 +78,7 @@ def concepts(words: Sequence[str]) -> list[float]:
 class Small:
     """Concepts of our own table, and letters."""
 
-    name = "small@1"
+    name = "small@2"
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text: the concepts, then the letters."""

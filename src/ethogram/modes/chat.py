@@ -8,7 +8,8 @@ from typing import Any
 
 from ..records import Detection, format_time
 from ..records.mask import mask
-from .chat_turns import Said
+from .chat_reasons import is_own, strongest
+from .chat_talks import Said
 from .conversation import Conversation
 from .conversation_state import ConversationState
 from .simulate import WATCHED
@@ -22,7 +23,8 @@ class Scored:
     """A turn with where its conversation stands after it.
 
     `number` counts the turns of both sides, from 1; `before` is the risk before it; `found` are detections
-    that were not told of this conversation before.
+    that were not told of this conversation before. `source` is the turn that the risk comes from and what it
+    was: this one, or an earlier one where nothing new holds the risk up.
     """
 
     said: Said
@@ -30,6 +32,7 @@ class Scored:
     state: ConversationState
     before: float
     found: tuple[Detection, ...]
+    source: tuple[int, str] = (0, "")
 
 
 @dataclass(slots=True)
@@ -44,6 +47,7 @@ class Followed:
     mode: str = "SAFE"
     patterns: dict[str, int] = field(default_factory=dict)
     told: set[str] = field(default_factory=set)
+    source: tuple[int, str] = (0, "")
 
 
 def follow(said: Iterable[Said], make: Make, followed: dict[str, Followed]) -> Iterator[Scored]:
@@ -56,7 +60,9 @@ def follow(said: Iterable[Said], make: Make, followed: dict[str, Followed]) -> I
         before = kept.risks[-1] if kept.risks else 0.0
         found = tuple(each for each in state.detections if each.id not in kept.told)
         _add(kept, one, state)
-        yield Scored(one, len(kept.risks), state, before, found)
+        if is_own(state, before):
+            kept.source = (len(kept.risks), strongest(state))
+        yield Scored(one, len(kept.risks), state, before, found, kept.source)
 
 
 def _add(kept: Followed, one: Said, state: ConversationState) -> None:

@@ -5,69 +5,109 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from datetime import datetime
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from ..errors import BadEvents, BadUsage, Fault
 from ..ingest import read_events
-from ..records import Event, parse_time
+from ..ingest.adapter import Input
+from ..ingest.errors import Unreadable
+from ..ingest.files import Found, Opened, opened
+from ..ingest.limits import Limits
+from ..ingest.streams import GZIP
+from ..ingest.strict_json import BOM
+from ..records import Event
+from .chat_talks import (
+    RIGHT,
+    ROLES,
+    TURN,
+    Said,
+    first_value,
+    is_talk,
+    is_turn,
+    said_of,
+    speaker_of,
+    talks_said,
+)
 
-ROLES = {
-    "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "bot": "assistant",
-    "model": "assistant", "system": "system", "developer": "system", "tool": "tool", "function": "tool",
-}  # fmt: skip
-"""Words for who speaks, and what they come to; anybody else is a user."""
 _SPOKEN = re.compile(rf"({'|'.join(ROLES)})\s*:\s*(.*)", re.IGNORECASE | re.DOTALL)
 PLAIN = frozenset(("", ".txt", ".md", ".log", ".chat"))
 """Endings of files that may hold plain lines."""
 LONGEST = 1 << 20
-"""Characters of a line that are read; a turn of more is no turn of a conversation."""
+"""Bytes of the first line of a stream that are looked at before all of it is read at once."""
 SPOKEN_KINDS = frozenset(("message", "event"))
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """One turn of one conversation."""
-
-    thread: str
-    subject: str
-    role: str
-    text: str
-    at: datetime | None = None
+NO_TURN = f"nothing was said: there is no turn in this input. {RIGHT}; in plain text each line is a turn"
 
 
 def read_said(path: str, stdin: BinaryIO | None = None) -> Iterator[Said]:
     """The turns in a file; `-` is `stdin`, of which each line is given as it comes.
 
-    BadEvents tells every line of a file that is no turn, and the first of a stream.
+    BadEvents tells every line of a file that is no turn, and the first of a stream; and that there is no
+    turn at all.
     """
-    if path == "-":
-        if stdin is None:
-            raise BadUsage("-: standard input is closed; send a conversation into it, or name a file")
-        return _streamed(stdin)
-    with open(path, "rb") as file:
-        head = _head(file)
-        if not _by_line(head, Path(path).suffix.lower()):
-            return iter(of_events(read_events([path]).events))
-        found = list(lines_said(chain([head], file), Path(path).stem, path))
-    if faults := [one for one in found if isinstance(one, Fault)]:
-        raise BadEvents(faults)
-    return iter([one for one in found if isinstance(one, Said)])
+    if path == "-" and stdin is None:
+        raise BadUsage("-: standard input is closed; send a conversation into it, or name a file")
+    return some(_streamed(stdin) if path == "-" and stdin is not None else iter(_of_file(path)), path)
+
+
+def some(said: Iterator[Said], path: str) -> Iterator[Said]:
+    """The same turns; BadEvents where there is none."""
+    first = next(said, None)
+    if first is None:
+        raise BadEvents([Fault(path, 0, 0, NO_TURN)])
+    yield first
+    yield from said
 
 
 def _streamed(stdin: BinaryIO) -> Iterator[Said]:
     head = _head(stdin)
-    if not _by_line(head, ""):
-        yield from of_events(read_events(["-"], stdin=BytesIO(head + stdin.read())).events)
+    if head.startswith(GZIP) or not _by_line(head, ""):
+        yield from _of_file("-", BytesIO(head + stdin.read()))
         return
     for one in lines_said(chain([head], stdin), "conversation", "-"):
         if isinstance(one, Fault):
             raise BadEvents([one])
         yield one
+
+
+def _of_file(path: str, stdin: BinaryIO | None = None) -> Iterable[Said]:
+    """All turns of a file, unpacked where it is compressed."""
+    try:
+        with opened(Found(path, named=True), stdin, Limits()) as file:
+            found = _ours(file, path)
+    except Unreadable as error:
+        raise BadEvents([Fault(path, 0, 0, str(error))]) from None
+    if found is None:
+        if stdin is not None:
+            stdin.seek(0)
+        return of_events(_events(path, stdin))
+    if faults := [one for one in found if isinstance(one, Fault)]:
+        raise BadEvents(faults)
+    return [one for one in found if isinstance(one, Said)]
+
+
+def _events(path: str, stdin: BinaryIO | None) -> Iterable[Event]:
+    try:
+        return read_events([path], stdin=stdin).events
+    except BadEvents as bad:
+        # What is wrong as an event helps nobody who meant a conversation.
+        raise BadEvents(
+            [*bad.faults, Fault(path, 0, 0, f"no conversation: {RIGHT}")], more=bad.more
+        ) from None
+
+
+def _ours(file: Opened, path: str) -> list[Said | Fault] | None:
+    """The turns of a form that is read here, or what is wrong with them; None for other formats."""
+    inner = Path(path.removesuffix(".gz"))
+    name = "conversation" if path == "-" else inner.stem
+    if _by_line(file.head, inner.suffix.lower() if path != "-" else ""):
+        return list(lines_said(file.stream, name, path))
+    first = first_value(file.head)
+    if is_talk(first) or is_turn(first):
+        return list(talks_said(Input(path, file.stream, file.head, {}, Limits()), name))
+    return None
 
 
 def _head(file: BinaryIO) -> bytes:
@@ -81,25 +121,15 @@ def _head(file: BinaryIO) -> bytes:
 
 
 def _by_line(head: bytes, suffix: str) -> bool:
-    """Whether every line is a turn."""
-    first = head.strip().removeprefix(b"\xef\xbb\xbf")
-    if not first.startswith((b"{", b"[")):
+    """Whether every line is a turn. Of a first line that is not there whole, what is there must do."""
+    start = head.strip(b"\r\n\t ").removeprefix(BOM)
+    if not start.startswith((b"{", b"[")):
         return suffix in PLAIN
+    first, end, _ = head.lstrip().removeprefix(BOM).partition(b"\n")
     try:
-        return is_turn(json.loads(first))
+        return is_turn(json.loads(first) if end else first_value(first))
     except (ValueError, RecursionError):
         return False
-
-
-def is_turn(row: Any) -> bool:
-    """Whether this is a turn by itself: a role, a text, and nobody named as the subject of an event.
-
-    >>> is_turn({"role": "user", "text": "hi"}), is_turn({"turns": []})
-    (True, False)
-    """
-    if not isinstance(row, dict) or not isinstance(row.get("role"), str) or "subject" in row:
-        return False
-    return isinstance(row.get("text", row.get("content")), str)
 
 
 def lines_said(lines: Iterable[bytes], thread: str, path: str) -> Iterator[Said | Fault]:
@@ -126,12 +156,8 @@ def _said(line: str, thread: str) -> Said:
     except (ValueError, RecursionError):
         raise ValueError("no JSON object") from None
     if not is_turn(row):
-        raise ValueError('no turn: {"role": "user", "text": "..."} is one')
-    at = row.get("at")
-    if at is not None and not isinstance(at, str):
-        raise ValueError("at must be a time such as 2026-01-05T12:00:00Z")
-    role = ROLES.get(row["role"].lower(), "user")
-    return Said(thread, "user", role, row.get("text", row.get("content")), parse_time(at) if at else None)
+        raise ValueError(f"no turn: {TURN} is one")
+    return said_of(row, thread, speaker_of(row))
 
 
 def of_events(events: Iterable[Event]) -> Iterator[Said]:

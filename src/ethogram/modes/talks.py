@@ -15,6 +15,8 @@ from typing import Any
 from zlib import crc32
 
 from ..errors import BadEvents, BadUsage, Fault
+from ..ingest.run_values import text_of
+from .chat_talks import ROLES
 from .validate_runs import set_files, set_name
 
 HALVES = ("tune", "other", "report", "all")
@@ -108,12 +110,21 @@ def _lines(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def _talk(row: Mapping[str, Any]) -> Talk:
-    turns = tuple(
-        Turn(str(turn.get("text") or ""), turn.get("role") != "assistant", turn.get("labels") or {})
-        for turn in row["turns"]
-    )
+    said = row["turns"] if "turns" in row else row["messages"]
+    turns = tuple(Turn(_text(turn), _role(turn) != "assistant", turn.get("labels") or {}) for turn in said)
     label = row.get("label")
-    return Talk(str(row["conversation_id"]), int(label) if label in (0, 1) else None, turns)
+    told = row["conversation_id"] if "conversation_id" in row else row["id"]
+    return Talk(str(told), int(label) if label in (0, 1) else None, turns)
+
+
+def _text(turn: Mapping[str, Any]) -> str:
+    return text_of(turn["text"] if turn.get("text") is not None else turn.get("content")) or ""
+
+
+def _role(turn: Mapping[str, Any]) -> str:
+    """`assistant`, or whoever else speaks; a speaker with the name of a role has it."""
+    told = str(turn.get("role") or turn.get("speaker") or "user").lower()
+    return ROLES.get(told, "user")
 
 
 def chosen_sets(

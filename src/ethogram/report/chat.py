@@ -7,6 +7,7 @@ from typing import Any
 
 from ..climb.records import Change
 from ..modes.chat import Followed, Scored, excerpt, summary_record
+from ..modes.chat_reasons import COMBINED, changes, reason_of, standing
 from ..modes.simulate import rises
 from ..records import Detection
 from .html import Html, number, raw, tag
@@ -25,8 +26,8 @@ POINTS = 400
 """Turns that get a point of their own."""
 TALKS, TURNS = 200, 2_000
 """Conversations, and turns of each, that are written out."""
-LEAST, REASONS = 0.02, 5
-"""Changes of the risk that are told of a turn: from this on, and so many."""
+REASONS = 5
+"""Changes of the risk that are told of a turn."""
 
 
 def chat_page(kept: Sequence[Scored], followed: Mapping[str, Followed], *, excerpts: bool = False) -> str:
@@ -39,7 +40,7 @@ def chat_page(kept: Sequence[Scored], followed: Mapping[str, Followed], *, excer
     talks = [talk(told[name], by_talk[name], excerpts=excerpts) for name in gravest[:TALKS]]
     left = len(gravest) - len(talks)
     more = [tag("p", f"{plural(left, 'conversation')} of less risk not shown", class_="note")] if left else []
-    body = [header(list(told.values())), tag("main", *talks, *more)]
+    body = [header(list(told.values())), tag("main", *talks, *more, tag("p", COMBINED, class_="note"))]
     return "<!doctype html>\n" + tag("html", head(), tag("body", *body), lang="en") + "\n"
 
 
@@ -152,14 +153,16 @@ def _said(one: Scored, excerpts: bool) -> list[Html]:
 
 
 def _reasons(one: Scored) -> list[Html]:
-    items = [_change(each) for each in one.state.changes[:REASONS] if abs(each.by) >= LEAST]
+    moved = changes(one, REASONS)
+    items = [_change(each, reason_of(each, one.state)) for each in moved]
+    items += [tag("li", clean(line), class_="kept") for line in standing(one, moved=bool(moved))]
     items += [_found(found) for found in one.found]
     return [tag("ul", *items)] if items else []
 
 
-def _change(each: Change) -> Html:
+def _change(each: Change, reason: str) -> Html:
     by = tag("span", f"{each.by:+.2f}", class_="up" if each.by > 0 else "down")
-    return tag("li", by, f" {clean(each.name)}: {clean(each.reason)}")
+    return tag("li", by, f" {clean(each.name)}: {clean(reason)}")
 
 
 def _found(one: Detection) -> Html:
