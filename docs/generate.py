@@ -37,7 +37,8 @@ KEYS = ("parameters", "define", "for_each", "shape", "tell_at", "confidence", "l
 
 def page() -> str:
     """The whole page, made from the files."""
-    files = sorted(load_patterns(["*"]), key=lambda one: (list(FAMILIES).index(family(one)), one.name))
+    shipped = [one for one in load_patterns(["*"]) if not one.in_code]
+    files = sorted(shipped, key=lambda one: (list(FAMILIES).index(family(one)), one.name))
     parts = [HEAD, index(files)]
     for name, title in FAMILIES.items():
         parts.append(f"## {title}\n")

@@ -41,7 +41,7 @@ def _row(one: Detection | naive.Found) -> Row:
     )
     names = (
         "pattern", "id", "state", "level", "confidence", "opened_at", "detected_at", "closed_at",
-        "first_event", "last_event", "count", "parts",
+        "first_event", "last_event", "last_at", "count", "parts",
     )  # fmt: skip
     row = {name: getattr(one, name) for name in names}
     return row | {"history": history, "evidence": evidence, "details": dict(one.details)}

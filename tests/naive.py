@@ -103,6 +103,8 @@ class Found:
     """The event at which it fired or opened (a silence: the event before)."""
     fired_confidence: float = 0.0
     """The confidence when it was detected; an episode's may rise later."""
+    last_at: datetime | None = None
+    """When the last event was; of a combination, when its last part was detected."""
 
     @property
     def key(self) -> dict[str, Any]:
@@ -438,8 +440,10 @@ def made(
     evidence: tuple[tuple[str, str], ...], details: dict[str, Any], parts: tuple[str, ...] = (),
 ) -> Found:  # fmt: skip
     name = detection_id(pattern.name, history.source, history.key, fired_at)
+    last_at = next((event.at for event in history.events if event.id == ends[1]), times[1])
     return Found(pattern.name, history.key, name, state, grade, confidence, *times, *ends, count, evidence,
-                 details, parts, history.source, key_fields(pattern), ends[1], confidence)  # fmt: skip
+                 details, parts, history.source, key_fields(pattern), ends[1], confidence,
+                 last_at)  # fmt: skip
 
 
 # --- level, trend, contrast (section 3) -----------------------------------------------------

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,7 @@ import pytest
 
 from ethogram.modes.plant import plant
 from ethogram.modes.plant_episode import Setting
+from ethogram.modes.validate_runs import set_files, set_name, validate_runs
 from quality import PAGE, SECTIONS, planted, runs, write
 from quality_conversations import conversations
 from quality_people import usage
@@ -145,3 +149,21 @@ def test_figures_about_conversations_say_how_they_were_got() -> None:
     assert f"| **ethogram, wordllama** | {three} | 0.40 and 0.005 |" in said
     assert said.count(f"| keywords | {three} | - |") == 1
     assert "| `made` | you: last | high | 0.600 | 0.580 (0.500 to 0.660) | 0.65 |" in said
+
+
+DATA = Path(os.environ.get("ETHOGRAM_DATA") or "/nowhere") / "runs"
+LARGEST = 600_000
+"""Bytes of a set that rows are taken of: those of larger ones take minutes."""
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="ETHOGRAM_DATA does not say where the data are")
+def test_two_random_rows_are_got_again() -> None:
+    """What the page says is what the data says now; which rows, nobody knows before."""
+    seed = random.SystemRandom().randrange(10**6)
+    small = {set_name(file) for file in set_files(DATA) if file.stat().st_size <= LARGEST}
+    row = re.compile(r"\| (\w+) \(\d+\) \| `([\w.]+)` \| (?:any|medium|high) \|")
+    told = [(row.match(line), line) for line in PAGE.read_text("utf-8").splitlines()]
+    rows = [(found[1], found[2], line) for found, line in told if found and found[1] in small]
+    for name, pattern, line in random.Random(seed).sample(rows, 2):
+        again = runs(validate_runs(DATA, [pattern.partition(".")[0]], sets=[name]), "", "")
+        assert line in list(again), f"seed {seed}: {line}"

@@ -16,13 +16,14 @@ from typing import Any
 from ethogram.cli.chat import maker
 from ethogram.cli.validate import digest, folder_of
 from ethogram.cli.validate_conversations import summary as summary_of_talks
-from ethogram.modes.plant import Planting, plant, wilson
+from ethogram.modes.plant import Planting, plant
 from ethogram.modes.plant_episode import Setting
 from ethogram.modes.talks import KINDS, chosen_sets
 from ethogram.modes.validate_conversations import validate_conversations
 from ethogram.modes.validate_conversations_local import SETS as LOCAL
 from ethogram.modes.validate_runs import all_alarms, run_patterns, set_files, set_name, validate_runs
 from ethogram.modes.validate_usage import DRAWS, chosen_files, validate_usage
+from ethogram.risk.intervals import wilson
 from quality_conversations import conversations
 from quality_people import usage
 

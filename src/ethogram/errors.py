@@ -4,6 +4,7 @@
     ├── BadInput            something given was wrong; carries every fault found (exit code 2)
     │   ├── BadPattern      in pattern files
     │   ├── BadEvents       in event files
+    │   ├── BadLabels       in files of labels
     │   ├── BadConfig       in ethogram.yaml or the environment
     │   └── BadUsage        in how a command or function was called
     ├── Conflict            one event id with two different contents (exit code 2)
@@ -74,6 +75,10 @@ class BadPattern(BadInput):
 
 class BadEvents(BadInput):
     """An event file cannot be used."""
+
+
+class BadLabels(BadInput):
+    """A file of labels cannot be used."""
 
 
 class BadConfig(BadInput):

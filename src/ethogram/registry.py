@@ -13,6 +13,8 @@ from typing import Any, Generic, TypeVar
 from .errors import BadUsage, did_you_mean
 
 T = TypeVar("T")
+IN_CODE = "in_code_"
+"""What names of signals begin with that patterns in code make: for them alone."""
 
 
 class Registry(Generic[T]):
@@ -31,6 +33,14 @@ class Registry(Generic[T]):
             raise BadUsage(f"two {self.kind}s are named {name!r}: {_origin(known)} and {_origin(item)}")
         self._items[name] = item
         return item
+
+    def discard(self, name: str) -> T | None:
+        """Forget a name, and give what it stood for; for tests, which make plug-ins of their own."""
+        return self._items.pop(name, None)
+
+    def loaded(self) -> list[str]:
+        """The names of all that is loaded already; nothing is looked for."""
+        return sorted(self._items)
 
     def register(self, name: str) -> Callable[[T], T]:
         """The decorator: `@adapter("csv")`."""
@@ -90,10 +100,14 @@ class Registry(Generic[T]):
 
 
 def _origin(item: object) -> str:
+    if isinstance(said := getattr(item, "origin", None), str):
+        return said
     named = item if hasattr(item, "__qualname__") else type(item)
     return f"{getattr(named, '__module__', '?')}.{getattr(named, '__qualname__', '?')}"
 
 
+patterns: Registry[Any] = Registry("pattern", "ethogram.patterns")
+"""Patterns in code; those in files are found by library/load.py."""
 signals: Registry[Any] = Registry("signal", "ethogram.signals")
 adapters: Registry[Any] = Registry("adapter", "ethogram.ingest")
 stores: Registry[Any] = Registry("store", "ethogram.stores")

@@ -14,8 +14,9 @@ import pytest
 from ethogram import registry
 from ethogram.errors import BadUsage, Conflict
 from ethogram.records import Detection, Event, Evidence, Reading, Verdict
+from ethogram.risk.tally import Counts, Slot
 from ethogram.stores import Found, Store, Swept
-from ethogram.stores.protocol import Clashes, Staged
+from ethogram.stores.protocol import Clashes, Staged, Try
 
 NAMES = registry.stores.names()
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -315,6 +316,107 @@ def test_verdicts_and_states_are_kept(store):
     assert store.load_state("stream", "ann") == state
     store.save_state("stream", "ann", None, NOON)
     assert store.load_state("stream", "ann") is None
+
+
+def kept(store: Store, *detections: Detection) -> None:
+    store.keep_sweep("s", "v", NOON, found=[("new", Found(one)) for one in detections])
+
+
+def said(
+    verdict: str = "confirmed", of: str | None = "d1", by: str = "kim", days: float = 0, **more
+) -> Verdict:
+    return Verdict(verdict, by, NOON + timedelta(days=days), "loop", "v1", of, **more)
+
+
+def test_a_verdict_comes_back_as_it_was_and_many_are_kept_together(store):
+    given = [
+        said(why="caf\u00e9", blind=True, source="forum"),
+        said("missed", None, subject="bo", first_event="a", last_event="b", source="forum", days=1),
+    ]
+    store.add_verdicts(given)
+    assert store.verdicts() == given
+    assert not store.verdict_counts()
+
+
+def test_detections_can_be_asked_for_by_id(store):
+    kept(store, found("d1"), found("d2"), found("d3"))
+    assert [one.id for one in store.detections(ids=["d3", "d1", "no"])] == ["d1", "d3"]
+    assert store.detections(ids=[]) == []
+
+
+def test_what_was_judged_long_ago_is_counted_and_its_verdicts_go(store):
+    kept(store, found("d1", confidence=0.125), found("d2"), found("d3"))
+    assert not store.has_verdicts()
+    store.add_verdicts(
+        [
+            said(of="d1"),
+            said("false_alarm", of="d2"),
+            said("false_alarm", of="d3"),
+            # Somebody came back to it later, so all of it stays.
+            said("confirmed", of="d3", by="lee", days=9),
+            said("missed", None, subject="bo", first_event="a", last_event="b", source="forum"),
+        ]
+    )
+    assert store.settle_verdicts(NOON + timedelta(days=5)) == 3
+    assert {one.detection for one in store.verdicts()} == {"d3"}
+    assert store.verdict_counts() == {
+        Slot("loop", "v1", "input", "2026-01", 12): Counts(confirmed=1),
+        Slot("loop", "v1", "input", "2026-01", 50): Counts(false_alarm=1),
+        Slot("loop", "v1", "forum", "2026-01"): Counts(missed=1),
+    }
+    assert store.settle_verdicts(NOON + timedelta(days=5)) == 0
+    again = [said(of="d1", by="lee", days=20), said(of="d3")]
+    again.append(said("missed", None, by="x", subject="bo", first_event="a", last_event="b", source="forum"))
+    assert store.settled(again) == [again[0], again[2]]
+    assert store.settled_detections() == {"d1", "d2"}
+    assert store.settled_verdicts() == {"d1": "confirmed", "d2": "false_alarm"}
+    assert store.has_verdicts()
+
+
+def test_counts_of_the_same_kind_add_up(store):
+    kept(store, found("d1"), found("d2"), found("d3"))
+    for number, name in enumerate(("d1", "d2", "d3")):
+        store.add_verdict(said(of=name, days=number))
+        store.settle_verdicts(NOON + timedelta(days=number + 1))
+    assert store.verdict_counts() == {Slot("loop", "v1", "input", "2026-01", 50): Counts(confirmed=3)}
+
+
+def test_a_purge_leaves_the_counts_of_verdicts_and_no_name(store):
+    store.add([event("a"), event("b", subject="bo")])
+    kept(store, found("d1", state="closed"), found("d2", subject="bo", target=None, state="closed"))
+    store.add_verdicts(
+        [
+            said("false_alarm", of="d1"),
+            said("confirmed", of="d1", by="lee"),
+            said(of="d2"),
+            said("missed", None, subject="ann", first_event="a", last_event="a", source="input"),
+            said("missed", None, subject="ann", first_event="a", last_event="a", source="other"),
+        ]
+    )
+    store.purge(subject=("input", "ann"))
+    assert [(one.detection, one.source) for one in store.verdicts()] == [("d2", ""), (None, "other")]
+    total = sum(store.verdict_counts().values(), Counts())
+    assert total == Counts(disputed=1, missed=1)
+    store.purge(before=NOON + HOUR)
+    assert sum(store.verdict_counts().values(), Counts()) == Counts(disputed=1, missed=1, confirmed=1)
+    assert "ann" not in repr((store.verdict_counts(), store.settled_detections()))
+
+
+def test_a_purge_forgets_that_something_was_counted_before(store):
+    kept(store, found("d1", state="closed"))
+    store.add_verdict(said())
+    store.settle_verdicts(NOON + HOUR)
+    store.purge(subject="ann")
+    assert not store.settled_detections()
+    assert sum(store.verdict_counts().values(), Counts()) == Counts(confirmed=1)
+
+
+def test_tries_to_learn_are_kept_in_order(store):
+    first = Try(NOON, "loop", "v1", "abc", {"record": "no_proposal", "why": "caf\u00e9", "n": [1, 2.5, None]})
+    second = replace(first, pattern="drift", at=NOON + HOUR)
+    keys = [store.add_try(first), store.add_try(second)]
+    assert store.tries() == [replace(first, key=keys[0]), replace(second, key=keys[1])]
+    assert store.tries("drift") == [replace(second, key=keys[1])]
 
 
 def test_a_purged_subject_takes_its_detections_and_verdicts_along(store):

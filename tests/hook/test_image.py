@@ -7,16 +7,19 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from ethogram.config.learned import LEARNED_FILE, write_changes
 from ethogram.hook import keep, light_dataclasses
 from ethogram.hook.image import closure
 from ethogram.hook.place import image_path, is_current
 from ethogram.hook.planning import prepare
 from ethogram.hook.replay import by_process, within
 from ethogram.hook.start import read
+from ethogram.risk.changes import Change
 
 
 def failing(folder: Path, n: int) -> dict[str, object]:
@@ -73,6 +76,20 @@ def test_an_image_is_made_anew_when_the_settings_change(place: Path) -> None:
     (place / ".ethogram.yaml").write_text("hook: {off: [loop, repetitive_errors]}\n", encoding="utf-8")
     assert not is_current(before["stamp"])
     assert [by_process(failing(place, n)) for n in range(3)] == [{}, {}, {}]
+
+
+def test_an_image_is_made_anew_when_something_was_learned(place: Path) -> None:
+    prepare(str(place))
+    before = read(image_path(str(place)))
+    assert before is not None
+    change = Change(datetime.now(UTC), "ann", "repetitive_errors", "threshold", 3, 9)
+    write_changes(place / LEARNED_FILE, (change,))
+    assert not is_current(before["stamp"])
+    prepare(str(place))
+    after = read(image_path(str(place)))
+    assert after is not None
+    assert is_current(after["stamp"])
+    assert after["modules"] != before["modules"]
 
 
 def test_an_image_that_cannot_be_read_is_made_anew(place: Path) -> None:

@@ -15,12 +15,13 @@ from ethogram.errors import BadUsage
 from ethogram.ingest import events_of
 from ethogram.library.load import SHIPPED
 from ethogram.library.select import select
-from ethogram.modes.plant import Planted, plant, wilson
+from ethogram.modes.plant import Planted, plant
 from ethogram.modes.plant_background import background_of, generated
 from ethogram.modes.plant_episode import Setting, episode
 from ethogram.modes.plant_script import programs_of, scripts_of
 from ethogram.modes.plant_vary import Varying, varying
 from ethogram.records import Event
+from ethogram.risk.intervals import wilson
 from pattern_files import BUSY, write
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from ethogram.errors import BadEvents, BadUsage
-from ethogram.modes.apart import auroc, figures, limit_for, recall_at
 from ethogram.modes.talks import chosen_sets, half_of, read_sets, read_talks
+from ethogram.risk.apart import figures, limit_for, recall_at
+from ethogram.risk.auroc import area_of
 
 
 def line(name: str, label: int | None = None, said: str = "hello") -> str:
@@ -91,4 +92,4 @@ def test_recall_is_counted_above_a_limit_that_few_of_the_good_are_above() -> Non
     # One of a hundred may be above: the limit is the second highest.
     assert limit_for(good, 0.01) == 0.98
     assert recall_at([0.985, 0.5], good, 0.01) == 0.5
-    assert auroc([2.0], good) == 1.0
+    assert area_of([2.0], good) == 1.0

@@ -13,7 +13,7 @@ from sqlalchemy import inspect
 
 from ethogram.errors import BadUsage, EthogramError
 from ethogram.records import Event, Reading
-from ethogram.stores import open_store
+from ethogram.stores import migrations, open_store
 from ethogram.stores.migrations import newest
 from ethogram.stores.sqlite import SQLiteStore
 from ethogram.stores.tables import METADATA
@@ -89,6 +89,23 @@ def test_a_store_of_version_1_is_brought_up_to_date_with_its_events(path):
         assert opened.detections() == []
     with open_store(str(path)) as again:
         assert again.info().counts["events"] == 1
+
+
+def test_verdicts_of_version_4_are_kept_when_it_is_brought_up_to_date(path, monkeypatch):
+    steps = migrations.steps()
+    with monkeypatch.context() as before:
+        before.setattr(migrations, "steps", lambda: steps[:4])
+        SQLiteStore(str(path), create=True).close()
+    with sqlite3.connect(path) as old:
+        old.execute(
+            "INSERT INTO verdicts (verdict, judge, at_us, pattern, version, detection, why)"
+            " VALUES ('confirmed', 'kim', 0, 'loop', 'v1', 'd1', 'seen')"
+        )
+    old.close()
+    with open_store(str(path)) as opened:
+        assert opened.info().schema == newest()
+        (said,) = opened.verdicts()
+        assert (said.by, said.why, said.blind, said.source) == ("kim", "seen", False, "")
 
 
 def test_a_newer_schema_than_is_known_is_refused_with_what_to_do(store, path):

@@ -100,7 +100,7 @@ def analyze(
     from .html import write_html
     from .progress import Progress
     from .report import Report
-    from .stored import gather_stored
+    from .stored import gather_stored, judged
     from .text import plural
 
     if not paths and not store:
@@ -135,6 +135,8 @@ def analyze(
                 evaluate=ask,
             )
             analysis = mute(analysis, asked.mutes(), given.events, now=datetime.now(UTC))
+            if store:
+                analysis = judged(analysis, store, settings)
             if excerpts:
                 analysis = with_excerpts(analysis, given.events)
             told = analysis.told(muted=muted)

@@ -16,6 +16,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help="Which settings apply, and where each comes from.", no_args_is_help=True)
     group.command("show")(show)
     group.command("path")(path)
+    group.command("schema")(schema)
     app.add_typer(group, name="config")
 
 
@@ -52,6 +53,15 @@ def path(as_json: AsJson = False, config: Config = "") -> None:
         write_line(f"no settings file: no {CONFIG_FILE} in this folder, and {CONFIG_VARIABLE} is not set")
     else:
         write_line(printable(full))
+
+
+def schema(as_json: AsJson = False) -> None:
+    """Show the JSON Schema of ethogram.yaml, for editors and for checks elsewhere."""
+    from ethogram.library.schemas import schema as schema_of
+
+    told = schema_of("config")
+    # A record a line, or as a person and an editor read it.
+    write_line(json.dumps(told) if as_json else json.dumps(told, indent=2))
 
 
 def as_text(value: Any) -> str:

@@ -61,6 +61,8 @@ def shape_of(file: PatternFile) -> str:
     """The kind of shape: sequence, level, ..."""
     from ethogram.shapes.parse_shape import KINDS
 
+    if file.in_code:
+        return "code"
     return next(kind for kind in KINDS if kind in file.data["shape"])
 
 

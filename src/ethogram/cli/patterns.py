@@ -30,6 +30,8 @@ Selectors = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Adds the group of commands."""
+    from .backtest import backtest, shadow
+
     group = typer.Typer(help="Write, check, prove and lock patterns.", rich_markup_mode=None)
     commands: dict[str, Callable[..., None]] = {
         "new": new,
@@ -38,6 +40,8 @@ def register(app: typer.Typer) -> None:
         "lint": lint,
         "prove": prove,
         "lift": lift,
+        "backtest": backtest,
+        "shadow": shadow,
         "lock": lock,
     }
     for name, command in commands.items():

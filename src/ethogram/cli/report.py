@@ -101,7 +101,13 @@ def detection_parts(one: Detection, *, timed: bool = True) -> Iterator[Renderabl
         )
     if one.recommendation:
         yield indented(f"What to do: {clean(one.recommendation)}")
-    yield indented(Text(f"pattern {clean(one.pattern)}, confidence {one.confidence:.2f}, id {one.id}", "dim"))
+    yield indented(Text(f"pattern {clean(one.pattern)}, {sureness(one)}, id {one.id}", "dim"))
+
+
+def sureness(one: Detection) -> str:
+    """How sure a detection is, and what that has meant where there are verdicts."""
+    meant = "" if one.probability is None else f" (by verdicts, right in {one.probability:.0%} of such cases)"
+    return f"confidence {one.confidence:.2f}{meant}"
 
 
 def timeline(evidence: Sequence[Evidence], *, timed: bool = True) -> Table:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ethogram.config import Settings
     from ethogram.ingest import Batch, OnDisk
     from ethogram.library.load import Library
+    from ethogram.modes.analyze import Analysis
     from ethogram.modes.importing import Imported
     from ethogram.stores import Store
 
@@ -65,6 +66,25 @@ def gather_stored(
         note_all(opened, "analyze")
         done = run_import(opened, asked, settings, keep_text=keep_text) if asked.paths else None
         return gather(opened, library.programs, memory=settings.memory, imported=done)
+
+
+def judged(analysis: Analysis, url: str, settings: Settings) -> Analysis:
+    """The analysis with what confidences have meant by the verdicts of a store, where the settings say so."""
+    from dataclasses import replace
+
+    from ethogram.stores import open_store
+
+    if not settings.calibration or not analysis.detections:
+        return analysis
+    with open_store(url) as opened:
+        if not opened.has_verdicts():
+            return analysis
+        from ethogram.modes.calibrating import with_probabilities
+
+        found: Analysis = replace(
+            analysis, detections=tuple(with_probabilities(analysis.detections, opened, settings))
+        )
+    return found
 
 
 def note_all(store: Store, what: str) -> None:

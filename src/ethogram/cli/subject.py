@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ethogram.modes.stages import Stage
     from ethogram.modes.subject import SignalContext, SubjectContext
     from ethogram.records import Detection
+    from ethogram.risk.assess import Assessment
     from ethogram.stores import SubjectRow
 
 SORTS = ("name", "events", "last", "detections")
@@ -48,6 +49,7 @@ def subject(
     """Say where a subject stands: what it did, where its readings go, what was detected, what may come."""
     from ethogram.modes.analyze import load_library
     from ethogram.modes.private import note_looks, stored_name
+    from ethogram.modes.risk import Muted, subject_risk
     from ethogram.modes.subject import find_subject, subject_context
     from ethogram.stores import open_store
 
@@ -62,20 +64,25 @@ def subject(
         library = load_library(patterns or None, loaded)
         at = asked.moment() or row.last_at
         found = subject_context(opened, row.source, row.name, at, library=library, settings=settings)
+        how: dict[str, Any] = {"source": row.source, "as_of": at, "settings": settings}
+        risk = subject_risk(opened, row.name, **how, muted=Muted(asked.mutes(), now()))
     if as_json:
-        write_json(found.to_dict())
+        write_json({**found.to_dict(), "risk": risk.overall_risk})
         return
-    for line in subject_lines(found):
+    for line in subject_lines(found, risk):
         write_line(line)
 
 
-def subject_lines(found: SubjectContext) -> Iterator[str]:
+def subject_lines(found: SubjectContext, risk: Assessment) -> Iterator[str]:
     """The text form."""
+    from .risk_text import in_words, number
     from .text import clean, plural, stamp
 
     yield f"{clean(found.subject)} (source {clean(found.source)}): {plural(found.events, 'event')}"
     if found.first_at and found.last_at and found.timed:
         yield f"  from {stamp(found.first_at)} to {stamp(found.last_at)} UTC"
+    how_high = f"{number(risk.overall_risk)}{in_words(risk.composition)}"
+    yield f"  risk {how_high}; `ethogram risk` says what makes it up"
     for title, counts in (("kinds", found.kinds), ("towards", found.targets)):
         if counts:
             listed = ", ".join(f"{clean(name)} {n:,}" for name, n in list(counts.items())[:8])
@@ -109,7 +116,8 @@ def detection_line(one: Detection, *, timed: bool) -> str:
 
     when = span(one.opened_at, one.closed_at, timed=timed)
     state = f", {one.state}" if one.state not in ("opened", "closed") else ""
-    return f"{one.level.upper()} {clean(one.title or one.pattern)}, {when}{state} (id {one.id})"
+    meant = "" if one.probability is None else f", by verdicts right in {one.probability:.0%} of such cases"
+    return f"{one.level.upper()} {clean(one.title or one.pattern)}, {when}{state}{meant} (id {one.id})"
 
 
 def stage_line(one: Stage, *, timed: bool) -> str:

@@ -14,6 +14,7 @@ from .stored import StoreUrl, moment, note_all, now
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from ethogram.config import Settings
     from ethogram.modes.sweep import Sweep
     from ethogram.stores import Change, Store
 
@@ -59,6 +60,7 @@ def sweep(
     """Look at every subject with something new in a store, and tell what changed, each change once."""
     from ethogram.errors import BadUsage
     from ethogram.modes.analyze import load_library
+    from ethogram.modes.judging import settle
     from ethogram.modes.sweep import mute_changes
     from ethogram.stores import open_store
 
@@ -74,12 +76,26 @@ def sweep(
             note_all(opened, "sweep")
             done = _once(opened, library, settings, asked.moment() or now(), options)
             done = mute_changes(done, asked.mutes(), opened, now())
-            tell(opened, done, as_json=as_json)
+            tell(opened, judged(done, opened, settings), as_json=as_json)
+            settle(opened, settings, now())
             if settings.fail_on is not None and done.at_or_above(settings.fail_on):
                 raise typer.Exit(FOUND)
             if not pause:
                 return
             wait(pause)
+
+
+def judged(done: Sweep, store: Store, settings: Settings) -> Sweep:
+    """The sweep with what confidences have meant by verdicts, where the settings say so."""
+    from dataclasses import replace
+
+    if not done.changes or not store.has_verdicts():
+        return done
+    from ethogram.modes.calibrating import with_probabilities
+
+    found = with_probabilities([one.detection for one in done.changes], store, settings)
+    changes = [replace(one, detection=other) for one, other in zip(done.changes, found, strict=True)]
+    return replace(done, changes=tuple(changes))
 
 
 def _once(store: Store, library: Any, settings: Any, at: Any, options: dict[str, Any]) -> Sweep:

@@ -20,9 +20,15 @@ HEAD = f"  {'pattern':32} level   marked  failed  good  {'precision (95 %)':18} 
 def register(app: typer.Typer) -> None:
     """Adds the group."""
     from .validate_conversations import conversations
+    from .validate_labelled import ByDefault, labelled
     from .validate_usage import usage
 
-    group = typer.Typer(help="How often patterns are right on labelled data.", no_args_is_help=True)
+    group = typer.Typer(
+        help="How often patterns are right on labelled data: validate SET|FILE, or one of the commands.",
+        no_args_is_help=True,
+        cls=ByDefault,
+    )
+    group.command("labelled")(labelled)
     group.command("runs")(runs)
     group.command("usage")(usage)
     group.command("conversations")(conversations)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..records.chances import either
 from .records import Mode
 
 FLOORS = (0.0, 0.15, 0.30, 0.50, 0.70, 0.85)
@@ -38,10 +39,10 @@ def together(parts: Iterable[float]) -> float:
     >>> round(together([0.4, 0.2]), 3), together([])
     (0.46, 0.0)
     """
-    rest, weight = 1.0, 1.0
+    counted, weight = [], 1.0
     for part in sorted(parts, reverse=True):
         if part <= 0 or weight < 0.05:
             break
-        rest *= 1.0 - min(1.0, part) * weight
+        counted.append(min(1.0, part) * weight)
         weight *= CORROBORATION
-    return 1.0 - rest
+    return either(counted)

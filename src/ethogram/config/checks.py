@@ -148,6 +148,21 @@ def duration(value: Any, place: Place, report: Report) -> Any:
         return _wrong(value, "a duration, like 90s, 30m, 48h, 7d or 2w", place, report)
 
 
+def half_life(value: Any, place: Place, report: Report) -> Any:
+    """Microseconds, and more than none."""
+    found = duration(value, place, report)
+    if found is not MISSING and found <= 0:
+        return _wrong(value, "longer than nothing, like 7d", place, report)
+    return found
+
+
+def multiplier(value: Any, place: Place, report: Report) -> Any:
+    """A finite number from 1 on: two things together are never less than one of them."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 1 <= value < math.inf:
+        return _wrong(value, "a number from 1 on", place, report)
+    return float(value)
+
+
 def time_zone(value: Any, place: Place, report: Report) -> Any:
     """The name of an IANA time zone, or None."""
     if value is None:
@@ -327,6 +342,8 @@ def _dotted(place: Place) -> str:
 
 CHECKS: Mapping[str, Check] = {
     "patterns": words,
+    "enabled_patterns": words,
+    "combination_detection": yes_or_no,
     "parameters": mapping(mapping(number)),
     "status": mapping(one_of(STATUSES)),
     "scorers": mapping(text),
@@ -383,5 +400,38 @@ CHECKS: Mapping[str, Check] = {
             "memory": yes_or_no,
         }
     ),
+    "risk": record(
+        {
+            "weights": mapping(share, known=LEVELS),
+            "half_life": half_life,
+            "half_lives": mapping(half_life),
+            "multipliers": mapping(multiplier),
+            "floor": share,
+            "floor_half_life": half_life,
+        }
+    ),
+    "learning": record(
+        {
+            "enabled": yes_or_no,
+            "automatic": yes_or_no,
+            **dict.fromkeys(("adjustment_threshold", "luck", "second_look", "step", "far", "lose"), share),
+            **dict.fromkeys(("minimum", "each", "accuracy_minimum"), count),
+            **dict.fromkeys(("history_retention_days", "apart_days"), count),
+            "file": or_none(text),
+        }
+    ),
+    "calibration": yes_or_no,
 }
 """Every setting, by name."""
+
+DURATIONS = ("session_inactivity", "lateness", "conversation.half_life", "risk.half_life", "risk.half_lives",
+             "risk.floor_half_life")  # fmt: skip
+
+
+def is_duration(place: Place) -> bool:
+    """Whether what stands at a place is a duration, or one of several.
+
+    >>> is_duration(("lateness",)), is_duration(("risk", "half_lives", "stuck")), is_duration(("memory",))
+    (True, True, False)
+    """
+    return ".".join(map(str, place[:2])) in DURATIONS

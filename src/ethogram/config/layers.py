@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import BadConfig, BadInput, Fault, did_you_mean
 from ..shapes.yaml import Fields, Items, Node, plain, read_yaml, read_yaml_file
 from .checks import CHECKS, Place, count
+from .learned import LEARNED_FILE, unknown_keys
 from .settings import Settings
 
 CONFIG_FILE = "ethogram.yaml"
@@ -76,6 +77,37 @@ def from_file(path: str | None, faults: list[Fault]) -> Iterator[Layer]:
         faults.append(
             Fault(path, node.line, node.column, "must be a mapping of settings, like lateness: 30s")
         )
+
+
+def from_learned(path: Path, faults: list[Fault]) -> Iterator[Layer]:
+    """The layer of what was learned from verdicts, where there is such a file: its parameters alone."""
+    if not os.path.lexists(path):
+        return
+    try:
+        node = read_yaml_file(path, BadConfig)
+    except BadInput as error:
+        faults += error.faults
+        return
+    if not isinstance(node, Fields):
+        if plain(node) is not None:
+            message = "must be a mapping with parameters and changes, as `ethogram learn` writes it"
+            faults.append(Fault(str(path), node.line, node.column, message))
+        return
+    faults += unknown_keys(node, str(path))
+    if told := plain(node).get("parameters"):
+        yield Layer(str(path), {"parameters": told}, node)
+
+
+def learned_path(layers: Iterable[Layer], file: str | None, folder: str = "") -> Path:
+    """Where what was learned is kept: as `learning.file` says, beside the settings file, or in the folder."""
+    told = None
+    for layer in layers:
+        learning = layer.values.get("learning")
+        if isinstance(learning, Mapping) and isinstance(learning.get("file"), str):
+            told = learning["file"]
+    if told:
+        return Path(told)
+    return Path(folder, LEARNED_FILE) if file is None else Path(file).with_name(LEARNED_FILE)
 
 
 def from_environ(environ: Mapping[str, str], faults: list[Fault]) -> Iterator[Layer]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadConfig, Fault
-from ..records import format_duration
-from .checks import CHECKS, MISSING, Place, Report, duration, unknown_key
-from .layers import Layer, find_file, from_environ, from_file, from_overrides
+from ..records import LEVELS, format_duration
+from .checks import CHECKS, MISSING, Place, Report, is_duration, unknown_key
+from .layers import Layer, find_file, from_environ, from_file, from_learned, from_overrides, learned_path
+from .learned import LEARNED_FILE
 from .settings import Settings
 
 DEFAULT = "default"
@@ -26,6 +28,8 @@ class Loaded:
     origins: Mapping[str, str]
     path: str | None = None
     layers: tuple[Layer, ...] = field(default=(), repr=False, compare=False)
+    learned: Path = field(default=Path(LEARNED_FILE), compare=False)
+    """The file of what was learned, which need not be there."""
 
     def fault(self, place: Place, message: str, *, key: bool = True) -> Fault:
         """A fault at the layer that has the last word on a place, in its key or in its value."""
@@ -51,7 +55,8 @@ def load_settings(
     """The settings from defaults, file, environment and overrides, each over the one before.
 
     The file is `path`, else what ETHOGRAM_CONFIG names, else ethogram.yaml or .ethogram.yaml in `folder` (the
-    working directory) if there is one. Overrides have the form of the file; None there means not given.
+    working directory) if there is one. What was learned from verdicts (ethogram.learned.yaml beside it) lies
+    over the file, and under the environment. Overrides have the form of the file; None there means not given.
     Entries of a mapping are laid over each other one by one; everything else is replaced whole. BadConfig
     carries every fault.
 
@@ -62,8 +67,11 @@ def load_settings(
     environ = os.environ if environ is None else environ
     file = find_file(path, environ, folder)
     faults: list[Fault] = []
-    layers = [*from_file(file, faults), *from_environ(environ, faults), *from_overrides(overrides or {})]
-    loaded, more = Loaded(Settings(), {key: DEFAULT for key, _ in _leaves(Settings())}, file), 0
+    own = list(from_file(file, faults))
+    over = [*from_environ(environ, faults), *from_overrides(overrides or {})]
+    learned = learned_path([*own, *over], file, folder)
+    layers = [*own, *from_learned(learned, faults), *over]
+    loaded, more = Loaded(Settings(), {key: DEFAULT for key, _ in leaves(Settings())}, file), 0
     for layer in layers:
         report = Report()
         for name, value in _checked(layer, report):
@@ -72,12 +80,28 @@ def load_settings(
         more += report.more
     if faults:
         raise BadConfig(faults, more=more)
-    return replace(loaded, layers=tuple(layers))
+    loaded = replace(loaded, layers=tuple(layers), learned=learned)
+    if faults := list(weight_faults(loaded)):
+        raise BadConfig(faults)
+    return loaded
+
+
+def weight_faults(loaded: Loaded) -> Iterator[Fault]:
+    """Levels that weigh less than a lighter one: a detection that grows graver would then lower a risk."""
+    weights = loaded.settings.risk["weights"]
+    for lighter, graver in pairwise(LEVELS):
+        if weights[graver] < weights[lighter]:
+            wrong = graver if loaded.origins[f"risk.weights.{graver}"] != DEFAULT else lighter
+            message = (
+                f"risk.weights: {graver} ({weights[graver]:g}) must not weigh less than {lighter} "
+                f"({weights[lighter]:g})"
+            )
+            yield loaded.fault(("risk", "weights", wrong), message)
 
 
 def show(loaded: Loaded) -> list[tuple[str, Any, str]]:
     """Every value with its dotted name and its origin, as `ethogram config show` lists them."""
-    return [(key, value, loaded.origins[key]) for key, value in _leaves(loaded.settings)]
+    return [(key, value, loaded.origins[key]) for key, value in leaves(loaded.settings)]
 
 
 def _checked(layer: Layer, report: Report) -> Iterator[tuple[str, Any]]:
@@ -102,24 +126,27 @@ def _merge(before: Any, over: Any) -> Any:
     return {**before, **{key: _merge(before.get(key, {}), value) for key, value in over.items()}}
 
 
-def _leaves(settings: Settings) -> Iterator[tuple[str, Any]]:
+def leaves(settings: Settings) -> Iterator[tuple[str, Any]]:
+    """Every single value with its dotted name, as the file would give it."""
     for one in fields(settings):
         value = getattr(settings, one.name)
-        if CHECKS[one.name] is duration:
-            value = format_duration(value)
-        if one.name == "conversation" and "half_life" in value:
-            value = {**value, "half_life": format_duration(value["half_life"])}
-        found = [(_dotted(place), _at(value, place[1:])) for place in _places((one.name,), value)]
+        found = [(_dotted(place), _told(value, place)) for place in _places((one.name,), value)]
         yield from found or [(one.name, value)]
 
 
 def _places(place: Place, value: Any) -> Iterator[Place]:
-    """Where the single values are: an empty mapping has none."""
-    if not isinstance(value, Mapping):
+    """Where the single values are: a setting that is an empty mapping has none."""
+    if not isinstance(value, Mapping) or (len(place) > 1 and not value):
         yield place
         return
     for key, item in value.items():
         yield from _places((*place, key), item)
+
+
+def _told(value: Any, place: Place) -> Any:
+    """The value at a place of a setting, as the file would give it."""
+    found = _at(value, place[1:])
+    return format_duration(found) if is_duration(place) and isinstance(found, int) else found
 
 
 def _at(value: Any, place: Place) -> Any:

@@ -67,6 +67,38 @@ CONVERSATION: Mapping[str, Any] = MappingProxyType(
 )
 """How the risk of conversations is followed; docs/climb.md says what each is."""
 
+RISK: Mapping[str, Any] = MappingProxyType(
+    {
+        "weights": {"low": 0.1, "medium": 0.3, "high": 0.6, "critical": 0.9},
+        "half_life": 7 * 86_400_000_000,
+        "half_lives": {},
+        "multipliers": {},
+        "floor": 0.5,
+        "floor_half_life": 30 * 86_400_000_000,
+    }
+)
+"""How detections add up to a risk; docs/risk.md says what each is."""
+
+LEARNING: Mapping[str, Any] = MappingProxyType(
+    {
+        "enabled": True,
+        "adjustment_threshold": 0.7,
+        "history_retention_days": 30,
+        "minimum": 30,
+        "each": 5,
+        "luck": 0.02,
+        "accuracy_minimum": 20,
+        "second_look": 0.2,
+        "automatic": False,
+        "step": 0.1,
+        "far": 0.25,
+        "lose": 0.05,
+        "apart_days": 7,
+        "file": None,
+    }
+)
+"""How patterns learn from verdicts; docs/learning.md says what each is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -74,6 +106,10 @@ class Settings:
 
     patterns: tuple[str, ...] = ()
     """Pattern files and folders, added to the library's own; one of the same name takes its place."""
+    enabled_patterns: tuple[str, ...] = ()
+    """Patterns that are run where nobody asks for others, by name, glob or file; none: those that are on."""
+    combination_detection: bool = True
+    """Whether combinations of patterns are looked for, where nobody asks for one by name."""
     parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Other numbers for a pattern's parameters: pattern -> parameter -> number."""
     status: Mapping[str, str] = field(default_factory=dict)
@@ -132,3 +168,18 @@ class Settings:
     """People's use of a service: which kinds of events it is told by, the cohort, the night, limits."""
     conversation: Mapping[str, Any] = field(default_factory=lambda: dict(CONVERSATION))
     """The risk of conversations: the embedder, how much each signal counts, how quickly risk is forgotten."""
+    risk: Mapping[str, Any] = field(default_factory=lambda: dict(RISK))
+    """How detections add up to a risk: what each level weighs, how fast it fades, what stays as a floor."""
+    learning: Mapping[str, Any] = field(default_factory=lambda: dict(LEARNING))
+    """How patterns learn from verdicts: when something is proposed, how long verdicts are kept."""
+    calibration: bool = True
+    """Whether confidences are shown, and count in a risk, as the share of verdicts that bore them out."""
+
+
+def learning_in(settings: Settings) -> Mapping[str, Any]:
+    """How patterns learn from verdicts; what is not set is as usual.
+
+    >>> learning_in(Settings(learning={"minimum": 50}))["minimum"], learning_in(Settings())["each"]
+    (50, 5)
+    """
+    return {**LEARNING, **settings.learning}

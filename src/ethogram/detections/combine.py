@@ -180,6 +180,7 @@ def assemble(program: Program, multiplier: float, parts: Parts, last: Detection)
         parts=tuple(one.id for one in ones),
         fired_event=parts[-1][1].fired_event,
         fired_confidence=confidence,
+        last_at=parts[-1][1].detected_at,
     )
 
 

@@ -15,6 +15,7 @@ from ..shapes.program import LevelProgram, Program, SequenceProgram, SilenceProg
 from ..shapes.tree import Expr, Indicator, Signal, Slot
 from ..shapes.walk import named, walk
 from .counted import counted
+from .in_code import spoken
 
 MOST_TEXT = 200
 
@@ -35,7 +36,7 @@ def detection(finding: Finding, cap: int = CAP) -> Detection:
     program, history = finding.program, finding.history
     fired = history.events[finding.fired]
     evidence = evidence_events(finding, cap)
-    return Detection(
+    made = Detection(
         id=detection_id(program.name, history.source, history.key, fired.id),
         pattern=program.name,
         version=program.version,
@@ -67,7 +68,9 @@ def detection(finding: Finding, cap: int = CAP) -> Detection:
         history=dict(zip(program.history, history.key, strict=True)),
         fired_event=fired.id,
         fired_confidence=finding.fired_confidence,
+        last_at=history.events[finding.last].at,
     )
+    return spoken(made)
 
 
 def key_field(program: Program, key: tuple[Value, ...], name: str) -> str | None:

@@ -7,13 +7,14 @@ from ..shapes.program import LevelProgram, SequenceProgram, SilenceProgram
 from ..shapes.stream.record import Episode
 from ..shapes.tree import Expr
 from .detect import key_field, readings_of, scorers_of
+from .in_code import spoken
 
 
 def detection_of(one: Episode) -> Detection:
     """The detection an episode amounts to, as it is now."""
     program = one.program
     history = dict(zip(program.history, one.key, strict=True))
-    return Detection(
+    made = Detection(
         id=detection_id(program.name, one.source, one.key, one.fired.id),
         pattern=program.name,
         version=program.version,
@@ -45,7 +46,9 @@ def detection_of(one: Episode) -> Detection:
         history=history,
         fired_event=one.fired.id,
         fired_confidence=one.fired_confidence,
+        last_at=moment(one.last_at),
     )
+    return spoken(made)
 
 
 def _condition(one: Episode, step: str) -> Expr | None:

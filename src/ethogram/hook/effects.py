@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
-from ..modes.plant import wilson
 from ..records.times import format_time
+from ..risk.intervals import wilson
 from .ladder import RUNGS
 
 EFFECTS = ("stopped", "went_on", "allowed", "declined", "ended", "open")

@@ -15,7 +15,9 @@ from typing import Any
 from .. import registry
 from ..config import Loaded, Settings, load_settings
 from ..config.layers import CONFIG_FILE, CONFIG_VARIABLE, HIDDEN_FILE
+from ..config.learned import LEARNED_FILE
 from ..errors import EthogramError
+from ..library.in_code import PREFIX
 from ..library.load import ON, SHIPPED, Library
 from ..modes.analyze import load_library, names_used
 from ..shapes.history import CAP
@@ -69,6 +71,8 @@ def choose(library: Library) -> Chosen:
 
 def _hindrance(program: Program) -> str:
     """Why a hook cannot watch a program; '' where it can."""
+    if any(name.startswith(PREFIX) for name in program.signals):
+        return "it is a pattern in code, which a hook has no time to load"
     if not isinstance(program.body, LevelProgram):
         return "only levels and trends are watched live"
     if program.history != ("subject", "thread"):
@@ -173,13 +177,15 @@ def prepare(folder: str) -> Path:
     library = library_of(loaded)
     source, modules = source_of(plan_of(choose(library), loaded.settings, folder))
     files = [str(one) for one in settings_files(folder)] + [str(one.path) for one in library]
+    files.append(str(loaded.learned.absolute()))
     return Path(write_image(folder, make_image(modules, source), files))
 
 
 def settings_files(folder: str) -> list[Path]:
-    """Where the settings of a folder may stand; the first that is there holds."""
+    """Where the settings of a folder may stand, and what was learned over them."""
     told = os.environ.get(CONFIG_VARIABLE)
-    return [Path(told)] if told else [Path(folder, name).absolute() for name in (CONFIG_FILE, HIDDEN_FILE)]
+    own = [Path(told)] if told else [Path(folder, name).absolute() for name in (CONFIG_FILE, HIDDEN_FILE)]
+    return [*own, own[0].with_name(LEARNED_FILE)]
 
 
 def settings_of(folder: str) -> Loaded:

@@ -11,6 +11,7 @@ from ..errors import BadPattern, Fault, did_you_mean
 from ..shapes.compile import compile_patterns
 from ..shapes.program import Program
 from ..shapes.vocabulary import Vocabulary
+from .in_code import code_patterns, file_of, load_code
 from .parsed import keep_parsed, parsed
 from .parts import base, check_parts, parts_of, with_parts
 from .pattern_file import PatternFile, read_pattern_file
@@ -21,6 +22,8 @@ SUFFIXES = (".yaml", ".yml")
 NO_PATTERNS = (".", "ethogram.")
 """Files in a folder of patterns that are something else: hidden ones and settings."""
 ON = ("stable", "test")
+CODE = Path("code")
+"""Where patterns in code are said to be: `code/*` names all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +86,15 @@ def load_patterns(
 
 def _is_path(selector: str | Path) -> bool:
     text = str(selector)
+    if _is_code(selector):
+        return False
     if isinstance(selector, Path) or text.endswith(SUFFIXES):
         return True
     return Path(text).is_dir() or ("/" in text and Path(text).exists())
+
+
+def _is_code(selector: str | Path) -> bool:
+    return str(selector).endswith(".py")
 
 
 def _paths(given: str | Path) -> list[Path]:
@@ -97,33 +106,46 @@ def _paths(given: str | Path) -> list[Path]:
 
 
 def places_of(more: Sequence[str | Path], selectors: Sequence[str | Path]) -> dict[str, Path]:
-    """Where each pattern is: a file's name is its pattern's. Yours take the place of shipped ones."""
+    """Where each pattern is: a file's name is its pattern's. Yours take the place of shipped ones.
+
+    Patterns in code stand beside them, each under a name of its own.
+    """
     shipped = {path.stem: path for path in _paths(SHIPPED)}
+    for one in filter(_is_code, selectors):
+        load_code(Path(one))
+    in_code = {name: CODE / name for name in code_patterns()}
     own: dict[str, Path] = {}
-    faults: list[Fault] = []
+    hint = "code is run only where it is named: --patterns FILE.py, or an entry point"
+    faults = [Fault(str(one), 0, 0, f"is no pattern file; {hint}") for one in more if _is_code(one)]
+    more = [one for one in more if not _is_code(one)]
     for path in [p for one in (*more, *filter(_is_path, selectors)) for p in _paths(one)]:
         known = own.setdefault(path.stem, path)
         if known != path and known.resolve() != path.resolve():
             faults.append(Fault(str(path), 1, 1, f"pattern {path.stem!r} is also in {known}; rename one"))
+    faults += [
+        Fault(str((shipped | own)[name]), 1, 1, f"pattern {name!r} is also registered in code; rename one")
+        for name in sorted(in_code.keys() & (shipped | own).keys())
+    ]
     if faults:
         raise BadPattern(faults)
-    return shipped | own
+    return shipped | own | in_code
 
 
 def _wanted(places: Mapping[str, Path], selectors: Sequence[str | Path]) -> set[str]:
     wanted: set[str] = set()
     faults: list[Fault] = []
     for selector in selectors:
-        found = _matching(places, selector)
+        found = matching(places, selector)
         if not found:
-            faults.append(_not_found(places, selector))
+            faults.append(not_found(places, selector))
         wanted |= found
     if faults:
         raise BadPattern(faults)
     return wanted
 
 
-def _not_found(places: Mapping[str, Path], selector: str | Path) -> Fault:
+def not_found(places: Mapping[str, Path], selector: str | Path) -> Fault:
+    """What is wrong with a selector that means no pattern."""
     name = str(selector)
     if Path(name).is_dir():
         return Fault(name, 0, 0, "is a folder without pattern files (*.yaml)")
@@ -132,7 +154,10 @@ def _not_found(places: Mapping[str, Path], selector: str | Path) -> Fault:
     return Fault("", 0, 0, f"no pattern is named {name!r}{did_you_mean(name, places)}")
 
 
-def _matching(places: Mapping[str, Path], selector: str | Path) -> set[str]:
+def matching(places: Mapping[str, Path], selector: str | Path) -> set[str]:
+    """The names of the patterns that a selector means."""
+    if _is_code(selector):
+        return set(load_code(Path(selector)))
     if _is_path(selector):
         return {path.stem for path in _paths(selector)}
     return {
@@ -160,7 +185,9 @@ def _read_with_parts(
         name = waiting.pop(0)
         path, overlay = str(places[name]), parameters.get(name)
         try:
-            if overlay or path not in kept:
+            if places[name].parent == CODE:
+                file = _from_code(name, vocabulary, overlay)
+            elif overlay or path not in kept:
                 file = read_pattern_file(path, vocabulary, overlay)
                 if not overlay and places[name] in shipped:
                     new_ones[path] = file
@@ -181,6 +208,15 @@ def _read_with_parts(
     if new_ones:
         keep_parsed(shipped, vocabulary, new_ones)
     return files
+
+
+def _from_code(name: str, vocabulary: Vocabulary, overlay: Mapping[str, float] | None) -> PatternFile:
+    one = code_patterns()[name]
+    if overlay:
+        said = ", ".join(overlay)
+        message = f"pattern {name!r} is in code and has no parameters, so {said} cannot be set"
+        raise BadPattern([Fault(one.path, one.line, 0, message)])
+    return file_of(one, vocabulary)
 
 
 def _with_status(file: PatternFile, status: str | None) -> PatternFile:

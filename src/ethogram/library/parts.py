@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ..errors import BadPattern, Fault, did_you_mean
 from ..shapes.tree import Combination, Spread
 from .pattern_file import PatternFile
+
+if TYPE_CHECKING:
+    from .load import Library
 
 DEEPEST = 3
 
@@ -34,6 +39,22 @@ def with_parts(files: Mapping[str, PatternFile], names: Iterable[str]) -> set[st
             needed.add(name)
             waiting += [base(part) for part in parts_of(files[name]) if base(part) in files]
     return needed
+
+
+def without_combinations(library: Library) -> Library:
+    """The library with no combination among those that were asked for."""
+    single = tuple(name for name in library.chosen if not parts_of(library.files[name]))
+    return replace(library, chosen=single)
+
+
+def multipliers_of(files: Mapping[str, PatternFile]) -> dict[str, float]:
+    """By how much each combination multiplies odds, 1 at least: together is never less than alone."""
+    shapes = {name: file.patterns[0].shape for name, file in files.items()}
+    return {
+        name: max(1.0, float(shape.multiplier))
+        for name, shape in shapes.items()
+        if isinstance(shape, Combination | Spread)
+    }
 
 
 def check_parts(files: Mapping[str, PatternFile]) -> None:

@@ -48,6 +48,8 @@ class PatternFile:
     places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Line and column of each part that a combination names."""
     data: Mapping[str, Any] = field(repr=False, default_factory=dict)
+    in_code: bool = False
+    """Whether it is a pattern in code: what it finds is decided by a function, not by its shape."""
 
     @property
     def shape_hash(self) -> str:

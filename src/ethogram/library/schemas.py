@@ -10,6 +10,7 @@ from typing import Any
 
 from ..records import LEVELS, STATES
 from ..shapes.parse import STATUSES
+from .config_schema import config_body
 from .conversation_schemas import CONVERSATION_SCHEMAS
 from .evaluation_schemas import evaluate_summary_body, evaluation_body, not_measured_body
 from .hook_schemas import (
@@ -19,6 +20,7 @@ from .hook_schemas import (
     hook_said_body,
     hook_status_body,
 )
+from .labelled_schemas import LABELLED_SCHEMAS
 from .outcome_schemas import mute_body, summary_body
 from .pattern_schema import pattern_body
 from .people_schemas import (
@@ -30,9 +32,11 @@ from .people_schemas import (
     usage_silence_body,
     usage_summary_body,
 )
+from .risk_schemas import RISK_SCHEMAS
 from .run_schemas import run_body
 from .scan_schemas import scan_body
 from .usage_schemas import USAGE_SCHEMAS
+from .verdict_schemas import VERDICT_SCHEMAS
 
 Schema = dict[str, Any]
 
@@ -147,6 +151,7 @@ def detection_body() -> Schema:
             "closed_at": {"anyOf": [MOMENT, {"type": "null"}]},
             "first_event": TEXT,
             "last_event": TEXT,
+            "last_at": {"anyOf": [MOMENT, {"type": "null"}]},
             "count": POSITION,
             "evidence": {"type": "array", "items": evidence},
             "details": {"type": "object"},
@@ -157,6 +162,10 @@ def detection_body() -> Schema:
             "recommendation": TEXT,
         }
     )
+    share = {"type": "number", "minimum": 0, "maximum": 1}
+    body["properties"]["probability"] = share | {
+        "description": "What the confidence stands for by verdicts; only where there are any."
+    }
     body["properties"]["muted"] = NAME | {"description": "The entry that mutes it; only where asked for."}
     return body
 
@@ -203,6 +212,7 @@ _SCHEMAS: dict[str, tuple[str, Callable[[], Schema]]] = {
     "event": ("One event as a line of JSON: what goes in.", event_body),
     "detection": ("A pattern seen in a history, with its evidence: what comes out.", detection_body),
     "pattern": ("A pattern file, read as YAML 1.2.", pattern_body),
+    "config": ("ethogram.yaml: every setting, what it may be, and its default.", config_body),
     "run": ("A run of an agent in which something was found, step by step.", run_body),
     "insufficient": ("A pattern that had too little to answer for a history.", insufficient_body),
     "fault": ("One thing that is wrong in a file or a command.", fault_body),
@@ -226,4 +236,7 @@ _SCHEMAS: dict[str, tuple[str, Callable[[], Schema]]] = {
     "usage_cohort": ("What is usual among the people of a service.", usage_cohort_body),
     **USAGE_SCHEMAS,
     **CONVERSATION_SCHEMAS,
+    **LABELLED_SCHEMAS,
+    **RISK_SCHEMAS,
+    **VERDICT_SCHEMAS,
 }

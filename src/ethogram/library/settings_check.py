@@ -8,7 +8,8 @@ from pathlib import Path
 from ..config import Loaded
 from ..errors import BadConfig, BadInput, Fault, did_you_mean
 from ..shapes.yaml import Fields, read_yaml_file
-from .load import places_of
+from .load import load_patterns, matching, not_found, places_of
+from .parts import multipliers_of
 from .vocabulary import load_vocabulary
 
 
@@ -22,16 +23,23 @@ def check_names(loaded: Loaded) -> None:
 
 
 def check_patterns(loaded: Loaded, selectors: Sequence[str | Path] | None = None) -> None:
-    """BadConfig for files that are not there, and for overlays of patterns or parameters that are not."""
+    """BadConfig for files that are not there, and for patterns, parameters or causes that are not."""
     settings = loaded.settings
     faults = [
         loaded.fault(("patterns", number), f"no such file or folder: {one!r:.200}", key=False)
         for number, one in enumerate(settings.patterns)
         if not Path(one).exists()
     ]
-    if not faults and (settings.parameters or settings.status):
+    risk = settings.risk
+    named = settings.parameters or settings.status or settings.enabled_patterns
+    if not faults and (named or risk["multipliers"] or risk["half_lives"]):
         places = places_of(settings.patterns, selectors or ())
-        faults = [*_unknown_patterns(loaded, places), *_unknown_parameters(loaded, places)]
+        faults = [
+            *_unknown_patterns(loaded, places),
+            *_unknown_parameters(loaded, places),
+            *_unknown_selectors(loaded, places),
+            *_unknown_risks(loaded),
+        ]
     if faults:
         raise BadConfig(sorted(faults))
 
@@ -61,6 +69,36 @@ def _unknown_patterns(loaded: Loaded, places: Mapping[str, Path]) -> Iterator[Fa
             if name not in places:
                 message = f"no pattern is named {name!r:.80}{did_you_mean(name, places)}"
                 yield loaded.fault((setting, name), message)
+
+
+def _unknown_selectors(loaded: Loaded, places: Mapping[str, Path]) -> Iterator[Fault]:
+    for number, one in enumerate(loaded.settings.enabled_patterns):
+        known = {**places, **{path.stem: path for path in [Path(one)] if path.is_file()}}
+        if not matching(known, one):
+            yield loaded.fault(("enabled_patterns", number), not_found(places, one).message, key=False)
+
+
+def _unknown_risks(loaded: Loaded) -> Iterator[Fault]:
+    """Multipliers of what is no combination, and half-lives of causes that no pattern names."""
+    risk = loaded.settings.risk
+    if not risk["multipliers"] and not risk["half_lives"]:
+        return
+    settings = loaded.settings
+    vocabulary = load_vocabulary(settings.signals)
+    try:
+        every = load_patterns(more=settings.patterns, vocabulary=vocabulary, any_status=True).files
+    except BadInput:
+        return  # whoever runs the patterns says what is wrong with them
+    combined = multipliers_of(every)
+    causes = {one.cause or file.name for file in every.values() for one in file.patterns}
+    for name in risk["multipliers"]:
+        if name not in combined:
+            message = f"no combination is named {name!r:.80}{did_you_mean(name, combined)}"
+            yield loaded.fault(("risk", "multipliers", name), message)
+    for name in risk["half_lives"]:
+        if name not in causes:
+            message = f"no pattern names a cause {name!r:.80}{did_you_mean(name, causes)}"
+            yield loaded.fault(("risk", "half_lives", name), message)
 
 
 def _unknown_parameters(loaded: Loaded, places: Mapping[str, Path]) -> Iterator[Fault]:

@@ -63,7 +63,9 @@ def load_vocabulary(declared: Mapping[str, str] | None = None) -> Vocabulary:
 def known_signals() -> dict[str, str]:
     """Name to kind of every signal in the catalogue and of every registered one, which wins."""
     supplied = {entry.name: entry.kind for entry in signal_catalogue().values()}
-    return supplied | {name: str(one.kind) for name, one in registry.signals.items()}
+    known = supplied | {name: str(one.kind) for name, one in registry.signals.items()}
+    # Signals that patterns in code make are for these patterns alone.
+    return {name: kind for name, kind in known.items() if not name.startswith(registry.IN_CODE)}
 
 
 def known_ranges() -> dict[str, tuple[float, float] | tuple[str, ...]]:

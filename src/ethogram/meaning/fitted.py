@@ -54,8 +54,9 @@ def save(embedder: Embedder) -> Path:
     path = WEIGHTS / f"{embedder.name}.npz"
     # It is symmetric, so half of it will do; two bytes a number move the raw closeness by less than 0.01.
     half = made.matrix[np.triu_indices(len(made.matrix))].astype(np.float16)
-    kept = {"half": half, "linear": made.linear, "constant": np.array(made.constant)}
-    np.savez_compressed(path, version=version(embedder), **kept)
+    constant = np.array(made.constant)
+    known = np.array(version(embedder))
+    np.savez_compressed(path, version=known, half=half, linear=made.linear, constant=constant)
     return path
 
 

@@ -15,6 +15,7 @@ from ..errors import BadUsage
 from ..evaluators.protocol import Evaluator
 from ..ingest import Batch, Limits, OnDisk, events_of, gather_events, in_order
 from ..library.load import Library, load_patterns
+from ..library.parts import without_combinations
 from ..library.settings_check import check_patterns
 from ..library.vocabulary import known_ranges, load_vocabulary
 from ..records import EPOCH, Event, parse_time
@@ -66,9 +67,9 @@ def analyze(
     settings = settings or Settings()
     library = patterns if isinstance(patterns, Library) else load_library(patterns, settings)
     entries = read_mutes(Path(settings.mutes)) if settings.mutes else ()
-    moment = _moment(as_of)
+    moment = moment_of(as_of)
     asked = _evaluate(evaluator, library, settings)
-    gathered = _gathered(events, library, settings, skip_bad)
+    gathered = gathered_events(events, library, settings, skip_bad)
     try:
         analysis = analyze_gathered(gathered, library, as_of=moment, settings=settings, evaluate=asked)
         return mute(analysis, entries, gathered.events, now=now or datetime.now(UTC)) if entries else analysis
@@ -82,12 +83,15 @@ def _evaluate(given: str | Evaluator | None, library: Library, settings: Setting
     return None if one is None else Evaluate(one, paying=paying_for(one, settings, library))
 
 
-def _moment(given: object) -> datetime | None:
+def moment_of(given: object) -> datetime | None:
+    """The moment of a question: a datetime with a zone, or ISO text; None where none is given."""
     if isinstance(given, str):
         try:
             return parse_time(given)
         except ValueError as error:
             raise BadUsage(f"as_of: {error}") from None
+    if isinstance(given, datetime) and given.tzinfo is None:
+        raise BadUsage("as_of needs a time zone: datetime(..., tzinfo=UTC)")
     if given is None or isinstance(given, datetime):
         return given
     raise BadUsage(f"as_of takes a datetime or ISO text like 2026-01-31T12:00:00Z; here is {given!r:.80}")
@@ -96,22 +100,27 @@ def _moment(given: object) -> datetime | None:
 def load_library(patterns: Sequence[str | Path] | str | Path | None, settings: Settings | Loaded) -> Library:
     """The patterns asked for, with the overlays of the settings.
 
-    Given with their origins, a mistake in them is BadConfig that says where it was made.
+    Where none is asked for, those of `enabled_patterns`, or all that are on. Given with their origins, a
+    mistake in the settings is BadConfig that says where it was made.
     """
     chosen = [patterns] if isinstance(patterns, (str, Path)) else patterns
     if isinstance(settings, Loaded):
         check_patterns(settings, chosen)
         settings = settings.settings
-    return load_patterns(
-        chosen,
+    library = load_patterns(
+        chosen or settings.enabled_patterns or None,
         more=settings.patterns,
         vocabulary=load_vocabulary(settings.signals),
         parameters=settings.parameters,
         status=settings.status,
     )
+    return library if chosen or settings.combination_detection else without_combinations(library)
 
 
-def _gathered(events: Source, library: Library, settings: Settings, skip_bad: bool) -> Batch | OnDisk:
+def gathered_events(
+    events: Source, library: Library, settings: Settings, skip_bad: bool = False
+) -> Batch | OnDisk:
+    """The events that were given, in order: in memory, or on disk where they are too many."""
     limits = Limits(**settings.limits)
     common: dict[str, Any] = {
         "source": settings.source,

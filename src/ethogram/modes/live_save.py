@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .live import Watch
 
 FORMAT = 2
-_TIMES = ("opened_at", "detected_at", "closed_at")
+_TIMES = ("opened_at", "detected_at", "closed_at", "last_at")
 
 
 def save(watch: Watch) -> dict[str, Any]:
@@ -119,7 +119,8 @@ def detection_to_json(one: Detection) -> dict[str, Any]:
 
 def detection_from_json(data: Mapping[str, Any]) -> Detection:
     """The reverse of `detection_to_json`."""
-    times = {name: None if data[name] is None else moment(data[name]) for name in _TIMES}
+    told = {name: data.get(name) for name in _TIMES}
+    times = {name: None if us is None else moment(us) for name, us in told.items()}
     evidence = tuple(Evidence(step, event, moment(us), dict(r)) for step, event, us, r in data["evidence"])
     tuples = {name: tuple(data[name]) for name in ("confirms", "parts")}
     return Detection(**{**data, **times, **tuples, "evidence": evidence})

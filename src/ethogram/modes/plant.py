@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,6 +16,7 @@ from ..library.pattern_file import PatternFile
 from ..library.select import select
 from ..library.vocabulary import load_vocabulary
 from ..records import Detection, Event
+from ..risk.intervals import wilson
 from ..shapes.program import Program
 from .lift_events import Source, batch_of, over_history, readable
 from .plant_background import Background, background_of, generated
@@ -158,18 +158,6 @@ def plant(
         made += () if real is not None else around
         done.append(_planted(library, file, background_of(around), episodes, seed, setting, settings))
     return Planting(tuple(done), real if real is not None else tuple(made), seed, setting)
-
-
-def wilson(found: int, of: int) -> tuple[float, float]:
-    """Wilson's interval of 95 % for a share; ends included.
-
-    >>> [round(end, 3) for end in wilson(100, 200)]
-    [0.431, 0.569]
-    """
-    z, share = 1.959964, found / of
-    middle = (share + z * z / (2 * of)) / (1 + z * z / of)
-    half = z / (1 + z * z / of) * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _check(episodes: int, setting: Setting) -> None:

@@ -110,6 +110,12 @@ def stored_source(store: Store, source: str, key: str | None) -> str:
     return source if keys is None or source in store.sources() else private_source(source, keys)
 
 
+def stored_event(store: Store, event: str, key: str | None) -> str:
+    """The id that a store has for an event: the id itself, unless the store is private."""
+    keys = keys_of(store, key) if event else None
+    return event if keys is None else keys.final(keys.base("event", event)).hex()
+
+
 def keys_of(store: Store, key: str | None) -> Keys | None:
     """The keys of a private store, None of another. BadUsage where they are another store's, or not there."""
     check = store.private()

@@ -115,6 +115,11 @@ def subject_context(
     measured, _ = measured_events(supplied, staged, settings)
     events, _ = only_scorers(measured, settings.scorers)
     kept = store.detections(subjects=[(source, name)], parts=False)
+    told = [one for one in kept if one.detected_at <= as_of and one.status != "test"]
+    if told and store.has_verdicts():
+        from .calibrating import with_probabilities  # which brings in numpy
+
+        told = with_probabilities(told, store, settings)
     return SubjectContext(
         source=source,
         subject=name,
@@ -127,7 +132,7 @@ def subject_context(
         targets=_counted(event.target for event in events if event.target is not None),
         threads=len({event.thread for event in events if event.thread is not None}),
         signals=tuple(signal_contexts(events)),
-        detections=tuple(one for one in kept if one.detected_at <= as_of and one.status != "test"),
+        detections=tuple(told),
         stages=tuple(stages(staged, events, as_of)),
     )
 

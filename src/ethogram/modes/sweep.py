@@ -156,7 +156,7 @@ def _sweep(
         store.events(until=as_of), looking.programs, looking.settings, {one.who for one in touched}
     )
     for chunk in chunks(touched):
-        seen = _events(looking, chunk, again, threads=threads)
+        seen = chunk_events(looking, chunk, again, threads=threads)
         bare_runs = bare_runs or any(map(is_bare_step, seen))
         found = find(alone, seen, as_of=as_of, runner=looking.runner)
         whose = [one.who for one in chunk]
@@ -204,7 +204,7 @@ def chunks(subjects: Sequence[SubjectRow]) -> Iterator[list[SubjectRow]]:
         yield piece
 
 
-def _events(
+def chunk_events(
     looking: Looking, chunk: Sequence[SubjectRow], again: Mapping[Who, Event], *, threads: bool
 ) -> list[Event]:
     """The events of these subjects with all readings, in order."""

@@ -13,8 +13,8 @@ from statistics import median
 from typing import Any
 
 from ..errors import BadUsage
-from .apart import figures
-from .plant import wilson
+from ..risk.apart import figures
+from ..risk.intervals import wilson
 from .simulate import WATCHED, Make
 from .talks import ATTACK, BUDGET, HARMLESS, KINDS, Talk, TalkSet, chosen_sets, read_sets, read_talks
 from .validate_conversations_fixed import fixed_scores, parapet

@@ -16,8 +16,9 @@ from ..evaluators.local_model.features import read_text
 from ..evaluators.local_model.weights import scores, shipped
 from ..meaning.small import concepts, table
 from ..meaning.words import stems
+from ..risk.apart import figures
+from ..risk.auroc import area_of
 from ..scanner import scan
-from .apart import auroc, figures
 from .talks import Talk, half_of
 
 SETS: Mapping[str, float] = {"cga_cmv_valid": 0.65, "mentalmanip": 0.69, "gh_incivility": 0.79}
@@ -98,7 +99,7 @@ def told(name: str, found: Found, label: Flags, tune: Flags) -> Iterator[dict[st
     rows = []
     for what, values in found.items():
         value = np.array(values)
-        here = auroc(value[parts[0]], value[parts[1]])
+        here = area_of(value[parts[0]], value[parts[1]])
         rows.append((abs(here - 0.5), what, 1.0 if here >= 0.5 else -1.0, value))
     rows.sort(key=lambda row: (-row[0], row[1]))
     best = [row for row in rows if row[1].partition(":")[0] not in PLAIN]
@@ -128,7 +129,7 @@ def _record(
         "kind": kind,
         "reading": what,
         "direction": "high" if sign > 0 else "low",
-        "tuned_auroc": round(auroc(value[parts[0]], value[parts[1]]), 4),
+        "tuned_auroc": round(area_of(value[parts[0]], value[parts[1]]), 4),
         "auroc": rest[0],
         "interval": rest[1:],
         "positive": int(parts[2].sum()),

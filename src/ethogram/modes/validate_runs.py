@@ -19,8 +19,8 @@ from ..ingest import read_events
 from ..library.load import Library, load_patterns
 from ..library.select import select
 from ..records import Detection, Event, rank
+from ..risk.score import rate
 from .analyze import analyze
-from .plant import wilson
 from .validate_repetition import repetition_recall
 
 GOOD = frozenset(("success", "passed", "resolved"))
@@ -160,12 +160,13 @@ def marked(facts: Sequence[RunFacts], found: Iterable[tuple[str, Detection]]) ->
     labelled = [one for one in facts if one.failed is not None]
     hits = [one for one in labelled if one.thread in first]
     failed = sum(one.failed is True for one in hits)
+    precision = rate([one.failed is True for one in hits], range(len(hits)))
     return {
         "marked": len(first),
         "failed_marked": failed,
         "good_marked": len(hits) - failed,
-        "precision": failed / len(hits) if hits else None,
-        "precision_interval": wilson(failed, len(hits)) if hits else None,
+        "precision": precision.value,
+        "precision_interval": precision.interval if hits else None,
         "lift": lift(labelled, hits, 1),
         "lift_equal_length": lift(labelled, hits, 3),
         "horizon": median(known[thread].steps - place for thread, place in first.items()) if first else None,

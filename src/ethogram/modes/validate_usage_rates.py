@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..records import rank
+from ..risk.score import over_time
 from ..usage.clock import DAY
 from .validate_usage_found import Opening
 from .validate_usage_people import People, active_weeks, groups_of, person_weeks
@@ -74,27 +73,20 @@ def by_cause(every: Sequence[Opening]) -> int:
 def rate(counts: Sequence[int], weeks: Sequence[float], active: Sequence[int], seed: int) -> dict[str, Any]:
     """Openings a person-week and an active week with intervals of 95 %, and the share of people with any."""
     n = len(counts)
-    picks = np.random.default_rng(seed).integers(0, n, (RESAMPLES, n))
     (by_week, interval), (by_active, active_interval) = (
-        _rate(counts, span, picks) for span in (weeks, active)
+        over_time(counts, span, draws=RESAMPLES, seed=seed) for span in (weeks, active)
     )
     return {
         "people": n,
         "person_weeks": round(sum(weeks), 1),
         "active_weeks": sum(active),
         "openings": sum(counts),
-        "rate": by_week,
-        "interval": interval,
-        "active_rate": by_active,
-        "active_interval": active_interval,
+        "rate": round(by_week, 4),
+        "interval": [round(end, 4) for end in interval],
+        "active_rate": round(by_active, 4),
+        "active_interval": [round(end, 4) for end in active_interval],
         "with_any": round(sum(count > 0 for count in counts) / n, 4),
     }
-
-
-def _rate(counts: Sequence[int], spans: Sequence[float], picks: Any) -> tuple[float, list[float]]:
-    drawn = np.asarray(counts)[picks].sum(1) / np.asarray(spans)[picks].sum(1)
-    ends = np.quantile(drawn, (0.025, 0.975))
-    return round(sum(counts) / sum(spans), 4), [round(float(end), 4) for end in ends]
 
 
 def final_silence(about: Mapping[str, Any], people: People, found: Found) -> Iterator[dict[str, Any]]:

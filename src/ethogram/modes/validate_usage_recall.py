@@ -11,8 +11,8 @@ from statistics import median
 from typing import Any
 
 from ..records import rank
+from ..risk.intervals import wilson
 from ..usage.clock import DAY
-from .plant import wilson
 from .plant_usage_change import WANTED
 from .plant_usage_row import Case, Row
 from .validate_usage_found import Opening

@@ -71,11 +71,24 @@ class Detection:
     """The event at which it fired or opened (a silence: the event before): combinations go by this."""
     fired_confidence: float = 0.0
     """The confidence when it was detected; an episode's own may rise later."""
+    last_at: datetime | None = None
+    """When its last event was; None in records that were kept before this was told."""
+    probability: float | None = None
+    """What the confidence stands for by verdicts; filled where it is shown, never kept."""
 
     @property
     def order(self) -> tuple[datetime, str, str, str]:
         """What detections are sorted by wherever they are listed."""
         return (self.detected_at, self.subject, self.pattern, self.id)
+
+    @property
+    def held_at(self) -> datetime:
+        """When it was last seen to hold: at its last event, or when it was detected where that is later.
+
+        That it closed says nothing here. Without `last_at` the newest evidence stands for it.
+        """
+        seen = [one.at for one in self.evidence] if self.last_at is None else [self.last_at]
+        return max([self.detected_at, *seen])
 
     def _names(self) -> list[str]:
         """What the detection tells anyway, and need not be masked in its sentence."""
@@ -83,7 +96,7 @@ class Detection:
 
     def to_dict(self) -> dict[str, Any]:
         """The stable JSON form; field names are a promise (docs/records.md)."""
-        return {
+        told = {
             "record": "detection",
             "id": self.id,
             "pattern": self.pattern,
@@ -104,6 +117,7 @@ class Detection:
             "closed_at": None if self.closed_at is None else format_time(self.closed_at),
             "first_event": self.first_event,
             "last_event": self.last_event,
+            "last_at": None if self.last_at is None else format_time(self.last_at),
             "count": self.count,
             "evidence": [one.to_dict() for one in self.evidence],
             "details": {name: _masked(value) for name, value in self.details.items()},
@@ -113,6 +127,7 @@ class Detection:
             "explanation": mask(self.explanation, keep=self._names()),
             "recommendation": self.recommendation,
         }
+        return told if self.probability is None else {**told, "probability": self.probability}
 
 
 def _masked(value: Any) -> Any:

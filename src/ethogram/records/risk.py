@@ -19,14 +19,18 @@ class Risk:
     mode: str = ""
     thread: str | None = None
     detections: tuple[str, ...] = ()
+    source: str = "input"
+    """Where the subject is from: the same name in another source is another subject."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.value <= 1.0:
             raise ValueError(f"a risk lies between 0 and 1, not at {self.value}")
 
     def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
         return {
             "record": "risk",
+            "source": self.source,
             "subject": self.subject,
             "thread": self.thread,
             "as_of": format_time(self.as_of),

@@ -29,6 +29,10 @@ class Verdict:
     first_event: str | None = None
     last_event: str | None = None
     why: str = ""
+    blind: bool = False
+    """Whether the judge could not see what others had said of it."""
+    source: str = ""
+    """Whose subject and events are meant; names are per source."""
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -39,6 +43,7 @@ class Verdict:
             raise ValueError(f"a verdict of {self.verdict} names the subject it is about")
 
     def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
         return {
             "record": "verdict",
             "verdict": self.verdict,
@@ -51,4 +56,6 @@ class Verdict:
             "first_event": self.first_event,
             "last_event": self.last_event,
             "why": self.why,
+            "blind": self.blind,
+            "source": self.source,
         }

@@ -44,9 +44,9 @@ def chat_page(kept: Sequence[Scored], followed: Mapping[str, Followed], *, excer
     return "<!doctype html>\n" + tag("html", head(), tag("body", *body), lang="en") + "\n"
 
 
-def head() -> Html:
+def head(title: str = "ethogram chat", style_file: str = "chat.css") -> Html:
     """Everything before the body; the policy lets in nothing but our own style."""
-    style = asset("style.css") + asset("chat.css")
+    style = asset("style.css") + asset(style_file)
     policy = (
         f"default-src 'none'; style-src {digest(style)}; img-src data:; base-uri 'none'; form-action 'none'"
     )
@@ -58,7 +58,7 @@ def head() -> Html:
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", name="referrer", content="no-referrer"),
         tag("link", rel="icon", href="data:,"),
-        tag("title", "ethogram chat"),
+        tag("title", title),
         tag("style", raw(style)),
     )
 

@@ -99,6 +99,7 @@ def _facts(one: Detection, muted: str | None) -> Html:
     facts = [
         ("pattern", f"{clean(one.pattern, 80)} {clean(one.version, 20)}"),
         ("confidence", f"{one.confidence:.2f}"),
+        *([] if one.probability is None else [("by verdicts right", f"{one.probability:.0%}")]),
         ("measured by", clean(one.scorer, 120)),
         ("id", clean(one.id, 60)),
     ]

@@ -196,6 +196,10 @@ def describe_range(allowed: Range) -> str:
 def _check(name: str, description: str, allowed: Range, cost: str, version: int) -> None:
     if not _NAME.fullmatch(name):
         raise BadUsage(f"{name!r:.80} is no name for a signal; write it like late_night")
+    if name.startswith(registry.IN_CODE):
+        raise BadUsage(
+            f"signal {name!r}: names that begin with {registry.IN_CODE} are those of patterns in code"
+        )
     if not description:
         raise BadUsage(f"signal {name!r} has no docstring; its first line says what is measured")
     if cost not in COSTS:

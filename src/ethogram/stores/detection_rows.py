@@ -12,7 +12,7 @@ from .rows import encode
 
 MORE = ("fired_event", "fired_confidence")
 """What a combination reads of its parts and the JSON record does not tell."""
-TIMES = ("opened_at", "detected_at", "closed_at")
+TIMES = ("opened_at", "detected_at", "closed_at", "last_at")
 
 
 def record_of(one: Detection) -> str:
@@ -29,7 +29,7 @@ def detection_of(record: str, **changed: Any) -> Detection:
     known = {one.name for one in fields(Detection)}
     given = {name: value for name, value in data.items() if name in known}
     for name in TIMES:
-        if isinstance(given[name], str):
+        if isinstance(given.get(name), str):
             given[name] = parse_time(given[name])
     given["evidence"] = tuple(_evidence(one) for one in given["evidence"])
     given["confirms"] = tuple(given["confirms"])

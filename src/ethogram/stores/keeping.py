@@ -1,4 +1,4 @@
-"""Keeping detections: each once, with every change it went through, and verdicts beside it."""
+"""Keeping detections: each once, with every change it went through."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from ..records import Detection, Verdict, format_time, micros, moment
+from ..records import Detection, format_time, moment
 from . import tables
 from .detection_rows import detection_of, detection_values
 from .protocol import Change, Found, Who
@@ -17,7 +17,7 @@ DETECTIONS, CHANGES = tables.detections.c, tables.changes.c
 
 
 class Keeps(Sql):
-    """Detections and verdicts."""
+    """Detections."""
 
     def detections(
         self,
@@ -26,6 +26,7 @@ class Keeps(Sql):
         sources: Iterable[str] | None = None,
         patterns: Iterable[str] | None = None,
         states: Iterable[str] | None = None,
+        ids: Iterable[str] | None = None,
         parts: bool = True,
     ) -> list[Detection]:
         """Detections in output order, as they stand now. `parts`: those nobody asked for by name, too."""
@@ -48,6 +49,9 @@ class Keeps(Sql):
                 for source, names in wanted.items()
                 for piece in in_pieces(names)
             ]
+        if ids is not None:
+            pieces = list(in_pieces(sorted(set(ids))))
+            queries = [one.where(DETECTIONS.id.in_(piece)) for one in queries for piece in pieces]
         with self.reading() as connection:
             found = [
                 detection_of(record, state=state)
@@ -84,28 +88,6 @@ class Keeps(Sql):
         with self.reading() as connection:
             rows = run(connection, query, id=detection).mappings().all()
         return [{**row, "as_of": format_time(moment(row["as_of_us"]))} for row in rows]
-
-    def add_verdict(self, verdict: Verdict) -> None:
-        """Keep a verdict; later ones stand beside it."""
-        values = {name: getattr(verdict, name) for name in VERDICT_FIELDS}
-        with self.writing() as connection:
-            row = {**values, "judge": verdict.by, "at_us": micros(verdict.at)}
-            connection.execute(tables.verdicts.insert().values(row))
-
-    def verdicts(self, detection: str | None = None) -> list[Verdict]:
-        """Verdicts, oldest first: all, or those of one detection."""
-        query = tables.verdicts.select().order_by(tables.verdicts.c.at_us, tables.verdicts.c.key)
-        if detection is not None:
-            query = query.where(tables.verdicts.c.detection == detection)
-        with self.reading() as connection:
-            rows = connection.execute(query).mappings().all()
-        return [
-            Verdict(by=row["judge"], at=moment(row["at_us"]), **{name: row[name] for name in VERDICT_FIELDS})
-            for row in rows
-        ]
-
-
-VERDICT_FIELDS = ("verdict", "pattern", "version", "detection", "subject", "first_event", "last_event", "why")
 
 
 def keep(connection: Connection, change: str, found: Found, as_of_us: int) -> None:

@@ -141,6 +141,22 @@ class Info:
     last_sweep: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One attempt to learn from verdicts, and what came of it (`record`).
+
+    `version` is that of the pattern then in force, `data` stands for the verdicts that were looked at. `key`
+    is given by the store.
+    """
+
+    at: datetime
+    pattern: str
+    version: str
+    data: str
+    record: Mapping[str, Any]
+    key: int = 0
+
+
 class Purged(NamedTuple):
     """What was removed for good. `clean` is false where another program kept old pages from going.
 

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from ..records import Detection, Event, Reading, Verdict
+from ..risk.tally import Counts, Slot
 from .kept import (
     Added,
     Change,
@@ -25,6 +26,7 @@ from .kept import (
     StateRow,
     SubjectRow,
     Swept,
+    Try,
     Who,
 )
 
@@ -46,6 +48,7 @@ __all__ = [
     "Store",
     "SubjectRow",
     "Swept",
+    "Try",
     "Who",
 ]
 
@@ -127,7 +130,7 @@ class Store(Protocol):
     ) -> None: ...
     def close_sweep(self, selection: str, versions: str, as_of: datetime, at: datetime) -> None: ...
 
-    # detections and verdicts
+    # detections, verdicts on them, and what was learned from these
     def detections(
         self,
         *,
@@ -135,13 +138,23 @@ class Store(Protocol):
         sources: Iterable[str] | None = None,
         patterns: Iterable[str] | None = None,
         states: Iterable[str] | None = None,
+        ids: Iterable[str] | None = None,
         parts: bool = True,
     ) -> list[Detection]: ...
     def untold(self) -> list[Change]: ...
     def mark_told(self, changes: Iterable[int]) -> None: ...
     def history(self, detection: str) -> list[dict[str, Any]]: ...
     def add_verdict(self, verdict: Verdict) -> None: ...
+    def add_verdicts(self, verdicts: Sequence[Verdict]) -> None: ...
     def verdicts(self, detection: str | None = None) -> list[Verdict]: ...
+    def settle_verdicts(self, before: datetime) -> int: ...
+    def settled(self, verdicts: Iterable[Verdict]) -> list[Verdict]: ...
+    def has_verdicts(self) -> bool: ...
+    def settled_detections(self) -> frozenset[str]: ...
+    def settled_verdicts(self) -> dict[str, str]: ...
+    def verdict_counts(self) -> dict[Slot, Counts]: ...
+    def add_try(self, one: Try) -> int: ...
+    def tries(self, pattern: str | None = None) -> list[Try]: ...
 
     # states of runners
     def save_state(

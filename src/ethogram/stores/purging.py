@@ -11,6 +11,7 @@ from .moving import last_key, set_meta
 from .protocol import Purged, Who
 from .sql import Sql, run
 from .states import purge_states
+from .verdicts import settle_where
 
 PURGED_BEFORE = "purged_before_us"
 HORIZON = "SELECT value FROM meta WHERE name = :name"
@@ -23,8 +24,9 @@ class Purges(Sql):
         """What was removed: a subject (in all sources, or in one), or what lies before a moment, or both.
 
         Detections go with their subject; of those before a moment, the ones that were over by then. Verdicts
-        on a detection that goes, and runner states, go too: those that can be made again from what is left,
-        and of conversations those of the subject, or those saved last before the moment.
+        on a detection that goes are counted and go too: what is left of them names nobody. Runner states go,
+        too: those that can be made again from what is left, and of conversations those of the subject, or
+        those saved last before the moment.
         """
         with self.writing() as connection:
             set_meta(connection, "last_key", last_key(connection))
@@ -104,12 +106,11 @@ def _detections(connection: Connection, subject: Who | str | None, before: datet
         conditions.append("coalesce(closed_us, detected_us) < :before AND state <> 'opened'")
     given = values | ({} if before is None else {"before": micros(before)})
     where = " AND ".join(conditions)
-    run(
-        connection,
-        f"DELETE FROM verdicts WHERE detection IN (SELECT id FROM detections WHERE {where})",
-        **given,
-    )
+    judged = f"detection IN (SELECT id FROM detections WHERE {where})"
     if subject is not None:
-        run(connection, "DELETE FROM verdicts WHERE subject = :name", name=values["name"])
+        source = "" if isinstance(subject, str) else " AND source IN ('', :source)"
+        judged = f"({judged} OR (subject = :name{source}))"
+    settle_where(connection, judged, remember=False, **given)
+    run(connection, f"DELETE FROM settled WHERE {judged}", **given)
     removed: int = run(connection, f"DELETE FROM detections WHERE {where}", **given).rowcount
     return removed

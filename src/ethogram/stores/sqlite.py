@@ -27,6 +27,7 @@ from .sql import run, telling
 from .staging import Staging
 from .states import States
 from .sweeping import Sweeps
+from .verdicts import Verdicts
 
 APPLICATION = 0x6574686F
 """'etho', which SQLite keeps in the head of the file: no other program's file is ever written to."""
@@ -37,7 +38,7 @@ COUNTED = ("events", "subjects", "readings", "detections", "verdicts", "runner_s
 
 
 @store("sqlite")
-class SQLiteStore(Staging, Reads, Keeps, Sweeps, States, Locks, Purges, Privacy):
+class SQLiteStore(Staging, Reads, Keeps, Verdicts, Sweeps, States, Locks, Purges, Privacy):
     """A file in WAL mode: one writes while others read, and a killed process leaves it whole.
 
     `synchronous=normal` loses nothing that was acknowledged when a process dies. When the power fails, the

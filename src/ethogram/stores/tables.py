@@ -103,7 +103,30 @@ verdicts = _table(
     first_event="text",
     last_event="text",
     why="text",
+    source="text",
+    blind="int",
 )
+verdict_counts = _table(
+    "verdict_counts",
+    pattern="text",
+    version="text",
+    source="text",
+    month="text",
+    percent="int",
+    verdict="text",
+    count="int",
+)
+settled = _table(
+    "settled",
+    detection="text",
+    pattern="text",
+    source="text",
+    subject="text",
+    first_event="text",
+    last_event="text",
+    verdict="text",
+)
+tries = _table("tries", key="int", at_us="int", pattern="text", version="text", data="text", record="text")
 sweeps = _table("sweeps", selection="text", versions="text", as_of_us="int", finished_us="int")
 swept = _table(
     "swept", selection="text", subject="int", versions="text", changed="int", as_of_us="int", due_us="int"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import BadUsage
+from ..records.chances import either
 from .finding import Finding
 
 CAUSES = {
@@ -41,14 +42,7 @@ def behavioural_score(findings: Iterable[Finding]) -> tuple[float, dict[str, flo
     most: dict[str, float] = {}
     for cause, weight in CAUSES.values():
         most[cause] = max(most.get(cause, 0.0), weight)
-    return round(_either(parts.values()) / _either(most.values()), 6), parts
-
-
-def _either(parts: Iterable[float]) -> float:
-    none = 1.0
-    for part in sorted(parts):  # so that order cannot matter in the last digit
-        none *= 1 - part
-    return 1 - none
+    return round(either(parts.values()) / either(most.values()), 6), parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ class Fired:
                 fired=fired.seen.mark,
                 first=fired.first.mark.id,
                 last=fired.seen.mark.id,
+                last_at=us,
                 count=len(evidence),
                 level=self.judge.level(rows, last, all_),
                 confidence=confidence,

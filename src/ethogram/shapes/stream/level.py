@@ -27,6 +27,7 @@ class Open:
     details: dict[str, Any]
     explanation: str
     last: str
+    last_at: int
     count: int = 1
 
 
@@ -86,13 +87,14 @@ class LevelMachine:
             details=self.judge.details(rows),
             explanation=self.judge.explanation(rows, subject),
             last=mark.id,
+            last_at=mark.us,
         )
 
     def _extend(self, now: Open, rows: Rows, mark: Mark, subject: str) -> bool:
         """Whether the level rose with this further event of the episode."""
         level, confidence = self.judge.level(rows), self.judge.confidence(rows)
         now.count += 1
-        now.last = mark.id
+        now.last, now.last_at = mark.id, mark.us
         now.confidence = max(now.confidence, confidence)
         height = rank(level) - rank(now.level)
         if height < 0 or (height == 0 and confidence < now.peak_confidence):
@@ -117,6 +119,7 @@ class LevelMachine:
                 fired=one.opened,
                 first=one.opened.id,
                 last=one.last,
+                last_at=one.last_at,
                 count=one.count,
                 level=one.level,
                 confidence=one.confidence,

@@ -25,6 +25,7 @@ class Episode:
     fired: Mark
     first: str
     last: str
+    last_at: int
     count: int
     level: str
     confidence: float

@@ -54,7 +54,7 @@ def save_state(track: Track, watched: Watched, packer: Packer) -> list[Any]:
                 return [None, state.known]
             marks = [packer.mark(one.opened), packer.mark(one.peak), [packer.mark(m) for m in one.evidence]]
             rest = [one.fired_confidence, one.confidence, one.level, one.peak_confidence, one.details]
-            return [[*marks, *rest, one.explanation, one.last, one.count], state.known]
+            return [[*marks, *rest, one.explanation, one.last, one.count, one.last_at], state.known]
         case SilenceState():
             read = None
             track.machine.settle(state, watched.rows)
@@ -79,8 +79,10 @@ def load_state(state: Any, data: list[Any], unpacker: Unpacker) -> None:
         case LevelState():
             one, state.known = data
             if one is not None:
-                opened, peak, evidence, fired, highest, level, at_peak, details, text, last, count = one
+                opened, peak, evidence, fired, highest, level, at_peak, details, text, last, count, *at = one
                 marks = unpacker.marks
+                # Saved before the time was kept: the peak is the newest that is known.
+                last_at = at[0] if at else marks[peak].us
                 counted = tuple(marks[number] for number in evidence)
                 state.open = Open(
                     marks[opened],
@@ -93,6 +95,7 @@ def load_state(state: Any, data: list[Any], unpacker: Unpacker) -> None:
                     details,
                     text,
                     last,
+                    last_at,
                     count,
                 )
         case SilenceState():

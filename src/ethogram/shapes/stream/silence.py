@@ -130,6 +130,7 @@ class SilenceMachine:
                 fired=mark,
                 first=mark.id,
                 last=mark.id,
+                last_at=mark.us,
                 count=1,
                 level=read.level,
                 confidence=read.confidence,

@@ -1,0 +1,274 @@
+"""Backtest: what patterns would have found in history, beside chance and beside what others find there."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from ..config import Settings
+from ..detections.find import find
+from ..errors import BadUsage
+from ..ingest import Batch, OnDisk
+from ..library.load import Library
+from ..records import Detection, Event, format_time
+from ..records.mask import excerpt
+from ..risk.backtest import Backtest, backtest, events_of
+from ..risk.judged import group_of
+from ..shapes.history import key_of
+from ..shapes.program import Program
+from ..stores.protocol import Store
+from .analysis import Analysis
+from .analyze import analyze_gathered
+from .lift import shuffled
+from .lift_events import readable
+from .mute import evidence_events
+
+SHUFFLES = 10
+EXAMPLES = 3
+MOST_SHUFFLED = 500_000
+"""Events up to which histories are shuffled: they must be in memory, and each shuffle is a whole run."""
+Tell = Callable[[int, int, str], None]
+Since = timedelta | datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """What a pattern finds beside what another version does.
+
+    `both` are detections that share an event with one of the other's; `only` and `only_other` share none.
+    """
+
+    pattern: str
+    other: str
+    version: str | None
+    detections: int
+    histories: int
+    both: int
+    only: int
+    only_other: int
+    jaccard: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {"record": "backtest_against", **{name: getattr(self, name) for name in Against.__slots__}}
+
+
+@dataclass(frozen=True, slots=True)
+class Backtested:
+    """What came of a backtest. `as_of` is None where there were no events; `since` None where all count."""
+
+    backtests: tuple[Backtest, ...]
+    against: tuple[Against, ...]
+    events: int
+    as_of: datetime | None
+    since: datetime | None
+    untimed: frozenset[str] = frozenset()
+
+    def to_dicts(self) -> Iterator[dict[str, Any]]:
+        """JSON records: every pattern, every comparison with another version, then a summary."""
+        yield from (one.to_dict() for one in self.backtests)
+        yield from (one.to_dict() for one in self.against)
+        yield self.summary()
+
+    def summary(self) -> dict[str, Any]:
+        """What was looked at."""
+        return {
+            "record": "backtest_summary",
+            "patterns": len(self.backtests),
+            "events": self.events,
+            "as_of": None if self.as_of is None else format_time(self.as_of),
+            "since": None if self.since is None else format_time(self.since),
+        }
+
+
+def backtest_patterns(
+    given: Batch | OnDisk,
+    library: Library,
+    others: Library,
+    *,
+    settings: Settings,
+    against: Library | None = None,
+    as_of: datetime | None = None,
+    since: Since = None,
+    shuffles: int = SHUFFLES,
+    seed: int = 0,
+    examples: int = EXAMPLES,
+    excerpts: bool = False,
+    tell: Tell | None = None,
+) -> Backtested:
+    """What every chosen pattern finds in events, by itself, beside chance, and beside others.
+
+    `others` are the patterns that it may overlap with, `against` another version of it. Events before
+    `since` (a moment, or a time before the newest event) are read too, as what went before; what was
+    detected then does not count.
+    """
+    found = _looked(given, library, settings, as_of, tell, "the pattern")
+    start = _start(since, found.as_of)
+    rest = _looked(given, others, settings, as_of, tell, "others").every
+    chance = _shuffled(given, library, settings, found.as_of, start, shuffles, seed, tell)
+    untimed = _untimed(given)
+    told = []
+    for checked in found.checked:
+        own = [one for one in found.every if one.pattern == checked.pattern]
+        made = backtest(
+            checked.pattern,
+            own,
+            rest,
+            histories=checked.histories,
+            timed=not untimed,
+            since=start,
+            shuffled=chance.get(checked.pattern, ()),
+            examples=examples,
+        )
+        told.append(_with_excerpts(made, given.events) if excerpts else made)
+    compared: tuple[Against, ...] = ()
+    if against is not None:
+        other = _looked(given, against, settings, as_of, tell, "the other version")
+        compared = versions(found, other, start)
+    return Backtested(tuple(told), compared, found.events, found.as_of, start, untimed)
+
+
+def _looked(
+    given: Batch | OnDisk,
+    library: Library,
+    settings: Settings,
+    as_of: datetime | None,
+    tell: Tell | None,
+    what: str,
+) -> Analysis:
+    if tell is not None:
+        tell(0, 0, f"looking for {what}")
+    return analyze_gathered(given, library, as_of=as_of, settings=settings)
+
+
+def _start(since: Since, as_of: datetime | None) -> datetime | None:
+    if isinstance(since, timedelta):
+        return None if as_of is None else as_of - since
+    return since
+
+
+def _untimed(given: Batch | OnDisk) -> frozenset[str]:
+    return frozenset() if given.timed else frozenset(one.source for one in given.events if not one.timed)
+
+
+def _shuffled(
+    given: Batch | OnDisk,
+    library: Library,
+    settings: Settings,
+    as_of: datetime | None,
+    since: datetime | None,
+    shuffles: int,
+    seed: int,
+    tell: Tell | None,
+) -> Mapping[str, Sequence[int]]:
+    """How much each pattern finds in each shuffle of the same histories; nothing where there is no shuffling.
+
+    A pattern in code has read the events as they were, so a shuffle of readings says nothing about it.
+    """
+    programs = [one for one in library.programs if not library.files[one.pattern].in_code]
+    # Shuffling needs all events in memory.
+    if as_of is None or not programs or isinstance(given, OnDisk) or len(given.events) > MOST_SHUFFLED:
+        return {}
+    seen = readable((one for one in given.events if one.at <= as_of), programs, settings)
+    counts: dict[str, list[int]] = {one.name: [] for one in programs}
+    for number in range(shuffles):
+        if tell is not None:
+            tell(number, shuffles, "shuffling histories")
+        arranged = shuffled(seen, random.Random(f"{seed}:{number}"))
+        found = find(programs, arranged, as_of=as_of, runner="batch").detections
+        for name, every in counts.items():
+            every.append(sum(one.pattern == name and _is_since(one, since) for one in found))
+    return counts
+
+
+def _is_since(one: Detection, since: datetime | None) -> bool:
+    return since is None or one.detected_at >= since
+
+
+def _with_excerpts(made: Backtest, events: Iterable[Event]) -> Backtest:
+    said = {key: excerpt(event) for key, event in evidence_events(made.examples, events).items()}
+    told = (
+        replace(
+            one,
+            evidence=tuple(
+                replace(each, excerpt=said.get((one.source, each.event))) for each in one.evidence
+            ),
+        )
+        for one in made.examples
+    )
+    return replace(made, examples=tuple(told))
+
+
+def versions(found: Analysis, other: Analysis, since: datetime | None) -> tuple[Against, ...]:
+    """How what was found differs from what another selection finds: pattern by pattern.
+
+    Each is compared with the other of the same name, or with the only one there is.
+    """
+    names = [one.pattern for one in other.checked]
+    out = []
+    for checked in found.checked:
+        name = checked.pattern if checked.pattern in names else names[0] if len(names) == 1 else None
+        if name is None:
+            there = ", ".join(names)[:200]
+            raise BadUsage(f"--against has nothing named {checked.pattern}, and more than one: {there}")
+        own, theirs = (
+            [one for one in every if one.pattern == wanted and _is_since(one, since)]
+            for every, wanted in ((found.every, checked.pattern), (other.every, name))
+        )
+        out.append(_against(checked.pattern, name, own, theirs))
+    return tuple(out)
+
+
+def _against(pattern: str, name: str, own: Sequence[Detection], theirs: Sequence[Detection]) -> Against:
+    mine, others = events_of(own), events_of(theirs)
+    both = sum(bool(events_of([one]) & others) for one in own)
+    return Against(
+        pattern=pattern,
+        other=name,
+        version=theirs[0].version if theirs else None,
+        detections=len(theirs),
+        histories=len({group_of(one) for one in theirs}),
+        both=both,
+        only=len(own) - both,
+        only_other=sum(not events_of([one]) & mine for one in theirs),
+        jaccard=round(len(mine & others) / len(mine | others), 6) if mine | others else None,
+    )
+
+
+def shadow(store: Store, programs: Iterable[Program], *, as_of: datetime, since: Since = None) -> Backtested:
+    """What patterns under test have found in a store so far: the same as a backtest, going forward.
+
+    Nothing is looked for anew; sweeps have kept it, and told nobody.
+    """
+    under_test = {one.name: one for one in programs if one.status == "test"}
+    kept = store.detections(states=("opened", "closed"))
+    start = _start(since, as_of)
+    events, histories = _counted(store, under_test.values())
+    untimed = frozenset(one.name for one in store.sources().values() if not one.timed)
+    told = [
+        backtest(
+            name,
+            [one for one in kept if one.pattern == name and one.status == "test"],
+            [one for one in kept if one.status != "test"],
+            histories=histories[name],
+            timed=not untimed,
+            since=start,
+        )
+        for name in sorted(under_test)
+    ]
+    return Backtested(tuple(told), (), events, as_of, start, untimed)
+
+
+def _counted(store: Store, programs: Collection[Program]) -> tuple[int, dict[str, int]]:
+    """How many events there are, and how many histories each program has among them."""
+    keys: dict[str, set[object]] = {one.name: set() for one in programs}
+    events = 0
+    for event in store.events(ordered=False):
+        events += 1
+        for one in programs:
+            if (key := key_of(one, event)) is not None:
+                keys[one.name].add((event.source, key))
+    return events, {name: len(every) for name, every in keys.items()}

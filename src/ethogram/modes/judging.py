@@ -1,0 +1,191 @@
+"""Judging: verdicts checked against what a store holds, and kept, all or none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ..config import Settings
+from ..config.settings import learning_in
+from ..errors import BadUsage, did_you_mean
+from ..library.parts import base
+from ..records import Detection, Verdict
+from ..risk.standing import item_of
+from ..stores.protocol import Store
+from .replays import variant
+
+ON_DETECTIONS = ("confirmed", "false_alarm")
+ON_SILENCES = ("missed", "correct_silence")
+LONGEST = 2_000
+"""Characters of a reason, and of a judge's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A stretch in which nothing was detected: a pattern, whose history, from which event to which."""
+
+    pattern: str
+    subject: str
+    first_event: str
+    last_event: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What somebody says of a detection or a silence, before it is checked against a store."""
+
+    verdict: str
+    by: str
+    at: datetime
+    of: str | Silence
+    why: str = ""
+    blind: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What became of some verdicts: how many are new, how many say what their judge said already."""
+
+    added: int
+    repeated: int
+
+
+def verdict_of(
+    store: Store, said: Said, settings: Settings, about: Mapping[str, Detection] | None = None
+) -> Verdict:
+    """The verdict, where what it is about is in the store; else BadUsage with what would be right.
+
+    `about` has detections by id that were looked up before, where there are many verdicts.
+    """
+    if not said.by.strip():
+        raise BadUsage("whose verdict is it? Give --by NAME")
+    if max(len(said.why), len(said.by)) > LONGEST:
+        raise BadUsage(f"a reason, or a judge's name, has at most {LONGEST} characters")
+    if isinstance(said.of, Silence):
+        return _on_silence(store, said, said.of, settings)
+    if said.verdict not in ON_DETECTIONS:
+        near = did_you_mean(said.verdict, ON_DETECTIONS)
+        raise BadUsage(f"of a detection one says confirmed or false_alarm, not {said.verdict!r:.40}{near}")
+    found = (about or {}).get(said.of) or detection_of(store, said.of)
+    return Verdict(
+        said.verdict,
+        said.by.strip(),
+        said.at,
+        found.pattern,
+        found.version,
+        found.id,
+        why=said.why,
+        blind=said.blind,
+        source=found.source,
+    )
+
+
+def detection_of(store: Store, name: str) -> Detection:
+    """The detection of that id; BadUsage where the store has none."""
+    found = store.detections(ids=[name])
+    if not found:
+        raise BadUsage(
+            f"there is no detection {name!r:.60} in the store; `ethogram sweep` finds and keeps them, "
+            "and tells their ids"
+        )
+    return found[0]
+
+
+def _on_silence(store: Store, said: Said, of: Silence, settings: Settings) -> Verdict:
+    if said.verdict not in ON_SILENCES:
+        near = did_you_mean(said.verdict, ON_SILENCES)
+        raise BadUsage(f"of a silence one says missed or correct_silence, not {said.verdict!r:.40}{near}")
+    version = _version(of.pattern, settings)
+    rows = store.subjects(of.subject, of.source or None)
+    if not rows:
+        near = did_you_mean(of.subject, [one.name for one in store.subjects()])
+        raise BadUsage(f"no subject {of.subject!r:.60} is in the store{near}")
+    if len(rows) > 1:
+        raise BadUsage(
+            f"{of.subject!r:.60} is in several sources: {', '.join(one.source for one in rows)}; name one"
+        )
+    (row,) = rows
+    start, end = _ends(store, row.who, of)
+    inside = [
+        one
+        for one in store.detections(subjects=[row.who], states=["opened", "closed"])
+        if base(one.pattern) == base(of.pattern) and one.opened_at <= end and one.held_at >= start
+    ]
+    if inside:
+        raise BadUsage(
+            f"{of.pattern} was detected there (id {inside[0].id}): say confirmed or false_alarm of that"
+        )
+    return Verdict(
+        said.verdict,
+        said.by.strip(),
+        said.at,
+        of.pattern,
+        version,
+        subject=of.subject,
+        first_event=of.first_event,
+        last_event=of.last_event,
+        why=said.why,
+        blind=said.blind,
+        source=row.source,
+    )
+
+
+def _version(pattern: str, settings: Settings) -> str:
+    """The version of a pattern in force, by the name of its file or of one of its programs."""
+    library = variant(base(pattern), settings)
+    assert library is not None
+    programs = [one for one in library.programs if library.is_chosen(one) and "@" not in one.name]
+    own = [one for one in programs if pattern in (one.name, base(one.name))]
+    if len(own) != 1:
+        names = ", ".join(one.name for one in programs)
+        raise BadUsage(f"{pattern!r:.60} is not one pattern; name one of {names}")
+    return own[0].version
+
+
+def _ends(store: Store, who: tuple[str, str], of: Silence) -> tuple[datetime, datetime]:
+    """When the stretch begins and ends; BadUsage where its events are not there, or the wrong way round."""
+    if not of.first_event or not of.last_event:
+        raise BadUsage("from which event to which? Give --from EVENT and --to EVENT")
+    orders = {one.id: one for one in store.events([who])}
+    for name in (of.first_event, of.last_event):
+        if name not in orders:
+            near = did_you_mean(name, orders)
+            raise BadUsage(f"{of.subject!r:.60} has no event {name!r:.60} in the store{near}")
+    first, last = orders[of.first_event], orders[of.last_event]
+    if first.order > last.order:
+        raise BadUsage(f"the event {of.first_event!r:.60} comes after {of.last_event!r:.60}; turn them round")
+    return first.at, last.at
+
+
+def keep_verdicts(store: Store, verdicts: Sequence[Verdict]) -> Kept:
+    """Keep all of them in one commit; what a judge said last, and says again, is left out.
+
+    BadUsage where one is about something whose verdicts were counted long ago: it would count twice.
+    """
+    gone = store.settled(verdicts)
+    if gone:
+        what = gone[0].detection or f"{gone[0].pattern} of {gone[0].subject}"
+        raise BadUsage(
+            f"the verdicts on {what!r:.80} are so old that they were added up and removed; "
+            "it cannot be judged again"
+        )
+    said = {(item_of(one), one.by): _content(one) for one in store.verdicts()}
+    new = []
+    for one in verdicts:
+        who = (item_of(one), one.by)
+        if said.get(who) != _content(one):
+            new.append(one)
+        said[who] = _content(one)
+    store.add_verdicts(new)
+    return Kept(len(new), len(verdicts) - len(new))
+
+
+def _content(one: Verdict) -> tuple[str, str, bool]:
+    return (one.verdict, one.why, one.blind)
+
+
+def settle(store: Store, settings: Settings, now: datetime) -> int:
+    """How many things were judged so long ago that only the counts of their verdicts are kept from now on."""
+    return store.settle_verdicts(now - timedelta(days=learning_in(settings)["history_retention_days"]))

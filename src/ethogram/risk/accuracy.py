@@ -1,0 +1,157 @@
+"""Accuracy: how often a version of a pattern was right, as far as verdicts tell."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .intervals import Interval, at_most, wilson
+from .tally import Counts, Slot, Tallies
+
+MINIMUM = 20
+"""With fewer verdicts on detections nothing is said about precision."""
+
+PRECISION = ("precision", "precision_low", "precision_high")
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """Confirmed over judged, or None where there are too few verdicts to say."""
+
+    counts: Counts
+    minimum: int = MINIMUM
+
+    @property
+    def is_sufficient(self) -> bool:
+        """Whether there are enough verdicts."""
+        return self.counts.judged >= self.minimum
+
+    @property
+    def value(self) -> float | None:
+        """The share of judged detections that were confirmed."""
+        return self.counts.confirmed / self.counts.judged if self.is_sufficient else None
+
+    @property
+    def interval(self) -> Interval | None:
+        """Wilson's of 95 %."""
+        return wilson(self.counts.confirmed, self.counts.judged) if self.is_sufficient else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form; `insufficient` says how many verdicts there are and how many it takes."""
+        told: dict[str, Any] = {name: getattr(self.counts, name) for name in Counts.__slots__}
+        if self.value is None or self.interval is None:
+            few = {"have": self.counts.judged, "need": self.minimum}
+            return told | dict.fromkeys(PRECISION) | {"insufficient": few}
+        known = (round(one, 6) for one in (self.value, *self.interval))
+        return told | dict(zip(PRECISION, known, strict=True)) | {"insufficient": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """One version of a pattern: in all, by source, and by month."""
+
+    pattern: str
+    version: str
+    whole: Precision
+    by_source: dict[str, Precision]
+    by_month: dict[str, Precision]
+    unjudged: int = 0
+    """Detections that stand and that nobody has judged."""
+    silences: int = 0
+    """How many stretches without a detection the judged ones were drawn from at random; 0: not told."""
+
+    @property
+    def recall_at_most(self) -> float | None:
+        """See the function of that name."""
+        return recall_at_most(self.whole.counts, self.unjudged)
+
+    @property
+    def recall_at_least(self) -> float | None:
+        """See the function of that name; None where nobody told how many silences there were."""
+        return recall_at_least(self.whole.counts, self.silences) if self.silences else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        bounds = {"at_least": self.recall_at_least, "at_most": self.recall_at_most}
+        recall = {name: None if end is None else round(end, 6) for name, end in bounds.items()}
+        return {
+            "record": "accuracy",
+            "pattern": self.pattern,
+            "version": self.version,
+            **self.whole.to_dict(),
+            "unjudged": self.unjudged,
+            "recall": recall,
+            "by_source": {name: one.to_dict() for name, one in self.by_source.items()},
+            "by_month": {name: one.to_dict() for name, one in self.by_month.items()},
+        }
+
+
+def accuracy(
+    tallies: Tallies,
+    pattern: str,
+    *,
+    minimum: int = MINIMUM,
+    unjudged: Mapping[tuple[str, str], int] | None = None,
+    silences: int = 0,
+) -> list[Accuracy]:
+    """What is known of each version of a pattern, in order of versions.
+
+    `unjudged` are how many detections by (pattern, version) nobody has judged, `silences` how many stretches
+    without one the judged silences were drawn from.
+    """
+    by_version: dict[str, dict[Slot, Counts]] = defaultdict(dict)
+    for slot, counts in tallies.items():
+        if slot.pattern == pattern:
+            by_version[slot.version][slot] = counts
+    return [
+        Accuracy(
+            pattern,
+            version,
+            Precision(sum(own.values(), Counts()), minimum),
+            _split(own, lambda slot: slot.source, minimum),
+            _split(own, lambda slot: slot.month, minimum),
+            (unjudged or {}).get((pattern, version), 0),
+            silences,
+        )
+        for version, own in sorted(by_version.items())
+    ]
+
+
+def _split(own: Tallies, by: Callable[[Slot], str], minimum: int) -> dict[str, Precision]:
+    out: dict[str, Counts] = defaultdict(Counts)
+    for slot, counts in own.items():
+        out[by(slot)] += counts
+    return {name: Precision(counts, minimum) for name, counts in sorted(out.items())}
+
+
+def recall_at_most(counts: Counts, unjudged: int = 0) -> float | None:
+    """The most that recall can be, from what is known to have been missed; None where nothing is known.
+
+    Known misses are the least there were, so they bound recall from above and never from below: every
+    detection that nobody has judged is taken to be right, and nothing else to have been missed.
+
+    >>> recall_at_most(Counts(confirmed=8, missed=2)), recall_at_most(Counts(confirmed=8))
+    (0.8, None)
+    """
+    if not counts.missed:
+        return None
+    found = counts.confirmed + counts.disputed + unjudged
+    return found / (found + counts.missed)
+
+
+def recall_at_least(counts: Counts, silences: int) -> float | None:
+    """The least that recall is (with 97.5 % certainty), where judged silences were drawn at random.
+
+    `silences` is how many stretches without a detection there were to draw from. What was missed is then at
+    most the upper end of its share among those looked at, times all; None where none were looked at.
+
+    >>> round(recall_at_least(Counts(confirmed=50, missed=1, correct_silence=199), silences=1000), 2)
+    0.64
+    """
+    looked_at = counts.missed + counts.correct_silence
+    if not looked_at:
+        return None
+    missed = max(counts.missed, silences * at_most(counts.missed, looked_at))
+    return counts.confirmed / (counts.confirmed + missed) if counts.confirmed else 0.0

@@ -1,0 +1,163 @@
+"""Backtest: what a pattern would have found in stored history, beside what others found there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from ..records import LEVELS, Detection, rank, stable_hash
+from .judged import group_of
+
+Events = frozenset[tuple[str, str]]
+"""Events by source and id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """How far a pattern and another one are about the same events, and the same histories.
+
+    `jaccard` is events in both over events in either; `covered` is the share of the new one's events that
+    the other has too. `together` is how often histories with the one have the other, over how often all
+    have it: 1 says they have nothing to do with each other, None that there is nothing to compare.
+    """
+
+    other: str
+    both: int
+    jaccard: float
+    covered: float
+    together: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Backtest:
+    """What was found, in how many of the histories that were looked at (runs or threads, or else subjects).
+
+    `shuffled` is what each shuffle of the same histories had, `lift` the detections over their mean; None
+    where no shuffle had any. `by_week` is empty where there are no times.
+    """
+
+    pattern: str
+    detections: int
+    histories: int
+    looked_at: int
+    by_level: dict[str, int]
+    by_week: dict[str, int]
+    examples: tuple[Detection, ...]
+    overlaps: tuple[Overlap, ...]
+    shuffled: tuple[int, ...]
+    lift: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "record": "backtest",
+            "pattern": self.pattern,
+            "detections": self.detections,
+            "histories": self.histories,
+            "looked_at": self.looked_at,
+            "by_level": self.by_level,
+            "by_week": self.by_week,
+            "examples": [one.to_dict() for one in self.examples],
+            "overlaps": [{name: getattr(one, name) for name in Overlap.__slots__} for one in self.overlaps],
+            "shuffled": list(self.shuffled),
+            "lift": self.lift,
+        }
+
+
+def backtest(
+    pattern: str,
+    found: Sequence[Detection],
+    others: Iterable[Detection],
+    *,
+    histories: int,
+    timed: bool = True,
+    since: datetime | None = None,
+    shuffled: Sequence[int] = (),
+    examples: int = 3,
+) -> Backtest:
+    """What a pattern found, and how that lies to what `others` found in the same history.
+
+    `histories` is how many were looked at, `shuffled` what it found in each shuffle of the same histories.
+    Detections older than `since` do not count, of either kind.
+    """
+    own = [one for one in found if _counts(one, since)]
+    rest = sorted((one for one in others if _counts(one, since) and one.pattern != pattern), key=_pattern)
+    known = {name: list(every) for name, every in groupby(rest, key=_pattern)}
+    return Backtest(
+        pattern=pattern,
+        detections=len(own),
+        histories=len(_histories(own)),
+        looked_at=histories,
+        by_level={level: sum(one.level == level for one in own) for level in LEVELS},
+        by_week=_weeks(own) if timed else {},
+        examples=_examples(own, examples),
+        overlaps=overlaps(own, known, histories),
+        shuffled=tuple(shuffled),
+        lift=len(own) * len(shuffled) / sum(shuffled) if sum(shuffled) else None,
+    )
+
+
+def _counts(one: Detection, since: datetime | None) -> bool:
+    return one.state in ("opened", "closed") and (since is None or one.detected_at >= since)
+
+
+def _pattern(one: Detection) -> str:
+    return one.pattern
+
+
+def overlaps(
+    own: Sequence[Detection], others: Mapping[str, Sequence[Detection]], histories: int
+) -> tuple[Overlap, ...]:
+    """The overlap with each other pattern, the largest first; those without a common event are left out."""
+    out = []
+    mine, whose = events_of(own), _histories(own)
+    for name, every in others.items():
+        theirs, people = events_of(every), _histories(every)
+        both = len(mine & theirs)
+        if both:
+            share = len(people) / histories if histories else 0.0
+            together = len(whose & people) / len(whose) / share if share and whose else None
+            out.append(Overlap(name, both, both / len(mine | theirs), both / len(mine), together))
+    return tuple(sorted(out, key=lambda one: (-one.jaccard, one.other)))
+
+
+def events_of(detections: Iterable[Detection]) -> Events:
+    """The events that make these detections: evidence, and the first, last and firing one."""
+    out: set[tuple[str, str]] = set()
+    for one in detections:
+        ids = {one.first_event, one.last_event, one.fired_event, *(each.event for each in one.evidence)}
+        out |= {(one.source, name) for name in ids if name}
+    return frozenset(out)
+
+
+def _histories(detections: Iterable[Detection]) -> set[str]:
+    return {group_of(one) for one in detections}
+
+
+def _weeks(own: Iterable[Detection]) -> dict[str, int]:
+    names = sorted(f"{one.detected_at:%G-W%V}" for one in own)
+    return {name: sum(1 for _ in every) for name, every in groupby(names)}
+
+
+def _examples(own: Sequence[Detection], most: int) -> tuple[Detection, ...]:
+    """The gravest, the least sure and then any: one a history first, always the same for the same history."""
+    if not own or most < 1:
+        return ()
+    gravest = max(own, key=lambda one: (rank(one.level), one.confidence, one.id))
+    weakest = min(own, key=lambda one: (one.confidence, one.id))
+    rest = sorted(own, key=lambda one: stable_hash("example", one.id))
+    chosen = dict.fromkeys([gravest.id, weakest.id, *(one.id for one in _one_a_history(rest))])
+    by_id = {one.id: one for one in own}
+    return tuple(by_id[name] for name in list(chosen)[:most])
+
+
+def _one_a_history(ordered: Sequence[Detection]) -> list[Detection]:
+    """The first of every history, then the others."""
+    first: dict[str, Detection] = {}
+    for one in ordered:
+        first.setdefault(group_of(one), one)
+    chosen = {one.id for one in first.values()}
+    return [*first.values(), *(one for one in ordered if one.id not in chosen)]

@@ -1,0 +1,182 @@
+"""Proposal: another value for one parameter of a pattern, with what it would change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from .intervals import Interval, wilson
+from .judged import Bools
+from .lines import Replay
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What is found of the judged things: confirmed and false alarms, and misses that are caught."""
+
+    confirmed: int
+    false_alarms: int
+    caught: int = 0
+
+    @property
+    def precision(self) -> float | None:
+        """Of what is found, the share that is true; None for nothing."""
+        found = self.confirmed + self.false_alarms + self.caught
+        return (self.confirmed + self.caught) / found if found else None
+
+    @property
+    def interval(self) -> Interval:
+        """Wilson's of 95 % for the precision."""
+        true = self.confirmed + self.caught
+        return wilson(true, true + self.false_alarms)
+
+
+def effect(true: Bools, detected: Bools, kept: Bools) -> Effect:
+    """What is found where `kept` says so."""
+    return Effect(
+        int(np.sum(true & detected & kept)), int(np.sum(~true & kept)), int(np.sum(true & ~detected & kept))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No proposal, and why not."""
+
+    pattern: str
+    why: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {"record": "no_proposal", "pattern": self.pattern, "why": self.why}
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One parameter's new value. `interval` is where the right value is likely to lie (95 %),
+    `tried` from where to where it was looked for.
+
+    `before` and `after` are on all verdicts; `held_out` is on verdicts that had no part in the choice, so
+    it is the one to expect. `luck` is how often random verdicts would have looked as good. `effects` is what
+    each value that was tried would find of all that was judged. `recent` are detections in the last 30 days
+    with the old and the new value, where they were counted.
+    """
+
+    pattern: str
+    parameter: str
+    old: float
+    new: float
+    interval: Interval
+    tried: Interval
+    before: Effect
+    after: Effect
+    held_out: Effect
+    luck: float
+    verdicts: int
+    groups: int
+    effects: tuple[tuple[float, Effect], ...] = ()
+    recent: tuple[int, int] | None = None
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether the right value may lie beyond all that were tried."""
+        return self.interval[0] <= self.tried[0] or self.interval[1] >= self.tried[1]
+
+    @property
+    def lost(self) -> int:
+        """Confirmed detections that would no longer be found."""
+        return self.before.confirmed - self.after.confirmed
+
+    def diff(self) -> str:
+        """The change of the overlay in the settings, as a diff."""
+        lines = ["parameters:", f"  {self.pattern}:"]
+        return "\n".join(
+            [
+                *(f"  {line}" for line in lines),
+                f"-     {self.parameter}: {self.old:g}",
+                f"+     {self.parameter}: {self.new:g}",
+            ]
+        )
+
+    def sentence(self) -> str:
+        """What it comes to, in words."""
+        low, high = self.interval
+        told = (
+            f"{self.pattern}: {self.parameter} {self.new:g} instead of {self.old:g} "
+            f"(likely between {low:g} and {high:g}): {_found(self.after)} instead of {_found(self.before)}, "
+            f"losing {self.lost} confirmed."
+        )
+        if self.is_at_end:
+            told += f" Nothing beyond {self.tried[0]:g} to {self.tried[1]:g} was tried."
+        if self.recent is not None:
+            told += f" In the last 30 days {self.recent[1]} instead of {self.recent[0]}."
+        return told
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "record": "proposal",
+            "pattern": self.pattern,
+            "parameter": self.parameter,
+            "old": self.old,
+            "new": self.new,
+            "low": self.interval[0],
+            "high": self.interval[1],
+            "tried": list(self.tried),
+            **{name: _told(getattr(self, name)) for name in ("before", "after", "held_out")},
+            "lost_confirmed": self.lost,
+            "luck": round(self.luck, 6),
+            "verdicts": self.verdicts,
+            "groups": self.groups,
+            "values": [{"value": value, **_counts(one)} for value, one in self.effects],
+            "recent": None if self.recent is None else list(self.recent),
+        }
+
+
+def proposal_of(record: Mapping[str, Any]) -> Proposal:
+    """The proposal that gave a record."""
+    names = ("pattern", "parameter", "old", "new", "luck", "verdicts", "groups")
+    given: dict[str, Any] = {name: record[name] for name in names}
+    given |= {name: _effect(record[name]) for name in ("before", "after", "held_out")}
+    return Proposal(
+        **given,
+        interval=(record["low"], record["high"]),
+        tried=(record["tried"][0], record["tried"][1]),
+        effects=tuple((one["value"], _effect(one)) for one in record["values"]),
+        recent=None if record["recent"] is None else (record["recent"][0], record["recent"][1]),
+    )
+
+
+def with_recent(proposal: Proposal, replay: Replay, since: datetime) -> Proposal:
+    """The proposal with how many detections there are since a moment, by the old value and by the new one."""
+    counts = [
+        sum(one.detected_at >= since for one in found or ())
+        for found in replay([{proposal.parameter: value} for value in (proposal.old, proposal.new)])
+    ]
+    return replace(proposal, recent=(counts[0], counts[1]))
+
+
+def _found(one: Effect) -> str:
+    share = "" if one.precision is None else f" ({one.precision:.0%} right)"
+    return f"{one.confirmed + one.false_alarms + one.caught} of the judged{share}"
+
+
+def _counts(one: Effect) -> dict[str, int]:
+    return {name: getattr(one, name) for name in Effect.__slots__}
+
+
+def _effect(record: Mapping[str, Any]) -> Effect:
+    return Effect(*(record[name] for name in Effect.__slots__))
+
+
+def _told(one: Effect) -> dict[str, Any]:
+    low, high = one.interval
+    return {
+        **_counts(one),
+        "precision": None if one.precision is None else round(one.precision, 6),
+        "precision_low": round(low, 6),
+        "precision_high": round(high, 6),
+    }

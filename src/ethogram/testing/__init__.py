@@ -1,0 +1,28 @@
+"""A kit for testing patterns, in files and in code: histories in a line, and what a pattern says of them.
+
+>>> from ethogram.testing import action, assert_fires, assert_quiet, history
+>>> found = assert_fires("repetitive_errors", history("repetitive_errors"), level="high")
+>>> found.details["repetition_count"]
+4.0
+>>> assert_quiet("repetitive_errors", [action("file_read", error="not_found")] * 2)
+"""
+
+from __future__ import annotations
+
+from ..in_code.register import forget
+from .check import assert_fires, assert_quiet, confidence, detections
+from .events import action, numbered, says
+from .scenarios import SCENARIOS, history
+
+__all__ = [
+    "SCENARIOS",
+    "action",
+    "assert_fires",
+    "assert_quiet",
+    "confidence",
+    "detections",
+    "forget",
+    "history",
+    "numbered",
+    "says",
+]

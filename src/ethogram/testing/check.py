@@ -1,0 +1,111 @@
+"""What a pattern says of a history: by every runner and live alike, or an AssertionError that tells why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..config import Settings
+from ..library.examples import Example
+from ..library.in_code import CodePattern, code_patterns
+from ..library.load import Library
+from ..library.select import select
+from ..modes.analyze import analyze
+from ..modes.live import Watch
+from ..modes.prove import prove
+from ..records import Detection, Event
+from .events import numbered
+from .scenarios import history
+
+Named = str | Path | CodePattern | Any
+"""A pattern: its name, its file, or the function or object that is registered as one."""
+Events = str | Sequence[Event]
+"""A history: events, or the name of a scenario."""
+
+
+def assert_fires(
+    pattern: Named, events: Events, *, at: int | None = None, level: str | None = None
+) -> Detection:
+    """The first detection of a pattern; AssertionError where there is none, or not as stated.
+
+    `at` is the position of the event it fires at, from 1, `level` the level it reaches. Every runner and a
+    watch that is saved and loaded half-way must find the same.
+    """
+    return _checked(pattern, events, Example("the history", True, (), at, level))[0]
+
+
+def assert_quiet(pattern: Named, events: Events) -> None:
+    """Nothing; AssertionError where the pattern finds something, by any runner or live."""
+    _checked(pattern, events, Example("the history", False, ()))
+
+
+def confidence(pattern: Named, events: Events) -> float:
+    """The highest confidence of a pattern in a history; 0.0 where it finds nothing."""
+    return max((one.confidence for one in detections(pattern, events)), default=0.0)
+
+
+def detections(pattern: Named, events: Events) -> list[Detection]:
+    """All that a pattern finds in a history, its own parts and others left out."""
+    library = _library(pattern)
+    return analyze(_events(events), patterns=library, settings=Settings()).every
+
+
+def _checked(pattern: Named, events: Events, stated: Example) -> list[Detection]:
+    library, own = _library(pattern), _events(events)
+    (name,) = library.chosen
+    example = replace(stated, events=tuple(own))
+    file = replace(library.files[name], examples=(example,))
+    for proof in prove(replace(library, files={**library.files, name: file})):
+        if not proof.ok:
+            raise AssertionError(str(proof.fault))
+    found = analyze(own, patterns=library, settings=Settings()).every
+    live = _live(library, own)
+    if [one.to_dict() for one in live] != [one.to_dict() for one in found]:
+        raise AssertionError(f"{name}: live {_brief(live)}, but over the whole history {_brief(found)}")
+    return found
+
+
+def _library(pattern: Named) -> Library:
+    if isinstance(pattern, CodePattern):
+        return select([pattern.name])
+    if isinstance(pattern, (str, Path)):
+        found = select([pattern])
+        if len(found) != 1:
+            raise AssertionError(f"{pattern} is {len(found)} patterns; name one of {', '.join(found.chosen)}")
+        return found
+    named = pattern if hasattr(pattern, "__qualname__") else type(pattern)
+    origin = f"{named.__module__}.{named.__qualname__}"
+    names = [name for name, one in code_patterns().items() if one.origin == origin]
+    if len(names) != 1:
+        raise AssertionError(
+            f"{origin} is registered as {', '.join(names) or 'no pattern'}; name the one meant"
+        )
+    return select(names)
+
+
+def _events(events: Events) -> list[Event]:
+    return history(events) if isinstance(events, str) else numbered(events)
+
+
+def _live(library: Library, events: Sequence[Event]) -> list[Detection]:
+    """What a watch finds, saved and loaded half-way: the newest told of each detection."""
+    told: dict[str, Detection] = {}
+    watch = Watch(library, settings=Settings())
+    for place, event in enumerate(sorted(events, key=lambda one: one.order)):
+        if place == len(events) // 2:
+            watch = Watch.load(json.loads(json.dumps(watch.save())), library, settings=Settings())
+        _note(told, watch, watch.observe(event))
+    _note(told, watch, watch.flush())
+    told |= {one.id: one for one in watch.open()}
+    return sorted(told.values(), key=lambda one: one.order)
+
+
+def _note(told: dict[str, Detection], watch: Watch, new: Sequence[Detection]) -> None:
+    told |= {one.id: one for one in (*new, *watch.kept)}
+
+
+def _brief(found: Sequence[Detection]) -> str:
+    return ", ".join(f"{one.pattern} {one.level} at {one.fired_event}" for one in found) or "nothing"

@@ -1,0 +1,145 @@
+"""What every pattern in code promises, checked on everything that is registered."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+import pytest
+
+import code_patterns
+from ethogram import Watch, analyze
+from ethogram.detections.find import RUNNERS
+from ethogram.ingest import Batch
+from ethogram.library.in_code import code_patterns as registered
+from ethogram.library.load import Library
+from ethogram.library.select import select
+from ethogram.modes.analyze import analyze_batch
+from ethogram.modes.prove import prove
+from ethogram.records import Detection, Event
+
+NAMES = sorted({*registered(), *code_patterns.PATTERNS})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def some() -> Iterator[None]:
+    with code_patterns.registered():
+        yield
+
+
+@lru_cache
+def library(name: str) -> Library:
+    return select([name])
+
+
+@lru_cache
+def random_events(seed: int, count: int = 90) -> tuple[Event, ...]:
+    """Events in order, with fields missing, odd or very long at random, and many that are alike."""
+    rng = random.Random(seed)
+    at, events = datetime(2026, 3, 28, tzinfo=UTC), []
+    for seq in range(count):
+        at += timedelta(seconds=rng.choice([0, 1, 10, 10, 59, 3000]))
+        events.append(
+            Event(
+                id=f"e{seq}",
+                at=at,
+                seq=seq,
+                subject=rng.choice(["ann", "bo"]),
+                source=rng.choice(["input", "input", "forum"]),
+                thread=rng.choice([None, "t", "t", "u"]),
+                target=rng.choice([None, "cy", "cy", "di"]),
+                kind=rng.choice(["message", "action", "action", "result"]),
+                text=rng.choice([None, "", "no", "x" * 5000, "\0\ud800"]),
+                attributes={
+                    "path": rng.choice(["a.py", "b.py", "b.py", None, 3, "p" * 9000]),
+                    "result": rng.choice([None, [1, [2, {"a": float("nan")}]], {"x": ["y" * 900] * 9}]),
+                },
+                readings={"compassion": rng.choice([0.1, 0.1, 0.1, 0.9])} if rng.random() < 0.8 else {},
+            )
+        )
+    return tuple(events)
+
+
+def told(found: list[Detection]) -> list[dict]:
+    return [one.to_dict() for one in found]
+
+
+def by_runner(name: str, events: tuple[Event, ...], runner: str = "stream") -> list[dict]:
+    return told(analyze_batch(Batch(events), library(name), runner=runner).every)
+
+
+def by_watch(name: str, events: tuple[Event, ...], *, restarts: bool) -> list[dict]:
+    watch, found = Watch(library(name)), {}
+    for event in events:
+        if restarts:
+            watch = Watch.load(json.loads(json.dumps(watch.save())), library(name))
+        found |= {one.id: one for one in (*watch.observe(event), *watch.kept)}
+    found |= {one.id: one for one in (*watch.flush(), *watch.kept)}
+    found |= {one.id: one for one in watch.open()}
+    return told(sorted(found.values(), key=lambda one: one.order))
+
+
+@pytest.fixture(params=NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def test_it_says_what_it_is_and_does_what_its_examples_state(name: str):
+    one = registered()[name]
+    assert one.title
+    assert one.description
+    assert one.line > 0
+    proofs = prove(library(name))
+    assert [str(proof.fault) for proof in proofs if not proof.ok] == []
+    assert sum(proof.fires for proof in proofs) >= 1
+    assert sum(not proof.fires for proof in proofs) >= 2
+
+
+def test_it_finds_something_in_some_events(name: str):
+    assert any(by_runner(name, random_events(seed)) for seed in range(6))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_runner_and_a_watch_find_the_same(name: str, seed: int):
+    events = random_events(seed)
+    whole = by_runner(name, events)
+    assert all(by_runner(name, events, runner) == whole for runner in RUNNERS)
+    assert by_watch(name, events, restarts=False) == whole
+
+
+def test_it_goes_on_after_a_restart_at_any_event(name: str):
+    events = random_events(4, count=40)
+    assert by_watch(name, events, restarts=True) == by_runner(name, events)
+
+
+def test_it_never_sees_the_future(name: str):
+    """What is asked as of a moment is the same whether or not anything came after it."""
+    events = random_events(5)
+    for cut in (7, 30, 61):
+        as_of = events[cut - 1].at
+        before = [one for one in events if one.at <= as_of]
+        later = analyze(list(events), patterns=library(name), as_of=as_of)
+        assert told(later.every) == told(analyze(before, patterns=library(name)).every)
+
+
+def test_other_subjects_do_not_leak_in(name: str):
+    events = random_events(6)
+    alone = tuple(one for one in events if (one.source, one.subject) == ("input", "ann"))
+    whole = [one for one in by_runner(name, events) if (one["source"], one["subject"]) == ("input", "ann")]
+    assert by_runner(name, alone) == whole
+
+
+def test_what_it_keeps_of_a_history_has_a_bound(name: str):
+    """After five times as many events of one history it keeps about as much."""
+    sizes = []
+    for count in (200, 1000):
+        watch = Watch(library(name))
+        for event in random_events(7, count):
+            watch.observe(replace(event, subject="ann", source="input", thread="t", target="cy"))
+        states = watch.save()["signals"]["states"]
+        sizes.append(len(json.dumps([one[-1] for one in states])))
+    assert sizes[1] <= max(2 * sizes[0], 1000)

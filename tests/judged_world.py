@@ -1,0 +1,70 @@
+"""A store in which each subject is hot once: how hot decides what is detected, and what judges say."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from ethogram.config import load_settings
+from ethogram.modes.analyze import load_library
+from ethogram.modes.judging import Said, keep_verdicts, verdict_of
+from ethogram.modes.sweep import sweep
+from ethogram.records import Detection, Event, Verdict
+from ethogram.stores import Store, open_store
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+RIGHT = 0.65
+"""From here on judges agree; the pattern looks from .3 on."""
+HOT = """\
+name: too_hot
+title: Too hot
+description: The risk is above a line.
+parameters: {line: 0.3, turns_seen: 1}
+shape:
+  level: {when: "mean(risk, last=turns_seen) > line"}
+confidence: risk
+level: high
+examples:
+  fires: [{story: hot, risk: [0.1, 0.9, 0.1], at: 2}]
+  quiet: [{story: cool, risk: [0.1, 0.1, 0.1]}, {story: nothing, risk: [0.0]}]
+"""
+
+
+def heats(count: int = 60, seed: int = 5) -> dict[str, float]:
+    """How hot each subject gets, a tenth of them too little to be detected."""
+    rng = random.Random(seed)
+    found = {f"s{n:02}": round(rng.uniform(0.31, 1), 3) for n in range(count)}
+    return found | {f"cool{n}": round(rng.uniform(0.1, 0.29), 3) for n in range(count // 10)}
+
+
+def make_world(folder: Path, count: int = 60) -> dict[str, float]:
+    """Settings, the pattern and a swept store s.db in a folder; how hot each subject gets."""
+    (folder / "patterns").mkdir()
+    (folder / "patterns" / "too_hot.yaml").write_text(HOT, encoding="utf-8")
+    (folder / "ethogram.yaml").write_text(f"patterns: [{folder}/patterns]\n", encoding="utf-8")
+    hot = heats(count)
+    start = NOW - timedelta(days=3)
+    events = [
+        Event(f"{who}-{n}", start + timedelta(hours=n), who, seq=n, readings={"risk": risk})
+        for who, top in hot.items()
+        for n, risk in enumerate((0.1, top, 0.05))
+    ]
+    loaded = load_settings(folder / "ethogram.yaml", environ={})
+    library = load_library(["too_hot"], loaded)
+    with open_store(str(folder / "s.db"), create=True) as store:
+        store.add(events)
+        sweep(store, library, as_of=NOW, clock=lambda: NOW)
+    return hot
+
+
+def judge(
+    store: Store, hot: dict[str, float], by: str = "ann", at: datetime = NOW, most: int = 1000
+) -> list[Verdict]:
+    """What an honest judge says of the detections, in order of their ids."""
+    found: list[Detection] = sorted(store.detections(), key=lambda one: one.id)[:most]
+    settings = load_settings(environ={}).settings
+    said = [Said("confirmed" if hot[one.subject] > RIGHT else "false_alarm", by, at, one.id) for one in found]
+    made = [verdict_of(store, one, settings) for one in said]
+    keep_verdicts(store, made)
+    return made

@@ -1,0 +1,216 @@
+"""Verdicts checked against a store, from Python and from a file, and what they come to."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import ethogram
+from ethogram.config import load_settings
+from ethogram.errors import BadInput, BadUsage
+from ethogram.modes.judging import settle
+from ethogram.modes.verdict_file import read_verdicts
+from ethogram.risk.tally import Counts
+from ethogram.stores import open_store
+from judged_world import NOW, RIGHT, judge, make_world
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> tuple[Path, dict[str, float]]:
+    folder = tmp_path_factory.mktemp("world")
+    return folder, make_world(folder, 30)
+
+
+@pytest.fixture
+def world(made, tmp_path, monkeypatch) -> dict[str, float]:
+    folder, hot = made
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return hot
+
+
+@pytest.fixture
+def store(world):
+    with open_store("s.db") as opened:
+        yield opened
+
+
+def settings(text: str = ""):
+    with Path("ethogram.yaml").open("a", encoding="utf-8") as file:
+        file.write(text)
+    return load_settings(environ={}).settings
+
+
+def silence(**given):
+    told = {
+        "pattern": "too_hot",
+        "subject": "cool0",
+        "first_event": "cool0-0",
+        "last_event": "cool0-2",
+        "by": "ann",
+        "at": NOW,
+        "settings": settings(),
+    }
+    return told | given
+
+
+def test_a_verdict_says_what_it_is_about(store):
+    (one, *_) = store.detections()
+    said = ethogram.verdicts.record(one, "confirmed", store=store, by=" ann ", at=NOW, why="I was there.")
+    assert (said.by, said.pattern, said.version, said.detection) == ("ann", "too_hot", one.version, one.id)
+    assert store.verdicts(one.id) == [said]
+    quiet = ethogram.verdicts.record(None, "correct_silence", store="s.db", **silence())
+    assert (quiet.source, quiet.subject, quiet.version) == ("input", "cool0", one.version)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "given", "match"),
+    [
+        ("missed", {"subject": "nobody"}, "no subject 'nobody'"),
+        ("missed", {"first_event": "cool0-9"}, "no event 'cool0-9'"),
+        ("missed", {"first_event": "cool0-2", "last_event": "cool0-0"}, "turn them round"),
+        ("missed", {"last_event": ""}, "from which event to which"),
+        ("missed", {"pattern": "too_cold"}, "too_cold"),
+        ("missed", {"subject": "s00", "first_event": "s00-0", "last_event": "s00-2"}, "was detected there"),
+        ("confirmed", {}, "of a silence one says missed or correct_silence"),
+        ("missed", {"by": " "}, "whose verdict"),
+        ("missed", {"why": "x" * 3000}, "at most 2000"),
+        ("missed", {"at": NOW.replace(tzinfo=None)}, "time zone"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_is_kept(store, verdict, given, match):
+    with pytest.raises(BadInput, match=match):
+        ethogram.verdicts.record(None, verdict, store=store, **silence(**given))
+    assert store.verdicts() == []
+
+
+def test_a_detection_that_is_not_there_or_a_wrong_word_is_refused(store):
+    with pytest.raises(BadUsage, match="there is no detection 'd9'"):
+        ethogram.verdicts.record("d9", "confirmed", store=store, by="ann")
+    with pytest.raises(BadUsage, match="did you mean 'confirmed'"):
+        ethogram.verdicts.record("d9", "confirm", store=store, by="ann")
+
+
+def test_saying_it_again_adds_nothing_and_changing_ones_mind_stays_in_the_history(store):
+    (one, *_) = store.detections()
+    for verdict, day in (("confirmed", 0), ("confirmed", 1), ("false_alarm", 2), ("confirmed", 3)):
+        at = NOW + timedelta(days=day)
+        ethogram.verdicts.record(one.id, verdict, store=store, by="ann", at=at)
+    assert [said.verdict for said in store.verdicts()] == ["confirmed", "false_alarm", "confirmed"]
+    (told,) = ethogram.verdicts.accuracy("too_hot", store=store)
+    assert told.whole.counts == Counts(confirmed=1)
+    assert told.unjudged == 29
+
+
+def test_a_file_of_verdicts_is_kept_whole(store, world):
+    found = store.detections()[:3]
+    rows = [f'{one.id},confirmed,"warm, then hot",,' for one in found]
+    rows += ["", ",correct_silence,,too_hot,cool1"]
+    head = "detection,verdict,why,pattern,subject,first_event,last_event"
+    ends = [f"{row},cool1-0,cool1-1" if "cool1" in row else f"{row},," for row in rows if row]
+    Path("v.csv").write_text(
+        "\ufeff" + "\r\n".join([head, *ends[:2], "", *ends[2:]]) + "\r\n", encoding="utf-8"
+    )
+    made = read_verdicts("v.csv", store, settings(), by="ann", at=NOW)
+    assert [one.verdict for one in made] == ["confirmed"] * 3 + ["correct_silence"]
+    assert {one.why for one in made[:3]} == {"warm, then hot"}
+
+
+def test_every_fault_of_a_file_is_told_with_its_line(store):
+    (one, *_) = store.detections()
+    Path("v.csv").write_text(
+        "verdict,detection,at,blind,pattern\n"
+        f"confirmed,{one.id},2026-06-01T12:00:00Z,yes,\n"
+        f"confirm,{one.id},,,\n"
+        "false_alarm,d9,,,\n"
+        f'false_alarm,{one.id},"two\nlines",,\n'
+        f"confirmed,{one.id},,maybe,\n"
+        "missed,,,,too_hot\n"
+        "confirmed,,,,\n"
+        "confirmed\n"
+    )
+    with pytest.raises(BadInput) as caught:
+        read_verdicts("v.csv", store, settings(), by="ann", at=NOW)
+    told = [str(fault) for fault in caught.value.faults]
+    assert [one.partition(": ")[0] for one in told] == [f"v.csv:{n}" for n in (3, 4, 5, 7, 8, 9, 10)]
+    parts = ["did you mean 'confirmed'", "no detection 'd9'", "at: ", "blind must be", "needs subject"]
+    assert all(
+        part in text
+        for text, part in zip(told, [*parts, "its id", "cells: 1; the first line has 5"], strict=True)
+    )
+    assert store.verdicts() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("", "is empty"),
+        ("detection,verdikt\n", "did you mean 'verdict'"),
+        ("detection\nd1\n", "no column verdict"),
+        ("verdict,verdict\n", "named twice"),
+        ('verdict,detection\n"a', "no CSV from here on"),
+    ],
+)
+def test_a_file_that_is_no_table_of_verdicts_is_refused(store, text, match):
+    Path("v.csv").write_text(text)
+    with pytest.raises(BadInput, match=match):
+        read_verdicts("v.csv", store, settings(), by="ann", at=NOW)
+
+
+def test_a_file_that_is_not_there_or_not_text_is_refused(store):
+    Path("v.csv").write_bytes(b"verdict\n\xff\n")
+    for path in ("v.csv", "none.csv"):
+        with pytest.raises(BadUsage, match=path):
+            read_verdicts(path, store, settings(), by="ann", at=NOW)
+
+
+def test_after_thirty_days_counts_stay_and_it_is_not_judged_again(store, world):
+    judge(store, world)
+    before = ethogram.verdicts.accuracy("too_hot", store=store)
+    pairs = [one.to_dict()["rows"] for one in ethogram.verdicts.calibration("too_hot", store=store)]
+    assert settle(store, settings(), NOW + timedelta(days=29)) == 0
+    assert settle(store, settings("learning: {history_retention_days: 10}\n"), NOW + timedelta(days=11)) == 30
+    assert store.verdicts() == []
+    after = ethogram.verdicts.accuracy("too_hot", store=store)
+    assert after == before
+    assert after[0].whole.counts.confirmed == sum(one > RIGHT for one in world.values())
+    again = [one.to_dict()["rows"] for one in ethogram.verdicts.calibration("too_hot", store=store)]
+    assert [row["right"] for row in again[0]] == [row["right"] for row in pairs[0]]
+    with pytest.raises(BadUsage, match="cannot be judged again"):
+        ethogram.verdicts.record(store.detections()[0], "confirmed", store=store, by="bo")
+    Path("v.csv").write_text(f"verdict,detection\nconfirmed,{store.detections()[0].id}\n")
+    with pytest.raises(BadInput, match=r"v\.csv:2: its verdicts"):
+        read_verdicts("v.csv", store, settings(), by="ann", at=NOW)
+
+
+def test_a_second_judge_is_drawn_blindly_and_agreement_knows_who_was_blind(store, world):
+    judge(store, world, by="ann")
+    waiting = ethogram.verdicts.second_look("bo", store=store)
+    assert 1 <= len(waiting) <= 15
+    assert ethogram.verdicts.second_look("ann", store=store) == []
+    for place, one in enumerate(waiting):
+        verdict = "confirmed" if world[one.subject] > RIGHT else "false_alarm"
+        ethogram.verdicts.record(one, verdict, store=store, by="bo", blind=place > 0)
+    assert ethogram.verdicts.second_look("bo", store=store) == []
+    assert ethogram.verdicts.agreement(store=store).together.items == len(waiting)
+    assert ethogram.verdicts.agreement(store=store).together.observed == 1
+    blind = ethogram.verdicts.agreement(store=store, blind=True).together
+    assert (0 if blind is None else blind.items) == len(waiting) - 1
+
+
+def test_with_verdicts_a_detection_says_what_its_confidence_has_meant(store, world):
+    found = store.detections()
+    assert [one.probability for one in ethogram.verdicts.probabilities(found, store=store)] == [None] * 30
+    judge(store, world)
+    told = ethogram.verdicts.probabilities(found, store=store)
+    by_heat = sorted(told, key=lambda one: one.confidence)
+    assert [one.probability for one in by_heat] == sorted(one.probability for one in told)
+    assert by_heat[0].probability < by_heat[0].confidence
+    off = settings("calibration: false\n")
+    assert [one.probability for one in ethogram.verdicts.probabilities(found, store=store, settings=off)] == [
+        None
+    ] * 30
+    assert all("probability" not in one.to_dict() for one in store.detections())

@@ -1,0 +1,187 @@
+"""From the verdicts of a store to a better number, its file, and back."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import ethogram
+from ethogram.config import load_settings
+from ethogram.config.learned import read_changes
+from ethogram.errors import BadUsage
+from ethogram.modes.analyze import load_library
+from ethogram.modes.learning import learn_pattern, open_proposal
+from ethogram.modes.replays import replayer, stored_chunks, variant
+from ethogram.modes.sweep import sweep
+from ethogram.modes.taking_up import accept, go_by_itself, undo
+from ethogram.risk.proposal import Nothing, Proposal
+from ethogram.stores import open_store
+from judged_world import NOW, RIGHT, judge, make_world
+
+LATER = NOW + timedelta(days=1)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> tuple[Path, dict[str, float]]:
+    folder = tmp_path_factory.mktemp("world")
+    hot = make_world(folder)
+    with open_store(str(folder / "s.db")) as store:
+        judge(store, hot)
+    return folder, hot
+
+
+@pytest.fixture
+def world(made, tmp_path, monkeypatch) -> dict[str, float]:
+    folder, hot = made
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return hot
+
+
+def load(text: str = ""):
+    if text:
+        with Path("ethogram.yaml").open("a", encoding="utf-8") as file:
+            file.write(text)
+    return load_settings(environ={})
+
+
+def above(hot: dict[str, float], line: float) -> int:
+    return sum(one > line for one in hot.values())
+
+
+def test_from_verdicts_to_a_number_in_force_everywhere_and_back(world):
+    loaded = load()
+    with open_store("s.db") as store:
+        lesson = learn_pattern(store, "too_hot", loaded.settings, as_of=LATER)
+        told = lesson.told
+        assert isinstance(told, Proposal)
+        assert told.parameter == "line"
+        assert told.interval[0] <= RIGHT <= told.interval[1]
+        assert told.recent == (above(world, 0.3), above(world, told.new))
+        assert told.before.confirmed == above(world, RIGHT)
+        change = accept(store, "too_hot", loaded, by="ann", at=LATER)
+    assert (change.old, change.new, change.by) == (0.3, told.new, "ann")
+    assert Path("patterns/too_hot.yaml").read_text().count("line: 0.3") == 1
+
+    then = load()
+    assert then.settings.parameters == {"too_hot": {"line": told.new}}
+    assert then.origins["parameters.too_hot.line"].startswith("ethogram.learned.yaml:")
+    with open_store("s.db") as store:
+        events = list(store.events())
+        found = ethogram.analyze(events, ["too_hot"], settings=then.settings).detections
+        assert {one.subject for one in found} == {who for who, top in world.items() if top > told.new}
+        watch = ethogram.Watch(["too_hot"], settings=then.settings)
+        live = [one for event in sorted(events, key=lambda one: one.order) for one in watch.observe(event)]
+        assert {one.id for one in live} == {one.id for one in found}
+        swept = sweep(store, load_library(["too_hot"], then), as_of=LATER, clock=lambda: LATER)
+        gone = [one for one in swept.changes if one.change == "superseded"]
+        assert len(gone) == above(world, 0.3) - above(world, told.new)
+        # The verdicts are still there, on the new version too, and nothing is left to learn.
+        again = learn_pattern(store, "too_hot", then.settings, as_of=LATER).told
+        assert again == Nothing("too_hot", "no other value is better than the present one") or (
+            isinstance(again, Proposal) and again.interval[0] <= again.old <= again.interval[1]
+        )
+    undo("too_hot", then, by="bo", at=LATER)
+    assert load().settings.parameters == {}
+    assert [one.undoes for one in read_changes(Path("ethogram.learned.yaml"))] == [None, 1]
+    with pytest.raises(BadUsage, match="nothing was learned of 'too_hot' that could be taken back"):
+        undo("too_hot", load(), by="bo", at=LATER)
+
+
+def test_verdicts_are_not_asked_again_until_a_fifth_are_new_and_then_must_show_more(world):
+    settings = load().settings
+    with open_store("s.db") as store:
+        first = learn_pattern(store, "too_hot", settings, as_of=LATER)
+        second = learn_pattern(store, "too_hot", settings, as_of=LATER + timedelta(days=1))
+        assert len(store.tries()) == 1
+        assert (second.told, second.at) == (replace(first.told, luck=round(first.told.luck, 6)), LATER)
+        # A fifth of 60 verdicts is 12.
+        right = [one for one in store.verdicts() if one.verdict == "confirmed"][:12]
+        for count, tries in ((11, 1), (12, 2)):
+            store.add_verdicts([replace(one, verdict="false_alarm", at=LATER) for one in right[:count]])
+            third = learn_pattern(store, "too_hot", settings, as_of=LATER)
+            assert (third.tries, len(store.tries("too_hot"))) == (tries - 1, tries)
+        assert first.tries == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("learning: {enabled: false}\n", "turned off"),
+        ("learning: {minimum: 200}\n", "insufficient verdicts: 60 of 200"),
+        ("learning: {adjustment_threshold: 0.2}\n", "is not below 0.2"),
+    ],
+)
+def test_nothing_is_tried_where_there_is_no_reason_to(world, text, why):
+    with open_store("s.db") as store:
+        told = learn_pattern(store, "too_hot", load(text).settings, as_of=LATER).told
+        assert isinstance(told, Nothing)
+        assert why in told.why
+        assert store.tries() == []
+        assert open_proposal(store, "too_hot", load().settings) is None
+        with pytest.raises(BadUsage, match="there is no proposal for too_hot"):
+            accept(store, "too_hot", load(), by="ann", at=LATER)
+
+
+def test_by_itself_it_goes_small_steps_and_stops_where_a_person_took_one_back(world):
+    loaded = load("learning: {automatic: true}\n")
+    with open_store("s.db") as store:
+        told = learn_pattern(store, "too_hot", loaded.settings, as_of=LATER).told
+    change = go_by_itself(told, loaded, at=LATER)
+    assert change.by == "automatic"
+    assert 0.3 < change.new <= 0.4 + 1e-9
+    then = load()
+    assert then.settings.parameters["too_hot"]["line"] == change.new
+    undo("too_hot", then, by="ann", at=LATER)
+    assert "by hand" in go_by_itself(told, load(), at=LATER + timedelta(days=30))
+
+
+def test_a_number_that_a_variable_sets_is_not_learned_over(world):
+    loaded = load()
+    with open_store("s.db") as store:
+        told = learn_pattern(store, "too_hot", loaded.settings, as_of=LATER).told
+        environ = {"ETHOGRAM_PARAMETERS": "{too_hot: {line: 0.3}}"}
+        with pytest.raises(BadUsage, match="is set by ETHOGRAM_PARAMETERS"):
+            accept(store, "too_hot", load_settings(environ=environ), by="ann", at=LATER)
+        assert isinstance(told, Proposal)
+    assert not Path("ethogram.learned.yaml").exists()
+
+
+def test_a_replay_finds_what_other_numbers_would_have_found_held_in_memory_or_not(world):
+    for memory in (400_000_000, 1):
+        settings = replace(load().settings, memory=memory)
+        with open_store("s.db") as store:
+            library = variant("too_hot", settings)
+            some = {("input", "s01"), ("input", "s02"), ("input", "s03")}
+            events = stored_chunks(store, library, settings, LATER, some)
+            overlays = [{"line": line} for line in (0.2, 0.5, 0.9)]
+            found = list(replayer("too_hot", settings, events, LATER)([*overlays, {"turns_seen": 0}]))
+        assert found[-1] is None
+        for overlay, own in zip(overlays, found[:-1], strict=True):
+            hot = {who for _, who in some if world[who] > overlay["line"]}
+            assert {one.subject for one in own} == hot
+
+
+def test_what_was_missed_is_found_again_by_time(world):
+    with open_store("s.db") as store:
+        ethogram.verdicts.record(
+            None,
+            "missed",
+            store=store,
+            by="ann",
+            at=NOW,
+            pattern="too_hot",
+            subject="cool0",
+            first_event="cool0-0",
+            last_event="cool0-2",
+            settings=load().settings,
+        )
+        told = learn_pattern(store, "too_hot", load().settings, as_of=LATER).told
+    assert isinstance(told, Proposal)
+    assert told.verdicts == 61
+    lowest = dict(told.effects)[0.0]
+    assert lowest.caught == 1

@@ -1,0 +1,94 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ethogram.risk.calibrate import by_pattern, calibrated, probability
+from ethogram.risk.compose import compose
+from ethogram.risk.counting import Known
+from ethogram.risk.isotonic import rising
+from ethogram.risk.reliability import reliability
+from risk_makers import NOW, detection
+
+scores = st.one_of(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.floats(0, 1))
+pairs = st.lists(st.tuples(scores, st.booleans()), max_size=40)
+PLACES = np.linspace(0, 1, 23)
+
+
+@settings(max_examples=40)
+@given(pairs)
+def test_probabilities_rise_with_confidence_and_stay_between_0_and_1(told):
+    found = [calibrated(told)(x) for x in PLACES]
+    assert all(0 <= a <= b <= 1 for a, b in pairwise(found))
+
+
+@settings(max_examples=40)
+@given(pairs, scores)
+def test_a_false_alarm_lowers_every_probability_and_a_confirmation_raises_it_or_leaves_it(told, at):
+    before = [calibrated(told)(x) for x in PLACES]
+    lower = [calibrated([*told, (at, False)])(x) for x in PLACES]
+    upper = [calibrated([*told, (at, True)])(x) for x in PLACES]
+    assert all(a <= b + 1e-9 and b <= c + 1e-9 for a, b, c in zip(lower, before, upper, strict=True))
+
+
+@settings(max_examples=40)
+@given(pairs, scores)
+def test_so_with_calibration_a_false_alarm_never_raises_a_risk(told, at):
+    found = [detection("a", confidence=0.4), detection("b", confidence=0.8, cause="other")]
+
+    def value(given):
+        table = by_pattern({"loop": given})
+        return compose(found, as_of=NOW, known=Known(calibrate=lambda one: probability(table, one))).value
+
+    assert value([*told, (at, False)]) <= value(told) + 1e-6
+
+
+def test_without_verdicts_confidence_stays_as_it_is():
+    assert [calibrated([])(x) for x in PLACES] == pytest.approx(list(PLACES))
+    assert probability({}, detection(confidence=0.3)) == 0.3
+
+
+def test_a_few_verdicts_move_it_a_little_and_many_decide():
+    few, many = calibrated([(0.8, False)] * 3), calibrated([(0.8, False)] * 300)
+    assert 0.4 < few(0.8) < 0.8
+    assert many(0.8) < 0.05
+
+
+@pytest.mark.parametrize("n", [60, 400])
+def test_it_comes_near_to_the_truth_and_its_interval_holds_it(n):
+    rng = np.random.default_rng(n)
+    held = tries = 0
+    error, plain = [], []
+    for _ in range(40):
+        x = rng.random(n)
+        told = calibrated(zip(x, rng.random(n) < x**2, strict=True))
+        for at in (0.2, 0.5, 0.8):
+            low, high = told.interval(at)
+            held, tries = held + (low <= at**2 <= high), tries + 1
+            error.append((told(at) - at**2) ** 2)
+            plain.append((at - at**2) ** 2)
+    assert held / tries >= 0.95
+    assert np.mean(error) < 0.5 * np.mean(plain)
+
+
+@given(st.lists(st.tuples(st.floats(-5, 5), st.floats(0.1, 3)), min_size=1, max_size=20))
+def test_isotonic_regression_is_the_nearest_rising_one(told):
+    values, weights = [v for v, _ in told], [w for _, w in told]
+    found = rising(values, weights)
+    assert all(np.diff(found) >= -1e-12)
+    # The known formula: largest over starts of the smallest over ends of the means between.
+    for i in range(len(values)):
+        want = max(
+            min(np.average(values[a : b + 1], weights=weights[a : b + 1]) for b in range(i, len(values)))
+            for a in range(i + 1)
+        )
+        assert found[i] == pytest.approx(want, abs=1e-9)
+
+
+def test_the_table_tells_what_was_said_and_what_was_seen():
+    told = reliability([(0.9, True)] * 9 + [(0.9, False)] + [(0.1, False)] * 10)
+    assert [(one.count, round(one.said, 2), one.right) for one in told.rows] == [(10, 0.1, 0), (10, 0.9, 9)]
+    assert told.distance == pytest.approx(0.05)
+    assert reliability([]) is None

@@ -1,0 +1,85 @@
+from dataclasses import replace
+from datetime import timedelta
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ethogram.risk.changes import AUTOMATIC, accepted, in_force, undone
+from ethogram.risk.learn import learn
+from ethogram.risk.overlays import Steps, automatic
+from ethogram.risk.proposal import effect
+from risk_lines_world import replayer, things
+from risk_makers import NOW
+
+NOW_AT = 0.3
+
+
+@cache
+def planted(rng_seed=3):
+    rng = np.random.default_rng(rng_seed)
+    x, judged = things(rng, 60, NOW_AT, 0.7)
+    told = learn("p", {"threshold": NOW_AT}, judged, replayer(x))
+    # Every value that could be a step, each with what it keeps of the sixty.
+    true = np.array([one.true for one in judged])
+    every = np.ones(60, dtype=bool)
+    values = [float(one) for one in np.round(np.linspace(0, 1, 41), 3)]
+    return replace(told, effects=tuple((one, effect(true, every, x > one)) for one in values))
+
+
+def test_automatic_steps_are_small_apart_and_lose_little():
+    told = planted()
+    value, after = automatic(told, file_value=0.3, at=NOW)
+    assert value == 0.4
+    assert after.confirmed == told.before.confirmed
+    assert after.false_alarms < told.before.false_alarms
+    changes = accepted((), replace(told, new=value), by=AUTOMATIC, at=NOW)
+    assert "less than 7 days" in automatic(told, file_value=0.3, changes=changes, at=NOW + timedelta(3))
+    assert "too many" in automatic(told, file_value=0.3, at=NOW, steps=Steps(far=0.0))
+    unsure = replace(told, interval=(0.2, 0.8))
+    assert "may well be" in automatic(unsure, file_value=0.3, at=NOW)
+
+
+def test_a_change_can_be_undone_and_everything_stays_in_the_list():
+    told = planted()
+    once = accepted((), told, by="ann", at=NOW)
+    assert in_force(once) == {"p": {"threshold": told.new}}
+    twice = accepted(once, replace(told, old=told.new, new=0.9), by="ann", at=NOW)
+    back = undone(twice, "p", by="bo", at=NOW)
+    assert in_force(back) == in_force(once)
+    # Nothing learned is left, so the number of the file holds again, whatever that is by then.
+    assert in_force(undone(back, "p", by="bo", at=NOW)) == {}
+    assert len(undone(back, "p", by="bo", at=NOW)) == 4
+    with pytest.raises(ValueError, match="nothing"):
+        undone(undone(back, "p", by="bo", at=NOW), "p", by="bo", at=NOW)
+    with pytest.raises(ValueError, match="by now"):
+        accepted(once, told, by="ann", at=NOW)
+
+
+def test_what_a_person_took_back_is_not_done_again_without_asking():
+    told = planted()
+    once = accepted((), replace(told, new=0.4), by=AUTOMATIC, at=NOW)
+    back = undone(once, "p", by="ann", at=NOW)
+    assert "by hand" in automatic(told, file_value=0.3, changes=back, at=NOW + timedelta(days=30))
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from("pq"), st.sampled_from("ab")), max_size=12))
+def test_whatever_was_taken_up_and_back_an_overlay_is_the_newest_of_what_stands(steps):
+    """Against a pile for each pattern: taking up puts a number on it, taking back takes the top one off."""
+    told, changes, piles = planted(), (), {"p": [], "q": []}
+    for number, (is_new, pattern, parameter) in enumerate(steps, start=1):
+        if is_new:
+            now = dict(piles[pattern]).get(parameter, told.old)
+            asked = replace(told, pattern=pattern, parameter=parameter, old=now, new=float(number))
+            changes = accepted(changes, asked, by="ann", at=NOW)
+            piles[pattern].append((parameter, float(number)))
+        elif piles[pattern]:
+            changes = undone(changes, pattern, by="ann", at=NOW)
+            piles[pattern].pop()
+        else:
+            with pytest.raises(ValueError, match="nothing"):
+                undone(changes, pattern, by="ann", at=NOW)
+    assert in_force(changes) == {name: dict(pile) for name, pile in piles.items() if pile}

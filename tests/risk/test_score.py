@@ -1,0 +1,233 @@
+"""Figures on labelled things: the area, intervals by groups, baselines, versions in pairs, horizon."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest, mannwhitneyu
+
+from ethogram.risk import versions
+from ethogram.risk.apart import figures
+from ethogram.risk.auroc import area_difference, area_of, auroc
+from ethogram.risk.horizon import Course, horizon, recovery
+from ethogram.risk.labelled import Labelled, in_half
+from ethogram.risk.score import over_time, rate, score
+from ethogram.risk.versions import compare, flipped
+
+cases = st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.9]), st.booleans()), min_size=2, max_size=30)
+
+
+@given(cases)
+def test_the_area_is_that_of_mann_and_whitney(told):
+    x, true = [s for s, _ in told], [t for _, t in told]
+    found = auroc(x, true, range(len(x)))
+    if not 0 < sum(true) < len(true):
+        assert found is None
+        return
+    ours, others = [s for s, t in told if t], [s for s, t in told if not t]
+    assert found.value == pytest.approx(mannwhitneyu(ours, others).statistic / len(ours) / len(others))
+    assert 0 <= found.interval[0] <= found.value + 1e-9
+    assert found.value - 1e-9 <= found.interval[1] <= 1
+
+
+def direct(x, true):
+    """DeLong's variance as it is usually written, pair by pair."""
+    ours, others = x[true], x[~true]
+    wins = (ours[:, None] > others) + 0.5 * (ours[:, None] == others)
+    return wins.mean(1).var(ddof=1) / len(ours) + wins.mean(0).var(ddof=1) / len(others)
+
+
+def test_the_error_is_delongs_where_every_thing_is_a_group_of_its_own():
+    rng = np.random.default_rng(2)
+    true = rng.random(300) < 0.4
+    x = rng.normal(true * 1.0)
+    assert auroc(x, true, range(300)).error == pytest.approx(direct(x, true) ** 0.5, rel=0.01)
+
+
+@pytest.mark.parametrize("a_group", [1, 5])
+def test_the_interval_of_the_area_holds_the_truth_also_in_groups(a_group):
+    rng = np.random.default_rng(a_group)
+    held = runs = 0
+    for _ in range(400):
+        n = 80
+        own = rng.normal(size=n)[: n // a_group].repeat(a_group)  # what a group has in common
+        true = (rng.random(n // a_group) < 0.5).repeat(a_group)
+        x = own + 0.5 * rng.normal(size=n) + true
+        found = auroc(x, true, np.arange(n) // a_group)
+        if found is not None:
+            runs += 1
+            held += found.interval[0] <= 0.736 <= found.interval[1]  # P(N(1, 2 x 1.25) > 0)
+    assert held / runs > 0.92
+
+
+@pytest.mark.parametrize(("ours", "others"), [(3, 100), (100, 3), (5, 40), (6, 6)])
+def test_a_few_things_that_score_alike_do_not_make_the_area_certain(ours, others):
+    """Scores as patterns give them: most things have none, so that few of them often do not vary at all."""
+    rng = np.random.default_rng(ours)
+    true = [True] * ours + [False] * others
+    # A target is marked with .4, another thing with .1: P(above) = .4 x .9 + (.4 x .1 + .6 x .9) / 2 = .65.
+    held = 0
+    for _ in range(400):
+        x = (rng.random(ours + others) < np.where(true, 0.4, 0.1)).astype(float)
+        low, high = auroc(x, true, range(len(x))).interval
+        held += low <= 0.65 <= high
+    assert held / 400 > 0.9
+
+
+def test_areas_and_recall_drawn_again_agree_with_the_formula():
+    """Conversations have drawn intervals, everything else DeLong's: both say the same."""
+    rng = np.random.default_rng(11)
+    bad, good = rng.normal(1, 1, 150), rng.normal(0, 1, 200)
+    value, low, high = figures(bad, good)["auroc"]
+    told = auroc([*bad, *good], [True] * 150 + [False] * 200, range(350))
+    assert value == round(told.value, 4) == round(area_of(bad, good), 4)
+    assert (low, high) == pytest.approx(told.interval, abs=0.015)
+
+
+def test_perfect_scores_have_an_interval_all_the_same():
+    found = auroc([0.0] * 10 + [1.0] * 10, [False] * 10 + [True] * 10, range(20))
+    assert found.value == 1
+    assert 0.6 < found.interval[0] < 0.8
+
+
+def test_two_areas_on_the_same_things_are_compared_in_pairs():
+    rng = np.random.default_rng(1)
+    true = rng.random(200) < 0.5
+    common = rng.normal(size=200)
+    areas = [auroc(common + true + 0.1 * rng.normal(size=200), true, range(200)) for _ in range(2)]
+    told = area_difference(*areas, range(200))
+    assert told.interval[1] - told.interval[0] < 0.5 * (areas[0].interval[1] - areas[0].interval[0])
+    assert told.p > 0.01
+    assert area_difference(areas[0], areas[0], range(200)).p == 1
+
+
+def items(n=200, lift=0.6, base=0.1, seed=0, group=1):
+    rng = np.random.default_rng(seed)
+    out = []
+    for number in range(n):
+        true = bool(rng.random() < 0.3)
+        fired = bool(rng.random() < (lift if true else base))
+        length = float(rng.normal(10 + 2 * true, 3))
+        out.append(
+            Labelled(f"t{number}", true, fired, fired * 0.5, f"g{number // group}", {"length": length})
+        )
+    return out
+
+
+def test_a_score_comes_with_intervals_and_the_best_trivial_baseline():
+    told = score(items())
+    assert told.things == 200
+    assert told.recall.interval[0] < 0.6 < told.recall.interval[1]
+    assert told.false_alarms.interval[0] < 0.1 < told.false_alarms.interval[1]
+    assert [one.name for one in told.trivial] == ["length", "all"]
+    assert told.lift > 1.5
+    assert told.trivial[1].precision == pytest.approx(told.targets / 200)
+
+
+def test_nothing_marked_is_no_precision_and_nothing_there_is_no_recall():
+    quiet = score([Labelled("a", True, False), Labelled("b", False, False)])
+    assert quiet.precision.value is None
+    assert quiet.recall.value == 0
+    assert score([]).area is None
+    assert score([Labelled("a", False, False)]).recall.value is None
+
+
+def test_things_of_one_group_are_worth_less_than_as_many_groups():
+    hit = [True] * 20 + [False] * 20
+    alone, grouped = rate(hit, range(40)), rate(hit, [n // 10 for n in range(40)])
+    assert alone.value == grouped.value
+    assert grouped.interval[1] - grouped.interval[0] > 1.8 * (alone.interval[1] - alone.interval[0])
+
+
+@given(st.integers(0, 30), st.integers(0, 30))
+def test_mcnemar_is_the_exact_binomial_test(better, worse):
+    want = binomtest(better, better + worse).pvalue if better + worse else 1.0
+    assert flipped([1] * better + [-1] * worse) == pytest.approx(want)
+
+
+def test_a_better_version_is_seen_in_pairs_and_the_same_one_is_not():
+    old = items(300)
+    new = [replace(one, fired=one.true or one.fired, score=float(one.true)) for one in old]
+    told = compare(old, new)
+    assert told.worse == 0
+    assert told.p < 0.001
+    assert told.recall.interval[0] > 0.2
+    assert told.false_alarms.value == 0
+    assert told.area.value > 0.1
+    same = compare(old, old)
+    assert (same.better, same.worse, same.p) == (0, 0, 1.0)
+    assert same.precision.value == 0
+    assert same.precision.p == 1
+
+
+def test_versions_that_differ_at_random_are_seldom_called_different(monkeypatch):
+    """Whole groups change together, which a test of single things would take for more than it is."""
+    monkeypatch.setattr(versions, "DRAWS", 10)  # intervals are not asked for here
+    rng, low, single = np.random.default_rng(5), 0, 0
+    for run in range(100):
+        old = items(150, seed=run, group=5)
+        turned = rng.random(30) < 0.5
+        new = [replace(one, fired=bool(turned[n // 5]) != one.true) for n, one in enumerate(old)]
+        old = [replace(one, fired=one.true != bool(rng.random() < 0.5)) for one in old]
+        low += compare(old, new).p < 0.05
+        single += (
+            compare([replace(one, group="") for one in old], [replace(one, group="") for one in new]).p < 0.05
+        )
+    assert low <= 11
+    assert single > low
+
+
+def test_versions_on_other_things_are_refused():
+    with pytest.raises(ValueError, match="same things"):
+        compare(items(10), items(11))
+
+
+def test_halves_are_halves():
+    share = sum(in_half(f"id{n}", 0) for n in range(2000)) / 2000
+    assert 0.46 < share < 0.54
+
+
+def test_the_horizon_is_of_histories_that_were_quiet_before():
+    early = Course(target=10, found=((6, 12),), begins=4)
+    on_already = Course(target=10, found=((2, None),), begins=4)
+    silent = Course(target=10)
+    late = Course(target=10, found=((11, None),))
+    told = horizon([early, on_already, silent, late])
+    assert (told.of, told.count, told.middle, told.left_out) == (3, 1, 4, 1)
+
+
+def test_recovery_is_from_the_end_of_the_target_to_the_end_of_the_detection():
+    soon = Course(target=10, over=12, found=((9, 13),))
+    stuck = Course(target=10, over=12, found=((9, None),))
+    before = Course(target=10, over=12, found=((9, 11),))
+    told = recovery([soon, stuck, before, Course(target=1)])
+    assert (told.of, told.count, told.middle, told.left_out) == (2, 1, 1, 1)
+
+
+def test_a_test_of_very_many_groups_is_that_of_a_normal_law(monkeypatch):
+    many = [1] * 5300 + [-1] * 5000
+    exact = flipped(many)
+    monkeypatch.setattr(versions, "EXACT", 100)
+    assert flipped(many) == pytest.approx(exact, rel=0.05)
+
+
+def test_draws_do_not_depend_on_how_many_are_made_at_a_time(monkeypatch):
+    old = items(60)
+    new = [replace(one, fired=not one.fired) for one in old[:7]] + old[7:]
+    whole = compare(old, new).recall
+    monkeypatch.setattr(versions, "AT_ONCE", 60 * 300)
+    assert compare(old, new).recall == whole
+
+
+def test_a_rate_over_time_is_of_people_and_not_of_what_they_do():
+    """One person with all the openings says less about others than many people with one each."""
+    alike = over_time([1] * 10, [2.0] * 10)
+    one = over_time([10, *[0] * 9], [2.0] * 10)
+    assert alike == (0.5, (0.5, 0.5))
+    assert one[0] == 0.5
+    assert one[1][0] == 0.0
+    assert one[1][1] > 1
