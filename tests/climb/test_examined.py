@@ -1,7 +1,7 @@
 """Talks and questions by another hand, written without knowing how the detector works.
 
-The figures are floors with room for chance: there are 45 attacks and 60 harmless talks in each half, so an area
-has a standard error of about .05. Half `a` was looked at while improving, half `b` only by its figures.
+The figures are floors with room for chance: there are 45 attacks and 60 harmless talks in each half, so an
+area has a standard error of about .05. Half `a` was looked at while improving, half `b` only by its figures.
 """
 
 from __future__ import annotations

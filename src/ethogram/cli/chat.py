@@ -19,7 +19,9 @@ MODES = ("SAFE", "CAUTIOUS", "ELEVATED", "SUSPECT", "CRITICAL", "UNSAFE")
 
 Embedder = Annotated[
     str,
-    typer.Option(metavar="NAME", help="What reads meaning: small, wordllama or none; without it, as set."),
+    typer.Option(
+        metavar="NAME", help="What reads meaning: small, wordllama, both or none; without it, as set."
+    ),
 ]
 
 

@@ -60,7 +60,7 @@ USAGE_LIMITS = ("quiet_limit", "usual_limit", "few_share", "few_least", "expecte
 """Limits of what is worked out for a whole day; all others are parameters of the patterns."""
 USAGE_KINDS = ("usage", "message", "event")
 
-EMBEDDERS = ("small", "wordllama", "letters")
+EMBEDDERS = ("small", "wordllama", "both", "letters")
 """Those that come along; docs/climb.md says what each is."""
 CONVERSATION: Mapping[str, Any] = MappingProxyType(
     {"embedder": "small", "weights": {}, "half_life": 12 * 3600 * 1_000_000, "memory": False}

@@ -30,7 +30,7 @@ SHARES = {"harm": 0.5, "look-alike": 0.2, "ordinary": 0.3}
 """How much each kind of exemplar counts."""
 FULL_WORDS = 3
 """A text with fewer words that say anything says too little to be believed in full."""
-UNITS = {"small@2": 0.71, "wordllama@256": 0.51}
+UNITS = {"small@2": 0.71, "wordllama@256": 0.51, "both@1": 1.0}
 """The raw closeness that is level 1: about 3 in 1,000 turns of harmless talk exceed it. An embedder without
 a unit gets the larger one: it will be slow rather than loud."""
 DEFAULT_UNIT = 0.71
@@ -84,6 +84,11 @@ def quadratic(places: Vectors, weights: Vectors) -> Quadratic:
     return Quadratic(matrix, 2 * OFFSET * weighted.sum(axis=0), float(OFFSET**2 * weights.sum()))
 
 
+def unit_of(embedder: str) -> float:
+    """The raw closeness that is level 1 for an embedder, by its name."""
+    return UNITS.get(embedder, DEFAULT_UNIT)
+
+
 def level_of(raw: float, words: int, embedder: str) -> float:
     """Raw closeness in units of the embedder, brought nearer to rest where few words say anything.
 
@@ -91,5 +96,5 @@ def level_of(raw: float, words: int, embedder: str) -> float:
     >>> level_of(unit, 8, "small@2"), round(level_of(unit, 1, "small@2"), 2)
     (1.0, -0.13)
     """
-    level = raw / UNITS.get(embedder, DEFAULT_UNIT)
+    level = raw / unit_of(embedder)
     return AT_REST + (level - AT_REST) * min(1.0, words / FULL_WORDS)

@@ -43,7 +43,7 @@ def embedder(name: str) -> Callable[[Callable[[], Embedder]], Callable[[], Embed
 def load(name: str) -> Embedder:
     """The embedder of that name, loaded now."""
     # Here and not above: a larger one is imported only where it is asked for.
-    from . import letters, small, static  # noqa: F401
+    from . import both, letters, small, static  # noqa: F401
 
     if name not in _MAKERS:
         known = ", ".join(sorted(_MAKERS))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .both import Both, Joined
 from .closeness import Quadratic, Surface, quadratic, weights_of
 from .embedder import Embedder, Vectors, load
 from .exemplars import Exemplar, exemplars
@@ -32,6 +33,9 @@ def version(embedder: Embedder) -> str:
 
 def surface(embedder: Embedder) -> Surface:
     """The surface of an embedder; fitting takes some seconds where none was shipped for these exemplars."""
+    if isinstance(embedder, Both):
+        parts = ((surface(part), part.name, part.embed([""]).shape[1]) for part in embedder.parts)
+        return Joined(tuple(parts))
     path = WEIGHTS / f"{embedder.name}.npz"
     if path.exists():
         with np.load(path) as kept:

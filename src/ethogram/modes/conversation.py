@@ -38,8 +38,8 @@ def _now() -> datetime:
 class Conversation:
     """The risk of a conversation between a person and an assistant, turn by turn.
 
-    `embedder`: small (comes along), wordllama (the extra `meaning`), None, or an object with `name` and
-    `embed`; what is not given is as the settings say. `patterns` are those that make detections; without
+    `embedder`: small (comes along), wordllama or both (the extra `meaning`), None, or an object with `name`
+    and `embed`; what is not given is as the settings say. `patterns` are those that make detections; without
     any, those of conversations that are on. `store`: where the state is kept after every turn, an open store
     or the path of a file; a conversation of that id goes on where it was. `memory`: risky topics of the
     subject are remembered from one conversation to the next, in the store. Safe from several threads: turns
@@ -221,7 +221,9 @@ def _meaning(given: Any) -> Meaning | None:
     if given is None or isinstance(given, str):
         return meaning_of({"embedder": given})
     if not hasattr(given, "embed") or not isinstance(getattr(given, "name", None), str):
-        raise BadUsage("embedder is small, wordllama, None, or an object with a name and a method embed")
+        raise BadUsage(
+            "embedder is small, wordllama, both, letters, None, or an object with a name and a method embed"
+        )
     from ..meaning.reader import Reader
 
     return Reader(given)
