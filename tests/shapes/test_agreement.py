@@ -16,7 +16,7 @@ from agreement import differences, plain_reading, product
 from ethogram.detections.find import RUNNERS
 from strategies import KINDS, MEASURES, Case, constructs, near_miss, random_case
 
-CASES = 400 if os.environ.get("ETHOGRAM_TESTS") == "long" else 60
+CASES = 400 if os.environ.get("ETHOGRAM_TESTS") == "long" else 90
 """Of each kind of shape and of each measure; each is followed by a near miss."""
 
 

@@ -20,14 +20,14 @@ SAME = 0.5
 SAME_BY_MEANING = 0.6
 FIRST, FURTHER, HIGHEST = 0.36, 0.12, 0.8
 """What the first return adds to the risk, each further one, and the most."""
-GOES_ON = 0.2
+GOES_ON = 0.28
 """What it adds to go on at once about what was refused, without asking for the same again."""
-REASONED, BARE = 0.22, 0.1
+REASONED, BARE = 0.28, 0.14
 """What one refusal adds with a reason of harm, and without one."""
 MOST_REFUSALS = 5
 FADES = 0.95
 NEAR_BY_MEANING = 0.25
-RISKY = 0.1
+RISKY, FACT = 0.15, 0.3
 ON = "going on"
 NAME = "after_refusal"
 _GIVES_IN = alternatives("refusals", "gives in", before=r"^\W*(?:", after=r")\b")
@@ -70,7 +70,7 @@ def weight_of(reply: Reply, refusals: int) -> float:
 
     >>> no = Reply(refuses=1.0, gives=0.0, reasoned=True)
     >>> [round(weight_of(no, n), 2) for n in (1, 2, 3)]
-    [0.22, 0.39, 0.53]
+    [0.28, 0.48, 0.63]
     """
     one = reply.refuses * (REASONED if reply.reasoned else BARE)
     return 1 - (1 - one) ** min(MOST_REFUSALS, max(1, refusals))
@@ -94,7 +94,7 @@ def come_back(
     refused: tuple[Refused, ...], view: View, asked: Request, by_meaning: float | None
 ) -> tuple[tuple[Refused, ...], Signal]:
     """The refused requests after a user's turn, and the signal of a return to one of them."""
-    found = [(one, _dress(one, view, by_meaning)) for one in refused]
+    found = [(one, _dress(one, view, asked, by_meaning)) for one in refused]
     back = [(one, dress) for one, dress in found if dress is not None]
     if not back:
         said = "nothing was refused" if not refused else "not what was refused"
@@ -125,7 +125,7 @@ def come_back(
     return after, Signal(NAME, value, f"comes back {times} to what was refused, {dress}", adds, dress)
 
 
-def _dress(one: Refused, view: View, by_meaning: float | None) -> str | None:
+def _dress(one: Refused, view: View, asked: Request, by_meaning: float | None) -> str | None:
     """How a turn asks again for what was refused; None where it does not."""
     likeness = same_request(one.words, view.own) if view.own else 0.0
     # After few words, or one word alone, likeness is chance.
@@ -156,9 +156,10 @@ def _dress(one: Refused, view: View, by_meaning: float | None) -> str | None:
         return "in other words" if likeness < 0.9 else "again"
     if at_once and elliptic and view.has("push", "doing", "exact"):
         return "insisting"
-    on = likeness > 0 or elliptic or view.has("push", "evade") or (by_meaning or 0.0) >= NEAR_BY_MEANING
-    # Refused for the harm in it: whoever asks on at once mostly asks on about that.
-    on = on or one.direct >= RISKY
+    short = elliptic and len(view.own) <= 1
+    on = likeness > 0 or short or view.has("push", "evade") or (by_meaning or 0.0) >= NEAR_BY_MEANING
+    # Refused for the harm in it: whoever asks on at once mostly asks on about that, but for a fact.
+    on = on or (one.direct >= RISKY and asked.asks > FACT)
     asks = view.is_asking or view.has("push", "evade")
     return ON if at_once and on and asks and not _GIVES_IN.match(view.text[:60].lower()) else None
 

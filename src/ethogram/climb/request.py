@@ -22,7 +22,8 @@ _FRAMES = (
     ("fiction", 0.5),
 )
 _NOT = alternatives("stages", "no fact", before="(?!", after=")").pattern
-_FACT = alternatives("stages", "fact", before=r"^\W*(?:and |so |but |then )?(?:", after=f") {_NOT}")
+_THEN = r"^\W*(?:and |so |but |then |ok[.,]? |okay[.,]? )?(?:"
+_FACT = alternatives("stages", "fact", before=_THEN, after=f") {_NOT}")
 _EVENT = alternatives("stages", "event", before=r"^\W*(?:", after=")")
 _MEANING = alternatives("stages", "meaning", before=r"^\W*(?:", after=")")
 _CARE = alternatives("stages", "care", before=r"^\W*(?:and |so |but |ok,? )?(?:", after=")")
