@@ -53,12 +53,15 @@ def things(
     return x, [Judged(f"d{i}", bool(t), True, stretch_of(made(i)), f"s{i}") for i, t in enumerate(true)]
 
 
-def replayer(x: np.ndarray, other: np.ndarray | None = None):
-    """What is detected with thresholds on the reading, and on another one that means nothing."""
+def replayer(x: np.ndarray, other: np.ndarray | None = None, now: float = -1):
+    """What is detected with thresholds on the reading, and on another one that means nothing.
+
+    `now` is the one in force on the reading.
+    """
 
     def replay(overlays: Sequence[dict[str, float]]) -> Iterable[list[Detection]]:
         for one in overlays:
-            found = x > one.get("threshold", -1)
+            found = x > one.get("threshold", now)
             if other is not None:
                 found &= other > one.get("noise", -1)
             yield [made(i) for i in np.flatnonzero(found)]
@@ -73,12 +76,16 @@ def one_run(
     wrong: float = 0.0,
     share: float | None = None,
     right: float | None = None,
+    beside: float | None = None,
 ) -> tuple[float, Proposal | Nothing]:
     """The right threshold, and what is learned from verdicts where another one is in force.
 
-    A second parameter means nothing, and could be chosen by mistake.
+    A second parameter means nothing, and could be chosen by mistake. With `beside`, the threshold has been
+    changed since the verdicts were given, to so far from the right one.
     """
     right = float(rng.uniform(0.6, 0.85)) if right is None else right
     x, judged = things(rng, n, NOW_AT, right, wrong=wrong, share=share)
-    told = learn("p", {"threshold": NOW_AT, "noise": 0.2}, judged, replayer(x, rng.uniform(0.2, 1, n)))
+    now = NOW_AT if beside is None else round(right + beside, 3)
+    replay = replayer(x, rng.uniform(0.2, 1, n), now)
+    told = learn("p", {"threshold": now, "noise": 0.2}, judged, replay)
     return right, told

@@ -73,6 +73,21 @@ def test_a_plug_in_of_another_package_is_found(site: Path):
     assert animals.get("dog").__name__ == "Dog"
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("import no_such_module_at_all", "ModuleNotFoundError: No module named 'no_such_module_at_all'"),
+        ("class Cat: pass", "AttributeError"),
+        ("1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_a_plug_in_that_cannot_be_loaded_is_told_with_its_package(site: Path, source: str, said: str):
+    distribution(site, "pets", "[ethogram.animals]\ndog = pets_zoo:Dog\n", pets_zoo=source)
+    animals: Registry = Registry("animal", "ethogram.no_such_folder")
+    with pytest.raises(BadUsage, match=rf"the plug-in 'dog' of the package 'pets' .*{said}"):
+        animals.names()
+
+
 def test_entry_points_of_another_kind_are_left_alone(site: Path):
     distribution(site, "pets", "[ethogram.plants]\nrose = pets:Rose\n", pets="raise RuntimeError")
     assert Registry("animal", "ethogram.no_such_folder").names() == []

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from .errors import BadUsage, did_you_mean
+from .errors import BadUsage, EthogramError, did_you_mean
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 IN_CODE = "in_code_"
@@ -67,7 +70,7 @@ class Registry(Generic[T]):
             if points.setdefault(point.name, point.value) != point.value:
                 both = f"{points[point.name]} and {point.value}"
                 raise BadUsage(f"two {self.kind}s are named {point.name!r}: {both}")
-            loaded: Any = point.load()
+            loaded = _loaded(point)
             # A decorated plug-in has registered itself by being loaded.
             if point.name not in self._items:
                 self.add(point.name, loaded)
@@ -97,6 +100,21 @@ class Registry(Generic[T]):
     def __contains__(self, name: str) -> bool:
         self.find()
         return name in self._items
+
+
+def _loaded(point: EntryPoint) -> Any:
+    """What an entry point names; BadUsage that tells whose it is where that cannot be had."""
+    try:
+        return point.load()
+    except EthogramError:
+        raise
+    except Exception as error:
+        whose = f" of the package {point.dist.name!r}" if point.dist is not None else ""
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise BadUsage(
+            f"the plug-in {point.name!r}{whose} ({point.group}: {point.value}) cannot be loaded; "
+            f"repair the package or uninstall it: {said:.200}"
+        ) from error
 
 
 def _origin(item: object) -> str:

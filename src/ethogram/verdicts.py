@@ -20,7 +20,7 @@ from .config.settings import learning_in
 from .errors import BadUsage
 from .modes import accuracy as counted
 from .modes import calibrating, judging
-from .records import Detection, Verdict
+from .records import Detection, Verdict, parse_time
 from .risk.accuracy import Accuracy
 from .risk.judges import Agreement
 
@@ -38,7 +38,7 @@ def record(
     by: str,
     why: str = "",
     blind: bool = False,
-    at: datetime | None = None,
+    at: datetime | str | None = None,
     pattern: str = "",
     subject: str = "",
     first_event: str = "",
@@ -52,16 +52,15 @@ def record(
     and `pattern`, `subject`, `first_event` and `last_event` say which. Later verdicts of the same judge take
     the place of earlier ones, which stay in the history. BadUsage where the store has no such thing.
     """
-    if at is not None and at.tzinfo is None:
-        raise BadUsage("at needs a time zone: datetime(..., tzinfo=UTC)")
+    now = datetime.now(UTC)
     of: str | judging.Silence
     if detection is None:
         of = judging.Silence(pattern, subject, first_event, last_event, source)
     else:
         of = detection.id if isinstance(detection, Detection) else detection
-    said = judging.Said(verdict, by, at or datetime.now(UTC), of, why, blind)
+    said = judging.Said(verdict, by, _moment(at) or now, of, why, blind)
     with _opened(store) as opened:
-        made = judging.verdict_of(opened, said, settings or Settings())
+        made = judging.verdict_of(opened, said, settings or Settings(), now=now)
         judging.keep_verdicts(opened, [made])
     return made
 
@@ -78,8 +77,11 @@ def accuracy(
     `silences` is how many stretches without a detection there were, where those judged were drawn from them
     at random: only then is there a lower bound of recall.
     """
-    minimum = learning_in(settings or Settings())["accuracy_minimum"]
+    settings = settings or Settings()
+    minimum = learning_in(settings)["accuracy_minimum"]
     with _opened(store) as opened:
+        if pattern is not None:
+            counted.check_pattern(opened, pattern, settings)
         return counted.accuracies(opened, pattern, minimum=minimum, silences=silences)
 
 
@@ -101,8 +103,11 @@ def calibration(
     pattern: str | None = None, *, store: str | Path | Store, settings: Settings | None = None
 ) -> list[calibrating.Calibrated]:
     """What the confidences of a pattern (of all, without one) have meant, by verdicts."""
+    settings = settings or Settings()
     with _opened(store) as opened:
-        return calibrating.calibrations(opened, pattern, settings or Settings())
+        if pattern is not None:
+            counted.check_pattern(opened, pattern, settings)
+        return calibrating.calibrations(opened, pattern, settings)
 
 
 def probabilities(
@@ -111,6 +116,19 @@ def probabilities(
     """The detections, each with the `probability` that its confidence stands for where there are verdicts."""
     with _opened(store) as opened:
         return calibrating.with_probabilities(detections, opened, settings or Settings())
+
+
+def _moment(at: datetime | str | None) -> datetime | None:
+    """When it was judged: a datetime with a zone, or ISO text."""
+    try:
+        found = parse_time(at) if isinstance(at, str) else at
+    except ValueError as error:
+        raise BadUsage(f"at: {error}") from None
+    if found is not None and not isinstance(found, datetime):
+        raise BadUsage(f"at takes a datetime or ISO text like 2026-01-31T12:00:00Z; here is {at!r:.80}")
+    if found is not None and found.tzinfo is None:
+        raise BadUsage("at needs a time zone: datetime(..., tzinfo=UTC)")
+    return found
 
 
 @contextmanager

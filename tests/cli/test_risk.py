@@ -76,6 +76,8 @@ def test_one_subject_with_what_it_is_made_of_and_what_if(folder, capsys):
     text = run(capsys, "risk", "ann", "--store", "s.db")
     assert text.startswith(f"ann (source input): risk {one['value']:.2f} (")
     assert f"  0.00  without {cause['detection']} (Warmth, then pressure)" in text
+    # As its pattern says, so that nothing stands beside it.
+    assert f"(confidence {cause['probability']:.2f}, seen " in text
     gone = records(capsys, "risk", "ann", "--store", "s.db", "--without", cause["detection"])
     assert (gone[0]["value"], gone[0]["detections"]) == (0.0, [])
 
@@ -177,3 +179,16 @@ def test_what_a_hook_said_in_a_run_is_told_with_what_comes_next(tmp_path, monkey
     assert errors["ladder"]["next"] == "remind"
     text = run(capsys, "assess", "run.jsonl")
     assert "    given so far: nudge (it went on); next: remind (rung 2 of 3)" in text
+
+
+def test_what_verdicts_made_of_a_confidence_stands_beside_it(folder, capsys):
+    (one,) = records(capsys, "risk", "cy", "--store", "s.db")
+    (cause,) = one["causes"]
+    assert cause["probability"] < 0.995
+    run(capsys, "verdict", cause["detection"], "confirmed", "--by", "kim", "--store", "s.db")
+    ((sure,),) = (one["causes"] for one in records(capsys, "risk", "cy", "--store", "s.db"))
+    assert (sure["probability"], sure["value"] > cause["value"]) == (1.0, True)
+    said = f"confidence {cause['probability']:.2f}, counts as 1.00 by verdicts"
+    assert said in run(capsys, "risk", "cy", "--store", "s.db")
+    run(capsys, "verdict", cause["detection"], "false_alarm", "--by", "kim", "--store", "s.db")
+    assert records(capsys, "risk", "cy", "--store", "s.db")[0]["value"] == 0

@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from ethogram.cli.main import main
 from ethogram.library.load import load_patterns
+from ethogram.library.schemas import schema
 from ethogram.modes.subject import subject_context
 from ethogram.stores import open_store
 from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_events, write_patterns
@@ -40,7 +42,23 @@ def run(*args: str, code: int = 0) -> None:
 
 def asked(capsys, *args: str) -> dict:
     run("subject", *args, "--json")
-    return json.loads(capsys.readouterr().out)
+    return checked(capsys.readouterr().out)
+
+
+def checked(line: str) -> dict:
+    """A record that its schema knows in full."""
+    one = json.loads(line)
+    Draft202012Validator(schema(one["record"])).validate(one)
+    assert one.keys() <= schema(one["record"])["properties"].keys()
+    return one
+
+
+def test_other_records_have_a_schema_too(folder, capsys):
+    run("subjects", "--json")
+    main(["config", "show", "--json"])
+    run("purge", "--subject", "di", "--json")
+    told = [checked(line)["record"] for line in capsys.readouterr().out.splitlines()]
+    assert set(told) == {"subject_row", "setting", "purge"}
 
 
 def test_it_says_what_a_subject_did_and_where_its_readings_go(folder, capsys):
@@ -64,13 +82,14 @@ def test_json_has_the_same_in_full(folder, capsys):
 
 
 def test_it_tells_how_far_a_staged_pattern_has_come(folder, capsys):
-    run("subject", "di")
+    then = ("--as-of", "2026-01-03T12:00:00Z")
+    run("subject", "di", *then)
     line = (
         "  warm_then_cold (target bo): 3 of 4 steps, 'warm' stood at 2026-01-03 12:00, "
         "since 2026-01-01 12:00; waits for 'press'\n"
     )
     assert line in capsys.readouterr().out
-    (stage,) = asked(capsys, "di")["stages"]
+    (stage,) = asked(capsys, "di", *then)["stages"]
     assert (stage["reached"], stage["steps"], stage["step"], stage["next"]) == (3, 4, "warm", "press")
     assert (stage["event"], stage["history"]) == ("di-3", {"subject": "di", "target": "bo"})
 
@@ -125,3 +144,16 @@ def test_the_context_is_an_object_too(folder):
     assert (nobody.events, nobody.first_at, nobody.signals) == (0, None, ())
     with pytest.raises(AttributeError):
         found.events = 3
+
+
+def test_its_risk_is_the_one_that_ethogram_risk_tells(folder, capsys):
+    main(["sweep", "--store", "s.db", "--as-of", "2026-01-20T12:00:00Z"])
+    capsys.readouterr()
+    run("risk", "ann", "--json")
+    told = json.loads(capsys.readouterr().out)
+    one = asked(capsys, "ann")
+    # Both ask about the newest moment that the store knows, a fortnight after the last of ann.
+    assert (one["risk"], one["as_of"]) == (told["value"], told["as_of"])
+    assert one["as_of"] == "2026-01-20T12:00:00Z"
+    run("subject", "ann")
+    assert f"  risk {told['value']:.2f}, as of 2026-01-20 12:00 UTC; " in capsys.readouterr().out

@@ -83,3 +83,25 @@ def test_faults_in_labels_name_file_and_line(runs: Path, capsys: pytest.CaptureF
 def test_a_set_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]):
     assert main(["validate", "nowhere.jsonl"]) == 2
     assert "no such file, folder or set: 'nowhere.jsonl'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("target", "said"), [(0, "no label is a target"), (1, "every label is a target")])
+def test_labels_of_one_kind_alone_are_warned_of(runs, capsys, target, said):
+    runs.with_name("runs.labels.csv").write_text(f"id,target\na,{target}\nb,{target}\n")
+    assert main(["validate", str(runs), "--patterns", "repetitive_errors"]) == 0
+    told = capsys.readouterr()
+    assert f"warning: {said}" in told.err
+    assert "(marking all)" in told.out
+
+
+def test_a_small_chance_is_not_told_as_none():
+    from ethogram.cli.validate_labelled_text import _chance
+
+    assert (_chance(0.0001), _chance(0.25)) == ("p < 0.001", "p = 0.250")
+
+
+def test_forms_of_a_pattern_are_told_by_its_name_and_only_where_none_of_them_marks():
+    from ethogram.cli.validate_labelled_text import _quiet
+
+    rows = [("any", 1), ("loop@1", 1), ("loop@2", 0), ("calm@1", 0), ("calm@2", 0)]
+    assert _quiet([{"pattern": name, "marked": marked} for name, marked in rows]) == ["calm"]

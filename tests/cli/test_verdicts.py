@@ -95,6 +95,7 @@ def test_a_verdict_is_kept_and_told(world, capsys):
         ("--missed", "no_such", "--subject", "cool0", "--from", "cool0-0", "--to", "cool0-2"),
         ("--file", "none.csv"),
         ("d9", "confirmed", "--at", "yesterday"),
+        ("--list", "--why", "I was there."),
     ],
 )
 def test_bad_usage_is_exit_2_and_nothing_is_kept(world, capsys, args):
@@ -102,6 +103,40 @@ def test_bad_usage_is_exit_2_and_nothing_is_kept(world, capsys, args):
     assert capsys.readouterr().err
     run("verdict", "--list")
     assert capsys.readouterr().out == "no verdicts\n"
+
+
+def test_a_reason_without_a_verdict_is_refused(world, capsys):
+    name = Path("v.csv").read_text().splitlines()[1].partition(",")[0]
+    run("verdict", name, "--why", "I was there.", code=2)
+    assert "confirmed or" in capsys.readouterr().err
+    tomorrow = (FRESH + timedelta(days=1)).isoformat()
+    run("verdict", name, "confirmed", "--at", tomorrow, code=2)
+    assert "still to come" in capsys.readouterr().err
+    run("verdict", "--list")
+    assert capsys.readouterr().out == "no verdicts\n"
+
+
+def test_what_is_said_again_is_told_as_known(world, capsys):
+    name = Path("v.csv").read_text().splitlines()[1].partition(",")[0]
+    for _ in range(2):
+        run("verdict", name, "confirmed", "--by", "ann")
+    first, second = capsys.readouterr().out.splitlines()
+    assert (first.endswith("by ann"), second.endswith("by ann  (known already)")) == (True, True)
+
+
+@pytest.mark.parametrize("command", ["accuracy", "calibration"])
+def test_a_pattern_that_there_is_not_is_refused(world, capsys, command):
+    run(command, "too_hott", code=2)
+    assert capsys.readouterr().err == "ethogram: there is no pattern 'too_hott'; did you mean 'too_hot'?\n"
+    run(command, "too_hot")
+
+
+def test_silences_are_drawn_from_at_least_as_many(world, capsys):
+    for who in ("cool0", "cool1"):
+        run("verdict", "--missed", "too_hot", "--subject", who, "--from", f"{who}-0", "--to", f"{who}-2")
+    run("accuracy", "--silences", "1", code=2)
+    assert "2 silences were judged" in capsys.readouterr().err
+    run("accuracy", "--silences", "2")
 
 
 def test_a_file_with_a_fault_is_refused_as_a_whole(world, capsys):
@@ -176,7 +211,9 @@ def test_by_itself_where_the_settings_allow_it(world, capsys):
     run("learn")
     assert "changed: too_hot.line 0.3 -> " in capsys.readouterr().out
     run("learn", "--json")
-    assert all(one["record"] != "learned" for one in records(capsys.readouterr().out))
+    found = records(capsys.readouterr().out)
+    assert all(one["record"] != "learned" for one in found)
+    assert all(one["not_changed"] for one in found if one["record"] == "proposal")
 
 
 def test_a_second_judge_sees_the_detection_and_not_what_was_said(world, capsys):

@@ -95,6 +95,12 @@ def test_what_cannot_be_a_pattern_is_refused(made, said):
         (Match(0.5, level="high"), "none of its levels, medium"),
         (Match(0.5, evidence=["e1"]), "evidence is events"),
         (Match(0.5, details=["x"]), "details is a dict"),
+        (Match(0.5, details={"x": object()}), "details: <object object .* is no plain JSON data"),
+        (Match(0.5, details={"x": [{object(): 1}]}), "details: a key is a text"),
+        (
+            Match(0.5, evidence=[replace(SOME[0], id="e9")]),
+            "evidence 'e9' is none of the events it was shown",
+        ),
     ],
 )
 def test_a_match_that_is_none_is_an_error_that_names_pattern_and_event(match, said):
@@ -138,6 +144,29 @@ def test_details_and_evidence_are_told_in_words_and_order():
     assert [each.step for each in one.evidence] == ["counted"] * 3 + ["opened", "counted", "peak"]
     assert (one.level, one.confidence, one.fired_confidence) == ("high", 0.75, 0.5)
     json.dumps(one.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"at": SOME[1].at + timedelta(hours=1)}, "evidence 'e0' is later than that event"),
+        ({"subject": "somebody"}, "evidence 'e0' is of another history"),
+        ({"source": "elsewhere"}, "evidence 'e0' is of another history"),
+    ],
+)
+def test_evidence_of_an_object_is_of_its_history_and_not_of_the_future(changes, said):
+    other = replace(SOME[0], id="e0", **changes)
+    step = {"start": 0, "step": lambda self, event, state: (Match(0.5, evidence=[other]), state)}
+    ethogram.register(type("X", (), {"__doc__": "X.", **step})(), "made_here", title="Made", **EXAMPLES)
+    with pytest.raises(EthogramError, match=said):
+        analyze(SOME[1:], patterns=["made_here"])
+
+
+def test_a_set_and_a_number_that_is_none_have_a_form_in_details():
+    match = Match(0.5, details={"set": {"b", "a"}, "nan": float("nan"), 3: (1, 2)})
+    ethogram.register(always(match), "made_here", title="Made", **EXAMPLES)
+    (one,) = analyze(SOME, patterns=["made_here"])
+    assert one.details == {"set": ["a", "b"], "nan": None, "3": [1, 2]}
 
 
 def test_what_is_long_in_details_is_cut():

@@ -231,3 +231,12 @@ def test_progress_rises_to_the_size_of_all_files(folder):
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert told[-1] == (total, total)
     assert len(told) >= 4
+
+
+def test_a_path_alone_is_a_path_and_not_a_sequence_of_letters(tmp_path):
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"subject": "ann", "at": "2026-01-01T00:00:00Z"}\n')
+    for given in (file, str(file), [file]):
+        assert [one.subject for one in read_events(given).events] == ["ann"]
+    with pytest.raises(BadEvents, match="no such file or folder"):
+        read_events(str(tmp_path / "b.jsonl"))

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from ethogram.cli.main import main
 from ethogram.config import Settings
-from ethogram.ingest import gather_events
+from ethogram.ingest import gather_events, read_events
 from ethogram.library.load import load_patterns
 from ethogram.library.schemas import schema
 from ethogram.modes.backtest import backtest_patterns
@@ -172,3 +172,30 @@ def test_more_than_fits_into_memory_is_looked_at_on_disk_and_not_shuffled(tmp_pa
         told = backtest_patterns(given, library, library, settings=Settings(), excerpts=True)
     assert [one.detections for one in told.backtests] == [2]
     assert told.backtests[0].shuffled == ()
+
+
+def test_two_patterns_with_histories_of_their_own_are_told_alike_from_either_side(tmp_path):
+    # Four subjects with five targets each, of whom two go up towards each target.
+    made = [
+        Event(f"{who}{n}{k}", NOON + timedelta(hours=2 * n + k), who, target=f"t{n}", readings={"x": value})
+        for who, top in (("ann", 0.9), ("bo", 0.9), ("cy", 0.1), ("di", 0.1))
+        for n in range(5)
+        for k, value in enumerate((0.1, top))
+    ]
+    file = tmp_path / "events.jsonl"
+    file.write_text("".join(json.dumps(one.to_dict()) + "\n" for one in made))
+    fine, coarse = pattern(tmp_path, "fine"), pattern(tmp_path, "coarse")
+    fine.write_text(fine.read_text().replace("[subject]", "[subject, target]"))
+    library = load_patterns([fine, coarse])
+    told = backtest_patterns(read_events([file]), library, library, settings=Settings(), shuffles=0)
+    coarse_one, fine_one = told.backtests
+    assert (fine_one.histories, fine_one.looked_at) == (10, 20)
+    assert (coarse_one.histories, coarse_one.looked_at) == (2, 4)
+    assert fine_one.overlaps[0].together == coarse_one.overlaps[0].together == 2.0
+
+
+def test_a_pattern_whose_histories_nobody_can_tell_apart_says_what_is_lacking(events, tmp_path, capsys):
+    fine = pattern(tmp_path, "fine")
+    fine.write_text(fine.read_text().replace("[subject]", "[subject, target]"))
+    assert main(["patterns", "backtest", str(fine), "--data", str(events)]) == 0
+    assert "told apart by target, which no event here has" in capsys.readouterr().out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,8 +11,9 @@ import pytest
 import ethogram
 from ethogram.config import load_settings
 from ethogram.errors import BadInput, BadUsage
-from ethogram.modes.judging import settle
+from ethogram.modes.judging import Kept, keep_verdicts, settle
 from ethogram.modes.verdict_file import read_verdicts
+from ethogram.records import Verdict
 from ethogram.risk.tally import Counts
 from ethogram.stores import open_store
 from judged_world import NOW, RIGHT, judge, make_world
@@ -105,6 +106,74 @@ def test_saying_it_again_adds_nothing_and_changing_ones_mind_stays_in_the_histor
     assert told.unjudged == 29
 
 
+def test_a_verdict_dated_in_the_future_is_refused(store):
+    (one, *_) = store.detections()
+    later = datetime.now(UTC) + timedelta(days=1)
+    with pytest.raises(BadUsage, match="still to come"):
+        ethogram.verdicts.record(one, "confirmed", store=store, by="ann", at=later)
+    Path("v.csv").write_text(
+        f"detection,verdict,at\n{one.id},confirmed,2026-06-01T12:00:01Z\n{one.id},confirmed,2026-06-01T12:00:00Z\n"
+    )
+    with pytest.raises(BadInput, match=r"^v\.csv:2: the verdict is dated 2026-06-01T12:00:01Z"):
+        read_verdicts("v.csv", store, settings(), by="ann", at=NOW, now=NOW)
+    assert store.verdicts() == []
+
+
+def test_the_moment_may_be_text(store):
+    (one, *_) = store.detections()
+    said = ethogram.verdicts.record(one, "confirmed", store=store, by="ann", at="2026-06-01T12:00:00Z")
+    assert said.at == NOW
+    for wrong in ("soon", 3):
+        with pytest.raises(BadUsage, match=r"^at\b"):
+            ethogram.verdicts.record(one, "confirmed", store=store, by="ann", at=wrong)
+
+
+def test_what_a_pattern_in_force_finds_was_not_missed_though_no_sweep_has_kept_it(store):
+    with open_store("new.db", create=True) as unswept:
+        unswept.add(list(store.events()))
+        hot = silence(subject="s00", first_event="s00-0", last_event="s00-2")
+        with pytest.raises(BadUsage, match="no sweep has kept it yet"):
+            ethogram.verdicts.record(None, "missed", store=unswept, **hot)
+        ethogram.verdicts.record(None, "missed", store=unswept, **silence())
+    lower = silence(settings=settings("parameters: {too_hot: {line: 0.05}}\n"))
+    with pytest.raises(BadUsage, match="no sweep has kept it yet"):
+        ethogram.verdicts.record(None, "correct_silence", store=store, **lower)
+
+
+def test_of_a_version_that_no_sweep_has_looked_for_recall_is_not_known(store):
+    higher = silence(settings=settings("parameters: {too_hot: {line: 0.99}}\n"))
+    ethogram.verdicts.record(None, "missed", store=store, **higher)
+    (told,) = ethogram.verdicts.accuracy("too_hot", store=store)
+    assert (told.whole.counts, told.recall_at_most) == (Counts(missed=1), None)
+
+
+def test_a_silence_counts_in_the_month_in_which_it_ends(store):
+    september = NOW + timedelta(days=100)
+    ethogram.verdicts.record(None, "missed", store=store, **silence(at=september))
+    (live,) = ethogram.verdicts.accuracy("too_hot", store=store)
+    assert list(live.by_month) == ["2026-05"]
+    store.settle_verdicts(september + timedelta(days=1))
+    assert store.verdicts() == []
+    assert ethogram.verdicts.accuracy("too_hot", store=store) == [live]
+
+
+@pytest.mark.parametrize("dates", [(NOW, NOW + timedelta(days=1)), (NOW, NOW)])
+def test_a_file_in_which_a_judge_changes_their_mind_can_be_given_twice(store, dates):
+    (one, *_) = store.detections()
+
+    def given(*said):
+        made = [
+            Verdict(word, "ann", at, one.pattern, one.version, one.id)
+            for word, at in zip(said, dates, strict=False)
+        ]
+        return keep_verdicts(store, made)
+
+    assert given("confirmed", "false_alarm") == Kept(2, 0)
+    dates = tuple(at + timedelta(minutes=dates[0] == dates[1]) for at in dates)
+    assert given("confirmed", "false_alarm") == Kept(0, 2)
+    assert [said.verdict for said in store.verdicts()] == ["confirmed", "false_alarm"]
+
+
 def test_a_file_of_verdicts_is_kept_whole(store, world):
     found = store.detections()[:3]
     rows = [f'{one.id},confirmed,"warm, then hot",,' for one in found]
@@ -170,15 +239,17 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(store):
 def test_after_thirty_days_counts_stay_and_it_is_not_judged_again(store, world):
     judge(store, world)
     before = ethogram.verdicts.accuracy("too_hot", store=store)
-    pairs = [one.to_dict()["rows"] for one in ethogram.verdicts.calibration("too_hot", store=store)]
+    curve = ethogram.verdicts.calibration("too_hot", store=store)
+    risks = ethogram.subject_risks(store, as_of=NOW, settings=settings())
     assert settle(store, settings(), NOW + timedelta(days=29)) == 0
     assert settle(store, settings("learning: {history_retention_days: 10}\n"), NOW + timedelta(days=11)) == 30
     assert store.verdicts() == []
     after = ethogram.verdicts.accuracy("too_hot", store=store)
     assert after == before
     assert after[0].whole.counts.confirmed == sum(one > RIGHT for one in world.values())
-    again = [one.to_dict()["rows"] for one in ethogram.verdicts.calibration("too_hot", store=store)]
-    assert [row["right"] for row in again[0]] == [row["right"] for row in pairs[0]]
+    # Confidences are kept to the hundredth, and count to the hundredth from the first: nobody rises or falls.
+    assert ethogram.verdicts.calibration("too_hot", store=store) == curve
+    assert ethogram.subject_risks(store, as_of=NOW, settings=settings()) == risks
     with pytest.raises(BadUsage, match="cannot be judged again"):
         ethogram.verdicts.record(store.detections()[0], "confirmed", store=store, by="bo")
     Path("v.csv").write_text(f"verdict,detection\nconfirmed,{store.detections()[0].id}\n")

@@ -63,14 +63,17 @@ def test_one_subject_with_what_if_and_what_to_do(store):
     assert ethogram.subject_risk(store, "cy", settings=PLAIN).overall_risk == 0
 
 
-def test_what_judges_say_counts_and_later_ones_are_not_known_yet(store):
+def test_what_judges_say_counts_at_once_though_they_judge_after_the_newest_event(store):
     keep(store, detection("a", cause="stuck"))
     judge(store, "confirmed", "a")
     assert ethogram.subject_risk(store, "ann", settings=PLAIN).overall_risk == 0.6
-    judge(store, "false_alarm", "a", by="fay", at=NOW + DAY)
-    judge(store, "false_alarm", "a", by="gus", at=NOW + DAY)
-    assert ethogram.subject_risk(store, "ann", as_of=NOW, settings=PLAIN).overall_risk == 0.6
-    assert ethogram.subject_risk(store, "ann", as_of=NOW + DAY, settings=PLAIN).overall_risk == 0
+    judge(store, "false_alarm", "a", by="fay", at=NOW + 100 * DAY)
+    judge(store, "false_alarm", "a", by="gus", at=NOW + 100 * DAY)
+    for as_of in (None, NOW, NOW + 200 * DAY):
+        assert ethogram.subject_risk(store, "ann", as_of=as_of, settings=PLAIN).overall_risk == 0
+    before = ethogram.subject_risk(store, "ann", as_of=NOW, settings=PLAIN)
+    store.settle_verdicts(NOW + 300 * DAY)
+    assert ethogram.subject_risk(store, "ann", as_of=NOW, settings=PLAIN) == before
 
 
 def test_a_false_alarm_stays_one_when_its_verdict_is_gone(store):
@@ -150,6 +153,12 @@ def test_the_moment_is_the_newest_that_the_store_knows(store):
         (lambda s: ethogram.subject_risk(s, "annn"), "no subject 'annn'"),
         (lambda s: ethogram.subject_risk(s, "ann", without=["x"]), "no detection 'x'"),
         (lambda s: ethogram.subject_risk(s, "ann", as_of="soon"), "as_of"),
+        (
+            lambda s: ethogram.subject_risk(s, "ann", source="inptu"),
+            "did you mean 'input'",
+        ),
+        (lambda s: ethogram.assess(3), "assess takes"),
+        (lambda s: ethogram.assess(None), "assess takes"),
         (lambda s: ethogram.subject_risk(s, "ann", as_of=datetime(2026, 1, 1)), "time zone"),  # noqa: DTZ001
     ],
 )
@@ -217,5 +226,6 @@ def test_a_false_alarm_takes_a_pattern_out_of_an_assessment():
     first = ethogram.assess(events)
     found = first.individual_patterns
     said = [Verdict("false_alarm", "eve", NOW, one.pattern, detection=one.id) for one in found]
-    told = ethogram.assess(events, as_of=NOW, verdicts=said)
-    assert (told.overall_risk, told.recommendations) == (0.0, ())
+    for as_of in (None, NOW):  # without one it is the end of the run, long before anybody judged it
+        told = ethogram.assess(events, as_of=as_of, verdicts=said)
+        assert (told.overall_risk, told.recommendations) == (0.0, ())

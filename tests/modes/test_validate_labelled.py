@@ -133,9 +133,12 @@ def test_splits_and_labels_of_one_pattern_are_counted_apart(events, tmp_path):
     records = list(validate_labelled("made", told, found_in(events, tmp_path), ["high"]))
     sizes = {(one["pattern"], one["split"]): one["things"] for one in records}
     assert sizes == {
-        ("any", "any"): 3, ("high", "any"): 2, ("any", "test"): 2, ("high", "test"): 1, ("any", "tune"): 1,
+        ("any", "any"): 2, ("high", "any"): 2, ("any", "test"): 1, ("high", "test"): 1, ("any", "tune"): 1,
         ("high", "tune"): 1,
     }  # fmt: skip
+    # Where the other one is looked for too its label counts, and what another pattern found does not mark it.
+    both = list(validate_labelled("made", told, found_in(events, tmp_path), ["high", "other"]))
+    assert (both[0]["pattern"], both[0]["things"], both[0]["marked"]) == ("any", 3, 1)
 
 
 def test_things_of_one_group_are_one_observation(events, tmp_path):
@@ -157,6 +160,44 @@ def test_two_versions_are_compared_on_the_same_things(events, tmp_path):
     assert (one["better"], one["worse"], one["p"]) == (1, 1, 1.0)
     assert one["precision"] is None
     assert Draft202012Validator(schema("labelled_compared")).is_valid(one)
+
+
+def test_an_alarm_elsewhere_in_the_history_counts_for_the_horizon_of_an_event_or_span(tmp_path):
+    """The target is event 6, things begin at 4: one alarm was on at 2, one comes at 5, one at 6 itself."""
+    made = [
+        *thread("a", 0.1, 0.9, 0.1, 0.1, 0.1, 0.1, 0.1),
+        *thread("b", 0.1, 0.1, 0.1, 0.1, 0.9, 0.1, 0.1),
+        *thread("c", 0.1, 0.1, 0.1, 0.1, 0.1, 0.9, 0.1),
+    ]
+    found = found_in(made, tmp_path)
+    for of in ({"of": "event"}, {"of": "span"}):
+        ends = {"from": 6, "to": 7} if of["of"] == "span" else {"event": 6}
+        labels = [label(name, True, thread=name, begins=4, **of, **ends) for name in "abc"]
+        told = things_of(labels, made, HERE)
+        ahead = list(validate_labelled("made", told, found, ["high"]))[1]["horizon"]
+        assert (ahead["of"], ahead["count"], ahead["left_out"], ahead["median"]) == (2, 2, 1, 0.5)
+
+
+def test_labels_on_one_thread_are_one_group_and_those_of_other_patterns_are_not_compared(tmp_path):
+    made = [one for n in range(5) for one in thread(f"t{n}x", 0.1, 0.9)]
+    found = found_in(made, tmp_path)
+    labels = [
+        label(f"{n}{name}", True, thread=f"t{n}x", pattern=name) for n in range(5) for name in ("high", "low")
+    ]
+    told = things_of(labels, made, HERE)
+    whole, one = list(validate_labelled("made", told, found, ["high", "low"]))[:2]
+    assert (whole["things"], whole["groups"], whole["marked"]) == (10, 5, 5)
+    assert (one["things"], one["groups"], one["marked"]) == (5, 5, 5)
+    (against,) = compared("made", told, found, [], "any", (["high"], ["high"]))
+    # Five threads, on each of which only the old one is right: 2 / 2 ** 5.
+    assert (against["things"], against["worse"], against["p"]) == (5, 5, 0.0625)
+
+
+def test_a_pattern_of_another_name_may_stand_for_the_one_that_labels_name(tmp_path):
+    made = [one for n in range(5) for one in thread(f"t{n}x", 0.1, 0.9)]
+    told = things_of([label(f"t{n}x", True, pattern="old") for n in range(5)], made, HERE)
+    (one,) = compared("made", told, [], found_in(made, tmp_path), "any", (["old"], ["high"]))
+    assert (one["better"], one["worse"]) == (5, 0)
 
 
 def test_records_are_as_their_schemas_say(events, tmp_path):

@@ -21,7 +21,7 @@ def test_a_later_verdict_of_the_same_judge_replaces_and_the_earlier_stays():
 
 def test_two_judges_who_differ_are_a_dispute_and_a_third_decides():
     said = [verdict("confirmed", by="ann"), verdict("false_alarm", by="bo")]
-    assert tally(said) == {Slot("loop", "v1", "", "2026-06"): Counts(disputed=1)}
+    assert tally(said) == {Slot("loop", "v1"): Counts(disputed=1)}
     assert sum(tally([*said, verdict("confirmed", by="cy")]).values(), Counts()) == Counts(confirmed=1)
 
 
@@ -36,6 +36,8 @@ def test_counts_are_by_version_source_and_month_of_the_detection():
     assert counts[Slot("loop", "v1", "mail", "2026-04", 50)] == Counts(confirmed=1)
     assert counts[Slot("loop", "v2", "chat", "2026-06", 50)] == Counts(false_alarm=1)
     assert [one.version for one in accuracy(counts, "loop")] == ["v1", "v2"]
+    untimed = tally(said, found, untimed={"mail"})
+    assert untimed[Slot("loop", "v1", "mail", "", 50)] == Counts(confirmed=1)
 
 
 def test_below_the_minimum_nothing_is_said():
@@ -117,3 +119,9 @@ def test_agreement_is_told_for_all_and_for_each_pair():
     assert found.judges == {"ann": 10, "bo": 10}
     assert found.pairs["ann", "bo"].observed == 0.5
     assert found.pairs["ann", "bo"].value == 0
+
+
+def test_agreement_beyond_chance_is_never_below_minus_one():
+    for kappa in (fleiss([[True, False]]), cohen([(True, False), (False, True)])):
+        assert kappa.value == kappa.low == -1
+        assert kappa.low <= kappa.value <= kappa.high <= 1

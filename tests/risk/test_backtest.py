@@ -25,7 +25,8 @@ def detection(name: str, days_ago: float = 0.0, **given: Any) -> Detection:
 def found(name, pattern, who, *events, **given):
     evidence = tuple(Evidence("s", one, NOW, {}) for one in events)
     ends = {"first_event": events[0], "last_event": events[-1]}
-    return detection(name, pattern=pattern, subject=who, evidence=evidence, **ends, **given)
+    history = {"subject": who, **given.pop("history", {})}
+    return detection(name, pattern=pattern, subject=who, history=history, evidence=evidence, **ends, **given)
 
 
 def test_it_tells_counts_examples_lift_and_overlap():
@@ -58,3 +59,28 @@ def test_nothing_found_is_told_as_nothing():
     assert told["detections"] == 0
     assert told["examples"] == []
     assert told["overlaps"] == []
+
+
+def test_histories_are_counted_as_the_pattern_tells_them_apart():
+    own = [found(f"a{n}", "new", "ann", f"e{n}", history={"target": f"t{n}"}) for n in range(10)]
+    told = backtest("new", own, [], histories=20)
+    assert (told.histories, told.looked_at) == (10, 20)
+
+
+def test_patterns_with_other_histories_are_compared_by_what_both_know_and_alike_from_either_side():
+    # Four subjects with five targets each: one pattern fires for every target of two of them, the other
+    # once for each of these two. Half of all subjects have either, and all of the half both: 1 / 0.5.
+    by_target = [
+        found(f"{who}{n}", "new", who, f"{who}{n}", history={"target": f"t{n}"})
+        for who in ("ann", "bo")
+        for n in range(5)
+    ]
+    by_subject = [found(f"x{who}", "old", who, f"{who}0") for who in ("ann", "bo")]
+    one = backtest("new", by_target, by_subject, histories=20, wider={("subject",): 4}).overlaps[0]
+    other = backtest("old", by_subject, by_target, histories=4).overlaps[0]
+    assert one.together == other.together == 2.0
+
+
+def test_without_a_count_of_common_histories_nothing_is_said_of_them():
+    own = [found("a", "new", "ann", "e1", history={"target": "t"})]
+    assert backtest("new", own, [found("x", "old", "ann", "e1")], histories=9).overlaps[0].together is None

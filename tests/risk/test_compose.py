@@ -175,8 +175,21 @@ def test_after_a_critical_one_a_floor_stays_and_decays():
 def test_what_is_not_yet_known_or_only_in_shadow_does_not_count():
     assert value([detection("a", days_ago=-1)]) == 0
     assert value([detection("a", status="test"), detection("b", state="withdrawn")]) == 0
-    later = Known((verdict("false_alarm", "a", days_ago=-1),))
-    assert value([detection("a")], later) == 0.3
+
+
+def test_what_judges_say_counts_whatever_moment_is_asked_about():
+    # A judgement of today about something of last month is as true of last month.
+    found, said = [detection("a")], Known((verdict("false_alarm", "a", days_ago=-100),))
+    assert value(found, said) == 0
+    assert value(found, said, NOW + timedelta(days=200)) == 0
+
+
+def test_a_share_says_how_sure_its_detection_counts():
+    found = [detection("a", cause="stuck"), detection("b", cause="drift")]
+    known = Known((verdict("confirmed", "a"),), calibrate=lambda one: 0.2)
+    told = compose(found, as_of=NOW, known=known)
+    assert [(one.name, one.probability) for one in told.causes] == [("stuck", 1.0), ("drift", 0.2)]
+    assert told.causes[1].to_dict()["probability"] == 0.2
 
 
 def test_a_tie_of_judges_leaves_it_as_the_pattern_says():

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from ethogram.risk.choose import best, luck, worth
-from ethogram.risk.judged import Stretch, found_again, judged_detections, judged_misses, stretch_of
+from ethogram.risk.judged import Judged, Stretch, found_again, judged_detections, judged_misses, stretch_of
 from ethogram.risk.learn import Learning, learn
 from ethogram.risk.lines import Line
-from ethogram.risk.proposal import Nothing, Proposal, proposal_of, with_recent
+from ethogram.risk.proposal import Effect, Nothing, Proposal, effect, proposal_of, with_recent
 from ethogram.risk.turning import interval, posterior
 from risk_lines_world import NOW_AT, made, one_run, replayer, things
 from risk_makers import NOW, detection, verdict
@@ -132,6 +132,40 @@ def test_the_last_days_are_counted_with_the_old_and_the_new_value():
     since = NOW + timedelta(hours=10 * 30)
     recent = with_recent(told, replayer(x), since).recent
     assert recent == (30, int((x[30:] > told.new).sum()))
+    # A new value that loses confirmed ones: only those of the last days are told beside the last days.
+    strict = with_recent(replace(told, new=0.9), replayer(x), since, judged)
+    assert strict.recent_lost == int(((x > 0.7) & (x <= 0.9))[30:].sum()) > 0
+    assert f"losing {strict.recent_lost} confirmed." in strict.sentence()
+
+
+def test_what_is_lost_is_not_made_up_for_by_what_is_found_instead():
+    true, every = np.array([True, True, True, False]), np.ones(4, dtype=bool)
+    now, then = np.array([True, False, False, True]), np.array([False, True, True, False])
+    assert effect(true, every, then, now) == Effect(confirmed=2, false_alarms=0, lost=1)
+
+
+def test_what_the_present_value_does_well_speaks_for_no_other():
+    """Judged from .3 on; .5 is in force and right, and what is said of the rest is chance."""
+    rng = np.random.default_rng(9)
+    x = rng.uniform(0.3, 1, 120)
+    now = x > 0.5
+    values = tuple(np.linspace(0, 1, 21))
+    line = Line("t", 0.5, values, x[:, None] > np.array(values))
+    groups = [str(n) for n in range(120)]
+    true = now & (rng.random(120) < 0.6)
+    assert luck([line], true, groups, 1) <= 0.01
+    assert luck([line], true, groups, 1, 999, 1.0, now) > 0.05
+    # With a better value among what is found now it shows.
+    assert luck([line], x > 0.7, groups, 1, 999, 1.0, now) <= 0.01
+
+
+def test_an_equally_good_value_is_not_proposed():
+    """Five are wrong whatever the number: with .5 in force, .55 would find the same."""
+    x = np.r_[np.linspace(0.6, 0.9, 30), np.linspace(0.31, 0.49, 30), np.full(20, 0.95)]
+    true = [*[True] * 30, *[False] * 50]
+    judged = [Judged(f"d{i}", t, True, stretch_of(made(i)), f"s{i}") for i, t in enumerate(true)]
+    told = learn("p", {"threshold": 0.5}, judged, replayer(x))
+    assert isinstance(told, Nothing)
 
 
 def test_where_nothing_is_known_every_stretch_is_as_likely_as_it_is_wide():

@@ -70,6 +70,24 @@ def test_with_60_honest_verdicts_the_right_one_is_inside_a_narrow_interval_in_90
     assert trial(name, **given).narrow >= 0.9 * RUNS
 
 
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("the right one taken up, 120 honest", {"n": 120, "beside": 0.0}),
+        ("the right one taken up, 160, a third wrong", {"n": 160, "wrong": 0.35, "beside": 0.0}),
+        ("a stricter one set by hand, 120, a fifth wrong", {"n": 120, "wrong": 0.2, "beside": 0.1}),
+    ],
+)
+def test_once_the_number_is_right_or_too_strict_nothing_is_proposed_in_95_of_100_runs(name, given):
+    """Verdicts are from before; what the number in force does well already speaks for no other."""
+    assert trial(name, **given).proposed <= 0.05 * RUNS
+
+
+def test_a_step_on_the_way_the_right_one_is_still_found():
+    told = trial("a step on the way, 120 honest", n=120, beside=-0.2, right=0.8)
+    assert told.narrow >= 0.9 * RUNS
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "given", "proposed", "inside"),

@@ -26,7 +26,7 @@ def planted(rng_seed=3):
     true = np.array([one.true for one in judged])
     every = np.ones(60, dtype=bool)
     values = [float(one) for one in np.round(np.linspace(0, 1, 41), 3)]
-    return replace(told, effects=tuple((one, effect(true, every, x > one)) for one in values))
+    return replace(told, effects=tuple((one, effect(true, every, x > one, every)) for one in values))
 
 
 def test_automatic_steps_are_small_apart_and_lose_little():
@@ -37,9 +37,39 @@ def test_automatic_steps_are_small_apart_and_lose_little():
     assert after.false_alarms < told.before.false_alarms
     changes = accepted((), replace(told, new=value), by=AUTOMATIC, at=NOW)
     assert "less than 7 days" in automatic(told, file_value=0.3, changes=changes, at=NOW + timedelta(3))
-    assert "too many" in automatic(told, file_value=0.3, at=NOW, steps=Steps(far=0.0))
+    assert "no further than 0 from 0.3" in automatic(told, file_value=0.3, at=NOW, steps=Steps(far=0.0))
+    losing = replace(told, effects=tuple((one, replace(after, lost=9)) for one, after in told.effects))
+    assert "too many confirmed" in automatic(losing, file_value=0.3, at=NOW)
+    idle = replace(told, effects=tuple((one, told.before) for one, _ in told.effects))
+    assert "avoids a false alarm" in automatic(idle, file_value=0.3, at=NOW)
+    assert "nothing was tried" in automatic(replace(told, effects=()), file_value=0.3, at=NOW)
     unsure = replace(told, interval=(0.2, 0.8))
     assert "may well be" in automatic(unsure, file_value=0.3, at=NOW)
+
+
+@pytest.mark.parametrize("now", [0.25, 0.3, 0.41])
+def test_there_is_a_step_from_wherever_the_number_lies(now):
+    """What is tried at first lies .125 apart, and a step is .1."""
+    x, judged = things(np.random.default_rng(3), 60, now, 0.8)
+    told = learn("p", {"threshold": now}, judged, replayer(x))
+    value, after = automatic(told, file_value=now, at=NOW)
+    assert value == pytest.approx(now + 0.1)
+    assert (after.confirmed, after.false_alarms) == (
+        told.before.confirmed,
+        int((x > value).sum()) - told.after.confirmed,
+    )
+
+
+def test_a_whole_number_goes_by_one():
+    """Of 2 to 7 times, five and more are right; 2 is in force."""
+    x, judged = things(np.random.default_rng(3), 60, 0.0, 0.5)
+    times = 2 + np.floor(x * 6)
+    told = learn("p", {"threshold": 2}, judged, replayer(times + 0.5))
+    assert (told.old, told.new) == (2, 5)
+    value, after = automatic(told, file_value=2, at=NOW)
+    assert (value, type(value)) == (3, int)
+    assert after.false_alarms == int(((times > 2) & (times < 5)).sum())
+    assert "no further than 1 " in automatic(replace(told, old=3), file_value=2, at=NOW)
 
 
 def test_a_change_can_be_undone_and_everything_stays_in_the_list():

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, mannwhitneyu
 
 from ethogram.risk import versions
-from ethogram.risk.apart import figures
+from ethogram.risk.apart import figures, recall_within
 from ethogram.risk.auroc import area_difference, area_of, auroc
 from ethogram.risk.horizon import Course, horizon, recovery
+from ethogram.risk.intervals import wilson
 from ethogram.risk.labelled import Labelled, in_half
 from ethogram.risk.score import over_time, rate, score
 from ethogram.risk.versions import compare, flipped
@@ -141,6 +142,72 @@ def test_things_of_one_group_are_worth_less_than_as_many_groups():
     alone, grouped = rate(hit, range(40)), rate(hit, [n // 10 for n in range(40)])
     assert alone.value == grouped.value
     assert grouped.interval[1] - grouped.interval[0] > 1.8 * (alone.interval[1] - alone.interval[0])
+
+
+@pytest.mark.parametrize(("groups", "each"), [(5, 20), (10, 10)])
+def test_the_interval_of_a_rate_holds_the_truth_with_few_groups(groups, each):
+    rng, held = np.random.default_rng(groups), 0
+    for _ in range(400):
+        own = rng.beta(0.7 * 7 / 3, 0.3 * 7 / 3, groups).repeat(each)  # alike by 0.3 within a group
+        low, high = rate(
+            (rng.random(groups * each) < own).tolist(), np.arange(groups * each) // each
+        ).interval
+        held += low <= 0.7 <= high
+    assert held / 400 > 0.93
+
+
+def test_one_group_is_worth_one_thing_and_single_things_are_worth_what_they_are():
+    hit = [True, False] * 20
+    assert rate(hit, [0] * 40).interval == pytest.approx(wilson(0.5, 1))
+    assert rate(hit, range(40)).interval == pytest.approx(wilson(20, 40))
+
+
+def sided(targets, others):
+    """Things that score like this, targets and others."""
+    return [
+        *(Labelled(f"t{n}", True, one > 0, one) for n, one in enumerate(targets)),
+        *(Labelled(f"o{n}", False, one > 0, one) for n, one in enumerate(others)),
+    ]
+
+
+def test_recall_at_a_rate_knows_how_little_it_knows():
+    all_found = recall_within(sided([1.0] * 3, [0.0] * 1000), 0.05)
+    assert all_found.value == 1.0
+    assert all_found.interval == pytest.approx(wilson(3, 3))
+    none_found = recall_within(sided([0.0] * 3, [0.0] * 1000), 0.05)
+    assert none_found.value == 0.0
+    assert none_found.interval == pytest.approx(wilson(0, 3))
+    # With forty others none of them need be above what 5 % of all are above: nobody knows how high that is.
+    assert recall_within(sided([1.0] * 30, [0.0] * 40), 0.05).interval[0] == 0.0
+    assert recall_within(sided([1.0], []), 0.05) is None
+
+
+def test_recall_at_a_rate_goes_by_groups():
+    alone = sided([1.0] * 20 + [0.0] * 20, [0.0] * 400)
+    grouped = [replace(one, group=f"{one.true}{n // 10}") for n, one in enumerate(alone)]
+    wide, narrow = (recall_within(every, 0.05).interval for every in (grouped, alone))
+    assert wide[1] - wide[0] > 1.5 * (narrow[1] - narrow[0])
+
+
+def test_the_interval_of_recall_at_a_rate_holds_the_truth():
+    rng, held = np.random.default_rng(3), 0
+    for _ in range(100):
+        one = recall_within(sided(rng.normal(2, 1, 20).tolist(), rng.normal(0, 1, 200).tolist()), 0.05)
+        held += one.interval[0] <= 0.6388 <= one.interval[1]  # P(N(2, 1) > 1.645)
+    assert held >= 95
+
+
+def test_versions_that_differ_alike_in_a_few_groups_are_no_more_certain_than_heads_in_a_row():
+    old = [Labelled(f"t{n}", n < 4, n < 4, float(n < 4)) for n in range(5)]
+    told = compare(old, [replace(one, fired=False, score=0.0) for one in old])
+    assert told.p == 0.125
+    assert told.recall.value == -1.0
+    assert told.recall.p == 0.125  # four targets: 2 / 2 ** 4
+    assert told.recall.interval == pytest.approx((-1.0, -wilson(4, 4)[0]))
+    # The only other thing was never marked: that says next to nothing of false alarms.
+    assert told.false_alarms.interval == pytest.approx((-wilson(0, 1)[1], wilson(0, 1)[1]))
+    assert told.area.p >= 1 / 16
+    assert told.area.interval[1] > -0.4
 
 
 @given(st.integers(0, 30), st.integers(0, 30))

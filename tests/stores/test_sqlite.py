@@ -12,11 +12,13 @@ import pytest
 from sqlalchemy import inspect
 
 from ethogram.errors import BadUsage, EthogramError
-from ethogram.records import Event, Reading
+from ethogram.records import Event, Reading, Verdict
 from ethogram.stores import migrations, open_store
 from ethogram.stores.migrations import newest
+from ethogram.stores.protocol import Found
 from ethogram.stores.sqlite import SQLiteStore
 from ethogram.stores.tables import METADATA
+from risk_makers import detection
 
 VERSION_1 = """
 CREATE TABLE schema_version (version INTEGER PRIMARY KEY) STRICT;
@@ -256,3 +258,35 @@ def test_one_reads_while_another_writes(store, path, made):
 def test_importing_the_package_does_not_bring_in_sqlalchemy():
     code = "import ethogram.cli.main as m, sys; m.build_app(); assert 'sqlalchemy' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+
+
+def test_with_the_events_of_a_silence_goes_what_was_said_of_it(store, made, path):
+    events = made(4, subjects=1)
+    store.add(events)
+    for last, why in (("e1", "old-secret"), ("e3", "half-secret")):
+        given = {"subject": "s0", "first_event": "e0", "last_event": last, "source": "input"}
+        store.add_verdict(Verdict("missed", "kim", events[3].at, "loop", why=why, **given))
+    newer = {"subject": "s0", "first_event": "e2", "last_event": "e3", "source": "input"}
+    kept = Verdict("missed", "kim", events[3].at, "loop", why="new-reason", **newer)
+    store.add_verdict(kept)
+    store.purge(before=events[2].at)
+    assert [one.why for one in store.verdicts()] == ["new-reason"]
+    assert sum(one.missed for one in store.verdict_counts().values()) == 2
+    assert b"secret" not in everything(path)
+    store.settle_verdicts(events[3].at + timedelta(days=1))
+    assert store.settled([kept]) == [kept]
+    store.purge(before=events[3].at)
+    assert store.settled([kept]) == []
+
+
+def test_with_the_last_event_of_a_subject_go_its_detections_open_ones_too(store, made):
+    events = made(4, subjects=2)
+    store.add(events)
+    found = [
+        replace(detection(who, subject=who), state="opened", closed_at=None, detected_at=events[0].at)
+        for who in ("s0", "s1")
+    ]
+    store.keep_sweep("a", "b", events[3].at, found=[("new", Found(one)) for one in found])
+    done = store.purge(before=events[3].at)  # the last event is of s1
+    assert (done.events, done.detections) == (3, 1)
+    assert [one.subject for one in store.detections()] == [one.name for one in store.subjects()] == ["s1"]

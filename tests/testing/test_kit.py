@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import code_patterns
+import ethogram
 from ethogram.errors import BadUsage
 from ethogram.testing import (
     SCENARIOS,
@@ -16,6 +17,7 @@ from ethogram.testing import (
     assert_quiet,
     confidence,
     detections,
+    forget,
     history,
     numbered,
     says,
@@ -76,6 +78,24 @@ def test_a_pattern_is_named_by_its_code_its_file_or_its_name(tmp_path: Path):
         assert_quiet(code_patterns.edits, run)
     with pytest.raises(AssertionError, match="name one of"):
         assert_quiet("code/*", run)
+
+
+def test_the_very_object_that_is_given_is_tested_and_no_other_of_its_class():
+    run = code_patterns.edits(*"abcdef")
+    known = code_patterns.PATTERNS["burst"][0]
+    with pytest.raises(AssertionError, match="is registered as no pattern; register this very object"):
+        assert_fires(type(known)(known.most), run)
+    other = type(known)(5)
+    examples = {"fires": [("six", run)], "quiet": [("one", run[:1]), ("two", run[:2])]}
+    made = ethogram.register(other, "burst_of_six", **examples)
+    try:
+        assert [one.pattern for one in detections(other, run)] == ["burst_of_six"]
+        assert {one.pattern for one in detections(known, run)} == {"burst"}
+        assert [one.pattern for one in detections(made, run)] == ["burst_of_six"]
+        with pytest.raises(AssertionError, match="burst, burst_of_six; name the one meant"):
+            assert_fires(type(known), run)
+    finally:
+        forget("burst_of_six")
 
 
 def test_an_unknown_scenario_names_those_there_are():

@@ -41,12 +41,14 @@ def accuracy(
 ) -> None:
     """Say how often each version of a pattern was right: counts, precision, what recall can be at most."""
     from ethogram.config.settings import learning_in
-    from ethogram.modes.accuracy import accuracies, agreed
+    from ethogram.modes.accuracy import accuracies, agreed, check_pattern
     from ethogram.stores import open_store
 
     settings = Asked(config=config).settings()
     minimum = learning_in(settings)["accuracy_minimum"]
     with open_store(store) as opened:
+        if pattern:
+            check_pattern(opened, pattern, settings)
         found = accuracies(opened, pattern or None, minimum=minimum, silences=silences)
         together = agreed(opened, pattern or None)
         blind = agreed(opened, pattern or None, blind=True)

@@ -25,6 +25,10 @@ def backtest_parts(told: Backtested) -> Iterator[RenderableType]:
         levels = ", ".join(f"{count} {level}" for level, count in one.by_level.items() if count)
         found = plural(one.detections, "detection") + (f" ({levels})" if levels else "")
         yield f"{clean(one.pattern)}: {found} in {one.histories:,} of {plural(one.looked_at, 'history')}"
+        if (fields := told.lacking.get(one.pattern)) is not None:
+            names = " or ".join(fields)
+            yield f"  looked at nothing: its histories are told apart by {names}, which no event here has"
+            continue
         yield f"  {chance_text(one.detections, one.shuffled, one.lift)}"
         if one.by_week:
             yield "  by week: " + ", ".join(f"{week} {count}" for week, count in one.by_week.items())

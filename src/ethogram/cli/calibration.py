@@ -32,11 +32,14 @@ def calibration(
     as_json: AsJson = False,
 ) -> None:
     """Show how often detections of each confidence were right, and what a confidence stands for now."""
+    from ethogram.modes.accuracy import check_pattern
     from ethogram.modes.calibrating import calibrations
     from ethogram.stores import open_store
 
     settings = Asked(config=config).settings()
     with open_store(store) as opened:
+        if pattern:
+            check_pattern(opened, pattern, settings)
         found = calibrations(opened, pattern or None, settings)
     if html:
         write_page(html, found)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .accuracy import NONE, Pattern
-from .inputs import AsJson, Asked, AsOf, Config
+from .inputs import AsJson, Asked, Config
 from .output import printable, write_json, write_line
 from .stored import now
 from .usage_common import user_name
@@ -40,7 +40,13 @@ def learn(
     undo: Annotated[bool, typer.Option("--undo", help="Take back its newest change.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="Every change so far.")] = False,
     by: By = "",
-    as_of: AsOf = "",
+    as_of: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="Only events up to then; without it, all. Verdicts count whenever they were given.",
+        ),
+    ] = "",
     config: Config = "",
     as_json: AsJson = False,
 ) -> None:
@@ -55,7 +61,7 @@ def learn(
     if [accept, undo, listed].count(True) > 1 or ((accept or undo) and not pattern):
         raise BadUsage("--accept and --undo take one PATTERN, and one of --accept, --undo, --list is asked")
     asked = Asked(as_of=as_of, config=config)
-    loaded, judge, at = asked.loaded(), by or user_name(), asked.moment() or now()
+    loaded, judge, until = asked.loaded(), by or user_name(), asked.moment()
     if listed:
         tell_changes(loaded, pattern, as_json=as_json)
         return
@@ -71,10 +77,12 @@ def learn(
         if not names and not as_json:
             write_line(NONE)
         for name in names:
-            tell(opened, name, loaded, at, named=bool(pattern), as_json=as_json)
+            tell(opened, name, loaded, until, named=bool(pattern), as_json=as_json)
 
 
-def tell(store: Store, pattern: str, loaded: Loaded, at: datetime, *, named: bool, as_json: bool) -> None:
+def tell(
+    store: Store, pattern: str, loaded: Loaded, as_of: datetime | None, *, named: bool, as_json: bool
+) -> None:
     """Look at one pattern and tell what came of it; go a step by itself where the settings allow it.
 
     `named`: somebody asked for it by its name, and wants to know where there is none.
@@ -87,18 +95,19 @@ def tell(store: Store, pattern: str, loaded: Loaded, at: datetime, *, named: boo
 
     from .progress import Progress
 
+    at = now()
     with Progress().checking(f"replaying {pattern} with other numbers"):
         try:
-            lesson = learn_pattern(store, pattern, loaded.settings, as_of=at)
+            lesson = learn_pattern(store, pattern, loaded.settings, at=at, as_of=as_of)
         except BadPattern:
             if named:
                 raise
             lesson = Lesson(Nothing(pattern, "no pattern of that name can be read any more"), "", at)
     found: Change | str | None = None
     if isinstance(lesson.told, Proposal) and learning_in(loaded.settings)["automatic"]:
-        found = go_by_itself(lesson.told, loaded, at=now())
+        found = go_by_itself(lesson.told, loaded, at=at)
     if as_json:
-        write_json(record(lesson))
+        write_json(record(lesson, not_changed=found if isinstance(found, str) else None))
         if found is not None and not isinstance(found, str):
             write_json(found.to_dict())
         return
@@ -110,9 +119,10 @@ def tell(store: Store, pattern: str, loaded: Loaded, at: datetime, *, named: boo
         tell_change(found, loaded, as_json=False)
 
 
-def record(lesson: Lesson) -> dict[str, Any]:
-    """The JSON form: a proposal, or why there is none."""
-    return {**lesson.told.to_dict(), "version": lesson.version, "tries": lesson.tries}
+def record(lesson: Lesson, not_changed: str | None = None) -> dict[str, Any]:
+    """The JSON form: a proposal, with why no step was taken without asking; or why there is none."""
+    told = {**lesson.told.to_dict(), "version": lesson.version, "tries": lesson.tries}
+    return {**told, "not_changed": not_changed} if told["record"] == "proposal" else told
 
 
 def lines(lesson: Lesson, at: datetime) -> Iterator[str]:
@@ -147,7 +157,7 @@ def effect_lines(told: Proposal) -> Iterator[str]:
         yield f"  {title:24} {right:9,}  {effect.false_alarms:12,}  {share(effect)}"
     if told.recent is not None:
         before, after = told.recent
-        yield f"  last 30 days: {after:,} instead of {before:,}, losing {told.lost:,} confirmed"
+        yield f"  last 30 days: {after:,} instead of {before:,}, losing {told.recent_lost:,} confirmed"
     yield f"  random verdicts would look as good in {told.luck:.1%} of cases"
 
 

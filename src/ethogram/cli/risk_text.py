@@ -42,7 +42,8 @@ def made_of(told: Composition, known: Mapping[str, Detection], *, timed: bool) -
     """The parts of a risk, the largest first."""
     yield f"Made of {plural(len(told.causes), 'cause')}"
     for one in told.causes[:SHOWN]:
-        yield f"  {number(one.value)}  {clean(one.name)}: {detection_text(known[one.detection], timed=timed)}"
+        what = detection_text(known[one.detection], one.probability, timed=timed)
+        yield f"  {number(one.value)}  {clean(one.name)}: {what}"
     if len(told.causes) > SHOWN:
         yield f"        and {len(told.causes) - SHOWN} more"
     for one in told.combinations:
@@ -63,7 +64,8 @@ def without_lines(told: Assessment, known: Mapping[str, Detection]) -> Iterator[
     if len(counts) > SHOWN:
         yield f"        and {len(counts) - SHOWN} more"
     if rest := len(told.without) - len(counts):
-        yield f"  {number(told.overall_risk)}  still, without any single one of the rest ({rest})"
+        which = f"any single one of the rest ({rest})" if counts else f"any single one of them ({rest})"
+        yield f"  {number(told.overall_risk)}  still, without {which}"
 
 
 def recommendation_lines(one: Recommendation) -> Iterator[str]:
@@ -81,13 +83,13 @@ def recommendation_lines(one: Recommendation) -> Iterator[str]:
     yield f"    {done}{after}"
 
 
-def detection_text(one: Detection, *, timed: bool) -> str:
-    """One detection in a line."""
+def detection_text(one: Detection, probability: float, *, timed: bool) -> str:
+    """One detection in a line, with how sure it counts where that is not what its pattern said."""
+    sure = f"confidence {one.confidence:.2f}"
+    if f"{probability:.2f}" != f"{one.confidence:.2f}":
+        sure += f", counts as {probability:.2f} by verdicts"
     seen = f", seen {stamp(one.held_at)}" if timed else ""
-    return (
-        f"{one.level.upper()} {clean(one.title or one.pattern)} "
-        f"(confidence {one.confidence:.2f}{seen}, id {one.id})"
-    )
+    return f"{one.level.upper()} {clean(one.title or one.pattern)} ({sure}{seen}, id {one.id})"
 
 
 def ranking(risks: Sequence[SubjectRisk], at: datetime | None, limit: int) -> Iterator[str]:
@@ -116,7 +118,8 @@ def number(value: float) -> str:
     >>> number(0.412), number(0.0), number(0.0004)
     ('0.41', '0.00', '<0.01')
     """
-    return "<0.01" if 0 < value < 0.005 else f"{value:.2f}"
+    # A risk is known to six places, and what it is made of is no more than that.
+    return "<0.01" if 0 < round(value, 6) < 0.005 else f"{value:.2f}"
 
 
 def in_words(told: Composition) -> str:

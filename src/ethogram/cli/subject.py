@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .inputs import AsJson, Asked, AsOf, Config, Parameters, Scorers, Source
+from .inputs import AsJson, Asked, Config, Parameters, Scorers, Source
 from .output import write_json, write_line
+from .risk import AsOf
 from .stored import StoreUrl, note_all, now
 from .usage_common import IsPseudonym, KeyFile, Who, Why, user_name, whom
 
@@ -49,7 +50,7 @@ def subject(
     """Say where a subject stands: what it did, where its readings go, what was detected, what may come."""
     from ethogram.modes.analyze import load_library
     from ethogram.modes.private import note_looks, stored_name
-    from ethogram.modes.risk import Muted, subject_risk
+    from ethogram.modes.risk import Muted, newest, subject_risk
     from ethogram.modes.subject import find_subject, subject_context
     from ethogram.stores import open_store
 
@@ -62,7 +63,7 @@ def subject(
         note_looks(opened, "subject", [called], at=now(), who=by, why=why, subject=given)
         row = find_subject(opened, called, source or None)
         library = load_library(patterns or None, loaded)
-        at = asked.moment() or row.last_at
+        at = asked.moment() or newest(opened)
         found = subject_context(opened, row.source, row.name, at, library=library, settings=settings)
         how: dict[str, Any] = {"source": row.source, "as_of": at, "settings": settings}
         risk = subject_risk(opened, row.name, **how, muted=Muted(asked.mutes(), now()))
@@ -75,13 +76,13 @@ def subject(
 
 def subject_lines(found: SubjectContext, risk: Assessment) -> Iterator[str]:
     """The text form."""
-    from .risk_text import in_words, number
+    from .risk_text import as_of, in_words, number
     from .text import clean, plural, stamp
 
     yield f"{clean(found.subject)} (source {clean(found.source)}): {plural(found.events, 'event')}"
     if found.first_at and found.last_at and found.timed:
         yield f"  from {stamp(found.first_at)} to {stamp(found.last_at)} UTC"
-    how_high = f"{number(risk.overall_risk)}{in_words(risk.composition)}"
+    how_high = f"{number(risk.overall_risk)}{in_words(risk.composition)}{as_of(risk.as_of, found.timed)}"
     yield f"  risk {how_high}; `ethogram risk` says what makes it up"
     for title, counts in (("kinds", found.kinds), ("towards", found.targets)):
         if counts:

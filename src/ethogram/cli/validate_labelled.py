@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -64,7 +65,7 @@ def labelled(
 
     from .progress import Progress
     from .validate import digest
-    from .validate_labelled_text import lines
+    from .validate_labelled_text import lines, too_little
 
     found, progress = _located(given, data, label), Progress()
     _check_level(level)
@@ -78,9 +79,11 @@ def labelled(
     with progress.checking("comparing with the labels"):
         records = list(validating.validate_labelled(found.name, told, detections, names, level))
         if against:
-            _, _, others = _found(_plain(asked), _plain(asked).loaded(), against, progress)
-            records += validating.compared(found.name, told, others, detections, level)
+            _, known, others = _found(_plain(asked), _plain(asked).loaded(), against, progress)
+            records += validating.compared(found.name, told, others, detections, level, (known, names))
     records.append(validating.summary(found.name, told, names, level, digest(found.files)))
+    if warning := too_little(records):
+        write_line(f"warning: {warning}", to=sys.stderr)
     if as_json:
         for record in records:
             write_json(record)

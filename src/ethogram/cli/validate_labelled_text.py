@@ -30,15 +30,31 @@ def lines(records: Sequence[Record]) -> Iterator[str]:
             yield from _compared(one)
 
 
+def too_little(records: Sequence[Record]) -> str:
+    """What cannot be told with these labels; '' where there are both kinds.
+
+    >>> too_little([{"record": "labelled"}, {"things": 3, "targets": 0}])
+    'no label is a target, so nothing is said of recall, and every mark is a false alarm'
+    """
+    whole = records[-1]
+    if not any(one["record"] == "labelled" for one in records[:-1]):
+        return "no label is about a pattern that was looked for"
+    if not whole["targets"]:
+        return "no label is a target, so nothing is said of recall, and every mark is a false alarm"
+    if whole["targets"] == whole["things"]:
+        return "every label is a target, so nothing is said of false alarms, and no mark can be wrong"
+    return ""
+
+
 def _split(split: str, rows: Sequence[Record]) -> Iterator[str]:
     yield ""
+    # All together says nothing more where there is one pattern.
+    rows = rows if len(rows) > 2 else rows[-1:]
     first = rows[0]
     name = "all" if split == "any" else f"split {split}"
     yield f"{name}: {first['things']:,} things in {first['groups']:,} groups, {first['targets']:,} targets"
-    # All together says nothing more where there is one pattern.
-    shown = [one for one in (rows if len(rows) > 2 else rows[-1:]) if one["marked"]]
-    quiet = [one["pattern"] for one in rows if not one["marked"] and one["pattern"] != "any"]
-    alone = {f"({one['name']} alone)": one for one in first["trivial"]}
+    shown = [one for one in rows if one["marked"]]
+    alone = {_alone(one["name"]): one for one in first["trivial"]}
     width = max(len(text) for text in ("pattern", *alone, *(one["pattern"] for one in shown)))
     yield f"  {'pattern':{width}}  marked  {HEAD}"
     for one in shown:
@@ -46,10 +62,29 @@ def _split(split: str, rows: Sequence[Record]) -> Iterator[str]:
         yield f"  {one['pattern']:{width}}  {one['marked']:6}  {figures}  {_within(one['auroc'])}"
     for text, one in alone.items():
         yield f"  {text:{width}}       -  {_number(one['precision']):18}  {'':38}  {one['auroc']:.2f}"
-    if quiet:
+    if quiet := _quiet(rows):
         yield f"  nothing marked: {', '.join(quiet)}"
     for one in shown:
         yield from _when(one)
+
+
+def _alone(name: str) -> str:
+    return "(marking all)" if name == "all" else f"({name} alone)"
+
+
+def _quiet(rows: Sequence[Record]) -> list[str]:
+    """The patterns that mark nothing in any of their forms, by the names of their files."""
+    marked = {_whole(one["pattern"]) for one in rows if one["marked"]}
+    names = dict.fromkeys(_whole(one["pattern"]) for one in rows)
+    return [name for name in names if name not in marked and name != "any"]
+
+
+def _whole(pattern: str) -> str:
+    return pattern.partition("@")[0]
+
+
+def _chance(p: float) -> str:
+    return f"p = {p:.3f}" if p >= 0.0005 else "p < 0.001"
 
 
 def _when(one: Record) -> Iterator[str]:
@@ -72,12 +107,12 @@ def _compared(one: Record) -> Iterator[str]:
     name = "all" if one["split"] == "any" else f"split {one['split']}"
     yield (
         f"against the other version, {name}: right on {one['better']} things on which the other is wrong, "
-        f"wrong on {one['worse']} on which it is right (p = {one['p']:.3f})"
+        f"wrong on {one['worse']} on which it is right ({_chance(one['p'])})"
     )
     for key, words in FIGURES.items():
         if (told := one[key]) is not None:
             ends = f"{told['low']:+.2f} to {told['high']:+.2f}"
-            yield f"  {words:14} {told['value']:+.2f} ({ends}), p = {told['p']:.3f}"
+            yield f"  {words:14} {told['value']:+.2f} ({ends}), {_chance(told['p'])}"
 
 
 def _within(one: Record | None) -> str:

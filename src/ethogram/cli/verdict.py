@@ -64,11 +64,14 @@ def verdict(
     as_json: AsJson = False,
 ) -> None:
     """Say whether a detection was right (confirmed, false_alarm), what was missed, or rightly not told."""
+    from ethogram.errors import BadUsage
     from ethogram.modes.judging import Said
     from ethogram.modes.private import note_looks
     from ethogram.stores import open_store
 
     check_one(detection, missed, correct_silence, file, second, listed)
+    if (listed or (detection and not said)) and (why or by or blind or at):
+        raise BadUsage("what do you say? DETECTION confirmed or DETECTION false_alarm; nothing was kept")
     settings = Asked(config=config).settings()
     when, judge = moment(at, "--at") or now(), by or user_name()
     with open_store(store) as opened:
@@ -117,12 +120,12 @@ def keep_one(store: Store, said: Said, settings: Settings, *, as_json: bool) -> 
     """Keep one verdict, and tell it."""
     from ethogram.modes.judging import keep_verdicts, verdict_of
 
-    found = verdict_of(store, said, settings)
-    keep_verdicts(store, [found])
+    found = verdict_of(store, said, settings, now=now())
+    kept = keep_verdicts(store, [found])
     if as_json:
         write_json(found.to_dict())
     else:
-        write_line(line(found))
+        write_line(line(found) + ("" if kept.added else "  (known already)"))
     tell_settled(store, settings, as_json=as_json)
 
 
@@ -137,7 +140,7 @@ def keep_file(
     from .text import plural
 
     with Progress().checking("checking the verdicts"):
-        kept = keep_verdicts(store, read_verdicts(path, store, settings, by=judge, at=at))
+        kept = keep_verdicts(store, read_verdicts(path, store, settings, by=judge, at=at, now=now()))
     if as_json:
         write_json({"record": "verdicts_added", "added": kept.added, "repeated": kept.repeated})
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import BadUsage, EthogramError, Fault, did_you_mean
@@ -68,12 +68,16 @@ def built(given: Given) -> CodePattern:
         line=line,
         module=str(getattr(named, "__module__", "?")),
         qualname=str(getattr(named, "__qualname__", "?")),
+        made=made,
         keeps_events=not given.is_object,
     )
 
 
-def matched(one: CodePattern, match: Any, event: Event) -> Match:
-    """The match itself; an error that says what is wrong with it, and at which event."""
+def matched(one: CodePattern, match: Any, event: Event, seen: Collection[str] | None = None) -> Match:
+    """The match itself; an error that says what is wrong with it, and at which event.
+
+    `seen` are the ids of the events that were shown, where that is known.
+    """
     where = f"pattern {one.name!r} at event {event.id!r:.80}"
     if not isinstance(match, Match):
         raise EthogramError(f"{where}: a Match or None is due, not {match!r:.80}")
@@ -88,9 +92,21 @@ def matched(one: CodePattern, match: Any, event: Event) -> Match:
         )
     if not all(isinstance(each, Event) for each in match.evidence):
         raise EthogramError(f"{where}: evidence is events")
+    for each in match.evidence:
+        if said := _foreign(one, each, event, seen):
+            raise EthogramError(f"{where}: evidence {each.id!r:.80} {said}")
     if not isinstance(match.details, Mapping) or not isinstance(match.explanation, str):
         raise EthogramError(f"{where}: details is a dict, and explanation a text")
     return match
+
+
+def _foreign(one: CodePattern, each: Event, event: Event, seen: Collection[str] | None) -> str:
+    """Why an event cannot be evidence at another one; '' where it can."""
+    if seen is not None:
+        return "" if each.id in seen else "is none of the events it was shown"
+    if each.source != event.source or any(getattr(each, n) != getattr(event, n) for n in one.history):
+        return "is of another history"
+    return "is later than that event" if each.at > event.at else ""
 
 
 def _description(given: Given) -> str:

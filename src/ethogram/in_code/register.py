@@ -30,6 +30,7 @@ from ..signals import Options, Signal
 from .checks import built, matched
 from .given import Given
 from .state import MOST_STATE, moved, told_text
+from .window import NAME
 
 T = TypeVar("T")
 MOST_KEYS = 64
@@ -136,8 +137,12 @@ def _stepped(one: CodePattern, event: Event, state: State) -> tuple[Mapping[str,
         raise EthogramError(message) from error
     values: dict[str, Any] = {one.signal: 0.0}
     if match is not None:
-        match = matched(one, match, event)
+        seen = {row[NAME] for row in after} if one.keeps_events else None
+        match = matched(one, match, event, seen)
         values[one.signal] = float(match.confidence)
         values[f"{one.signal}_level"] = float(one.levels.index(match.level or one.levels[0]))
-        values[f"{one.signal}_told"] = told_text(match, one.needs)
+        try:
+            values[f"{one.signal}_told"] = told_text(match, one.needs)
+        except TypeError as error:
+            raise EthogramError(f"pattern {one.name!r} at event {event.id!r:.80}: details: {error}") from None
     return values, (after if one.keeps_events else moved(one.name, after, event),)

@@ -81,6 +81,8 @@ def told_text(match: Match, needs: tuple[str, ...]) -> str:
 def cut(value: Any, depth: int = 0) -> Any:
     """Details of a bounded size: long texts and lists are cut, and what lies too deep is left out.
 
+    A set is told in order, a number that is none as None; TypeError for what is no plain data.
+
     >>> cut({"a": ["x" * 300] * 30})["a"] == ["x" * 200] * 20
     True
     """
@@ -94,9 +96,11 @@ def cut(value: Any, depth: int = 0) -> Any:
         return None
     if isinstance(value, Mapping):
         some = list(value.items())[:MOST_ITEMS]
+        if wrong := [name for name, _ in some if not isinstance(name, (str, int, float))]:
+            raise TypeError(f"a key is a text, not {wrong[0]!r:.60}")
         return {str(name)[:MOST_TEXT]: cut(one, depth + 1) for name, one in some}
     if isinstance(value, (list, tuple)):
         return [cut(one, depth + 1) for one in value[:MOST_ITEMS]]
     if isinstance(value, (set, frozenset)):
         return [cut(one, depth + 1) for one in sorted(value, key=str)[:MOST_ITEMS]]
-    return str(value)[:MOST_TEXT]
+    raise TypeError(f"{value!r:.60} is no plain JSON data")

@@ -19,6 +19,10 @@ MOST_WINDOW = 48_000
 FIELDS = ("subject", "source", "target", "reply_to", "thread", "session", "kind", "text")
 
 
+NAME = 1
+"""Where the id of an event stands in its row."""
+
+
 class Window:
     """A function of the newest events of a history, as a step with a state."""
 

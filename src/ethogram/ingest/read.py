@@ -32,7 +32,7 @@ B = TypeVar("B", Batch, OnDisk, Batch | OnDisk)
 
 
 def read_events(
-    paths: Sequence[str | Path],
+    paths: str | Path | Sequence[str | Path],
     *,
     source: str = "input",
     skip_bad: bool = False,
@@ -43,7 +43,7 @@ def read_events(
     progress: Progress | None = None,
     check: Callable[[Event], None] | None = None,
 ) -> Batch:
-    """The events of files and folders ('-' is standard input), which together are one source.
+    """The events of a file or folder, or of several ('-' is standard input), which together are one source.
 
     Raises BadEvents with every bad line counted and the first 50 told, unless `skip_bad`. A path where there
     is nothing is an error in any case. A line is bad where a reading is outside `ranges`
@@ -57,7 +57,7 @@ def read_events(
 
 
 def gather_events(
-    paths: Sequence[str | Path],
+    paths: str | Path | Sequence[str | Path],
     *,
     memory: int,
     source: str = "input",
@@ -115,8 +115,9 @@ def _rules(limits: Limits, kinds: Mapping[str, str] | None, ranges: Mapping[str,
     return Rules(limits, kinds or {}, ranges=ranges or {})
 
 
-def _found(paths: Sequence[str | Path]) -> list[Found]:
-    found, missing = find(paths)
+def _found(paths: str | Path | Sequence[str | Path]) -> list[Found]:
+    # A text is a path, not a sequence of letters: the first letter of '/data' would be all there is.
+    found, missing = find([paths] if isinstance(paths, (str, Path)) else paths)
     if missing:
         raise BadEvents([Fault(path, 0, 0, "no such file or folder") for path in missing])
     return found

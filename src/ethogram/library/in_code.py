@@ -73,6 +73,8 @@ class CodePattern:
     line: int = 0
     module: str = ""
     qualname: str = ""
+    made: Any = field(default=None, repr=False, compare=False)
+    """The function or object that was registered."""
     keeps_events: bool = False
     """Whether its state is a window of events, which is plain and bounded already."""
 

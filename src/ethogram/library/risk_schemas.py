@@ -82,12 +82,13 @@ def verdict_body() -> Schema:
 
 
 def _made_of() -> dict[str, Schema]:
-    share = _whole({"name": TEXT, "value": SHARE, "detection": NAME})
-    factor = _whole({"name": TEXT, "value": {"type": "number", "minimum": 1}, "detection": NAME})
+    sure = SHARE | {"description": "How sure its detection counts: by its pattern, or by verdicts."}
+    share = _whole({"name": TEXT, "value": SHARE, "detection": NAME, "probability": sure})
+    factor = {**share["properties"], "value": {"type": "number", "minimum": 1}}
     return {
         "plain": SHARE | {"description": "What the causes alone make."},
         "causes": _list(share) | {"description": "The largest of each cause, the largest first."},
-        "combinations": _list(factor) | {"description": "What each multiplies the odds by."},
+        "combinations": _list(_whole(factor)) | {"description": "What each multiplies the odds by."},
         "floor": {"anyOf": [share, {"type": "null"}]},
     }
 

@@ -35,6 +35,7 @@ from .people_schemas import (
 from .risk_schemas import RISK_SCHEMAS
 from .run_schemas import run_body
 from .scan_schemas import scan_body
+from .store_schemas import STORE_SCHEMAS
 from .usage_schemas import USAGE_SCHEMAS
 from .verdict_schemas import VERDICT_SCHEMAS
 
@@ -239,4 +240,5 @@ _SCHEMAS: dict[str, tuple[str, Callable[[], Schema]]] = {
     **LABELLED_SCHEMAS,
     **RISK_SCHEMAS,
     **VERDICT_SCHEMAS,
+    **STORE_SCHEMAS,
 }

@@ -14,7 +14,7 @@ COUNT: Schema = {"type": "integer", "minimum": 0}
 NUMBER: Schema = {"type": "number"}
 SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 SHARE_OR_NULL: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
-BEYOND: Schema = {"type": ["number", "null"], "maximum": 1}
+BEYOND: Schema = {"type": ["number", "null"], "minimum": -1, "maximum": 1}
 AT: Schema = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{6})?Z$"}
 
 
@@ -68,7 +68,7 @@ def agreement_body() -> Schema:
 
 def proposal_body() -> Schema:
     """What `ethogram learn` writes where it has something to propose."""
-    effect = {"confirmed": COUNT, "false_alarms": COUNT, "caught": COUNT}
+    effect = dict.fromkeys(("confirmed", "false_alarms", "caught", "lost"), COUNT)
     whole = _whole({**effect, "precision": SHARE_OR_NULL, "precision_low": SHARE, "precision_high": SHARE})
     numbers = dict.fromkeys(("old", "new", "low", "high"), NUMBER)
     recent: Schema = {"type": "array", "items": COUNT, "minItems": 2, "maxItems": 2}
@@ -82,14 +82,16 @@ def proposal_body() -> Schema:
             "before": whole,
             "after": whole,
             "held_out": whole,
-            "lost_confirmed": {"type": "integer"},
+            "lost_confirmed": COUNT,
             "luck": SHARE,
             "verdicts": COUNT,
             "groups": COUNT,
             "values": _list(_whole({"value": NUMBER, **effect})),
             "recent": _or_null(recent),
+            "recent_lost": COUNT,
             "version": TEXT,
             "tries": COUNT,
+            "not_changed": TEXT_OR_NULL,
         }
     )
 

@@ -98,6 +98,8 @@ def look(
     if isinstance(found, Analysis):
         weighing = weighing_of(settings)
         return Looked(found.detections, asked or found.as_of, weighing, Known(said), asked=asked)
+    if not isinstance(found, str | Path | Iterable):
+        raise BadUsage(f"assess takes a path, events, an Analysis or detections; here is {found!r:.80}")
     given = found if isinstance(found, str | Path) else list(found)
     if given and not isinstance(given, str | Path) and all(isinstance(one, Detection) for one in given):
         ones: list[Detection] = given  # type: ignore[assignment]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,13 +15,12 @@ from ..ingest import Batch, OnDisk
 from ..library.load import Library
 from ..records import Detection, Event, format_time
 from ..records.mask import excerpt
-from ..risk.backtest import Backtest, backtest, events_of
-from ..risk.judged import group_of
-from ..shapes.history import key_of
+from ..risk.backtest import Backtest, backtest, events_of, histories_of
 from ..shapes.program import Program
 from ..stores.protocol import Store
 from .analysis import Analysis
 from .analyze import analyze_gathered
+from .backtest_histories import counted, lacking_fields, wider_histories
 from .lift import shuffled
 from .lift_events import readable
 from .mute import evidence_events
@@ -58,7 +57,11 @@ class Against:
 
 @dataclass(frozen=True, slots=True)
 class Backtested:
-    """What came of a backtest. `as_of` is None where there were no events; `since` None where all count."""
+    """What came of a backtest. `as_of` is None where there were no events; `since` None where all count.
+
+    `lacking` are patterns that could look at nothing, with what their histories are told apart by and no
+    event has.
+    """
 
     backtests: tuple[Backtest, ...]
     against: tuple[Against, ...]
@@ -66,6 +69,7 @@ class Backtested:
     as_of: datetime | None
     since: datetime | None
     untimed: frozenset[str] = frozenset()
+    lacking: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def to_dicts(self) -> Iterator[dict[str, Any]]:
         """JSON records: every pattern, every comparison with another version, then a summary."""
@@ -110,14 +114,19 @@ def backtest_patterns(
     rest = _looked(given, others, settings, as_of, tell, "others").every
     chance = _shuffled(given, library, settings, found.as_of, start, shuffles, seed, tell)
     untimed = _untimed(given)
-    told = []
+    programs = {one.name: one for one in library.programs}
+    told, lacking = [], {}
     for checked in found.checked:
         own = [one for one in found.every if one.pattern == checked.pattern]
+        program = programs[checked.pattern]
+        if not checked.histories and found.events and (fields := lacking_fields(program, given.events)):
+            lacking[checked.pattern] = fields
         made = backtest(
             checked.pattern,
             own,
             rest,
             histories=checked.histories,
+            wider=wider_histories(program, own, rest, _until(given.events, found.as_of)),
             timed=not untimed,
             since=start,
             shuffled=chance.get(checked.pattern, ()),
@@ -128,7 +137,7 @@ def backtest_patterns(
     if against is not None:
         other = _looked(given, against, settings, as_of, tell, "the other version")
         compared = versions(found, other, start)
-    return Backtested(tuple(told), compared, found.events, found.as_of, start, untimed)
+    return Backtested(tuple(told), compared, found.events, found.as_of, start, untimed, lacking)
 
 
 def _looked(
@@ -142,6 +151,10 @@ def _looked(
     if tell is not None:
         tell(0, 0, f"looking for {what}")
     return analyze_gathered(given, library, as_of=as_of, settings=settings)
+
+
+def _until(events: Iterable[Event], as_of: datetime | None) -> Iterator[Event]:
+    return (one for one in events if as_of is None or one.at <= as_of)
 
 
 def _start(since: Since, as_of: datetime | None) -> datetime | None:
@@ -230,7 +243,7 @@ def _against(pattern: str, name: str, own: Sequence[Detection], theirs: Sequence
         other=name,
         version=theirs[0].version if theirs else None,
         detections=len(theirs),
-        histories=len({group_of(one) for one in theirs}),
+        histories=len(histories_of(theirs)),
         both=both,
         only=len(own) - both,
         only_other=sum(not events_of([one]) & mine for one in theirs),
@@ -246,29 +259,14 @@ def shadow(store: Store, programs: Iterable[Program], *, as_of: datetime, since:
     under_test = {one.name: one for one in programs if one.status == "test"}
     kept = store.detections(states=("opened", "closed"))
     start = _start(since, as_of)
-    events, histories = _counted(store, under_test.values())
+    events, histories = counted(store, under_test.values())
     untimed = frozenset(one.name for one in store.sources().values() if not one.timed)
-    told = [
-        backtest(
-            name,
-            [one for one in kept if one.pattern == name and one.status == "test"],
-            [one for one in kept if one.status != "test"],
-            histories=histories[name],
-            timed=not untimed,
-            since=start,
+    rest = [one for one in kept if one.status != "test"]
+    told = []
+    for name, program in sorted(under_test.items()):
+        own = [one for one in kept if one.pattern == name and one.status == "test"]
+        wider = wider_histories(program, own, rest, store.events(ordered=False))
+        told.append(
+            backtest(name, own, rest, histories=histories[name], wider=wider, timed=not untimed, since=start)
         )
-        for name in sorted(under_test)
-    ]
     return Backtested(tuple(told), (), events, as_of, start, untimed)
-
-
-def _counted(store: Store, programs: Collection[Program]) -> tuple[int, dict[str, int]]:
-    """How many events there are, and how many histories each program has among them."""
-    keys: dict[str, set[object]] = {one.name: set() for one in programs}
-    events = 0
-    for event in store.events(ordered=False):
-        events += 1
-        for one in programs:
-            if (key := key_of(one, event)) is not None:
-                keys[one.name].add((event.source, key))
-    return events, {name: len(every) for name, every in keys.items()}

@@ -13,7 +13,7 @@ from ..records import Detection
 from ..risk.calibrate import Calibration, by_pattern, calibrated, probability
 from ..risk.reliability import Reliability, Row, reliability
 from ..risk.standing import standings
-from ..risk.tally import Counts, Slot
+from ..risk.tally import Counts, Slot, hundredths
 from ..stores.protocol import Store
 
 Pairs = dict[str, list[tuple[float, bool]]]
@@ -21,15 +21,21 @@ Pairs = dict[str, list[tuple[float, bool]]]
 
 
 def judged_pairs(store: Store) -> Pairs:
-    """What calibration goes by. Every version of a pattern counts: its confidence is the same formula."""
+    """What calibration goes by. Every version of a pattern counts: its confidence is the same formula.
+
+    Confidences are taken to the hundredth, as they stay when the verdicts are gone: were they not, the curve
+    would move on that day, and somebody's risk could rise without a reason.
+    """
     out = settled_pairs(store.verdict_counts())
     said = [one for one in store.verdicts() if one.detection is not None]
     about = {one.id: one for one in store.detections(ids={one.detection for one in said if one.detection})}
     for item, standing in sorted(standings(said).items()):
         if item[1] in about and standing.verdict != "disputed":
             one = about[item[1]]
-            out.setdefault(one.pattern, []).append((one.confidence, standing.verdict == "confirmed"))
-    return out
+            out.setdefault(one.pattern, []).append(
+                (hundredths(one.confidence) / 100, standing.verdict == "confirmed")
+            )
+    return {pattern: sorted(pairs) for pattern, pairs in out.items()}
 
 
 def settled_pairs(counts: Mapping[Slot, Counts]) -> Pairs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -10,13 +10,21 @@ from ..config import Settings
 from ..config.settings import learning_in
 from ..errors import BadUsage, did_you_mean
 from ..library.parts import base
-from ..records import Detection, Verdict
-from ..risk.standing import item_of
-from ..stores.protocol import Store
-from .replays import variant
+from ..records import Detection, Verdict, format_time
+from ..risk.standing import Item, item_of
+from ..stores.protocol import Store, Who
+from .neighbours import reaches_others
+from .replays import replayer, stored_chunks, variant
+from .risk import newest
 
 ON_DETECTIONS = ("confirmed", "false_alarm")
 ON_SILENCES = ("missed", "correct_silence")
+Replayed = dict[tuple[str, Who | None], list[Detection]]
+"""What patterns in force find, by pattern and subject; None for all subjects."""
+Judged = tuple[Item, str]
+"""What is judged, and by whom."""
+Content = tuple[str, str, bool]
+"""What is said of it."""
 LONGEST = 2_000
 """Characters of a reason, and of a judge's name."""
 
@@ -53,18 +61,28 @@ class Kept:
 
 
 def verdict_of(
-    store: Store, said: Said, settings: Settings, about: Mapping[str, Detection] | None = None
+    store: Store,
+    said: Said,
+    settings: Settings,
+    about: Mapping[str, Detection] | None = None,
+    replayed: Replayed | None = None,
+    *,
+    now: datetime | None = None,
 ) -> Verdict:
     """The verdict, where what it is about is in the store; else BadUsage with what would be right.
 
-    `about` has detections by id that were looked up before, where there are many verdicts.
+    `about` has detections by id that were looked up before, where there are many verdicts, and `replayed`
+    keeps what was replayed for the next one. What is dated later than `now` is refused: it would go before
+    whatever its judge says until then.
     """
+    if now is not None and said.at > now:
+        raise BadUsage(f"the verdict is dated {format_time(said.at)}, which is still to come")
     if not said.by.strip():
         raise BadUsage("whose verdict is it? Give --by NAME")
     if max(len(said.why), len(said.by)) > LONGEST:
         raise BadUsage(f"a reason, or a judge's name, has at most {LONGEST} characters")
     if isinstance(said.of, Silence):
-        return _on_silence(store, said, said.of, settings)
+        return _on_silence(store, said, said.of, settings, {} if replayed is None else replayed)
     if said.verdict not in ON_DETECTIONS:
         near = did_you_mean(said.verdict, ON_DETECTIONS)
         raise BadUsage(f"of a detection one says confirmed or false_alarm, not {said.verdict!r:.40}{near}")
@@ -93,7 +111,7 @@ def detection_of(store: Store, name: str) -> Detection:
     return found[0]
 
 
-def _on_silence(store: Store, said: Said, of: Silence, settings: Settings) -> Verdict:
+def _on_silence(store: Store, said: Said, of: Silence, settings: Settings, replayed: Replayed) -> Verdict:
     if said.verdict not in ON_SILENCES:
         near = did_you_mean(said.verdict, ON_SILENCES)
         raise BadUsage(f"of a silence one says missed or correct_silence, not {said.verdict!r:.40}{near}")
@@ -108,14 +126,15 @@ def _on_silence(store: Store, said: Said, of: Silence, settings: Settings) -> Ve
         )
     (row,) = rows
     start, end = _ends(store, row.who, of)
-    inside = [
-        one
-        for one in store.detections(subjects=[row.who], states=["opened", "closed"])
-        if base(one.pattern) == base(of.pattern) and one.opened_at <= end and one.held_at >= start
-    ]
-    if inside:
+    kept = store.detections(subjects=[row.who], states=["opened", "closed"])
+    if inside := _inside(kept, of.pattern, start, end):
         raise BadUsage(
             f"{of.pattern} was detected there (id {inside[0].id}): say confirmed or false_alarm of that"
+        )
+    if _inside(_replayed(store, of.pattern, row.who, settings, replayed), of.pattern, start, end):
+        raise BadUsage(
+            f"{of.pattern} as it is now does find something there, and no sweep has kept it yet: "
+            "`ethogram sweep`, and then say confirmed or false_alarm of that"
         )
     return Verdict(
         said.verdict,
@@ -130,6 +149,30 @@ def _on_silence(store: Store, said: Said, of: Silence, settings: Settings) -> Ve
         blind=said.blind,
         source=row.source,
     )
+
+
+def _inside(found: Iterable[Detection], pattern: str, start: datetime, end: datetime) -> list[Detection]:
+    return [
+        one
+        for one in found
+        if base(one.pattern) == base(pattern) and one.opened_at <= end and one.held_at >= start
+    ]
+
+
+def _replayed(
+    store: Store, pattern: str, who: Who, settings: Settings, replayed: Replayed
+) -> Iterable[Detection]:
+    """What a pattern in force finds of a subject, whether or not a sweep has kept it."""
+    library = variant(base(pattern), settings)
+    assert library is not None
+    everybody = any(reaches_others(one, library.programs) for one in library.programs)
+    key = (base(pattern), None if everybody else who)
+    if key not in replayed:
+        at = newest(store)
+        events = stored_chunks(store, library, settings, at, [who])
+        (found,) = replayer(base(pattern), settings, events, at)([{}])
+        replayed[key] = found or []
+    return [one for one in replayed[key] if (one.source, one.subject) == who]
 
 
 def _version(pattern: str, settings: Settings) -> str:
@@ -162,6 +205,7 @@ def _ends(store: Store, who: tuple[str, str], of: Silence) -> tuple[datetime, da
 def keep_verdicts(store: Store, verdicts: Sequence[Verdict]) -> Kept:
     """Keep all of them in one commit; what a judge said last, and says again, is left out.
 
+    So is what they said at that very moment, or in these very steps: the same file can be given twice.
     BadUsage where one is about something whose verdicts were counted long ago: it would count twice.
     """
     gone = store.settled(verdicts)
@@ -171,18 +215,36 @@ def keep_verdicts(store: Store, verdicts: Sequence[Verdict]) -> Kept:
             f"the verdicts on {what!r:.80} are so old that they were added up and removed; "
             "it cannot be judged again"
         )
-    said = {(item_of(one), one.by): _content(one) for one in store.verdicts()}
-    new = []
+    known: dict[Judged, list[Content]] = {}
+    dated = set()
+    for one in store.verdicts():
+        known.setdefault(_judged(one), []).append(_content(one))
+        dated.add((_judged(one), one.at, _content(one)))
+    given: dict[Judged, list[Verdict]] = {}
     for one in verdicts:
-        who = (item_of(one), one.by)
-        if said.get(who) != _content(one):
-            new.append(one)
-        said[who] = _content(one)
-    store.add_verdicts(new)
+        if (_judged(one), one.at, _content(one)) not in dated:
+            given.setdefault(_judged(one), []).append(one)
+    new = {id(one) for who, own in given.items() for one in _news(own, known.get(who, []))}
+    store.add_verdicts([one for one in verdicts if id(one) in new])
     return Kept(len(new), len(verdicts) - len(new))
 
 
-def _content(one: Verdict) -> tuple[str, str, bool]:
+def _news(own: Sequence[Verdict], known: Sequence[Content]) -> list[Verdict]:
+    """What one judge says of one thing in order, less what says the same as the one before it.
+
+    Nothing, where they changed their mind in just these steps before.
+    """
+    steps = [one for place, one in enumerate(own) if not place or _content(one) != _content(own[place - 1])]
+    if list(known[-len(steps) :]) == [_content(one) for one in steps]:
+        return []
+    return steps[1:] if known and _content(steps[0]) == known[-1] else steps
+
+
+def _judged(one: Verdict) -> Judged:
+    return (item_of(one), one.by)
+
+
+def _content(one: Verdict) -> Content:
     return (one.verdict, one.why, one.blind)
 
 

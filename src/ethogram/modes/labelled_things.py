@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,8 +49,10 @@ class Thing:
 
     @property
     def group(self) -> str:
-        """What it is drawn together with: what one line holds is alike."""
-        return self.label.group or ("" if self.label.of in THREADS else self.line.name)
+        """What it is drawn together with: what one thread holds, or one subject outside threads, is alike."""
+        first = self.line.events[0]
+        whose = (first.source, first.thread or "", "" if first.thread else first.subject)
+        return self.label.group or "\0".join(whose)
 
     @property
     def trivial(self) -> dict[str, float]:
@@ -58,6 +60,11 @@ class Thing:
         own = self.line.events[self.start - 1 : self.end]
         told = {"events": float(len(own)), "text": float(sum(len(one.text or "") for one in own))}
         return told if self.label.of in THREADS else {**told, "place": float(self.start)}
+
+    def is_about(self, pattern: str) -> bool:
+        """Whether its label counts for a pattern: one that names another does not."""
+        whole = pattern.partition("@")[0].partition(".")[0]
+        return self.label.pattern in ("", pattern, whole)
 
     def is_marked(self, places: Sequence[int], first: int, last: int) -> bool:
         """Whether a detection marks it that has events at these places, and lies from `first` to `last`.
@@ -207,6 +214,25 @@ def _place(line: Line, event: Event, name: str) -> int:
 
 def marks(things: Sequence[Thing], detections: Iterable[Detection]) -> dict[str, list[Detection]]:
     """The detections that mark each thing, by its id; things without any are left out."""
+    out: dict[str, list[Detection]] = defaultdict(list)
+    for thing, one, places in _meeting(things, detections):
+        if thing.is_marked(places, min(places), max(places)):
+            out[thing.label.id].append(one)
+    return out
+
+
+def beside(things: Sequence[Thing], detections: Iterable[Detection]) -> dict[str, list[Detection]]:
+    """The detections anywhere in the line of each thing, by its id: what an alarm before or after it is."""
+    out: dict[str, list[Detection]] = defaultdict(list)
+    for thing, one, _ in _meeting(things, detections):
+        out[thing.label.id].append(one)
+    return out
+
+
+def _meeting(
+    things: Sequence[Thing], detections: Iterable[Detection]
+) -> Iterator[tuple[Thing, Detection, list[int]]]:
+    """Each thing with each detection that has events in its line, and their places."""
     by_line: dict[int, list[Thing]] = defaultdict(list)
     lines_of: dict[Key, set[int]] = defaultdict(set)
     for thing in things:
@@ -214,15 +240,12 @@ def marks(things: Sequence[Thing], detections: Iterable[Detection]) -> dict[str,
     for own in by_line.values():
         for key in own[0].line.places:
             lines_of[key].add(id(own[0].line))
-    out: dict[str, list[Detection]] = defaultdict(list)
     for one in detections:
         keys = events_of([one])
         for number in {line for key in keys for line in lines_of.get(key, ())}:
             places = [place for key in keys if (place := by_line[number][0].line.places.get(key))]
             for thing in by_line[number]:
-                if thing.is_marked(places, min(places), max(places)):
-                    out[thing.label.id].append(one)
-    return out
+                yield thing, one, places
 
 
 def course(thing: Thing, detections: Iterable[Detection]) -> Course | None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from ..config import Settings
 from ..config.settings import learning_in
+from ..errors import BadUsage
 from ..library.load import Library
 from ..library.parts import base
 from ..records import Verdict, stable_hash
 from ..risk.judged import Judged, Stretch, judged_detections, judged_misses
-from ..risk.learn import Learning, learn, reason_not_to
+from ..risk.learn import Learning, found_now, learn, reason_not_to
+from ..risk.lines import Replay
 from ..risk.proposal import Nothing, Proposal, proposal_of, with_recent
 from ..stores.protocol import Store, Try
 from .replays import replayer, stored_chunks, variant
+from .risk import newest
 
 RECENT = timedelta(days=30)
 NEWS = 0.2
@@ -40,70 +43,113 @@ def judged_patterns(store: Store) -> list[str]:
     return sorted({base(one.pattern) for one in store.verdicts()})
 
 
-def learn_pattern(store: Store, pattern: str, settings: Settings, *, as_of: datetime) -> Lesson:
+def learn_pattern(
+    store: Store, pattern: str, settings: Settings, *, at: datetime, as_of: datetime | None = None
+) -> Lesson:
     """A proposal for one pattern, or why there is none; kept in the store where the verdicts were tried.
 
-    Nothing is written before the end, and nothing else than that it was tried.
+    `at` is when it is asked. Events and detections up to `as_of` count, the newest moment that the store
+    knows of where none is given; verdicts count whenever they were given. Nothing is written before the end,
+    and nothing else than that it was tried.
     """
+    case = _case(store, pattern, settings, as_of)
+    if case.why:
+        return Lesson(Nothing(pattern, case.why), case.version, at)
+    before, marks = case.before, case.marks
+    is_known = bool(before) and not _is_news(marks, before[-1])
+    told = told_of(before[-1]) if is_known else None
+    if isinstance(told, Nothing):
+        return Lesson(told, case.version, before[-1].at, len(before) - 1)
+    replay = case.replay()
+    why = case.reason_now(replay)
+    if why:
+        return Lesson(Nothing(pattern, why), case.version, at)
+    if told is not None:
+        return Lesson(case.with_lately(told), case.version, before[-1].at, len(before) - 1)
+    data = stable_hash(marks)[:16]
+    learning = replace(case.learning, tries=len(before), seed=int(data[:8], 16))
+    told = learn(pattern, case.parameters, case.judged, replay, learning=learning)
+    if isinstance(told, Proposal):
+        told = case.with_lately(told)
+    elif not told.is_try:
+        return Lesson(told, case.version, at)
+    store.add_try(Try(at, pattern, case.version, data, {**told.to_dict(), "judged": marks}))
+    return Lesson(told, case.version, at, len(before))
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """What is known about a pattern as it is in force: what was judged, and every try before."""
+
+    store: Store
+    library: Library
+    settings: Settings
+    as_of: datetime
+    judged: Sequence[Judged]
+    before: Sequence[Try]
+
+    @property
+    def pattern(self) -> str:
+        (pattern,) = self.library.chosen
+        return pattern
+
+    @property
+    def version(self) -> str:
+        return version_of(self.library)
+
+    @property
+    def parameters(self) -> Mapping[str, float]:
+        return self.library.files[self.pattern].parameters
+
+    @property
+    def learning(self) -> Learning:
+        return learning_of(self.settings)
+
+    @property
+    def marks(self) -> list[str]:
+        """What was judged and how, each for itself, to be known again."""
+        return sorted(stable_hash([one.id, one.true, one.detected])[:12] for one in self.judged)
+
+    @property
+    def why(self) -> str:
+        """Why there is nothing to learn, before anything is replayed; empty where there is."""
+        if not learning_in(self.settings)["enabled"]:
+            return "learning is turned off in the settings (learning.enabled)"
+        if not self.parameters:
+            return "it has no parameters"
+        return reason_not_to(self.judged, self.learning)
+
+    def replay(self) -> Replay:
+        """What the pattern would have found with other numbers, of subjects with something judged."""
+        whose = {one.stretch.whose[:2] for one in self.judged}
+        events = stored_chunks(self.store, self.library, self.settings, self.as_of, whose)  # type: ignore[arg-type]
+        return replayer(self.pattern, self.settings, events, self.as_of)
+
+    def reason_now(self, replay: Replay) -> str:
+        """Why there is nothing to learn about the numbers in force; empty where there is."""
+        return reason_not_to(self.judged, self.learning, found_now(self.judged, self.parameters, replay))
+
+    def with_lately(self, told: Proposal) -> Proposal:
+        """The proposal with how many detections there are in the last days with events, of all subjects."""
+        every = stored_chunks(self.store, self.library, self.settings, self.as_of)
+        last = max((one.last_at for one in self.store.subjects()), default=self.as_of)
+        replay = replayer(told.pattern, self.settings, every, self.as_of)
+        return with_recent(told, replay, min(last, self.as_of) - RECENT, self.judged)
+
+
+def _case(store: Store, pattern: str, settings: Settings, as_of: datetime | None = None) -> _Case:
     library = variant(pattern, settings)
     assert library is not None
     version = version_of(library)
-    judged = judged_of(store, pattern, as_of)
-    learning = learning_of(settings)
-    why = _reason_not_to(settings, library, judged, learning)
-    if why:
-        return Lesson(Nothing(pattern, why), version, as_of)
-    marks = sorted(stable_hash([one.id, one.true, one.detected])[:12] for one in judged)
+    until = as_of or newest(store)
     before = [one for one in store.tries(pattern) if one.version == version]
-    if before and not _is_news(marks, before[-1]):
-        told = told_of(before[-1])
-        if isinstance(told, Proposal):
-            told = _lately(store, library, settings, told, as_of)
-        return Lesson(told, version, before[-1].at, len(before) - 1)
-    data = stable_hash(marks)[:16]
-    learning = replace(learning, tries=len(before), seed=int(data[:8], 16))
-    told = _learned(store, library, settings, judged, learning, as_of)
-    store.add_try(Try(as_of, pattern, version, data, {**told.to_dict(), "judged": marks}))
-    return Lesson(told, version, as_of, len(before))
+    return _Case(store, library, settings, until, judged_of(store, pattern, until), before)
 
 
 def _is_news(marks: Sequence[str], last: Try) -> bool:
-    """Whether enough has been said since the last try: asking after every verdict would use the tries up."""
-    seen = set(last.record.get("judged", ()))
-    return sum(one not in seen for one in marks) >= NEWS * len(marks)
-
-
-def _learned(
-    store: Store,
-    library: Library,
-    settings: Settings,
-    judged: Sequence[Judged],
-    learning: Learning,
-    as_of: datetime,
-) -> Proposal | Nothing:
-    (pattern,) = library.chosen
-    whose = {one.stretch.whose[:2] for one in judged}
-    events = stored_chunks(store, library, settings, as_of, whose)  # type: ignore[arg-type]
-    replay = replayer(pattern, settings, events, as_of)
-    told = learn(pattern, library.files[pattern].parameters, judged, replay, learning=learning)
-    if isinstance(told, Nothing):
-        return told
-    return _lately(store, library, settings, told, as_of)
-
-
-def _lately(store: Store, library: Library, settings: Settings, told: Proposal, as_of: datetime) -> Proposal:
-    """The proposal with how many detections there are in the last days, of all subjects."""
-    every = stored_chunks(store, library, settings, as_of)
-    return with_recent(told, replayer(told.pattern, settings, every, as_of), as_of - RECENT)
-
-
-def _reason_not_to(settings: Settings, library: Library, judged: Sequence[Judged], learning: Learning) -> str:
-    (pattern,) = library.chosen
-    if not learning_in(settings)["enabled"]:
-        return "learning is turned off in the settings (learning.enabled)"
-    if not library.files[pattern].parameters:
-        return "it has no parameters"
-    return reason_not_to(judged, learning)
+    """Whether enough was said, or taken back, since the last try: one a verdict would use the tries up."""
+    seen, now = set(last.record.get("judged", ())), set(marks)
+    return max(len(now - seen), len(seen - now)) >= NEWS * len(marks)
 
 
 def version_of(library: Library) -> str:
@@ -116,20 +162,24 @@ def learning_of(settings: Settings) -> Learning:
     """When to propose something, by the settings."""
     told = learning_in(settings)
     return Learning(
-        bar=told["adjustment_threshold"], minimum=told["minimum"], each=told["each"], luck=told["luck"]
+        bar=told["adjustment_threshold"],
+        minimum=told["minimum"],
+        each=told["each"],
+        luck=told["luck"],
+        step=told["step"],
     )
 
 
 def judged_of(store: Store, pattern: str, as_of: datetime) -> list[Judged]:
-    """What judges agree on about a pattern, with detections by any version of it, and known misses."""
-    own = [
-        one
-        for one in store.verdicts()
-        if base(one.pattern) == pattern and "@" not in one.pattern and one.at <= as_of
-    ]
+    """What judges agree on about a pattern, with detections by any version of it, and known misses.
+
+    What began after `as_of` is left out, and no verdict for when it was given: judges look at old events too.
+    """
+    own = [one for one in store.verdicts() if base(one.pattern) == pattern and "@" not in one.pattern]
     ids = {one.detection for one in own if one.detection is not None}
     found = judged_detections(own, store.detections(ids=ids))
-    return [*found, *judged_misses(own, _stretches(store, own))]
+    every = [*found, *judged_misses(own, _stretches(store, own))]
+    return [one for one in every if one.stretch.start <= as_of]
 
 
 def _stretches(store: Store, verdicts: Iterable[Verdict]) -> dict[tuple[str, str, str, str], Stretch]:
@@ -150,14 +200,21 @@ def told_of(one: Try) -> Proposal | Nothing:
     """What came of a try."""
     if one.record["record"] == "proposal":
         return proposal_of(one.record)
-    return Nothing(one.record["pattern"], one.record["why"])
+    return Nothing(one.record["pattern"], one.record["why"], is_try=True)
 
 
 def open_proposal(store: Store, pattern: str, settings: Settings) -> Proposal | None:
     """The newest proposal for a pattern as it is in force now; None where there is none, or later verdicts
-    led to nothing."""
-    library = variant(pattern, settings)
-    version = "" if library is None else version_of(library)
-    own = [one for one in store.tries(pattern) if one.version == version]
-    told = told_of(own[-1]) if own else None
-    return told if isinstance(told, Proposal) else None
+    led to nothing. BadUsage where `learn` would not tell it any more by the verdicts there are now."""
+    case = _case(store, pattern, settings)
+    told = told_of(case.before[-1]) if case.before else None
+    if not isinstance(told, Proposal):
+        return None
+    why = case.why or case.reason_now(case.replay())
+    if not why and _is_news(case.marks, case.before[-1]):
+        why = "a fifth of them are new or were taken back"
+    if why:
+        raise BadUsage(
+            f"the verdicts on {pattern} are not those of the proposal any more ({why}); learn again"
+        )
+    return told

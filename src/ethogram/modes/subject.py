@@ -171,5 +171,9 @@ def find_subject(store: Store, name: str, source: str | None = None) -> SubjectR
     if found:
         sources = ", ".join(one.source for one in found)
         raise BadUsage(f"{name!r:.80} is a subject of several sources ({sources}); say which with --source")
+    every = [one.name for one in store.sources().values()]
+    if source is not None and source not in every:
+        near = did_you_mean(source, every) or f"; there are {', '.join(every[:5])}"
+        raise BadUsage(f"no source {source!r:.80} in the store{near}")
     known = [one.name for one in store.subjects(source=source)]
     raise BadUsage(f"no subject {name!r:.80} in the store{did_you_mean(name, known)}")

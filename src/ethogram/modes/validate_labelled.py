@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..records import Detection, rank
-from ..risk.apart import SHARES, figures
+from ..risk.apart import SHARES, recall_within
 from ..risk.auroc import Area, Difference
 from ..risk.horizon import Times, horizon, recovery
 from ..risk.labelled import Labelled
 from ..risk.score import Rate, score
 from ..risk.versions import compare
-from .labelled_things import FIRST, Thing, Things, course, marks
+from .labelled_things import FIRST, Thing, Things, beside, course, marks
 
 ANY = "any"
 """Stands for all patterns together, for every level, and for all splits."""
 Records = Iterator[dict[str, Any]]
 Found = Mapping[str, Sequence[Detection]]
-"""The detections that mark each thing, by its id; things without any are left out."""
+"""Detections about each thing, by its id; things without any are left out."""
 
 
 def validate_labelled(
@@ -26,29 +26,47 @@ def validate_labelled(
 ) -> Records:
     """Records about what patterns mark in a set: each pattern in each split, and all of them together.
 
-    A label that names a pattern counts for that one, and for all together.
+    A label that names a pattern counts for that one and, with what that one marks, for all together.
     """
+    names = sorted(set(patterns))
+    told = _looked_for(told, names)
     loud = at_level(detections, level)
     versions = {one.pattern: one.version for one in loud}
     # Once for all patterns and splits: both go through every event.
     found, trivial = marks(told.things, loud), {one.label.id: one.trivial for one in told.things}
+    near = beside([one for one in told.things if one.label.target], loud)
     for split in splits(told.things):
         things = in_split(told.things, split)
-        for pattern in (ANY, *sorted(set(patterns))):
+        for pattern in (ANY, *names):
             own = about(things, pattern)
             if own:
-                figures = told_of(own, of_pattern(found, pattern), trivial)
+                marked, around = (of_pattern(own, every, pattern) for every in (found, near))
+                figures = told_of(own, marked, around, trivial)
                 about_it = {"set": name, "pattern": pattern, "version": versions.get(pattern)}
                 yield {"record": "labelled", **about_it, "level": level, "split": split, **figures}
 
 
 def compared(
-    name: str, told: Things, old: Sequence[Detection], new: Sequence[Detection], level: str = ANY
+    name: str,
+    told: Things,
+    old: Sequence[Detection],
+    new: Sequence[Detection],
+    level: str = ANY,
+    names: tuple[Collection[str], Collection[str]] | None = None,
 ) -> Records:
-    """Records about how what one selection marks differs from what another does, split by split."""
-    marked = [marks(told.things, at_level(one, level)) for one in (old, new)]
-    for split in splits(told.things):
-        things = in_split(told.things, split)
+    """Records about how what one selection marks differs from what another does, split by split.
+
+    `names` are the patterns of the old and of the new one. A label that names a pattern of neither is left
+    out; a selection without the pattern that a label names stands for it, since it may be another version.
+    """
+    chosen = names or ({one.pattern for one in old}, {one.pattern for one in new})
+    own = _looked_for(told, [one for every in chosen for one in every]).things
+    marked = [
+        _named(own, marks(own, at_level(one, level)), every)
+        for one, every in zip((old, new), chosen, strict=True)
+    ]
+    for split in splits(own):
+        things = in_split(own, split)
         found = compare(*(labelled(things, one, {}) for one in marked))
         yield {
             "record": "labelled_compared",
@@ -96,18 +114,37 @@ def in_split(things: Sequence[Thing], split: str) -> list[Thing]:
     return [one for one in things if split in (ANY, one.label.split)]
 
 
+def _looked_for(told: Things, patterns: Sequence[str]) -> Things:
+    """The things without those whose labels name a pattern that nobody looked for: nothing can mark them."""
+    own = (one for one in told.things if any(one.is_about(name) for name in patterns))
+    return Things(tuple(own), told.not_found) if patterns else told
+
+
 def about(things: Sequence[Thing], pattern: str) -> list[Thing]:
     """The things whose labels count for a pattern."""
-    whole = pattern.partition("@")[0].partition(".")[0]
-    return [one for one in things if pattern == ANY or one.label.pattern in ("", pattern, whole)]
+    return [one for one in things if pattern == ANY or one.is_about(pattern)]
 
 
-def of_pattern(found: Found, pattern: str) -> Found:
-    """What marks things of one pattern alone; everything for `any`."""
-    if pattern == ANY:
-        return found
-    own = {name: [one for one in every if one.pattern == pattern] for name, every in found.items()}
+def of_pattern(things: Sequence[Thing], found: Found, pattern: str) -> Found:
+    """What is found about things of one pattern alone; for `any`, of whatever pattern a label is about."""
+    own = {
+        thing.label.id: [
+            one
+            for one in found.get(thing.label.id, ())
+            if (thing.is_about(one.pattern) if pattern == ANY else one.pattern == pattern)
+        ]
+        for thing in things
+    }
     return {name: every for name, every in own.items() if every}
+
+
+def _named(things: Sequence[Thing], found: Found, names: Collection[str]) -> Found:
+    """What marks things, of the pattern that a label names where these have it."""
+    loose = [one for one in things if not any(one.is_about(name) for name in names)]
+    return {
+        **of_pattern(things, found, ANY),
+        **{one.label.id: found[one.label.id] for one in loose if one.label.id in found},
+    }
 
 
 def labelled(
@@ -128,15 +165,15 @@ def labelled(
 
 
 def told_of(
-    things: Sequence[Thing], found: Found, trivial: Mapping[str, Mapping[str, float]]
+    things: Sequence[Thing], found: Found, near: Found, trivial: Mapping[str, Mapping[str, float]]
 ) -> dict[str, Any]:
-    """The figures of what marks things."""
+    """The figures of what marks things; `near` are the detections in the history of each target."""
     items = labelled(things, found, trivial)
     made = score(items)
     courses = [
         one
         for thing in things
-        if thing.label.target and (one := course(thing, found.get(thing.label.id, ()))) is not None
+        if thing.label.target and (one := course(thing, near.get(thing.label.id, ()))) is not None
     ]
     return {
         "of": sorted({one.label.of for one in things}),
@@ -160,13 +197,8 @@ def told_of(
 
 
 def _at_rates(items: Sequence[Labelled]) -> Mapping[str, Any]:
-    bad, good = ([one.score for one in items if one.true is kind] for kind in (True, False))
-    if not bad or not good:
-        return dict.fromkeys(SHARES)
-    if not any(bad) and not any(good):
-        return dict.fromkeys(SHARES, _ends(0.0, (0.0, 0.0)))
-    made = figures(bad, good)
-    return {name: _ends(made[name][0], (made[name][1], made[name][2])) for name in SHARES}
+    found = {name: recall_within(items, share) for name, share in SHARES.items()}
+    return {name: None if one is None else _ends(one.value, one.interval) for name, one in found.items()}
 
 
 def _number(value: float | None, digits: int = 4) -> float | None:

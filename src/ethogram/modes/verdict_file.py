@@ -6,11 +6,12 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from ..config import Settings
 from ..errors import BadInput, BadUsage, Fault, did_you_mean
-from ..records import Detection, Verdict, parse_time
+from ..records import Verdict, parse_time
 from ..records.verdict import VERDICTS
 from ..stores.protocol import Store
 from .judging import ON_DETECTIONS, Said, Silence, verdict_of
@@ -35,21 +36,25 @@ YES_NO = {"": False, "false": False, "no": False, "0": False, "true": True, "yes
 Row = dict[str, str]
 
 
-def read_verdicts(path: str, store: Store, settings: Settings, *, by: str, at: datetime) -> list[Verdict]:
+def read_verdicts(
+    path: str, store: Store, settings: Settings, *, by: str, at: datetime, now: datetime | None = None
+) -> list[Verdict]:
     """The verdicts of a file, checked against a store; BadInput carries every fault with its line.
 
     The first line names the columns: `verdict`, and `detection` or else `pattern`, `subject`, `first_event`
-    and `last_event`. Where a row has no `by` or `at`, those given here are meant.
+    and `last_event`. Where a row has no `by` or `at`, those given here are meant. What is dated later than
+    `now` is a fault.
     """
     faults: list[Fault] = []
     rows = list(_rows(path, faults))
     wanted = {row["detection"] for _, row in rows if row.get("detection")}
     about = {one.id: one for one in store.detections(ids=wanted)}
+    check = partial(verdict_of, store, settings=settings, about=about, replayed={}, now=now)
     found: list[Verdict] = []
     lines: list[int] = []
     for line, row in rows:
         try:
-            found.append(_verdict(row, store, settings, about, by=by, at=at))
+            found.append(check(said=_said(row, by=by, at=at)))
         except BadInput as error:
             faults += [Fault(path, line, 0, one.message) for one in error.faults]
         else:
@@ -66,9 +71,7 @@ def read_verdicts(path: str, store: Store, settings: Settings, *, by: str, at: d
     return found
 
 
-def _verdict(
-    row: Row, store: Store, settings: Settings, about: dict[str, Detection], *, by: str, at: datetime
-) -> Verdict:
+def _said(row: Row, *, by: str, at: datetime) -> Said:
     said = row["verdict"]
     if said not in VERDICTS:
         near = did_you_mean(said, VERDICTS)
@@ -80,8 +83,7 @@ def _verdict(
         when = parse_time(row["at"]) if row.get("at") else at
     except ValueError as error:
         raise BadUsage(f"at: {error}") from None
-    made = Said(said, row.get("by") or by, when, _of(row, said), row.get("why", ""), blind)
-    return verdict_of(store, made, settings, about)
+    return Said(said, row.get("by") or by, when, _of(row, said), row.get("why", ""), blind)
 
 
 def _of(row: Row, said: str) -> str | Silence:

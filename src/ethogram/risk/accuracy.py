@@ -130,14 +130,15 @@ def recall_at_most(counts: Counts, unjudged: int = 0) -> float | None:
     """The most that recall can be, from what is known to have been missed; None where nothing is known.
 
     Known misses are the least there were, so they bound recall from above and never from below: every
-    detection that nobody has judged is taken to be right, and nothing else to have been missed.
+    detection that nobody has judged is taken to be right, and nothing else to have been missed. Where nothing
+    of this version was found at all, no sweep may have looked for it yet, and nothing is known either.
 
     >>> recall_at_most(Counts(confirmed=8, missed=2)), recall_at_most(Counts(confirmed=8))
     (0.8, None)
     """
-    if not counts.missed:
-        return None
     found = counts.confirmed + counts.disputed + unjudged
+    if not counts.missed or not found + counts.false_alarm:
+        return None
     return found / (found + counts.missed)
 
 

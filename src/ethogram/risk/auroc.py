@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .intervals import Interval, Z, wilson
+from ..usage.beta import share_below
+from .intervals import Interval, student, wilson
 
 Floats = NDArray[np.float64]
 IMAGINED = 5
@@ -42,7 +43,15 @@ def auroc(scores: Sequence[float], true: Sequence[bool], group: Sequence[int]) -
     parts = (parts - value) / np.where(is_true, len(ours), len(others))
     few = _lacking(value, above[is_true]) + _lacking(value, 1 - _share_below(ours, others))
     error = math.sqrt(_squares(parts, group) + few)
-    return Area(value, _interval(value, error, min(len(ours), len(others))), error, parts)
+    fewer = min(len(ours), len(others))
+    return Area(value, _interval(value, error, fewer, _free(is_true, group)), error, parts)
+
+
+def _free(is_true: NDArray[np.bool_], group: Sequence[int]) -> float:
+    """Of how many things the error is known: groups less one, and on the smaller side those imagined too."""
+    every = np.asarray(group)
+    sides = min(len(set(every[kind].tolist())) for kind in (is_true, ~is_true))
+    return max(1.0, min(len(set(every.tolist())), sides + IMAGINED) - 1.0)
 
 
 def _lacking(value: float, own: Floats) -> float:
@@ -77,14 +86,14 @@ def _squares(parts: Floats, group: Sequence[int]) -> float:
     return float((sums**2).sum()) * n / (n - 1) if n > 1 else 0.25
 
 
-def _interval(value: float, error: float, fewer: int) -> Interval:
+def _interval(value: float, error: float, fewer: int, free: float) -> Interval:
     """On the scale of log odds, so that it stays inside 0 to 1.
 
     Where every target is above all the rest nothing varies; then what `fewer` successes in a row allow.
     """
     if value in (0.0, 1.0) or error == 0:
         return wilson(value * fewer, fewer)
-    middle, half = math.log(value / (1 - value)), Z * error / (value * (1 - value))
+    middle, half = math.log(value / (1 - value)), student(free) * error / (value * (1 - value))
     return _share(middle - half), _share(middle + half)
 
 
@@ -102,8 +111,32 @@ class Difference:
 
 
 def area_difference(one: Area, other: Area, group: Sequence[int]) -> Difference:
-    """The first area less the second, on the same things in the same order (DeLong's paired test)."""
+    """The first area less the second, on the same things in the same order (DeLong's paired test).
+
+    By Student's law, for as many groups as there are.
+    """
     value = one.value - other.value
     error = math.sqrt(_squares(one.parts - other.parts, group))
-    p = math.erfc(abs(value) / (error * math.sqrt(2))) if error else float(value == 0)
-    return Difference(value, (value - Z * error, value + Z * error), p)
+    groups = len(set(group))
+    if not error:
+        return unvaried(value, groups)
+    free = max(1.0, groups - 1.0)
+    p = share_below(free / (free + (value / error) ** 2), free / 2, 0.5)
+    half = student(free) * error
+    return Difference(value, (max(-1.0, value - half), min(1.0, value + half)), p)
+
+
+def unvaried(value: float, groups: int) -> Difference:
+    """A difference that is the same in every group, which so many groups make no more certain than that.
+
+    As many heads in a row have the chance p, and Wilson's interval says how much of it may be left, or how
+    much there may be where none was seen.
+
+    >>> unvaried(-0.5, 4).p, [round(end, 2) for end in unvaried(0.0, 4).interval]
+    (0.125, [-0.49, 0.49])
+    """
+    if not value:
+        most = wilson(0, groups)[1]
+        return Difference(value, (-most, most), 1.0)
+    low, high = sorted((value, value * wilson(groups, groups)[0]))
+    return Difference(value, (low, high), min(1.0, 2.0 ** (1 - groups)))

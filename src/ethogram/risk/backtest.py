@@ -9,10 +9,11 @@ from itertools import groupby
 from typing import Any
 
 from ..records import LEVELS, Detection, rank, stable_hash
-from .judged import group_of
 
 Events = frozenset[tuple[str, str]]
 """Events by source and id."""
+Fields = tuple[str, ...]
+"""What histories are told apart by, sorted: subject, target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,8 @@ class Overlap:
 
     `jaccard` is events in both over events in either; `covered` is the share of the new one's events that
     the other has too. `together` is how often histories with the one have the other, over how often all
-    have it: 1 says they have nothing to do with each other, None that there is nothing to compare.
+    have it, the same from either side: 1 says they have nothing to do with each other, None that there is
+    nothing to compare. Of two that look at different histories, those by what both are told apart by count.
     """
 
     other: str
@@ -33,7 +35,7 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
-    """What was found, in how many of the histories that were looked at (runs or threads, or else subjects).
+    """What was found, in how many of the histories that were looked at, as the pattern tells them apart.
 
     `shuffled` is what each shuffle of the same histories had, `lift` the detections over their mean; None
     where no shuffle had any. `by_week` is empty where there are no times.
@@ -73,6 +75,7 @@ def backtest(
     others: Iterable[Detection],
     *,
     histories: int,
+    wider: Mapping[Fields, int] | None = None,
     timed: bool = True,
     since: datetime | None = None,
     shuffled: Sequence[int] = (),
@@ -80,8 +83,8 @@ def backtest(
 ) -> Backtest:
     """What a pattern found, and how that lies to what `others` found in the same history.
 
-    `histories` is how many were looked at, `shuffled` what it found in each shuffle of the same histories.
-    Detections older than `since` do not count, of either kind.
+    `histories` is how many were looked at, `wider` how many these are by fewer fields, `shuffled` what was
+    found in each shuffle of the same histories. Detections older than `since` do not count, of either kind.
     """
     own = [one for one in found if _counts(one, since)]
     rest = sorted((one for one in others if _counts(one, since) and one.pattern != pattern), key=_pattern)
@@ -89,12 +92,12 @@ def backtest(
     return Backtest(
         pattern=pattern,
         detections=len(own),
-        histories=len(_histories(own)),
+        histories=len(histories_of(own)),
         looked_at=histories,
         by_level={level: sum(one.level == level for one in own) for level in LEVELS},
         by_week=_weeks(own) if timed else {},
         examples=_examples(own, examples),
-        overlaps=overlaps(own, known, histories),
+        overlaps=overlaps(own, known, histories, wider or {}),
         shuffled=tuple(shuffled),
         lift=len(own) * len(shuffled) / sum(shuffled) if sum(shuffled) else None,
     )
@@ -109,19 +112,37 @@ def _pattern(one: Detection) -> str:
 
 
 def overlaps(
-    own: Sequence[Detection], others: Mapping[str, Sequence[Detection]], histories: int
+    own: Sequence[Detection],
+    others: Mapping[str, Sequence[Detection]],
+    histories: int,
+    wider: Mapping[Fields, int],
 ) -> tuple[Overlap, ...]:
     """The overlap with each other pattern, the largest first; those without a common event are left out."""
     out = []
-    mine, whose = events_of(own), _histories(own)
+    mine = events_of(own)
     for name, every in others.items():
-        theirs, people = events_of(every), _histories(every)
+        theirs = events_of(every)
         both = len(mine & theirs)
         if both:
-            share = len(people) / histories if histories else 0.0
-            together = len(whose & people) / len(whose) / share if share and whose else None
+            fields = common_fields(own, every)
+            looked_at = histories if fields == common_fields(own, own) else wider.get(fields, 0)
+            together = _together(own, every, fields, looked_at)
             out.append(Overlap(name, both, both / len(mine | theirs), both / len(mine), together))
     return tuple(sorted(out, key=lambda one: (-one.jaccard, one.other)))
+
+
+def common_fields(own: Sequence[Detection], others: Sequence[Detection]) -> Fields:
+    """What the histories of both kinds are told apart by."""
+    return tuple(sorted(set.intersection(*(set(one.history) for one in (*own, *others)))))
+
+
+def _together(
+    own: Sequence[Detection], others: Sequence[Detection], fields: Fields, looked_at: int
+) -> float | None:
+    if not fields or not looked_at:
+        return None
+    whose, people = histories_of(own, fields), histories_of(others, fields)
+    return len(whose & people) * looked_at / (len(whose) * len(people))
 
 
 def events_of(detections: Iterable[Detection]) -> Events:
@@ -133,8 +154,15 @@ def events_of(detections: Iterable[Detection]) -> Events:
     return frozenset(out)
 
 
-def _histories(detections: Iterable[Detection]) -> set[str]:
-    return {group_of(one) for one in detections}
+def histories_of(detections: Iterable[Detection], fields: Fields | None = None) -> set[tuple[str, ...]]:
+    """The histories these detections are in, by all they are told apart by or by some fields alone."""
+    return {history_of(one, fields) for one in detections}
+
+
+def history_of(one: Detection, fields: Fields | None = None) -> tuple[str, ...]:
+    """The history of a detection: its source, and what tells it apart from others of the same pattern."""
+    names = sorted(one.history) if fields is None else fields
+    return (one.source, *(str(one.history[name]) for name in names))
 
 
 def _weeks(own: Iterable[Detection]) -> dict[str, int]:
@@ -156,8 +184,8 @@ def _examples(own: Sequence[Detection], most: int) -> tuple[Detection, ...]:
 
 def _one_a_history(ordered: Sequence[Detection]) -> list[Detection]:
     """The first of every history, then the others."""
-    first: dict[str, Detection] = {}
+    first: dict[tuple[str, ...], Detection] = {}
     for one in ordered:
-        first.setdefault(group_of(one), one)
+        first.setdefault(history_of(one), one)
     chosen = {one.id for one in first.values()}
     return [*first.values(), *(one for one in ordered if one.id not in chosen)]

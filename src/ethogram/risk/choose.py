@@ -47,6 +47,12 @@ def best(lines: Sequence[Line], true: Bools, rows: Bools | None = None) -> tuple
     return number, column
 
 
+def ranked(lines: Sequence[Line], true: Bools) -> list[int]:
+    """The numbers of the lines, the one with the highest objective first."""
+    tops = [-round(float(worth(true, line.kept).max()), 12) for line in lines]
+    return sorted(range(len(lines)), key=lambda number: (tops[number], number))
+
+
 def _middle(values: Floats, line: Line) -> int:
     """The middle of the level stretch of highest values that lies nearest to the present one."""
     top = np.flatnonzero(values >= values.max() - 1e-12)
@@ -64,35 +70,48 @@ def luck(
     seed: int,
     shuffles: int = SHUFFLES,
     limit: float = 1.0,
+    now: Bools | None = None,
 ) -> float:
     """How often verdicts dealt out at random go as well with some value of some line as the real ones.
 
     Whole groups are dealt, by the mean of what was said of each, since what one subject does is alike; so
     verdicts that have nothing to do with the readings get below .01 in one case of a hundred, however many
-    values are tried and whatever share of them is true. Once it is certain to be above the limit no more are
-    dealt.
+    values are tried and whatever share of them is true. `now` is what the present value finds: verdicts on
+    that are dealt among themselves, and those on the rest too, so that what the present value does well
+    already speaks for no other. Once it is certain to be above the limit no more are dealt.
     """
-    names = {one: place for place, one in enumerate(dict.fromkeys(groups))}
-    member = np.zeros((len(names), len(true)))
-    member[[names[one] for one in groups], np.arange(len(true))] = 1
-    member /= member.sum(axis=1, keepdims=True)
+    member, sides = _dealt_together(groups, np.ones(len(true), dtype=bool) if now is None else now)
     kept = np.unique(np.column_stack([member @ line.kept for line in lines]), axis=1)
-    kept = kept - kept.mean(axis=0)
+    told: Floats = member @ true
+    for side in sides:
+        kept[side] -= kept[side].mean(axis=0)
+        told[side] -= told[side].mean()
     spread = np.sqrt((kept**2).sum(axis=0))
     kept = kept[:, spread > 1e-12] / spread[spread > 1e-12]
-    told = member @ true
-    if not kept.size or np.ptp(told) == 0:
+    if not kept.size or np.abs(told).max() < 1e-12:
         return 1.0
-    told = told - told.mean()
     rng = np.random.default_rng(seed)
     real = float((told @ kept).max())
     done, as_good = 0, 1
     while done < shuffles and as_good <= limit * (1 + shuffles):
         some = min(AT_ONCE, shuffles - done)
-        dealt = rng.permuted(np.tile(told, (some, 1)), axis=1)
+        dealt = np.empty((some, len(told)))
+        for side in sides:
+            dealt[:, side] = rng.permuted(np.tile(told[side], (some, 1)), axis=1)
         as_good += int(((dealt @ kept).max(axis=1) >= real - 1e-12).sum())
         done += some
     return as_good / (1 + done)
+
+
+def _dealt_together(groups: Sequence[str], now: Bools) -> tuple[Floats, list[Bools]]:
+    """What takes the mean of each group, found now and not found apart; and which means are of which side."""
+    cells = list(zip(groups, now.tolist(), strict=True))
+    names = {one: place for place, one in enumerate(dict.fromkeys(cells))}
+    member = np.zeros((len(names), len(cells)))
+    member[[names[one] for one in cells], np.arange(len(cells))] = 1
+    member /= member.sum(axis=1, keepdims=True)
+    found = np.array([side for _, side in names], dtype=bool)
+    return member, [side for side in (found, ~found) if side.any()]
 
 
 def fold_of(group: str, salt: str) -> int:

@@ -31,15 +31,20 @@ PLACES = 6
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one cause (or combination, or floor) adds, and the detection that it comes from."""
+    """What one cause (or combination, or floor) adds, and the detection that it comes from.
+
+    `probability` is how sure that detection counts: its confidence, or what verdicts have made of it.
+    """
 
     name: str
     value: float
     detection: str
+    probability: float
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        return {"name": self.name, "value": round(self.value, PLACES), "detection": self.detection}
+        numbers = {name: round(getattr(self, name), PLACES) for name in ("value", "probability")}
+        return {"name": self.name, "detection": self.detection, **numbers}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +156,7 @@ def _largest(told: Iterable[tuple[str, float, Counted]]) -> tuple[Share, ...]:
     for name, value, one in told:
         if name not in best or value > best[name][0]:
             best[name] = (value, one)
-    shares = [Share(name, value, one.detection.id) for name, (value, one) in best.items()]
+    shares = [Share(name, value, one.detection.id, one.confidence) for name, (value, one) in best.items()]
     return tuple(sorted(shares, key=lambda one: (-one.value, one.name)))
 
 

@@ -18,8 +18,10 @@ STANDS = ("opened", "closed")
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known beside the detections themselves, at the moment of the question.
+    """What is known beside the detections themselves, by now.
 
+    Whatever moment a question is about, it is answered with every verdict there is: a false alarm was one
+    from the beginning, and what is asked twice has one answer, whether or not its verdicts are gone by then.
     `untimed` are sources without times: nothing of them fades. `settled` is what judges made of detections
     whose verdicts are gone by now: above 0 confirmed, below 0 false alarms.
     """
@@ -44,7 +46,7 @@ def counted(
 ) -> list[Counted]:
     """The detections that count at a moment, in output order, each id once."""
     every = {one.id: one for one in sorted(detections, key=lambda one: (one.order, one.last_event))}
-    judged = {**known.settled, **balances(known.verdicts, as_of)}
+    judged = {**known.settled, **balances(known.verdicts)}
     out = []
     for one in every.values():
         if one.state in STANDS and one.detected_at <= as_of and one.status not in weighing.shadow:

@@ -45,6 +45,16 @@ def at_most(found: int, of: int, miss: float = 0.025) -> float:
     return 1.0 if found >= of else _quantile(1 - miss, found + 1, of - found)
 
 
+def student(free: float) -> float:
+    """Standard errors that hold 95 % where the error itself is of few things: Student's law.
+
+    >>> [round(student(free), 2) for free in (1, 9, 1000)]
+    [12.71, 2.26, 1.96]
+    """
+    outside = _quantile(0.05, free / 2, 0.5)
+    return math.sqrt(free * (1 - outside) / outside)
+
+
 def _quantile(share: float, a: float, b: float) -> float:
     """Where a Beta(a, b) law has this share below; by halving, which cannot fail to converge."""
     low, high = 0.0, 1.0

@@ -64,7 +64,8 @@ def _kappa(items: int, agreed: float, expected: float) -> Kappa:
     if expected >= 1:
         return Kappa(items, observed, 1.0, None, None, None)
     low, high = wilson(agreed, items)
-    beyond = [(one - expected) / (1 - expected) for one in (observed, low, high)]
+    # No agreement is below -1, though Wilson's lower end may be below what chance leaves room for.
+    beyond = [max(-1.0, (one - expected) / (1 - expected)) for one in (observed, low, high)]
     return Kappa(items, observed, expected, *beyond)
 
 

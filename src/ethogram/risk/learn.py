@@ -1,26 +1,28 @@
 """Learn: propose a better parameter where verdicts show that a pattern is too often wrong.
 
-It takes four things for a proposal: enough verdicts with a precision below the bar; a value that goes
-better with them than random verdicts would go with any (luck); a gain also on subjects that had no part in
-the choice; and a value that is not the present one. One parameter at a time, so that a person can see what
-it does.
+It takes four things for a proposal: enough verdicts on what the present value finds, with a precision below
+the bar; a value that goes better with them than random verdicts would go with any (luck); a gain over the
+present value, and one also on subjects that had no part in the choice. One parameter at a time, so that a
+person can see what it does.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .choose import SHUFFLES, best, held_out, luck, worth
-from .judged import Bools, Judged
-from .lines import Line, Overlay, Replay, finer, lines
-from .proposal import Nothing, Proposal, effect
+from .choose import SHUFFLES, best, held_out, luck, ranked, worth
+from .judged import Bools, Judged, found_again
+from .lines import Line, Overlay, Replay, finer, lines, reach
+from .proposal import Effect, Nothing, Proposal, effect
 from .turning import interval
 
 BAR = 0.7
+CLOSER = 2
+"""How many parameters are looked at more closely than the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,8 @@ class Learning:
 
     `luck` is the chance of ever getting a proposal from random verdicts, however often it is tried: `tries`
     is how often it was before, and each further try must show more. `rounds` is how often to look closer.
+    `step` is the share of a line that is looked at closely beside the present value, for going a step at a
+    time.
     """
 
     bar: float = BAR
@@ -37,6 +41,7 @@ class Learning:
     luck: float = 0.02
     tries: int = 0
     rounds: int = 2
+    step: float = 0.1
     seed: int = 0
 
     @property
@@ -73,33 +78,68 @@ def learn(
         return Nothing(pattern, why)
     found = lines(judged, parameters, replay, spans)
     if not found:
-        return Nothing(pattern, "no parameter makes a difference to what was judged")
+        return Nothing(pattern, "no parameter makes a difference to what was judged", is_try=True)
+    now = found[0].kept_now
+    why = reason_not_to(judged, learning, now)
+    if why:
+        return Nothing(pattern, why)
     true = np.array([one.true for one in judged])
     groups = [one.group for one in judged]
-    chance = luck(found, true, groups, learning.seed, learning.shuffles, learning.chance)
+    chance = luck(found, true, groups, learning.seed, learning.shuffles, learning.chance, now)
     if chance > learning.chance:
-        return Nothing(pattern, f"verdicts dealt at random would fit as well ({chance:.3f} of the time)")
+        why = f"verdicts dealt at random would fit as well ({chance:.3f} of the time)"
+        return Nothing(pattern, why, is_try=True)
+    # The few values at first may suit one parameter better than another that has the best value of all.
+    for number in ranked(found, true)[:CLOSER]:
+        for _ in range(learning.rounds):
+            found[number] = finer(found[number], judged, replay, *interval(found[number], true, groups))
     number, _ = best(found, true)
-    for _ in range(learning.rounds):
-        found[number] = finer(found[number], judged, replay, *interval(found[number], true, groups))
-    return _proposed(pattern, found, number, judged, true, chance)
+    told = _proposed(pattern, found, number, judged, true, chance)
+    if isinstance(told, Nothing):
+        return told
+    near = finer(found[number], judged, replay, *_beside(told, learning.step))
+    return replace(told, effects=tuple(_effects(near, judged, true)))
 
 
-def reason_not_to(judged: Sequence[Judged], learning: Learning) -> str:
-    """Why there is nothing to learn, before anything is replayed; empty where there is.
+def reason_not_to(judged: Sequence[Judged], learning: Learning, now: Bools | None = None) -> str:
+    """Why there is nothing to learn; empty where there is.
+
+    `now` is what the numbers in force find of the judged, whatever found it first: the bar is for these
+    alone. Without it, before anything is replayed, only what cannot be otherwise is told.
 
     >>> reason_not_to([], Learning())
     'insufficient verdicts: 0 of 30'
     """
-    told = [one for one in judged if one.detected]
-    confirmed = sum(one.true for one in told)
+    kept = [one.detected for one in judged] if now is None else now.tolist()
+    told = [one.true for one, is_found in zip(judged, kept, strict=True) if is_found]
+    confirmed = sum(told)
     if len(told) < learning.minimum:
-        return f"insufficient verdicts: {len(told)} of {learning.minimum}"
-    if confirmed / len(told) >= learning.bar:
+        what = "" if now is None else " on what is found now"
+        return f"insufficient verdicts{what}: {len(told)} of {learning.minimum}"
+    is_few = min(confirmed, len(told) - confirmed) < learning.each
+    if confirmed / len(told) >= learning.bar and (is_few or now is not None):
         return f"precision {confirmed / len(told):.2f} is not below {learning.bar:g}"
-    if min(confirmed, len(told) - confirmed) < learning.each:
+    if is_few:
         return f"it takes {learning.each} confirmed and {learning.each} false alarms to tell them apart"
     return ""
+
+
+def found_now(judged: Sequence[Judged], parameters: Overlay, replay: Replay) -> Bools:
+    """For each judged thing, whether the numbers in force find it."""
+    (found,) = replay([parameters])
+    return found_again(judged, found or ())
+
+
+def _beside(told: Proposal, step: float) -> tuple[float, float]:
+    """From the present value one step towards the new one."""
+    far = min(reach(step, told.tried[1] - told.tried[0], told.old), abs(told.new - told.old))
+    return told.old, told.old + (far if told.new > told.old else -far)
+
+
+def _effects(line: Line, judged: Sequence[Judged], true: Bools) -> Iterator[tuple[float, Effect]]:
+    detected = np.array([one.detected for one in judged])
+    for value, kept in zip(line.values, line.kept.T, strict=True):
+        yield value, effect(true, detected, kept, line.kept_now)
 
 
 def _proposed(
@@ -109,13 +149,13 @@ def _proposed(
     groups = [one.group for one in judged]
     detected = np.array([one.detected for one in judged])
     _, column = best([line], true)
-    new, now = line.values[column], line.column(line.now)
-    if new == line.now:
-        return Nothing(pattern, "no other value is better than the present one")
+    new, now = line.values[column], line.kept_now
+    if worth(true, line.kept[:, [column]])[0] <= worth(true, now[:, None])[0] + 1e-12:
+        return Nothing(pattern, "no other value is better than the present one", is_try=True)
     # The whole choice is made anew without each part, the choice of the parameter too.
     left_out = held_out(found, true, groups)
-    if worth(true, left_out[:, None])[0] <= worth(true, detected[:, None])[0]:
-        return Nothing(pattern, "what is chosen on some subjects does not help with others")
+    if worth(true, left_out[:, None])[0] <= worth(true, now[:, None])[0] + 1e-12:
+        return Nothing(pattern, "what is chosen on some subjects does not help with others", is_try=True)
     return Proposal(
         pattern=pattern,
         parameter=line.parameter,
@@ -123,13 +163,10 @@ def _proposed(
         new=new,
         interval=interval(line, true, groups),
         tried=(line.values[0], line.values[-1]),
-        before=effect(true, detected, line.kept[:, now]),
-        after=effect(true, detected, line.kept[:, column]),
-        held_out=effect(true, detected, left_out),
+        before=effect(true, detected, now, now),
+        after=effect(true, detected, line.kept[:, column], now),
+        held_out=effect(true, detected, left_out, now),
         luck=chance,
         verdicts=len(judged),
         groups=len(set(groups)),
-        effects=tuple(
-            (value, effect(true, detected, line.kept[:, place])) for place, value in enumerate(line.values)
-        ),
     )

@@ -36,6 +36,11 @@ class Line:
         """From the lowest to the highest value."""
         return self.values[-1] - self.values[0]
 
+    @property
+    def kept_now(self) -> Bools:
+        """What the present value still finds."""
+        return self.kept[:, self.column(self.now)]
+
     def column(self, value: float) -> int:
         """The place of the value nearest to this one."""
         return int(np.abs(np.array(self.values) - value).argmin())
@@ -55,6 +60,15 @@ def span_of(now: float) -> tuple[float, float]:
         return 0.0, 1.0
     ends = _written(now / 2, now), _written(now * 2, now)
     return min(ends), max(ends)
+
+
+def reach(share: float, width: float, now: float) -> float:
+    """How far a share of a line's width goes from the present value: of a whole number, one at least.
+
+    >>> reach(0.1, 1.0, 0.3), reach(0.1, 5, 3), reach(0.1, 30, 20)
+    (0.1, 1, 3.0)
+    """
+    return max(1, share * width) if is_whole(now) else share * width
 
 
 def is_whole(value: float) -> bool:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from .changes import AUTOMATIC, Change, Changes
+from .lines import reach
 from .proposal import Effect, Proposal
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """How far learning may go when nobody is asked. Shares are of the width of what was tried.
+    """How far learning may go when nobody is asked. Shares are of the width of what was tried; a whole number
+    may always go by one.
 
     `step` at a time, `far` from the number in the file in all, `lose` of the confirmed at most, and `apart`
     from the last automatic change of the pattern, so that verdicts on the new version can come in.
@@ -46,28 +48,39 @@ def automatic(
     last = max((one.at for one in changes if _is_own(one, proposal.pattern)), default=None)
     if last is not None and at - last < steps.apart:
         return f"the last automatic change was less than {steps.apart.days} days ago"
-    before = proposal.before
-    for value, after in _towards(proposal, steps, file_value):
-        lost = before.confirmed - after.confirmed
-        if lost <= steps.lose * before.confirmed and after.false_alarms < before.false_alarms:
-            return value, after
-    return "every step small enough loses too many confirmed detections, or avoids no false alarm"
+    return _furthest(proposal, steps, file_value)
 
 
 def _is_own(one: Change, pattern: str) -> bool:
     return one.pattern == pattern and one.by == AUTOMATIC and one.undoes is None
 
 
-def _towards(proposal: Proposal, steps: Steps, file_value: float) -> list[tuple[float, Effect]]:
-    """Values on the way from the old to the new one that are within the limits, the furthest first."""
-    low, high = sorted((proposal.old, proposal.new))
+def _furthest(proposal: Proposal, steps: Steps, file_value: float) -> tuple[float, Effect] | str:
+    """The furthest value within the limits that does good, or which of the limits there is none within."""
     width = proposal.tried[1] - proposal.tried[0]
-    allowed = [
+    before, far = proposal.before, reach(steps.far, width, proposal.old)
+    near = _towards(proposal, reach(steps.step, width, proposal.old))
+    allowed = [one for one in near if abs(one[0] - file_value) <= far + 1e-9]
+    helping = [one for one in allowed if one[1].false_alarms < before.false_alarms]
+    most = steps.lose * (before.confirmed + before.caught)
+    for value, after in helping:
+        if after.lost <= most:
+            return value, after
+    if not near:
+        return "nothing was tried within a step of the present value"
+    if not allowed:
+        return f"without asking it may go no further than {far:g} from {file_value:g}"
+    if not helping:
+        return "no step small enough avoids a false alarm"
+    return "every step that avoids a false alarm loses too many confirmed detections"
+
+
+def _towards(proposal: Proposal, step: float) -> list[tuple[float, Effect]]:
+    """Values on the way from the old to the new one that are within a step, the furthest first."""
+    low, high = sorted((proposal.old, proposal.new))
+    within = [
         (value, after)
         for value, after in proposal.effects
-        if value != proposal.old
-        and low <= value <= high
-        and abs(value - proposal.old) <= steps.step * width + 1e-9
-        and abs(value - file_value) <= steps.far * width + 1e-9
+        if value != proposal.old and low <= value <= high and abs(value - proposal.old) <= step + 1e-9
     ]
-    return sorted(allowed, key=lambda one: -abs(one[0] - proposal.old))
+    return sorted(within, key=lambda one: -abs(one[0] - proposal.old))

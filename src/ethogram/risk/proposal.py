@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -10,17 +10,21 @@ from typing import Any
 import numpy as np
 
 from .intervals import Interval, wilson
-from .judged import Bools
+from .judged import Bools, Judged, found_again
 from .lines import Replay
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What is found of the judged things: confirmed and false alarms, and misses that are caught."""
+    """What is found of the judged things: confirmed and false alarms, and misses that are caught.
+
+    `lost` are true things that the present value finds and this one does not, whatever it finds instead.
+    """
 
     confirmed: int
     false_alarms: int
     caught: int = 0
+    lost: int = 0
 
     @property
     def precision(self) -> float | None:
@@ -35,19 +39,23 @@ class Effect:
         return wilson(true, true + self.false_alarms)
 
 
-def effect(true: Bools, detected: Bools, kept: Bools) -> Effect:
-    """What is found where `kept` says so."""
+def effect(true: Bools, detected: Bools, kept: Bools, now: Bools) -> Effect:
+    """What is found where `kept` says so; `now` is what the present value finds."""
     return Effect(
-        int(np.sum(true & detected & kept)), int(np.sum(~true & kept)), int(np.sum(true & ~detected & kept))
+        int(np.sum(true & detected & kept)),
+        int(np.sum(~true & kept)),
+        int(np.sum(true & ~detected & kept)),
+        int(np.sum(true & now & ~kept)),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """No proposal, and why not."""
+    """No proposal, and why not. `is_try`: verdicts were tried, and the next try must show more."""
 
     pattern: str
     why: str
+    is_try: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
@@ -62,7 +70,8 @@ class Proposal:
     `before` and `after` are on all verdicts; `held_out` is on verdicts that had no part in the choice, so
     it is the one to expect. `luck` is how often random verdicts would have looked as good. `effects` is what
     each value that was tried would find of all that was judged. `recent` are detections in the last 30 days
-    with the old and the new value, where they were counted.
+    with the old and the new value, where they were counted, and `recent_lost` the confirmed ones among them
+    that would no longer be found.
     """
 
     pattern: str
@@ -79,6 +88,7 @@ class Proposal:
     groups: int
     effects: tuple[tuple[float, Effect], ...] = ()
     recent: tuple[int, int] | None = None
+    recent_lost: int = 0
 
     @property
     def is_at_end(self) -> bool:
@@ -88,7 +98,7 @@ class Proposal:
     @property
     def lost(self) -> int:
         """Confirmed detections that would no longer be found."""
-        return self.before.confirmed - self.after.confirmed
+        return self.after.lost
 
     def diff(self) -> str:
         """The change of the overlay in the settings, as a diff."""
@@ -112,7 +122,10 @@ class Proposal:
         if self.is_at_end:
             told += f" Nothing beyond {self.tried[0]:g} to {self.tried[1]:g} was tried."
         if self.recent is not None:
-            told += f" In the last 30 days {self.recent[1]} instead of {self.recent[0]}."
+            told += (
+                f" In the last 30 days {self.recent[1]} instead of {self.recent[0]}, "
+                f"losing {self.recent_lost} confirmed."
+            )
         return told
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,6 +146,7 @@ class Proposal:
             "groups": self.groups,
             "values": [{"value": value, **_counts(one)} for value, one in self.effects],
             "recent": None if self.recent is None else list(self.recent),
+            "recent_lost": self.recent_lost,
         }
 
 
@@ -147,16 +161,23 @@ def proposal_of(record: Mapping[str, Any]) -> Proposal:
         tried=(record["tried"][0], record["tried"][1]),
         effects=tuple((one["value"], _effect(one)) for one in record["values"]),
         recent=None if record["recent"] is None else (record["recent"][0], record["recent"][1]),
+        recent_lost=record.get("recent_lost", 0),
     )
 
 
-def with_recent(proposal: Proposal, replay: Replay, since: datetime) -> Proposal:
-    """The proposal with how many detections there are since a moment, by the old value and by the new one."""
-    counts = [
-        sum(one.detected_at >= since for one in found or ())
-        for found in replay([{proposal.parameter: value} for value in (proposal.old, proposal.new)])
-    ]
-    return replace(proposal, recent=(counts[0], counts[1]))
+def with_recent(
+    proposal: Proposal, replay: Replay, since: datetime, judged: Sequence[Judged] = ()
+) -> Proposal:
+    """The proposal with how many detections there are since a moment, by the old value and by the new one.
+
+    Of the judged it tells how many true ones the old value finds since then, and the new one not at all.
+    """
+    values = proposal.old, proposal.new
+    old, new = (list(found or ()) for found in replay([{proposal.parameter: one} for one in values]))
+    lately = [[one for one in found if one.detected_at >= since] for found in (old, new)]
+    true = [one for one in judged if one.true]
+    lost = int(np.sum(found_again(true, lately[0]) & ~found_again(true, new)))
+    return replace(proposal, recent=(len(lately[0]), len(lately[1])), recent_lost=lost)
 
 
 def _found(one: Effect) -> str:
@@ -169,7 +190,7 @@ def _counts(one: Effect) -> dict[str, int]:
 
 
 def _effect(record: Mapping[str, Any]) -> Effect:
-    return Effect(*(record[name] for name in Effect.__slots__))
+    return Effect(*(record.get(name, 0) for name in Effect.__slots__))
 
 
 def _told(one: Effect) -> dict[str, Any]:

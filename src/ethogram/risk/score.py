@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .auroc import Area, auroc
-from .intervals import Interval, wilson
+from .intervals import Interval, student, wilson
 from .labelled import Labelled, clusters
 
 
@@ -44,13 +44,29 @@ def rate(hit: Sequence[bool], group: Sequence[int]) -> Rate:
     n = len(hit)
     if not n:
         return Rate(0, 0, None, (0.0, 1.0))
-    hits = sum(hit)
-    share = hits / n
-    # How much more the groups vary than single things would: the design effect, never taken below 1.
-    off = np.bincount(np.asarray(group), np.asarray(hit, dtype=float) - share)
+    hits, effect = sum(hit), design_effect(hit, group)
+    return Rate(hits, n, hits / n, wilson(hits / effect, n / effect))
+
+
+def design_effect(hit: Sequence[bool], group: Sequence[int]) -> float:
+    """How many things of these groups are worth one that is independent: at least 1, at most all of them.
+
+    How much more the groups vary than single things would, and how little a few groups tell of that
+    (as Korn and Graubard have it): with two groups next to nothing.
+
+    >>> design_effect([True, False], [0, 1]), design_effect([True, False] * 5, [0] * 10)
+    (1.0, 10.0)
+    """
+    n, groups, share = len(hit), len(set(group)), sum(hit) / len(hit)
     plain = n * share * (1 - share)
-    effect = max(1.0, float((off**2).sum()) / plain) if plain else n / len(set(group))
-    return Rate(hits, n, share, wilson(hits / effect, n / effect))
+    if groups == n or not plain:
+        return n / groups
+    if groups == 1:
+        return float(n)
+    off = np.bincount(np.asarray(group), np.asarray(hit, dtype=float) - share)
+    seen = float((off**2).sum()) / plain * (groups / (groups - 1)) * ((n - 1) / n)
+    few = (student(groups - 1) / student(n - 1)) ** 2
+    return min(float(n), max(1.0, seen) * few)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def standings(verdicts: Iterable[Verdict], as_of: datetime | None = None) -> dic
     return {item: Standing(item, tuple(own[judge] for judge in sorted(own))) for item, own in newest.items()}
 
 
-def balances(verdicts: Iterable[Verdict], as_of: datetime | None = None) -> Mapping[str, int]:
+def balances(verdicts: Iterable[Verdict]) -> Mapping[str, int]:
     """For each judged detection, judges who confirm it less those who call it a false alarm."""
-    found = standings(verdicts, as_of)
+    found = standings(verdicts)
     return {item[1]: one.balance for item, one in found.items() if item[0] == "detection"}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from types import MappingProxyType
 
 from ..records import Detection, Verdict
 from .standing import Item, Standing, item_of, standings
@@ -32,7 +33,8 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Slot:
-    """What a count is about. `source` is empty where it is not known, `month` is written 2026-11.
+    """What a count is about. `source` is empty where it is not known, `month` is written 2026-11, or
+    empty too.
 
     `percent` is the confidence of what was judged, in hundredths; -1 where it is not known, or nothing was
     detected. It is there so that confidences can be calibrated when the verdicts are gone.
@@ -46,33 +48,47 @@ class Slot:
 
 
 Tallies = Mapping[Slot, Counts]
+EMPTY: Mapping[Item, datetime] = MappingProxyType({})
 
 
 def tally(
     verdicts: Iterable[Verdict],
     detections: Iterable[Detection] = (),
     *,
+    ends: Mapping[Item, datetime] = EMPTY,
+    untimed: Collection[str] = (),
     as_of: datetime | None = None,
 ) -> dict[Slot, Counts]:
-    """Counts by slot. The month is that of the detection, or of the verdict where it is not known.
+    """Counts by slot. The month is that of the detection, or in which a silence ends; '' where it is unknown.
 
-    `detections` are those judged, to know their source and time by.
+    `detections` are those judged, to know their source and time by, `ends` tells when judged silences end,
+    and `untimed` are the sources without times.
     """
     about = {one.id: one for one in detections}
     out: dict[Slot, Counts] = defaultdict(Counts)
     for item, standing in standings(verdicts, as_of).items():
-        out[_slot(item, standing, about)] += Counts(**{standing.verdict: 1})
+        slot = _slot(item, standing, about, ends.get(item))
+        slot = replace(slot, month="") if slot.source in untimed else slot
+        out[slot] += Counts(**{standing.verdict: 1})
     return dict(out)
 
 
-def _slot(item: Item, standing: Standing, about: Mapping[str, Detection]) -> Slot:
+def _slot(item: Item, standing: Standing, about: Mapping[str, Detection], end: datetime | None) -> Slot:
     # Judges may have seen different versions; the last word is on the last one.
     last = max(standing.verdicts, key=lambda one: (one.at, one.by))
     known = about.get(item[1]) if item[0] == "detection" else None
     if known is None:
-        return Slot(last.pattern, last.version, last.source, f"{last.at:%Y-%m}")
-    month, percent = f"{known.detected_at:%Y-%m}", round(100 * known.confidence)
+        return Slot(last.pattern, last.version, last.source, "" if end is None else f"{end:%Y-%m}")
+    month, percent = f"{known.detected_at:%Y-%m}", hundredths(known.confidence)
     return Slot(last.pattern, last.version, known.source, month, percent)
+
+
+def hundredths(confidence: float) -> int:
+    """A confidence as it is kept with the counts.
+
+    Calibration goes by this from the first verdict on, so that nothing changes when verdicts become counts.
+    """
+    return round(100 * confidence)
 
 
 def added(*several: Tallies) -> dict[Slot, Counts]:

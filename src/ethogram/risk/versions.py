@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .auroc import Difference, area_difference, auroc
+from .auroc import Difference, area_difference, auroc, unvaried
+from .intervals import Z, student
 from .labelled import Labelled, clusters
 
 DRAWS = 2000
@@ -91,7 +92,13 @@ def _differences(
         return [None, None, None]
     sums = np.stack([np.bincount(group, row) for row in _counted(old, new)], axis=1).astype(float)
     whole, drawn = _figures(sums.sum(axis=0)[None, :]), _figures(_drawn(sums, seed))
-    return [_difference(float(value[0]), spread) for value, spread in zip(whole, drawn, strict=True)]
+    new_marked, old_marked, true, things = sums[:, 1], sums[:, 3], sums[:, 4], sums[:, 5]
+    # Only groups with something in them that a figure is a share of tell anything about it.
+    telling = [int((of > 0).sum()) for of in (new_marked + old_marked, true, things - true)]
+    return [
+        _difference(float(value[0]), spread, groups)
+        for value, spread, groups in zip(whole, drawn, telling, strict=True)
+    ]
 
 
 def _counted(old: Sequence[Labelled], new: Sequence[Labelled]) -> list[Floats]:
@@ -125,10 +132,18 @@ def _figures(sums: Floats) -> list[Floats]:
     return [precision, recall, alarms]
 
 
-def _difference(value: float, spread: Floats) -> Difference | None:
+def _difference(value: float, spread: Floats, groups: int) -> Difference | None:
     spread = spread[np.isfinite(spread)]
     if not math.isfinite(value) or len(spread) < DRAWS / 2:
         return None
+    same = unvaried(value, groups)
+    if groups < 2 or np.ptp(spread) < 1e-12:
+        return same
+    # Draws of a few groups vary less than such groups do.
+    wide = student(groups - 1) / Z * math.sqrt(groups / (groups - 1))
+    spread = np.clip(value + (spread - value) * wide, -1, 1)
     low, high = np.quantile(spread, (0.025, 0.975))
     tail = min((1 + (spread <= 0).sum()), (1 + (spread >= 0).sum())) / (1 + len(spread))
-    return Difference(value, (float(low), float(high)), min(1.0, 2 * float(tail)))
+    return Difference(
+        value, (float(low), float(high)), max(same.p if value else 0.0, min(1.0, 2 * float(tail)))
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -23,15 +24,19 @@ class Purges(Sql):
     def purge(self, *, subject: Who | str | None = None, before: datetime | None = None) -> Purged:
         """What was removed: a subject (in all sources, or in one), or what lies before a moment, or both.
 
-        Detections go with their subject; of those before a moment, the ones that were over by then. Verdicts
-        on a detection that goes are counted and go too: what is left of them names nobody. Runner states go,
-        too: those that can be made again from what is left, and of conversations those of the subject, or
-        those saved last before the moment.
+        Detections go with their subject; of those before a moment, the ones that were over by then, and all
+        of subjects of whom no event is left. Verdicts on a detection that goes, or on a silence whose events
+        go, are counted and go too: what is left of them names nobody. Runner states go, too: those that can
+        be made again from what is left, and of conversations those of the subject, or those saved last before
+        the moment.
         """
         with self.writing() as connection:
             set_meta(connection, "last_key", last_key(connection))
-            events = _events(connection, subject, before)
+            events, gone = _events(connection, subject, before)
             detections = _detections(connection, subject, before)
+            if before is not None:
+                detections += sum(_rest(connection, one) for one in gone)
+                _silences(connection)
             if subject is not None and before is None:
                 _forget(connection, subject if isinstance(subject, str) else subject[1])
             for table in ("staged", "imports", "files"):
@@ -59,7 +64,10 @@ def _whose(subject: Who | str) -> tuple[str, dict[str, str]]:
     return "o.name = :source AND u.name = :name", {"source": subject[0], "name": subject[1]}
 
 
-def _events(connection: Connection, subject: Who | str | None, before: datetime | None) -> int:
+def _events(
+    connection: Connection, subject: Who | str | None, before: datetime | None
+) -> tuple[int, list[Who]]:
+    """How many events were removed, and the subjects that have none left."""
     conditions: list[str] = []
     values: dict[str, str] = {}
     if subject is not None:
@@ -73,9 +81,8 @@ def _events(connection: Connection, subject: Who | str | None, before: datetime 
     where = " AND ".join(conditions)
     touched = run(connection, f"SELECT DISTINCT subject FROM events WHERE {where}", **given).scalars().all()
     removed: int = run(connection, f"DELETE FROM events WHERE {where}", **given).rowcount
-    for key in touched:
-        _recount(connection, key)
-    return removed
+    gone = [_recount(connection, key) for key in touched]
+    return removed, [one for one in gone if one is not None]
 
 
 def _forget(connection: Connection, name: str) -> None:
@@ -84,14 +91,18 @@ def _forget(connection: Connection, name: str) -> None:
     run(connection, "UPDATE looks SET person = NULL, why = '' WHERE person = :name", name=name)
 
 
-def _recount(connection: Connection, key: int) -> None:
+def _recount(connection: Connection, key: int) -> Who | None:
+    """The subject, where it had to go, since no event of it is left."""
     query = "SELECT count(*), min(at_us), max(at_us) FROM events WHERE subject = :key"
     count, first, last = run(connection, query, key=key).one()
     if not count:
+        names = "SELECT o.name, u.name FROM subjects u JOIN sources o ON o.key = u.source WHERE u.key = :key"
+        source, name = run(connection, names, key=key).one()
         run(connection, "DELETE FROM subjects WHERE key = :key", key=key)
-        return
+        return source, name
     update = "UPDATE subjects SET events = :n, first_us = :first, last_us = :last WHERE key = :key"
     run(connection, update, n=count, first=first, last=last, key=key)
+    return None
 
 
 def _detections(connection: Connection, subject: Who | str | None, before: datetime | None) -> int:
@@ -110,6 +121,30 @@ def _detections(connection: Connection, subject: Who | str | None, before: datet
     if subject is not None:
         source = "" if isinstance(subject, str) else " AND source IN ('', :source)"
         judged = f"({judged} OR (subject = :name{source}))"
+    return _removed(connection, where, judged, **given)
+
+
+def _rest(connection: Connection, who: Who) -> int:
+    """How many detections were left of a subject that has no events any more, all of which go."""
+    where, given = "source = :source AND subject = :name", {"source": who[0], "name": who[1]}
+    return _removed(connection, where, f"detection IN (SELECT id FROM detections WHERE {where})", **given)
+
+
+def _silences(connection: Connection) -> None:
+    """Count verdicts on silences that begin or end at an event which is gone, and remove them."""
+    for table, none in (("verdicts", "detection IS NULL"), ("settled", "detection = ''")):
+        ids = f"""SELECT e.id FROM events e JOIN subjects u ON u.key = e.subject
+          JOIN sources o ON o.key = u.source
+          WHERE u.name = {table}.subject AND {table}.source IN ('', o.name)"""
+        where = f"{none} AND NOT (first_event IN ({ids}) AND last_event IN ({ids}))"
+        if table == "verdicts":
+            settle_where(connection, where, remember=False)
+        else:
+            run(connection, f"DELETE FROM settled WHERE {where}")
+
+
+def _removed(connection: Connection, where: str, judged: str, **given: Any) -> int:
+    """How many detections were removed; the verdicts on them are counted and go with them."""
     settle_where(connection, judged, remember=False, **given)
     run(connection, f"DELETE FROM settled WHERE {judged}", **given)
     removed: int = run(connection, f"DELETE FROM detections WHERE {where}", **given).rowcount

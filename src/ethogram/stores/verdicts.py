@@ -104,6 +104,11 @@ class Verdicts(Sql):
                 out[where] = out.get(where, Counts()) + Counts(**{verdict: count})
         return out
 
+    def silence_ends(self) -> dict[Item, datetime]:
+        """When each judged silence ends, as far as its last event is still there."""
+        with self.reading() as connection:
+            return _ends(connection, _verdicts(connection, "WHERE detection IS NULL"))
+
     def add_try(self, one: Try) -> int:
         """The number under which an attempt to learn is kept."""
         insert = """INSERT INTO tries (at_us, pattern, version, data, record)
@@ -132,7 +137,8 @@ def settle_where(connection: Connection, where: str, *, remember: bool, **given:
     """
     going = _verdicts(connection, f"WHERE {where}", **given)
     ids = sorted({one.detection for one in going if one.detection is not None})
-    counts = tally(going, _detections(connection, ids))
+    untimed = run(connection, "SELECT name FROM sources WHERE timed = 0").scalars().all()
+    counts = tally(going, _detections(connection, ids), ends=_ends(connection, going), untimed=untimed)
     rows = [
         {**{name: getattr(slot, name) for name in Slot.__slots__}, "verdict": verdict, "count": count}
         for slot, own in sorted(counts.items())
@@ -148,6 +154,20 @@ def settle_where(connection: Connection, where: str, *, remember: bool, **given:
         gone = {item_of(one): {**_item(one), "verdict": stood[item_of(one)].verdict} for one in going}
         run_many(connection, insert, list(gone.values()))
     run(connection, f"DELETE FROM verdicts WHERE {where}", **given)
+
+
+def _ends(connection: Connection, verdicts: Iterable[Verdict]) -> dict[Item, datetime]:
+    query = """SELECT max(e.at_us) FROM events e JOIN subjects u ON u.key = e.subject
+      JOIN sources o ON o.key = u.source
+      WHERE u.name = :subject AND e.id = :last_event AND :source IN ('', o.name)"""
+    found: dict[Item, datetime] = {}
+    for one in verdicts:
+        item = item_of(one)
+        if one.detection is None and item not in found:
+            given = {"subject": one.subject, "last_event": one.last_event, "source": one.source}
+            at = run(connection, query, **given).scalar()
+            found |= {} if at is None else {item: moment(at)}
+    return found
 
 
 def _detections(connection: Connection, ids: Sequence[str]) -> list[Detection]:

@@ -69,21 +69,21 @@ def _checked(pattern: Named, events: Events, stated: Example) -> list[Detection]
 
 
 def _library(pattern: Named) -> Library:
-    if isinstance(pattern, CodePattern):
-        return select([pattern.name])
     if isinstance(pattern, (str, Path)):
         found = select([pattern])
         if len(found) != 1:
             raise AssertionError(f"{pattern} is {len(found)} patterns; name one of {', '.join(found.chosen)}")
         return found
-    named = pattern if hasattr(pattern, "__qualname__") else type(pattern)
-    origin = f"{named.__module__}.{named.__qualname__}"
-    names = [name for name, one in code_patterns().items() if one.origin == origin]
+    names = [name for name, one in code_patterns().items() if _is(one, pattern)]
     if len(names) != 1:
-        raise AssertionError(
-            f"{origin} is registered as {', '.join(names) or 'no pattern'}; name the one meant"
-        )
+        how = "name the one meant" if names else "register this very object, or name the one meant"
+        raise AssertionError(f"{pattern!r:.120} is registered as {', '.join(names) or 'no pattern'}; {how}")
     return select(names)
+
+
+def _is(one: CodePattern, given: Any) -> bool:
+    """Whether a pattern in code is made of this very function or object, or of a class that was decorated."""
+    return given is one or given is one.made or (isinstance(given, type) and type(one.made) is given)
 
 
 def _events(events: Events) -> list[Event]:
