@@ -130,9 +130,7 @@ def test_what_was_fitted_is_of_these_sentences():
 
 
 def test_an_unknown_embedder_says_which_there_are():
-    with pytest.raises(
-        BadUsage, match="no embedder is named 'smal'; there are both, letters"
-    ):
+    with pytest.raises(BadUsage, match="no embedder is named 'smal'; there are both, letters"):
         load("smal")
 
 
