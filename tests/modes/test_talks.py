@@ -93,3 +93,18 @@ def test_recall_is_counted_above_a_limit_that_few_of_the_good_are_above() -> Non
     assert limit_for(good, 0.01) == 0.98
     assert recall_at([0.985, 0.5], good, 0.01) == 0.5
     assert area_of([2.0], good) == 1.0
+
+
+def test_where_no_set_is_known_all_are_taken_by_their_labels(tmp_path):
+    row = '{"id": "c%d", "label": %d, "messages": [{"speaker": "user", "content": "hi"}]}\n'
+    (tmp_path / "ours.jsonl").write_text(row % (1, 1) + row % (2, 0))
+    sets = list(read_sets(chosen_sets(tmp_path), "all"))
+    assert [(one.name, one.kind, one.talks[0].said) for one in sets] == [
+        ("ours: 1", "attack", ["hi"]),
+        ("ours: 0", "harmless", ["hi"]),
+    ]
+
+
+def test_a_folder_without_sets_says_what_would_be_one(tmp_path):
+    with pytest.raises(BadUsage, match="has no sets"):
+        chosen_sets(tmp_path)

@@ -135,14 +135,13 @@ def chosen_sets(
     harmless: Collection[str] = (),
     known: Collection[str] = (*KINDS,),
 ) -> list[tuple[Path, str]]:
-    """Files with what each set is; without names, those that are known. `attacks` and `harmless` say of sets
-    what they are; a set of which nobody says is `labelled`: its own labels tell 1 from 0."""
+    """Files with what each set is; without names, those that are known, or all where none is. `attacks` and
+    `harmless` say of sets what they are; one of which nobody says is `labelled`: its labels tell 1 from 0."""
     asked = {*sets, *attacks, *harmless}
     files = set_files(data_dir, asked)
-    chosen = [file for file in files if asked or set_name(file) in known]
+    chosen = [file for file in files if asked or set_name(file) in known] or files
     if not chosen:
-        there = ", ".join(map(set_name, files))
-        raise BadUsage(f"name what to look at with --set, --attacks or --harmless: there are {there}")
+        raise BadUsage(f"{data_dir} has no sets: NAME.jsonl or NAME.jsonl.gz, a conversation a line")
     told = {**KINDS, **dict.fromkeys(harmless, HARMLESS), **dict.fromkeys(attacks, ATTACK)}
     return [(file, told.get(set_name(file), LABELLED)) for file in chosen]
 
