@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ethogram.cli.chat_text import ASCII, sparkline
+from ethogram.cli.errors import faults_of
 from ethogram.cli.main import main
 from ethogram.library.schemas import schema
 
@@ -188,3 +189,20 @@ def test_when_detection_comes_is_told(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_kind_that_is_none_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "--kind", "angry", "--seed", "1"]) == 2
     assert "no kind 'angry'; there are: calm; calm then climb" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["chat", "analyze"])
+def test_a_page_is_never_written_over_what_is_read(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    talk = tmp_path / "talk.jsonl"
+    talk.write_text('{"id": "c1", "turns": [{"role": "user", "text": "hello"}]}\n')
+    before = talk.read_bytes()
+    assert main([command, str(talk), "--html", str(talk)]) == 2
+    assert "is what is read; name another file" in capsys.readouterr().err
+    assert talk.read_bytes() == before
+
+
+def test_bytes_of_an_argument_that_are_no_text_are_bad_usage() -> None:
+    (told,) = faults_of(UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates not allowed"))
+    assert "bytes that are no UTF-8" in str(told)

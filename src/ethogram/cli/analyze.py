@@ -98,6 +98,7 @@ def analyze(
     from ethogram.modes.run_report import run_report
 
     from .html import write_html
+    from .page_file import check_page
     from .progress import Progress
     from .report import Report
     from .stored import gather_stored, judged
@@ -107,6 +108,7 @@ def analyze(
         raise typer.BadParameter("name files or folders of events, or a --store")
     if keep_text and not (store and paths):
         raise typer.BadParameter("--keep-text says what --store keeps of the files: name both")
+    check_page(html, [one for one in (*(paths or ()), store) if one])
     context = run_context(task, goal, allow, deny, cwd)
     asked = Asked(paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json, context)
     moment, loaded = asked.moment(), asked.loaded()

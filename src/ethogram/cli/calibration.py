@@ -42,7 +42,7 @@ def calibration(
             check_pattern(opened, pattern, settings)
         found = calibrations(opened, pattern or None, settings)
     if html:
-        write_page(html, found)
+        write_calibration(html, found)
     if as_json:
         for one in found:
             write_json(one.to_dict())
@@ -54,18 +54,13 @@ def calibration(
             write_line(text)
 
 
-def write_page(path: str, found: list[Calibrated]) -> None:
-    """Write the page; a folder that is not there is made. BadUsage where it cannot be written."""
-    from pathlib import Path
-
-    from ethogram.errors import BadUsage
+def write_calibration(path: str, found: list[Calibrated]) -> None:
+    """Write the page."""
     from ethogram.report.calibration import calibration_page
 
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(calibration_page(found), encoding="utf-8")
-    except OSError as error:
-        raise BadUsage(f"--html: {path!r:.200} cannot be written: {error.strerror}") from None
+    from .page_file import write_page
+
+    write_page(path, calibration_page(found))
 
 
 def lines(one: Calibrated) -> Iterator[str]:

@@ -56,8 +56,10 @@ def chat(
     from ethogram.modes.chat_turns import read_said
 
     from .chat_text import Writer, written
+    from .page_file import check_page, write_page
 
     limit = mode_of(fail_on)
+    check_page(html, [path])
     make = maker(embedder, config)
     followed: dict[str, Followed] = {}
     kept: list[Scored] = []
@@ -81,7 +83,9 @@ def chat(
         else:
             written(told, summed=summed)
     if html:
-        _write_html(html, kept, followed, excerpts=excerpts)
+        from ethogram.report.chat import chat_page
+
+        write_page(html, chat_page(kept, followed, excerpts=excerpts))
     if fail_on and any(MODES.index(told["highest_mode"]) >= limit for told in summaries):
         raise typer.Exit(FOUND)
 
@@ -113,16 +117,3 @@ def mode_of(name: str) -> int:
         hint = did_you_mean(name.upper(), MODES) or f"; there are {', '.join(MODES)}"
         raise BadUsage(f"--fail-on: no mode {name!r:.40}{hint}")
     return MODES.index(name.upper()) if name else 0
-
-
-def _write_html(path: str, kept: list[Scored], followed: dict[str, Followed], *, excerpts: bool) -> None:
-    from pathlib import Path
-
-    from ethogram.errors import BadUsage
-    from ethogram.report.chat import chat_page
-
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(chat_page(kept, followed, excerpts=excerpts), encoding="utf-8")
-    except OSError as error:
-        raise BadUsage(f"--html: {path!r:.200} cannot be written: {error.strerror}") from None

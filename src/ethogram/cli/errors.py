@@ -64,7 +64,7 @@ def _code(error: BaseException) -> int:
         return INTERRUPTED
     if isinstance(error, EthogramError | typer.TyperException):
         return error.exit_code
-    return BAD if _names_a_file(error) else INTERNAL
+    return BAD if _names_a_file(error) or _is_no_text(error) else INTERNAL
 
 
 def faults_of(error: BaseException) -> list[Fault]:
@@ -82,6 +82,8 @@ def faults_of(error: BaseException) -> list[Fault]:
         return [Fault("", 0, 0, _usage(error))]
     if isinstance(error, OSError) and _names_a_file(error):
         return [Fault(os.fsdecode(error.filename), 0, 0, error.strerror or str(error))]
+    if _is_no_text(error):
+        return [Fault("", 0, 0, "an argument has bytes that are no UTF-8; give it as UTF-8")]
     said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     hint = "" if os.environ.get(DEBUG) else f" (set {DEBUG}=1 for the traceback)"
     return [Fault("", 0, 0, f"internal error: {said}{hint}")]
@@ -108,6 +110,11 @@ def _asks_for_help(error: BaseException) -> bool:
 
 def _names_a_file(error: BaseException) -> bool:
     return isinstance(error, OSError) and isinstance(error.filename, str | bytes)
+
+
+def _is_no_text(error: BaseException) -> bool:
+    """Whether bytes of the command line, which Python keeps as surrogates, met something that takes text."""
+    return isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed"
 
 
 def _is_expected(error: BaseException) -> bool:

@@ -25,21 +25,16 @@ def write_html(
     runs: Sequence[Run] = (),
 ) -> None:
     """Write the page; a folder that is not there is made. BadUsage where it cannot be written."""
-    from pathlib import Path
-
-    from ethogram.errors import BadUsage
     from ethogram.report.beside import Beside
     from ethogram.report.page import page
+
+    from .page_file import write_page
 
     quiet, without = quiet_and_without(analysis, library, batch) if analysis.events else ([], [])
     families = family_of(library)
     more = Beside(by_family(quiet, families), by_family(without, families), notes(analysis, batch))
     content = page(analysis, more, muted=muted, runs=runs)
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise BadUsage(f"--html: {path!r:.200} cannot be written: {error.strerror}") from None
+    write_page(path, content)
 
 
 def by_family(names: Iterable[str], families: Mapping[str, str]) -> dict[str, list[str]]:
