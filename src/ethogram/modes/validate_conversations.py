@@ -34,7 +34,7 @@ LIMITS = {OURS: 0.5, "parapet": 0.7}
 TUNED = (
     "nothing is trained on any set; the reading of meaning, what words and refusals add and the line of "
     "SUSPECT were chosen on `tune` (and signals of form on `other`), beside talks of our own. `report` "
-    "was looked at by its figures only, after each round of changes, five times in all. The limits of the"
+    "was looked at by its figures only, after each round of changes, seven times in all. The limits of the"
     " patterns escalation, risky_conversation, risky_topic_return, probing_after_refusal and "
     "language_switch_after_refusal were chosen on all conversations, so how often these fire is told in "
     "sample"
