@@ -17,7 +17,8 @@ A fault says what was wrong, where (file:line:column) and what would be right.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from .records.slotted import dataclass
 
 
 @dataclass(frozen=True, slots=True, order=True)

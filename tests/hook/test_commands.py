@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def quick(monkeypatch) -> list[str]:
-    """Installs without the image, which takes a second; the folders it would have been made for."""
+    """Installs without the plan, which takes a second; the folders it would have been made for."""
     made: list[str] = []
     monkeypatch.setattr("ethogram.hook.planning.prepare", made.append)
     monkeypatch.setattr("ethogram.hook.status.watching", watching_once)
@@ -171,7 +171,7 @@ def test_the_status_of_nothing(folder, quick, capsys):
     (told,) = records(run(capsys, "status", "--json"))
     assert [one["installed"] for one in told["installed"]] == ["no", "no"]
     assert told["installed"][0]["missing"] == list(EVENTS)
-    assert told["image"]["state"] == "none"
+    assert told["plan"]["state"] == "none"
     assert (told["state"]["bytes"], told["state"]["last_event"]) == (0, None)
     assert told["faults"] == {"path": place.log_path(), "count": 0, "newest": None}
     assert not Path(place.state_dir()).exists()
@@ -197,7 +197,7 @@ def test_the_status_of_a_hook_that_works(folder, capsys):
         "nudge": False, "remind": False, "ask": False, "stop": True}  # fmt: skip
     assert told["ladder"]["most"] == 2
     assert told["settings"] == {"path": str(folder / ".ethogram.yaml"), "faults": []}
-    assert told["image"]["state"] == "current"
+    assert told["plan"]["state"] == "current"
     assert (told["state"]["runs"], told["state"]["said"]) == (1, 1)
     assert told["state"]["last_event"] == "2023-11-14T22:13:20Z"
     assert told["faults"]["count"] == 2
@@ -206,7 +206,7 @@ def test_the_status_of_a_hook_that_works(folder, capsys):
     assert "Rungs that are on: stop; off: nudge, remind, ask\n  turned off, too: loop, WebSearch\n" in said
     assert "1 run, 1 intervention, the last event 2023-11-14T22:13:20Z\n" in said
     (folder / ".ethogram.yaml").write_text("hook: {most: 3}\n")
-    assert records(run(capsys, "status", "--json"))[0]["image"]["state"] == "old"
+    assert records(run(capsys, "status", "--json"))[0]["plan"]["state"] == "old"
 
 
 def test_the_status_of_all_that_can_be_wrong(folder, capsys):
@@ -350,12 +350,12 @@ def test_a_purge_of_what_is_old(folder, capsys):
     assert "--before: 'x' is not a duration" in run(capsys, "purge", "--before", "x", "--yes", code=2)
 
 
-def test_a_purge_of_everything_takes_images_logs_and_what_was_set_aside(folder, quick, capsys):
+def test_a_purge_of_everything_takes_plans_logs_and_what_was_set_aside(folder, quick, capsys):
     run(capsys, "install", "claude-code")
     remember("s", time.time(), (advice(1, text=SECRET), "open", 0))
     state = Path(place.state_dir())
-    (state / "images").mkdir()
-    for name in ("images/a.bin", "faults.log", "faults.log.old", "runs.sqlite.unreadable"):
+    (state / "plans").mkdir()
+    for name in ("plans/a.json", "faults.log", "faults.log.old", "runs.sqlite.unreadable"):
         (state / name).write_text(SECRET)
     assert run(capsys, "purge", "--session", "x", "--yes").startswith(
         "Removed for good: 0 runs, 0 interventions, 1 file.\n"

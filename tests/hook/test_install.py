@@ -324,7 +324,8 @@ def test_the_command_is_quoted_for_the_shell(folder, monkeypatch):
     assert kind_of(install.own_command()) == "ours"
     monkeypatch.setattr("sys.argv", ["x"])
     monkeypatch.setattr("sys.executable", "/a b/python")
-    assert install.own_command() == "'/a b/python' -m ethogram hook"
+    assert install.own_command() == "'/a b/python' -P -m ethogram hook"
+    assert kind_of(install.own_command()) == "ours"
 
 
 VALUES = st.recursive(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ethogram.config import Settings
 from ethogram.config.settings import RUNGS as SETTING_RUNGS
-from ethogram.hook.ladder import RUNGS, Rules, climb, is_same, rules_of
+from ethogram.hook.ladder import RUNGS, Rules, climb, is_same, with_tuples
 from ethogram.hook.planning import library_of, rules_in
 
 Seen = tuple[int, str, tuple[str, ...]]
@@ -121,7 +121,7 @@ def test_rules_are_the_same_after_being_written_as_data():
     rules = Rules(("nudge", "stop"), 3, 2, "high", ("bash", "loop"), "off")
     data = {"rungs": ["nudge", "stop"], "cool_down": 3, "most": 2, "lowest": "high", "off": ["bash", "loop"],
             "critical": "off"}  # fmt: skip
-    assert rules_of(data) == rules
+    assert Rules(**with_tuples(data)) == rules
     assert not rules.has("bash")
     assert rules.has("ask")
 

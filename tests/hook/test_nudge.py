@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ethogram import RunGuard
-from ethogram.hook.nudge import UNTRIED, About, said, seen, to_person, untried
+from ethogram.hook.nudge import QUOTES, UNTRIED, About, said, seen, to_person, untried
 
 WORDS = dict(UNTRIED)
 BOTH = ("nudge", "remind", "ask", "stop")
@@ -100,7 +100,7 @@ def test_where_everything_was_tried_nothing_is_called_untried():
     done = [step(n, name, name) for n, name in enumerate(WORDS, start=4)]
     text = said("nudge", about(*FAILED, *done, step(20, "make", error="no rule"), keys=("error of no rule",)))
     assert "you have not" not in text
-    assert text.endswith("try another way.")
+    assert text.endswith(f"try another way. {QUOTES}")
 
 
 def test_what_this_run_has_no_tool_for_is_not_called_untried():
@@ -122,7 +122,7 @@ def test_an_error_in_how_a_tool_is_called_is_not_looked_for_in_files():
 def test_calls_that_differed_are_not_called_the_same():
     recent = [step(n, f"pay {n}", error="balance too low") for n in range(4)]
     text = said("nudge", about(*recent, keys=("error of balance too low",)))
-    assert "4 different calls of bash" in text
+    assert '4 different calls of "bash"' in text
     assert "Doing the same again" not in text
     assert "The calls differed" in text
 
@@ -135,7 +135,7 @@ def test_a_test_that_failed_before_it_counted_as_an_error_is_one_of_the_times():
 def test_paths_outside_the_task_are_named():
     recent = [step(1, "a"), step(2, "b", path="../other/.env", outside=True)]
     text = said("nudge", about(*recent, is_scope=True))
-    assert "Outside what the task allows: ../other/.env." in text
+    assert 'Outside what the task allows: "../other/.env".' in text
     assert "stay within the task" in text
 
 
@@ -150,8 +150,8 @@ def test_nothing_that_was_done_is_ever_called_untried(operations: list[str]):
 def test_a_reminder_tells_the_goal_and_the_scope():
     text = said("remind", about(*FAILED, keys=("make",), goal="Mend it.", allow=("src/**",), deny=(".env",)))
     assert 'The task was: "Mend it."' in text
-    assert "Allowed are only: src/**." in text
-    assert "Not allowed: .env." in text
+    assert 'Allowed are only: "src/**".' in text
+    assert 'Not allowed: ".env".' in text
 
 
 def test_a_reminder_without_a_goal_still_says_something():

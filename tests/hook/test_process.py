@@ -27,7 +27,7 @@ SPEAKS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit")
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory) -> tuple[Path, Path]:
-    """A project folder, and a state folder with its image: made once, since that takes seconds."""
+    """A project folder, and a state folder with its plan: made once, since that takes seconds."""
     project, state = tmp_path_factory.mktemp("project"), tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ETHOGRAM_HOOK_DIR", str(state))
@@ -45,14 +45,14 @@ def project(ready, tmp_path, monkeypatch) -> Path:
     return ready[0]
 
 
-def hook(given: Any, **options: Any) -> dict[str, Any]:
+def hook(given: Any, command: Any = (sys.executable, "-m", "ethogram", "hook"), **options: Any) -> Any:
     """What the process answers; that it exits with 0, in silence or with what the contract allows."""
     text = given if isinstance(given, bytes) else json.dumps(given).encode()
     done = subprocess.run(
-        [sys.executable, "-m", "ethogram", "hook"],
+        list(command),
         input=text,
         capture_output=True,
-        timeout=60,
+        timeout=120,
         check=False,
         **options,
     )
@@ -272,12 +272,12 @@ def test_the_settings_are_those_of_the_project_wherever_the_agent_goes(project, 
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(project))
     hook(payload(tmp_path / "inner"))
     assert known()["n"] == 1
-    assert len(list(Path(place.state_dir(), "images").iterdir())) == 1
+    assert len(list(Path(place.state_dir(), "plans").iterdir())) == 1
 
 
-def test_a_broken_image_is_made_anew(project):
-    (image,) = Path(place.state_dir(), "images").glob("*.bin")
-    image.write_bytes(image.read_bytes()[:1000])
+def test_a_broken_plan_is_made_anew(project):
+    (plan,) = Path(place.state_dir(), "plans").glob("*.json")
+    plan.write_bytes(plan.read_bytes()[:1000])
     hook(payload(project))
     assert known()["n"] == 1
 
@@ -289,6 +289,37 @@ def test_twelve_at_once_lose_nothing(project):
     assert faults() == []
     # A result whose call was not told counts as both.
     assert known()["n"] == 24
+
+
+def test_twenty_at_once_in_a_new_folder_are_all_seen(tmp_path, monkeypatch):
+    monkeypatch.setenv("ETHOGRAM_HOOK_DIR", str(tmp_path / "state"))
+    monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
+    # Whoever waits for the plan waits here as long as it takes on a machine that has other work to do.
+    patient = "import sys; from ethogram.hook import start; start.PATIENCE = 60.0; sys.exit(start.main())"
+    calls = [payload(tmp_path, "PostToolUse", f"c{n}", tool_response=f"file {n}") for n in range(20)]
+    with ThreadPoolExecutor(20) as pool:
+        list(pool.map(lambda call: hook(call, command=[sys.executable, "-P", "-c", patient]), calls))
+    assert faults() == []
+    assert known()["n"] == 40
+
+
+def test_an_event_that_is_dropped_is_logged(project, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(start, "PATIENCE", 0.1)
+    Path(place.plan_path(str(tmp_path)) + ".lock").touch()
+    assert start.PATIENCE < start.STALE
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(payload(tmp_path)).encode())))
+    assert start.main() == 0
+    assert capsys.readouterr().out == ""
+    assert [line.rpartition(": ")[0].rpartition("RuntimeError")[1] for line in faults()] == ["RuntimeError"]
+    assert "PreToolUse not seen: no plan for its folder" in faults()[0]
+
+
+def test_whoever_died_while_writing_a_plan_is_not_waited_for(project, tmp_path):
+    lock = Path(place.plan_path(str(tmp_path)) + ".lock")
+    lock.touch()
+    os.utime(lock, (time.time() - 2 * start.STALE,) * 2)
+    hook(payload(tmp_path))
+    assert known()["n"] == 1
 
 
 @pytest.mark.parametrize("name", ["Stop", "SubagentStop"])

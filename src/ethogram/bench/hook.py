@@ -47,13 +47,15 @@ def measure(starts: int = STARTS, events: int = EVENTS) -> Iterator[dict[str, An
 
 
 def _measured(folder: str, starts: int, events: int) -> Iterator[dict[str, Any]]:
-    # An image is there after the install; and a package that is installed has its modules compiled.
+    # A plan is there after the install; and a package that is installed has its modules compiled.
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     prepare(folder)
-    hook, told = [sys.executable, "-m", "ethogram", "hook"], _payload(folder, 0)
+    hook, told = [sys.executable, "-P", "-m", "ethogram", "hook"], _payload(folder, 0)
     subprocess.run(hook, input=json.dumps(told).encode(), check=True, env=environ, capture_output=True)
-    yield _timing("an empty Python process", [sys.executable, "-c", "pass"], told, environ, starts)
-    yield _timing("the usual imports", [sys.executable, "-c", USUAL], told, environ, max(3, starts // 10))
+    yield _timing("an empty Python process", [sys.executable, "-P", "-c", "pass"], told, environ, starts)
+    yield _timing(
+        "the usual imports", [sys.executable, "-P", "-c", USUAL], told, environ, max(3, starts // 10)
+    )
     fresh = _timing("hook, a new run", hook, told, environ, starts)
     yield fresh
     size = _fill(folder, events)

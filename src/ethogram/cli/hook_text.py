@@ -17,7 +17,7 @@ INSTALLED = {
     "no": "not installed",
     "unknown": "cannot be read",
 }
-IMAGES = {
+PLANS = {
     "current": "current",
     "old": "out of date; the next event makes it anew",
     "none": "none yet; the first event makes it",
@@ -64,7 +64,7 @@ def status_lines(told: Mapping[str, Any]) -> Iterator[str]:
         place = ":".join(str(part) for part in (one["path"], one["line"], one["column"]) if part)
         yield f"  cannot be used: {place}: {one['message']}"
     yield from _state_lines(told["state"])
-    yield f"Image for this folder: {IMAGES[told['image']['state']]}"
+    yield f"Plan for this folder: {PLANS[told['plan']['state']]}"
     faults = told["faults"]
     yield f"Faults of ours: {faults['count'] or 'none'}" + (
         f", in {faults['path']}" if faults["count"] else ""

@@ -1,6 +1,6 @@
 """The hook: a coding agent that runs now is told what it does, while it does it.
 
-A hook is started anew for every event of the agent, so its code is kept in an image that loads quickly
-(image.py writes it, start.py runs it). What stands in the image is the same code that everything else uses:
-the signals of runs and the plain reading of programs, on the standard library alone.
+A process is started for every event of the agent (start.py), so it loads little: the signals of runs and the
+plain reading of programs, on the standard library alone. What the settings of a folder ask for is written as
+plain data by planning.py.
 """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..records.levels import rank
+from ..records.slotted import replace
 from .ladder import Given, climb, is_same
 from .nudge import FEWEST, About, said, to_person
 from .plan_records import Advice, Plan, Settled, State

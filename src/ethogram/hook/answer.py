@@ -5,40 +5,50 @@ from __future__ import annotations
 import importlib
 import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from .. import registry
 from ..records.event import Event
+from ..records.slotted import replace
+from ..shapes.program import Program
 from ..signals.options import Options
 from ..signals.steps.step import read_step
 from . import keep
 from .advise import SETTLES, about_of
 from .contract import answer
 from .core import measurer_of, observe, start
-from .critical import path_to_ask
-from .ladder import is_enough, rules_of
-from .nudge import PREFIX, to_person
+from .critical import command_to_ask, path_to_ask
+from .ladder import Rules, is_enough, with_tuples
+from .nudge import PREFIX, QUOTES, quoted, to_person
 from .payload import call_event, condensed_event, result_event, said_event, subject_of, text_at
-from .plan_records import Advice, Observed, Plan, Settled, State
+from .plan_records import SIGNALS, Advice, Observed, Plan, Settled, State
 from .remember import call_mark, shorten
-from .standing import digest
+from .standing import Watched, digest
 
 EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreCompact", "Stop",
           "SubagentStop", "SessionEnd")  # fmt: skip
+WHY_CRITICAL = "is a path that nobody should touch unasked (secrets, keys, settings, system files)"
 MOST_CALLS = 64
 MOST_PATHS = 64
 
 Handled = tuple[State, list[Observed], Advice | None]
 
 
-def plan_of(told: Any) -> Plan:
-    """The plan that a written module describes."""
-    for name in told.MODULES:
+def plan_of(data: Mapping[str, Any]) -> Plan:
+    """The plan that plain data describes. Only our own signals can be named in it."""
+    for name in data["modules"]:
+        if not name.startswith(SIGNALS):
+            raise ValueError(f"{name!r:.60} is no module of signals")
         importlib.import_module(name)
-    signals = tuple(registry.signals.known(name) for name in told.SIGNALS)
-    return Plan(signals, told.WATCHED, Options(**told.OPTIONS), rules_of(told.RULES))
+    signals = tuple(registry.signals.known(name) for name in data["signals"])
+    watched = tuple(
+        Watched(Program.from_json(program), rows, tuple(names), tuple(hashed))
+        for program, rows, names, hashed in data["watched"]
+    )
+    return Plan(
+        signals, watched, Options(**with_tuples(data["options"])), Rules(**with_tuples(data["rules"]))
+    )
 
 
 def handle(told: Mapping[str, Any], plan: Plan, db: sqlite3.Connection, now: float) -> dict[str, Any]:
@@ -182,14 +192,18 @@ def _critical(plan: Plan, state: State, event: Event) -> Advice | None:
     readings = measurer_of(plan, state).measure(tried).readings
     step, cwd = read_step(tried), str(event.attributes.get("cwd") or plan.options.cwd or "")
     is_critical = readings.get("critical_path") == 1
-    found = path_to_ask(step, plan.options, cwd, is_critical_step=is_critical) if step is not None else None
-    if found is None or digest(found[0]) in state["approved"]:
+    if step is None:
         return None
-    path, denied = found
-    why = "one that nobody should touch unasked (secrets, keys, system files)"
-    why = "not allowed by the settings" if denied else why
-    text = f"{PREFIX}The path {shorten(path, 120)} is {why}. Allow it?"
-    return Advice("ask", "scope_creep", "critical", text, state["steps"] + 1, text, (digest(path),))
+    if command := command_to_ask(step):
+        what, why = command, "changes what ethogram watches"
+    elif found := path_to_ask(step, plan.options, cwd, is_critical_step=is_critical):
+        what, why = found[0], "is denied by the settings" if found[1] else WHY_CRITICAL
+    else:
+        return None
+    if digest(what) in state["approved"]:
+        return None
+    text = f"{PREFIX}{quoted(shorten(what, 120))} {why}. Allow it? {QUOTES}"
+    return Advice("ask", "scope_creep", "critical", text, state["steps"] + 1, text, (digest(what),))
 
 
 def _stopped(state: State) -> Advice | None:

@@ -42,7 +42,7 @@ def kind_of(command: str) -> str:
     if words[-1:] != ["hook"]:
         return ""
     if words[-3:-1] == ["-m", "ethogram"]:
-        return "ours" if len(words) == 4 else "wrapped"
+        return "ours" if words[1:-3] in ([], ["-P"]) else "wrapped"
     if len(words) > 1 and PurePath(words[-2].replace("\\", "/")).name in NAMES:
         return "ours" if len(words) == 2 else "wrapped"
     return ""

@@ -8,7 +8,7 @@ from typing import Any
 from ..config import Settings
 from ..errors import BadUsage, did_you_mean
 from .ladder import RUNGS
-from .payload import response_text
+from .payload import TOO_DEEP, response_text
 
 DEEPEST = 32
 
@@ -87,4 +87,7 @@ def plain(value: Any, deeper: int = DEEPEST) -> Any:
         return {str(name): plain(one, deeper - 1) for name, one in value.items()}
     if isinstance(value, list | tuple | set | frozenset) and deeper:
         return [plain(one, deeper - 1) for one in value]
-    return str(value)
+    try:
+        return str(value)
+    except RecursionError:
+        return TOO_DEEP

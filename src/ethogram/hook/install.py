@@ -65,7 +65,7 @@ def own_command() -> str:
     for one in (Path(sys.argv[0]), Path(sys.executable).with_name(NAMES[0])):
         if one.name in NAMES and one.is_file():
             return f"{shlex.quote(str(one.absolute()))} hook"
-    return f"{shlex.quote(sys.executable)} -m ethogram hook"
+    return f"{shlex.quote(sys.executable)} -P -m ethogram hook"
 
 
 def installing(path: Path, command: str) -> Change:

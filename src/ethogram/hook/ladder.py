@@ -11,8 +11,9 @@ Pure: what was given so far comes in and goes out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from ..records.slotted import dataclass
 
 RUNGS = ("nudge", "remind", "ask", "stop")
 DEFAULT = ("nudge", "remind", "ask")
@@ -85,9 +86,6 @@ def is_same(one: Given, cause: str, keys: Sequence[str]) -> bool:
     return not keys or not one["keys"] or not set(keys).isdisjoint(one["keys"])
 
 
-def rules_of(told: Mapping[str, Any]) -> Rules:
-    """The rules that plain data describes."""
-    known: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in told.items()
-    }
-    return Rules(**known)
+def with_tuples(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain data with tuples instead of lists, as records have them."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..records.arguments import command_in, path_in
 from ..records.event import Event
+from ..records.rule import Rule
 from ..signals.steps.step import argument_text
 from .standing import digest
 
@@ -24,11 +25,12 @@ MARK = "call_mark"
 RESULT = 20_000
 ERROR = 2_000
 DEEPEST = 8
+TOO_DEEP = "[nested too deep]"
 LONGEST = 400
 """Characters of a working directory."""
 BULKY = frozenset(("originalFile", "structuredPatch", "durationMs", "oldTodos", "interrupted", "isImage"))
 """Parts of a response that say nothing of what came out, or differ each time."""
-_EXIT = re.compile(r"exit(?:ed)?(?: with)?(?: non-zero)?(?: status)?(?: code)?:? (\d{1,3})\b", re.IGNORECASE)
+_EXIT = Rule(r"exit(?:ed)?(?: with)?(?: non-zero)?(?: status)?(?: code)?:? (\d{1,3})\b", re.IGNORECASE)
 
 
 def text_at(told: Mapping[str, Any], name: str) -> str:
@@ -134,7 +136,7 @@ def _fitted(value: Any, deeper: int) -> Any:
     if isinstance(value, str):
         return value[:RESULT]
     if isinstance(value, dict | list) and deeper < 1:
-        return json.dumps(value)[:RESULT]
+        return _said(value)[:RESULT]
     if isinstance(value, dict):
         return {str(name)[:RESULT]: _fitted(one, deeper - 1) for name, one in value.items()}
     if isinstance(value, list):
@@ -142,7 +144,7 @@ def _fitted(value: Any, deeper: int) -> Any:
     return value
 
 
-def response_text(response: Any) -> str:
+def response_text(response: Any, deeper: int = 4 * DEEPEST) -> str:
     """What came out, as text, whatever form the tool gave it.
 
     >>> response_text({"stdout": "ok", "stderr": "", "interrupted": False})
@@ -150,7 +152,7 @@ def response_text(response: Any) -> str:
     >>> response_text([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}])
     'a\\nb'
     """
-    if isinstance(response, dict):
+    if isinstance(response, dict) and deeper:
         if "stdout" in response or "stderr" in response:
             return "\n".join(
                 one for one in (_said(response.get("stdout")), _said(response.get("stderr"))) if one
@@ -159,14 +161,19 @@ def response_text(response: Any) -> str:
             return str(file["content"])
         for name in ("content", "text", "result", "output"):
             if response.get(name) is not None:
-                return response_text(response[name])
+                return response_text(response[name], deeper - 1)
         return _said({name: one for name, one in response.items() if name not in BULKY})
-    if isinstance(response, list):
-        return "\n".join(filter(None, map(response_text, response)))
+    if isinstance(response, list) and deeper:
+        return "\n".join(filter(None, (response_text(part, deeper - 1) for part in response)))
     return _said(response)
 
 
 def _said(value: Any) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, sort_keys=True, default=str)
+    except RecursionError:
+        return TOO_DEEP

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from ..records.event import Value
+from ..records.slotted import dataclass, field
 from ..shapes.program import Program
 from ..signals.define import Signal
 from ..signals.options import Options
 from .ladder import Rules
 from .standing import Standing, Watched
+
+SIGNALS = "ethogram.signals."
+"""What the modules of signals are called that a hook may load."""
 
 State = dict[str, Any]
 """All that is known of a run, as plain JSON data of bounded size."""

@@ -1,6 +1,6 @@
-"""Planning: what a hook watches in a folder, by its settings, written as a module for the image.
+"""Planning: what a hook watches in a folder, by its settings, written as plain data.
 
-python -m ethogram.hook.planning FOLDER      writes the image of a folder
+python -P -m ethogram.hook.planning FOLDER      writes the plan of a folder
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import ethogram
 
 from .. import registry
 from ..config import Loaded, Settings, load_settings
@@ -38,10 +40,9 @@ from ..shapes.tree import (
 )
 from ..shapes.walk import expressions, walk
 from ..signals import Options, plan
-from .image import make_image, write_failure, write_image
 from .ladder import Rules
-from .place import image_path
-from .plan_records import Plan
+from .place import FAILED, forget_old_plans, plan_path, stamp_of, state_dir, write_data
+from .plan_records import SIGNALS, Plan
 from .standing import Watched
 
 ALWAYS = ("operation", "step_key", "progress", "error_key", "touched_path", "critical_path", "out_of_scope")
@@ -73,6 +74,8 @@ def _hindrance(program: Program) -> str:
     """Why a hook cannot watch a program; '' where it can."""
     if any(name.startswith(PREFIX) for name in program.signals):
         return "it is a pattern in code, which a hook has no time to load"
+    if any(not one.__module__.startswith(SIGNALS) for one in plan(set(program.signals))):
+        return "it needs a signal of a plug-in, which a hook has no time to load"
     if not isinstance(program.body, LevelProgram):
         return "only levels and trends are watched live"
     if program.history != ("subject", "thread"):
@@ -134,26 +137,24 @@ def plan_of(chosen: Chosen, settings: Settings, folder: str | None = None) -> Pl
     """What to watch, with which signals and by which rules; `folder` is where runs work that do not say."""
     names = {name for one in chosen.watched for name in names_used(one.program)} | set(ALWAYS)
     options = Options.of(settings)
+    # Whoever could change what is kept here could change what is told.
+    options = replace(options, critical_paths=(*options.critical_paths, f"{state_dir()}/**"))
     if options.cwd is None and folder is not None:
         options = replace(options, cwd=os.path.abspath(folder))
     return Plan(plan(names), chosen.watched, options, rules_in(settings))
 
 
-def source_of(made: Plan) -> tuple[str, list[str]]:
-    """The module that says what to look for, and the modules of the signals it needs."""
-    modules = sorted({one.__module__ for one in made.signals})
-    lines = [
-        "from ethogram.shapes.program import *",
-        "from ethogram.shapes.tree import *",
-        "from ethogram.hook.standing import Watched",
-        "inf = float('inf')",
-        f"MODULES = {modules!r}",
-        f"SIGNALS = {[one.name for one in made.signals]!r}",
-        f"OPTIONS = {asdict(made.options)!r}",
-        f"RULES = {asdict(made.rules)!r}",
-        f"WATCHED = {made.watched!r}",
-    ]
-    return "\n".join(lines), modules
+def data_of(made: Plan) -> dict[str, Any]:
+    """The plan as plain data, from which `answer.plan_of` makes an equal one."""
+    return {
+        "modules": sorted({one.__module__ for one in made.signals}),
+        "signals": [one.name for one in made.signals],
+        "options": asdict(made.options),
+        "rules": asdict(made.rules),
+        "watched": [
+            [one.program.to_json(), one.rows, list(one.names), list(one.hashed)] for one in made.watched
+        ],
+    }
 
 
 def rules_in(settings: Settings) -> Rules:
@@ -172,13 +173,18 @@ def library_of(settings: Settings | Loaded) -> Library:
 
 
 def prepare(folder: str) -> Path:
-    """Write the image for runs that work in a folder."""
+    """Write the plan for runs that work in a folder."""
     loaded = settings_of(folder)
     library = library_of(loaded)
-    source, modules = source_of(plan_of(choose(library), loaded.settings, folder))
+    data = data_of(plan_of(choose(library), loaded.settings, folder))
     files = [str(one) for one in settings_files(folder)] + [str(one.path) for one in library]
-    files.append(str(loaded.learned.absolute()))
-    return Path(write_image(folder, make_image(modules, source), files))
+    # A version of ours with other fields in its plans has another file here.
+    files += [str(loaded.learned.absolute()), str(ethogram.__file__)]
+    path = plan_path(folder)
+    write_data(path, {"stamp": stamp_of(files), **data})
+    Path(path + FAILED).unlink(missing_ok=True)
+    forget_old_plans(path)
+    return Path(path)
 
 
 def settings_files(folder: str) -> list[Path]:
@@ -194,16 +200,18 @@ def settings_of(folder: str) -> Loaded:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Write the image of a folder, or note that it cannot be written as things are."""
+    """Write the plan of a folder, or note that it cannot be written as things are."""
     (folder,) = argv
     try:
         prepare(folder)
     except EthogramError as error:
-        write_failure(folder, [str(one) for one in settings_files(folder)])
+        write_data(
+            plan_path(folder) + FAILED, {"stamp": stamp_of([str(one) for one in settings_files(folder)])}
+        )
         print(error, file=sys.stderr)
         return 2
     finally:
-        Path(image_path(folder) + ".lock").unlink(missing_ok=True)
+        Path(plan_path(folder) + ".lock").unlink(missing_ok=True)
     return 0
 
 

@@ -30,7 +30,7 @@ class Purged:
 def purge(session: str = "", before: float | None = None) -> Purged:
     """Remove what is known of a session, of what came to pass before a moment, or of everything.
 
-    Files that were set aside go in any case: nobody can say what stands in them. With everything go images
+    Files that were set aside go in any case: nobody can say what stands in them. With everything go plans
     and logs, too; how to undo an install stays, since it says nothing of runs.
     """
     gone = _rows(session, before)
@@ -88,9 +88,9 @@ def _aside() -> list[Path]:
 
 
 def _rest() -> list[Path]:
-    """Images and logs."""
+    """Plans and logs."""
     logs = [Path(log_path()), Path(log_path() + ".old")]
-    return [*sorted(Path(state_dir(), "images").glob("*")), *logs]
+    return [*sorted(Path(state_dir(), "plans").glob("*")), *logs]
 
 
 def _unlinked(path: Path) -> bool:

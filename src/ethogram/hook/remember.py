@@ -16,9 +16,7 @@ from .payload import MARK
 from .plan_records import Plan, State
 from .standing import digest
 
-_UNSEEN = re.compile(
-    r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
-)
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """What a terminal obeys and nobody sees."""
 _BRACKETS = str.maketrans("<>", "‹›")
 """What was printed by a tool must not look like a tag in what we say."""
@@ -75,7 +73,10 @@ def shorten(text: str, most: int) -> str:
     >>> shorten("curl  -H 'Authorization: Bearer abcdefghijklmnop1234'", 80)
     "curl -H 'Authorization: Bearer [secret]'"
     """
-    shown = " ".join(_UNSEEN.sub(" ", mask(text)).translate(_BRACKETS).split())
+    shown = _ESCAPES.sub(" ", mask(text)).translate(_BRACKETS)
+    # Controls, marks that change the direction of text, and letters nobody sees.
+    shown = "".join([char if char.isprintable() else " " for char in shown])
+    shown = " ".join(shown.split())
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 

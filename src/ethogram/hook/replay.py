@@ -110,7 +110,7 @@ def _ended(event: Event, calls: list[Call]) -> Payload:
 def by_process(payload: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The answer of a hook's own process."""
     done = subprocess.run(
-        [sys.executable, "-m", "ethogram", "hook"],
+        [sys.executable, "-P", "-m", "ethogram", "hook"],
         input=json.dumps(payload).encode(),
         capture_output=True,
         check=True,

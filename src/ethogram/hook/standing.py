@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..records.event import Value
 from ..records.levels import rank
+from ..records.slotted import dataclass
 from ..shapes.evaluate import NO_CHAIN, reader
 from ..shapes.history import CAP, History
 from ..shapes.judge import Judge

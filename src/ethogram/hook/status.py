@@ -20,9 +20,8 @@ from .entries import EVENTS, found
 from .install import SCOPES, read, settings_path
 from .json_text import Node, parse
 from .ladder import RUNGS, Rules
-from .place import image_path, is_current, log_path, state_path
+from .place import is_current, log_path, plan_path, read_data, state_path
 from .planning import Chosen, choose, library_of, rules_in, settings_of
-from .start import read as read_image
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ def status(folder: str) -> dict[str, Any]:
             "faults": [one.to_dict() for one in faults],
         },
         "state": state(),
-        "image": image(folder),
+        "plan": plan_state(folder),
         "faults": own_faults(),
     }
 
@@ -186,12 +185,12 @@ def _size(path: str) -> int:
     return sum(os.path.getsize(one) for one in ends if os.path.exists(one))
 
 
-def image(folder: str) -> dict[str, Any]:
-    """The image of a folder: current, old (made anew with the next event), or none."""
-    path = image_path(folder)
-    found = read_image(path)
-    how = "none" if found is None else "current" if is_current(found["stamp"]) else "old"
-    return {"path": path, "state": how}
+def plan_state(folder: str) -> dict[str, Any]:
+    """The plan of a folder: current, old (made anew with the next event), or none."""
+    path = plan_path(folder)
+    data = read_data(path)
+    state = "none" if data is None else "current" if is_current(data["stamp"]) else "old"
+    return {"path": path, "state": state}
 
 
 def own_faults() -> dict[str, Any]:

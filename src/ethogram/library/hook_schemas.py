@@ -102,7 +102,7 @@ def hook_status_body() -> Schema:
             "ladder": {"anyOf": [ladder, {"type": "null"}]},
             "settings": _whole({"path": TEXT_OR_NULL, "faults": {"type": "array", "items": _fault()}}),
             "state": _state(),
-            "image": _whole({"path": TEXT, "state": {"enum": ["current", "old", "none"]}}),
+            "plan": _whole({"path": TEXT, "state": {"enum": ["current", "old", "none"]}}),
             "faults": _whole({"path": TEXT, "count": COUNT, "newest": TEXT_OR_NULL}),
         }
     )

@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable
 
 from .mask_forms import iban_length, is_card, is_ip, is_loud
+from .rule import Rule
 
 Match = re.Match[str]
-Rule = tuple[re.Pattern[str], Callable[[Match], str]]
 
 SECRET = "[secret]"
 
@@ -85,23 +85,23 @@ _LOGIN = (
 )
 """What stands behind a name after -u, and behind -p of programs that take a password there."""
 
-RULES: tuple[Rule, ...] = (
-    (re.compile(_PRIVATE_KEY), _always(SECRET)),
-    (re.compile(r"(://)[^\s/@]{1,500}(?=@)"), _value),
-    (re.compile(_BEARER), _likely_value),
-    (re.compile(_NAMED), _value),
-    (re.compile(_OPTION), _value),
-    (re.compile(_LOGIN), _value),
-    (re.compile(_TOLD), _likely_value),
-    (re.compile(rf"(?<![A-Za-z0-9])(?:{_KEYS})"), _if(_has_digit, SECRET)),
-    (re.compile(r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}"), _if(_is_mail, "[e-mail]")),
-    (re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_=-]{24,}"), _if(is_loud, SECRET)),
-    (re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"), _iban),
-    (re.compile(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?!\d)"), _if(is_card, "[card]")),
-    (re.compile(r"(?<![\w.])(?<!==)(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d)"), _if(is_ip, "[ip]")),
-    (re.compile(_IPV6), _if(is_ip, "[ip]")),
-    (re.compile(r"(?<![\w+])\+\d(?:[ ().-]{0,2}\d){6,14}(?!\d)"), _always("[phone]")),
-    (re.compile(r"(?<![\w.-])(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}(?![\w-])"), _always("[phone]")),
-    (re.compile(r"(?<![\w.:-])0[1-9](?:[ /-]?\d){8,10}(?![\w:-]|\.\d)"), _always("[phone]")),
+RULES: tuple[tuple[Rule, Callable[[Match], str]], ...] = (
+    (Rule(_PRIVATE_KEY), _always(SECRET)),
+    (Rule(r"(://)[^\s/@]{1,500}(?=@)"), _value),
+    (Rule(_BEARER), _likely_value),
+    (Rule(_NAMED), _value),
+    (Rule(_OPTION), _value),
+    (Rule(_LOGIN), _value),
+    (Rule(_TOLD), _likely_value),
+    (Rule(rf"(?<![A-Za-z0-9])(?:{_KEYS})"), _if(_has_digit, SECRET)),
+    (Rule(r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}"), _if(_is_mail, "[e-mail]")),
+    (Rule(r"(?<![\w+/=-])[A-Za-z0-9+/_=-]{24,}"), _if(is_loud, SECRET)),
+    (Rule(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"), _iban),
+    (Rule(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?!\d)"), _if(is_card, "[card]")),
+    (Rule(r"(?<![\w.])(?<!==)(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d)"), _if(is_ip, "[ip]")),
+    (Rule(_IPV6), _if(is_ip, "[ip]")),
+    (Rule(r"(?<![\w+])\+\d(?:[ ().-]{0,2}\d){6,14}(?!\d)"), _always("[phone]")),
+    (Rule(r"(?<![\w.-])(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}(?![\w-])"), _always("[phone]")),
+    (Rule(r"(?<![\w.:-])0[1-9](?:[ /-]?\d){8,10}(?![\w:-]|\.\d)"), _always("[phone]")),
 )
 """In this order: what names a secret before what only looks like one."""

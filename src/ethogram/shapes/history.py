@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from ..records import Event, Value, is_evaluated, micros
+from ..records.slotted import dataclass, field
 from .program import Program
 
 CAP = 512

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from ..records.slotted import dataclass, field
 from .tree import Events, Limit
 
 WINDOW_OPTIONS = ("skip", "last", "keep", "since", "where", "at_least", "over")

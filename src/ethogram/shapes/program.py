@@ -6,9 +6,9 @@ levels), and two for a runner of detections (combination, spread).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
+from ..records.slotted import dataclass
 from . import tree
 from .tree import Combination, Expr, Limits, Slot, Spread
 
@@ -115,7 +115,8 @@ class Program:
 
 
 def _classes() -> dict[str, type]:
-    found = {name: item for name, item in vars(tree).items() if isinstance(item, type)}
+    nodes = {name: item for name, item in vars(tree).items() if isinstance(item, type)}
+    found = {name: item for name, item in nodes.items() if hasattr(item, "__match_args__")}
     return found | {
         one.__name__: one for one in (Program, Place, Optional, SequenceProgram, LevelProgram, SilenceProgram)
     }
@@ -123,10 +124,9 @@ def _classes() -> dict[str, type]:
 
 def encode(node: Any) -> Any:
     """Nodes as {"node": class, field: value}; tuples as lists."""
-    if is_dataclass(node) and not isinstance(node, type):
-        out: dict[str, Any] = {"node": type(node).__name__}
-        out |= {field.name: encode(getattr(node, field.name)) for field in fields(node)}
-        return out
+    if type(node).__name__ in _CLASSES:
+        names: tuple[str, ...] = node.__match_args__
+        return {"node": type(node).__name__} | {name: encode(getattr(node, name)) for name in names}
     if isinstance(node, tuple):
         return [encode(item) for item in node]
     return node
@@ -138,7 +138,7 @@ def decode(data: Any) -> Any:
         return tuple(decode(item) for item in data)
     if isinstance(data, dict):
         kind = _CLASSES.get(str(data.get("node")))
-        if kind is None or not is_dataclass(kind):
+        if kind is None:
             raise ValueError(f"unknown node {data.get('node')!r}")
         return kind(**{name: decode(value) for name, value in data.items() if name != "node"})
     return data

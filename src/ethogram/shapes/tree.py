@@ -6,8 +6,9 @@ hashable. The meaning of each node is in docs/language.md and, executable, in te
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, get_args
+
+from ..records.slotted import dataclass, field
 
 # --- limits ---------------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from itertools import islice
 from typing import Any
 
@@ -87,9 +86,9 @@ def expressions(node: Any) -> Iterator[Expr]:
     elif isinstance(node, tuple):
         for item in node:
             yield from expressions(item)
-    elif is_dataclass(node) and not isinstance(node, type):
-        for field in fields(node):
-            yield from expressions(getattr(node, field.name))
+    elif hasattr(node, "__match_args__"):
+        for name in node.__match_args__:
+            yield from expressions(getattr(node, name))
 
 
 def named(node: Any, kind: type[Signal] | type[Indicator] | type[Attribute]) -> tuple[str, ...]:

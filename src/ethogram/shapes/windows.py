@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from ..records.slotted import dataclass
 from .history import History
 from .tree import Duration, Events, Limits, Window
 

@@ -22,13 +22,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
 from .. import registry
 from ..errors import BadUsage, EthogramError, did_you_mean
 from ..records import Event, Value
+from ..records.slotted import dataclass, field
 from .options import Options
 
 State = Any

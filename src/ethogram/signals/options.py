@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..records import parse_duration
+from ..records.slotted import dataclass, field
 
 if TYPE_CHECKING:
     from ..config import Settings

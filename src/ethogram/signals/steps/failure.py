@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from ...records.rule import Rule
 from .operations import is_shell
-from .rule import Rule
 from .step import Step
 from .telling import EXCEPTION, EXIT, telling_line, told_line
 from .volatile import cleaned, has_sign

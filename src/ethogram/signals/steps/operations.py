@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
+from ...records.rule import Rule
 from .polling import asks_for_status
-from .rule import Rule
 from .shell import Simple, simple_commands
 from .step import Step
 from .words import words

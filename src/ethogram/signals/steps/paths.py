@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 from functools import lru_cache
 
+from ...records.rule import Rule
 from .operations import DELETERS, IN_PLACE, WRITERS, operation_of
-from .rule import Rule
 from .shell import Simple, looks_like_path, simple_commands
 from .step import Step
 from .words import words
@@ -146,4 +146,13 @@ def _bare_words(words: tuple[str, ...]) -> list[str]:
 
 
 def _cut(path: str) -> str:
-    return path.replace("\\", "/")[:LONGEST]
+    """The path in at most LONGEST characters: what is critical may stand at its end, so the middle goes.
+
+    >>> _cut("./" * 200 + ".env"), len(_cut("a/" * 200 + ".env")), _cut("a/" * 200 + ".env")[-6:]
+    ('.env', 160, 'a/.env')
+    """
+    path = path.replace("\\", "/")
+    if len(path) <= LONGEST:
+        return path
+    path = posixpath.normpath(path)
+    return path if len(path) <= LONGEST else f"{path[:60]}/…/{path[63 - LONGEST :]}"

@@ -6,6 +6,8 @@ import posixpath
 import re
 from functools import lru_cache
 
+from ...records.rule import Rule
+
 TEMPORARY = ("/tmp/", "/var/tmp/", "/private/tmp/", "/var/folders/", "/dev/")
 SYSTEM = (
     "/usr/",
@@ -24,7 +26,7 @@ SYSTEM = (
 )
 """Where programs and their libraries are; to read there is part of any work."""
 
-_SECRET = re.compile(
+_SECRET = Rule(
     r"(?:^|/)\.env(?:\.(?!example|sample|template|dist|test|ci|default)[\w-]+)?$"
     r"|(?:^|/)\.?secrets?/(?!.*\.(?:py|go|java|ts|tsx|js|jsx|rs|c|h|cpp|rb|php|cs|kt|swift|scala|md|rst|html)$)"
     r"|(?:^|/)config/secrets?(?:[./]|$)|(?:^|/)(?:secrets?|credentials)\.(?:ya?ml|json|toml|txt|ini|env)$"
@@ -32,13 +34,31 @@ _SECRET = re.compile(
     r"|(?:^|/)\.(?:ssh|gnupg|aws|azure)/|(?:^|/)\.(?:netrc|pgpass|npmrc|pypirc|git-credentials|bash_history|zsh_history)$"
     r"|(?:^|/)\.kube/config$|(?:^|/)\.docker/config\.json$|(?:^|/)id_(?:rsa|dsa|ecdsa|ed25519)$|(?:^|/)\.git/(?:config|hooks/|objects/|refs/)"
 )
-_KEY = re.compile(r"\.(?:pem|key|p12|pfx|jks|keystore)$")
-_MADE_UP = re.compile(
+_KEY = Rule(r"\.(?:pem|key|p12|pfx|jks|keystore)$")
+_MADE_UP = Rule(
     r"(?:^|/)(?:tests?|testing|testdata|test_data|fixtures?|examples?|samples?|docs?|src/test|e2e|spec|mocks?)(?:/|$)"
 )
-_CHANGED_ONLY = re.compile(
+_CHANGED_ONLY = Rule(
     r"(?:^|/)\.git/|(?:^|/)node_modules/|^/etc/|^/boot/|^/s?bin/|(?:^|/)\.(?:bashrc|zshrc|profile|bash_profile)$"
 )
+
+
+_GUARDED = Rule(
+    r"(?:^|/)(?:\.?ethogram|ethogram\.(?:learned|mutes))\.yaml$|(?:^|/)\.claude(?:/(?!(?:plans|todos)/)|$)"
+    r"|(?:^|/)(?:\.config|\.local/state)/ethogram(?:/|$)",
+    re.IGNORECASE,
+)
+
+
+def is_guarded(path: str) -> bool:
+    """Whether a path is one of ours or of the agent's settings: whoever changes it changes what is watched.
+
+    What an agent notes for itself under .claude (plans, todos) is not.
+
+    >>> [is_guarded(path) for path in ("a/.ethogram.yaml", ".claude/settings.json", "ethogram.md")]
+    [True, True, False]
+    """
+    return _GUARDED.search(path) is not None
 
 
 def is_critical(path: str, changes: bool) -> bool:
@@ -49,7 +69,9 @@ def is_critical(path: str, changes: bool) -> bool:
     >>> is_critical("/etc/hosts", True), is_critical("tests/a.pem", False), is_critical("deploy/a.pem", False)
     (True, False, True)
     """
-    if (_may_be_secret(path) and _SECRET.search(path)) or (changes and _CHANGED_ONLY.search(path)):
+    if _may_be_secret(path) and _SECRET.search(path):
+        return True
+    if changes and (_CHANGED_ONLY.search(path) or is_guarded(path)):
         return True
     return _KEY.search(path) is not None and _MADE_UP.search(path) is None
 

@@ -7,10 +7,10 @@ of code is no path.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
-from .rule import Rule
+from ...records.rule import Rule
+from ...records.slotted import dataclass
 
 MOST_COMMANDS = 40
 MOST_WORDS = 60

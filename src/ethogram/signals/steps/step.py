@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ...records import Event
 from ...records.arguments import FOLDERS, PATHS, command_in, path_in
+from ...records.slotted import dataclass
 
 LONGEST_NAME = 200
 LONGEST_COMMAND = 4_000
@@ -74,7 +74,7 @@ def _read(event: Event) -> Step | None:
         tool=_name(told.get("tool")),
         arguments=arguments,
         command=_text(told.get("command") or (command_in(arguments) if arguments else None), LONGEST_COMMAND),
-        path=_name(told.get("path") or _path(arguments)),
+        path=_text(told.get("path") or _path(arguments), LONGEST_COMMAND),
         call_id=_name(told.get("call_id")),
         batch=_name(told.get("batch")),
         result=result,

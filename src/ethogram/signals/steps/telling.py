@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .rule import Rule
+from ...records.rule import Rule
 from .volatile import without_colour
 
 LEAST = 20

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from hashlib import blake2b
 
-from .rule import Rule
+from ...records.rule import Rule
 
 STRENGTHS = ("low", "medium", "high")
 MOST = 1_200

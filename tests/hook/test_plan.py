@@ -1,8 +1,7 @@
-"""The image: the same answers as the code it was made of, on the standard library alone."""
+"""The plan of a folder: plain data, from which the process answers on the standard library alone."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import subprocess
@@ -13,12 +12,11 @@ from pathlib import Path
 import pytest
 
 from ethogram.config.learned import LEARNED_FILE, write_changes
-from ethogram.hook import keep, light_dataclasses
-from ethogram.hook.image import closure
-from ethogram.hook.place import image_path, is_current
+from ethogram.hook import keep
+from ethogram.hook.answer import plan_of
+from ethogram.hook.place import is_current, plan_path, read_data, write_data
 from ethogram.hook.planning import prepare
 from ethogram.hook.replay import by_process, within
-from ethogram.hook.start import read
 from ethogram.risk.changes import Change
 
 
@@ -51,10 +49,10 @@ def test_the_process_answers_as_the_code_does(place: Path, tmp_path: Path) -> No
     assert [bool(one) for one in answers] == [False, False, False, True, False]
 
 
-def test_the_process_loads_the_standard_library_and_the_image_alone(place: Path) -> None:
+def test_the_process_loads_the_standard_library_and_what_answers_alone(place: Path) -> None:
     by_process(failing(place, 0))
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "ethogram", "hook"],
+        [sys.executable, "-P", "-X", "importtime", "-m", "ethogram", "hook"],
         input=json.dumps(failing(place, 1)).encode(),
         capture_output=True,
         check=True,
@@ -64,13 +62,13 @@ def test_the_process_loads_the_standard_library_and_the_image_alone(place: Path)
     foreign = {name.partition(".")[0] for name in names - ours} - set(sys.stdlib_module_names)
     # What the interpreter itself loads at its start: the files in site-packages that say where packages are.
     assert {one for one in foreign if not one.startswith(("_", "imported", "sitecustomize"))} <= {"encodings"}
-    assert "ethogram.hook.plan" in ours
+    assert "ethogram.hook.answer" in ours
     assert not {one for one in ours if one.startswith(("ethogram.cli", "ethogram.modes", "ethogram.library"))}
 
 
-def test_an_image_is_made_anew_when_the_settings_change(place: Path) -> None:
+def test_a_plan_is_made_anew_when_the_settings_change(place: Path) -> None:
     prepare(str(place))
-    before = read(image_path(str(place)))
+    before = read_data(plan_path(str(place)))
     assert before is not None
     assert is_current(before["stamp"])
     (place / ".ethogram.yaml").write_text("hook: {off: [loop, repetitive_errors]}\n", encoding="utf-8")
@@ -78,26 +76,26 @@ def test_an_image_is_made_anew_when_the_settings_change(place: Path) -> None:
     assert [by_process(failing(place, n)) for n in range(3)] == [{}, {}, {}]
 
 
-def test_an_image_is_made_anew_when_something_was_learned(place: Path) -> None:
+def test_a_plan_is_made_anew_when_something_was_learned(place: Path) -> None:
     prepare(str(place))
-    before = read(image_path(str(place)))
+    before = read_data(plan_path(str(place)))
     assert before is not None
     change = Change(datetime.now(UTC), "ann", "repetitive_errors", "threshold", 3, 9)
     write_changes(place / LEARNED_FILE, (change,))
     assert not is_current(before["stamp"])
     prepare(str(place))
-    after = read(image_path(str(place)))
+    after = read_data(plan_path(str(place)))
     assert after is not None
     assert is_current(after["stamp"])
-    assert after["modules"] != before["modules"]
+    assert after["watched"] != before["watched"]
 
 
-def test_an_image_that_cannot_be_read_is_made_anew(place: Path) -> None:
+def test_a_plan_that_cannot_be_read_is_made_anew(place: Path) -> None:
     path = Path(prepare(str(place)))
     path.write_bytes(path.read_bytes()[:1000])
-    assert read(str(path)) is None
+    assert read_data(str(path)) is None
     assert by_process(failing(place, 0)) == {}
-    assert read(str(path)) is not None
+    assert read_data(str(path)) is not None
 
 
 def test_only_its_owner_can_read_what_is_kept(place: Path) -> None:
@@ -108,38 +106,42 @@ def test_only_its_owner_can_read_what_is_kept(place: Path) -> None:
     assert Path(os.environ["ETHOGRAM_HOOK_DIR"]).stat().st_mode & 0o077 == 0
 
 
-def test_the_closure_holds_no_module_of_the_slow_part() -> None:
-    names = closure(["ethogram.hook.answer", "ethogram.signals.step_key"])
-    assert "ethogram.signals.steps.volatile" in names
-    assert not {one for one in names if one.startswith(("ethogram.config", "ethogram.library"))}
+def test_a_plan_that_others_may_write_is_not_used(place: Path) -> None:
+    path = prepare(str(place))
+    path.chmod(0o666)
+    assert read_data(str(path)) is None
+    path.chmod(0o600)
+    assert read_data(str(path)) is not None
 
 
-# Records made by the stand-in are those that the real one makes.
+def test_a_plan_whose_digest_is_wrong_is_not_used(place: Path) -> None:
+    path = prepare(str(place))
+    path.write_bytes(path.read_bytes().replace(b'"nudge"', b'"stop!"'))
+    assert read_data(str(path)) is None
 
 
-def made(by: object) -> type:
-    class Point:
-        x: float
-        y: float = 2.0
-        tags: list[str] = by.field(default_factory=list)  # type: ignore[attr-defined]
+def test_a_plan_can_name_no_module_but_our_signals(place: Path) -> None:
+    data = read_data(str(prepare(str(place))))
+    assert data is not None
+    for name in ("os", "ethogram.cli.main", "signals.evil"):
+        with pytest.raises(ValueError, match="is no module of signals"):
+            plan_of({**data, "modules": [*data["modules"], name]})
 
-    return by.dataclass(frozen=True)(Point)  # type: ignore[attr-defined, no-any-return]
+
+def test_a_plan_of_another_form_is_made_anew(place: Path) -> None:
+    path = prepare(str(place))
+    data = read_data(str(path))
+    assert data is not None
+    write_data(str(path), {**data, "watched": [["unknown"]]})
+    assert [bool(by_process(failing(place, n))) for n in range(4)] == [False, False, False, True]
+    after = read_data(str(path))
+    assert after is not None
+    assert after["watched"] == data["watched"]
 
 
-@pytest.mark.parametrize("by", [dataclasses, light_dataclasses])
-def test_records_have_defaults_equality_a_hash_and_positions(by: object) -> None:
-    point = made(by)
-    one, other = point(1.0), point(x=1.0, y=2.0)
-    assert one == other
-    assert one != point(2.0)
-    assert one.tags == []
-    assert one.tags is not other.tags
-    assert one != "x"
-    match one:
-        case point(x, y):
-            assert (x, y) == (1.0, 2.0)
-    for wrong in ((), (1.0, 2.0, [], 4)):
-        with pytest.raises(TypeError):
-            point(*wrong)
-    with pytest.raises(TypeError):
-        point(1.0, z=3)
+def test_a_state_folder_that_others_may_write_to_is_not_used(place: Path) -> None:
+    state = Path(os.environ["ETHOGRAM_HOOK_DIR"])
+    state.mkdir()
+    state.chmod(0o777)
+    assert by_process(failing(place, 0)) == {}
+    assert list(state.iterdir()) == []
