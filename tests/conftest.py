@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 
@@ -32,3 +33,14 @@ def no_pattern_in_code_is_left_behind() -> Iterator[None]:
 
         for name in new:
             forget(name)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Processes started by the test receive SIGINT, even if the test run was started with it ignored.
+
+    A background job or supervisor ignores SIGINT, and children inherit that; a handler is not inherited.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -16,7 +16,7 @@ import ethogram
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
-HEAVY = {"numpy", "pyarrow", "pydantic", "typer", "rich", "scipy", "ruamel"}
+HEAVY = {"numpy", "pyarrow", "pydantic", "typer", "rich", "scipy", "ruamel", "yaml"}
 MOST_LINES = 450
 PUBLIC = [name for name in ethogram.__all__ if name != "__version__"]
 

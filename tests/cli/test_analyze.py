@@ -231,6 +231,7 @@ def test_colour_only_on_a_terminal(folder):
     assert done.stderr == ""
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent to a process on POSIX only")
 def test_an_interrupt_is_exit_130_with_nothing_half_written(folder):
     line = [sys.executable, "-m", "ethogram", "analyze", "-", "--patterns", "patterns"]
@@ -243,6 +244,21 @@ def test_an_interrupt_is_exit_130_with_nothing_half_written(folder):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (130, b"", b"ethogram: interrupted\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent to a process on POSIX only")
+def test_a_command_started_with_interrupts_ignored_is_not_interrupted(folder):
+    line = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", sys.executable, "-m", "ethogram", "analyze", "-"]
+    with subprocess.Popen(
+        [*line, "--patterns", "patterns"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder
+    ) as process:
+        process.stdin.write((folder / "events.jsonl").read_bytes())
+        process.stdin.flush()
+        time.sleep(3)  # until it waits for more to read
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert out == command("events.jsonl", "--patterns", "patterns", cwd=folder).stdout.encode()
 
 
 def test_an_empty_input_has_no_moment(folder, capsys):

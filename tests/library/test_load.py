@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from ethogram.errors import BadPattern
-from ethogram.library.load import load_patterns
+from ethogram.library.load import ON, load_patterns
+from ethogram.library.parts import with_parts
 
 PART = """\
 name: {name}
@@ -95,3 +99,37 @@ def test_what_is_not_there_is_said(selector: str, says: str, tmp_path: Path, mon
     with pytest.raises(BadPattern) as raised:
         load_patterns([selector])
     assert says in str(raised.value)
+
+
+def test_the_default_patterns_are_those_that_their_status_turns_on():
+    every = load_patterns(any_status=True)
+    assert {file.status for file in every} >= {"stable", "experimental"}
+    default = load_patterns()
+    assert default.chosen == tuple(file.name for file in every if file.status in ON)
+    # Only what is needed is read: those that are on, and parts of combinations.
+    needed = with_parts(every.files, default.chosen)
+    assert default.files == {name: every.files[name] for name in needed}
+
+
+def test_settings_turn_a_shipped_experimental_pattern_on():
+    off = next(file.name for file in load_patterns(any_status=True) if file.status == "experimental")
+    assert off in load_patterns(status={off: "stable"}).chosen
+
+
+def test_loading_writes_no_cache(tmp_path: Path):
+    """And reads none: what a cache held could be run."""
+    code = "import sys; from ethogram.library.load import load_patterns; load_patterns(); print(*sys.modules)"
+    places = {
+        "HOME": str(tmp_path),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | places,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert list(tmp_path.iterdir()) == []
+    assert "pickle" not in run.stdout.split()

@@ -34,7 +34,7 @@ def hashes(*paths: Path) -> Hashes:
 
 
 def test_the_lock_of_the_library_is_current():
-    current = hashes_of(inside(load_patterns().files.values(), SHIPPED))
+    current = hashes_of(inside(load_patterns(any_status=True).files.values(), SHIPPED))
     locked = read_lock(SHIPPED / FILE)
     assert locked is not None, "run: ethogram patterns lock"
     assert changes(locked, current) == [], "run: ethogram patterns lock"

@@ -209,7 +209,9 @@ def lock(
     from ethogram.library import lock as locking
 
     root = load.SHIPPED if folder is None else folder
-    library = _as_written(_settings(config), [root]) if folder is not None else load.load_patterns()
+    library = (
+        _as_written(_settings(config), [root]) if folder is not None else load.load_patterns(any_status=True)
+    )
     current = locking.hashes_of(locking.inside(library.files.values(), root))
     path = root / locking.FILE
     changes = locking.changes(locking.read_lock(path) or {}, current)

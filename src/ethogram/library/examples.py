@@ -197,10 +197,7 @@ def _series(read: FieldReader, node: Fields, vocabulary: Vocabulary) -> tuple[Ev
     timed = _timed(read, node.get("timed"))
     rows: list[dict[str, Any]] = [{} for _ in range(count)]
     for key, value in columns.items():
-        values = value if isinstance(value, list) else [value] * count
-        for row, one in zip(rows, values, strict=True):
-            if one is not None:
-                _put(read, key, row, one, vocabulary)
+        _fill(read, key, rows, value if isinstance(value, list) else [value] * count, vocabulary)
     step = every if timed else SECOND
     start = START if timed else EPOCH
     return tuple(
@@ -215,14 +212,21 @@ def _series(read: FieldReader, node: Fields, vocabulary: Vocabulary) -> tuple[Ev
     )
 
 
-def _put(read: FieldReader, key: Scalar, row: dict[str, Any], value: Any, vocabulary: Vocabulary) -> None:
+def _fill(
+    read: FieldReader, key: Scalar, rows: list[dict[str, Any]], values: list[Any], vocabulary: Vocabulary
+) -> None:
+    """Put a column of values into the rows; a row without a value stays as it is."""
+    cells = [(row, value) for row, value in zip(rows, values, strict=True) if value is not None]
     if key.text in FIELDS:
-        row[key.text] = str(value)
+        for row, value in cells:
+            row[key.text] = str(value)
     elif key.text in vocabulary.attributes:
-        row.setdefault("attributes", {})[key.text] = value
+        for row, value in cells:
+            row.setdefault("attributes", {})[key.text] = value
     else:
-        kind = vocabulary.signals.get(key.text, "any")
-        row.setdefault("readings", {})[_reading_name(key.text)] = _reading(read, key, value, kind)
+        kind, name = vocabulary.signals.get(key.text, "any"), _reading_name(key.text)
+        for row, value in cells:
+            row.setdefault("readings", {})[name] = _reading(read, key, value, kind)
 
 
 def _reading_name(name: str) -> str:

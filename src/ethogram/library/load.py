@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +14,6 @@ from ..shapes.compile import compile_patterns
 from ..shapes.program import Program
 from ..shapes.vocabulary import Vocabulary
 from .in_code import code_patterns, file_of, load_code
-from .parsed import keep_parsed, parsed
 from .parts import base, check_parts, parts_of, with_parts
 from .pattern_file import PatternFile, read_pattern_file
 from .vocabulary import load_vocabulary
@@ -78,6 +79,8 @@ def load_patterns(
     places = places_of(more, selectors or ())
     _check_overlays(places, parameters, status)
     wanted = _wanted(places, selectors) if selectors else set(places)
+    if not selectors and not any_status:
+        wanted -= {name for name in wanted - status.keys() if _is_shipped_off(places[name])}
     files = _read_with_parts(places, wanted, vocabulary or load_vocabulary(), parameters)
     files = {name: _with_status(file, status.get(name)) for name, file in files.items()}
     check_parts(files)
@@ -131,6 +134,16 @@ def places_of(more: Sequence[str | Path], selectors: Sequence[str | Path]) -> di
     return shipped | own | in_code
 
 
+def _is_shipped_off(path: Path) -> bool:
+    """Whether a shipped pattern is off by default, judged by its `status:` line without parsing the file."""
+    if SHIPPED not in path.parents:
+        return False
+    with contextlib.suppress(OSError, ValueError):
+        line = re.search(r"^status: (\w+)$", path.read_text("utf-8"), re.M)
+        return line is not None and line[1] not in ON
+    return False
+
+
 def _wanted(places: Mapping[str, Path], selectors: Sequence[str | Path]) -> set[str]:
     wanted: set[str] = set()
     faults: list[Fault] = []
@@ -179,20 +192,14 @@ def _read_with_parts(
     faults: list[Fault] = []
     waiting = sorted(wanted)
     seen = set(waiting)
-    shipped = _paths(SHIPPED)
-    kept, new_ones = parsed(shipped, vocabulary), {}
     while waiting:
         name = waiting.pop(0)
-        path, overlay = str(places[name]), parameters.get(name)
+        overlay = parameters.get(name)
         try:
             if places[name].parent == CODE:
                 file = _from_code(name, vocabulary, overlay)
-            elif overlay or path not in kept:
-                file = read_pattern_file(path, vocabulary, overlay)
-                if not overlay and places[name] in shipped:
-                    new_ones[path] = file
             else:
-                file = kept[path]
+                file = read_pattern_file(places[name], vocabulary, overlay)
         except BadPattern as error:
             faults += error.faults
             continue
@@ -205,8 +212,6 @@ def _read_with_parts(
         waiting += sorted(new & places.keys())
     if faults:
         raise BadPattern(faults)
-    if new_ones:
-        keep_parsed(shipped, vocabulary, new_ones)
     return files
 
 

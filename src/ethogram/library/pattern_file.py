@@ -90,8 +90,9 @@ def check_pattern(
         )
     read = FieldReader(path)
     read.known_keys(node, KEYS, "a pattern")
+    data = plain(node)
     for key in REQUIRED:
-        if node.get(key) is None or plain(node.get(key)) in (None, "", [], {}):
+        if data.get(key) in (None, "", [], {}):
             read.fault(node.get(key) or node, f"{key} is missing")
     _check_name(read, node, name)
     known = _with_examples(read, node, vocabulary)
@@ -111,12 +112,12 @@ def check_pattern(
         status=first.status,
         words=words | lists,
         patterns=parsed.patterns,
-        parameters={**plain(node.get("parameters") or Fields((), 1, 1)), **(overlay or {})},
+        parameters={**(data.get("parameters") or {}), **(overlay or {})},
         kinds=parsed.kinds,
         examples=examples,
         vocabulary=known,
         places=_part_places(node.get("shape")),
-        data=plain(node),
+        data=data,
     )
 
 

@@ -6,12 +6,14 @@ import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from .. import registry
 from ..errors import BadConfig, Fault
 from ..shapes.vocabulary import KINDS, Vocabulary
+from ..shapes.yaml import plain, read_yaml_file
 
 CONTENT = Path(__file__).parents[1]
 """The package's own folder: importlib.resources would cost 25 ms at every start."""
@@ -127,11 +129,10 @@ def _entries(file: str) -> Mapping[str, Entry]:
 
 
 def _entry(name: str, said: Mapping[str, Any]) -> Entry:
-    return Entry(name, **{**said, "range": tuple(said["range"]) if "range" in said else None})
+    limits = [inf if limit == ".inf" else limit for limit in said.get("range", ())]
+    return Entry(name, **{**said, "range": tuple(limits) or None})
 
 
 def _read(path: Path) -> dict[str, Any]:
-    from ruamel.yaml import YAML  # 50 ms, so only when a vocabulary is wanted
-
-    content: dict[str, Any] = YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
+    content: dict[str, Any] = plain(read_yaml_file(path))
     return content

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,12 @@ from ..errors import BadInput, BadPattern, Fault
 MAX_BYTES = 128 * 1024
 MAX_DEPTH = 24
 MAX_NODES = 20_000
+NO_ALIASES = "anchors and aliases are not allowed; write the value out"
 
 _INT = re.compile(r"[-+]?[0-9]{1,18}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
+_UNLIKE_1_2 = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]|\ufeff|\ufffe|\uffff|^%", re.M)
+_BRACKET = re.compile(r"[\[\]{}]")
 _WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "false": False}
 
 
@@ -36,16 +40,7 @@ class Scalar:
     @property
     def value(self) -> Any:
         """None, bool, int, float or str; quoted and block scalars are always str."""
-        if self.style:
-            return self.text
-        if self.text.lower() in _WORDS and (self.text == self.text.lower() or self.text.istitle()):
-            return _WORDS[self.text.lower()]
-        if _INT.fullmatch(self.text):
-            return int(self.text)
-        if _FLOAT.fullmatch(self.text):
-            number = float(self.text)
-            return number if abs(number) != float("inf") else self.text
-        return self.text
+        return self.text if self.style else _resolve(self.text)
 
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column in the file of the character at `offset` of the text.
@@ -85,7 +80,10 @@ class Fields:
 
     def get(self, name: str) -> Node | None:
         """The value under a key, or None."""
-        return next((node for key, node in self.entries if key.text == name), None)
+        for key, node in self.entries:
+            if key.text == name:
+                return node
+        return None
 
     def key(self, name: str) -> Scalar | None:
         """The key itself, for its place."""
@@ -143,6 +141,29 @@ def read_yaml(text: str, path: str, error: type[BadInput] = BadPattern) -> Node:
         raise error([Fault(path, 1, 1, f"is larger than {MAX_BYTES // 1024} KB; split it")])
     if deep := _too_deep(text):
         raise error([Fault(path, *deep, f"is nested deeper than {MAX_DEPTH} levels")])
+    return _parse_fast(text, path, error) or _parse(text, path, error)
+
+
+def _parse_fast(text: str, path: str, error: type[BadInput]) -> Node | None:
+    """Parse with libyaml, in a tenth of the time; None if it is not installed or refuses the text.
+
+    libyaml implements YAML 1.1, so text that could mean something else in 1.2 is left to `_parse`, as are
+    all faults: `_parse` reports more precise positions.
+    """
+    import yaml
+
+    if _UNLIKE_1_2.search(text) or not yaml.__with_libyaml__:
+        return None
+    builder = _Builder(text, path, error)
+    try:
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            builder.take(event)
+    except (yaml.YAMLError, UnicodeEncodeError):
+        return None
+    return builder.result()
+
+
+def _parse(text: str, path: str, error: type[BadInput]) -> Node:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -165,15 +186,24 @@ def read_yaml(text: str, path: str, error: type[BadInput] = BadPattern) -> Node:
 def _too_deep(text: str) -> tuple[int, int] | None:
     # Before parsing, since the parser's look-ahead is slow on thousands of open brackets.
     depth = 0
-    for index, char in enumerate(text):
-        if char in "[{":
-            depth += 1
-            if depth > MAX_DEPTH:
-                before = text[:index]
-                return before.count("\n") + 1, index - (before.rfind("\n") + 1) + 1
-        elif char in "]}":
-            depth = max(0, depth - 1)
+    for bracket in _BRACKET.finditer(text):
+        depth = depth + 1 if bracket[0] in "[{" else max(0, depth - 1)
+        if depth > MAX_DEPTH:
+            before = text[: bracket.start()]
+            return before.count("\n") + 1, len(before) - before.rfind("\n")
     return None
+
+
+@lru_cache(maxsize=4096)
+def _resolve(text: str) -> Any:
+    if text.lower() in _WORDS and (text == text.lower() or text.istitle()):
+        return _WORDS[text.lower()]
+    if _INT.fullmatch(text):
+        return int(text)
+    if _FLOAT.fullmatch(text):
+        number = float(text)
+        return number if abs(number) != float("inf") else text
+    return text
 
 
 def _same(char: str, raw: str) -> bool:
@@ -188,41 +218,44 @@ class _Builder:
         self.path = path
         self.error = error
         self.faults: list[Fault] = []
-        self.stack: list[tuple[Any, list[Node]]] = []
+        self.stack: list[tuple[int, int, list[Node]]] = []
         self.roots: list[Node] = []
         self.nodes = 0
 
     def take(self, event: Any) -> None:
         kind = type(event).__name__
-        line, column = event.start_mark.line + 1, event.start_mark.column + 1
-        if kind == "AliasEvent" or getattr(event, "anchor", None) is not None:
-            self._refuse(line, column, "anchors and aliases are not allowed; write the value out")
-        if kind in ("ScalarEvent", "SequenceStartEvent", "MappingStartEvent"):
-            self._count(line, column, event)
+        start = event.start_mark
+        line, column = start.line + 1, start.column + 1
         if kind == "ScalarEvent":
-            raw = self.text[event.start_mark.index : event.end_mark.index]
-            self._put(Scalar(event.value, line, column, event.style, raw))
+            self._check(line, column, event)
+            self._put(
+                Scalar(event.value, line, column, event.style, self.text[start.index : event.end_mark.index])
+            )
         elif kind in ("SequenceStartEvent", "MappingStartEvent"):
+            self._check(line, column, event)
             if len(self.stack) >= MAX_DEPTH:
                 self._refuse(line, column, f"is nested deeper than {MAX_DEPTH} levels")
-            self.stack.append((event, []))
-        elif kind in ("SequenceEndEvent", "MappingEndEvent"):
-            start, children = self.stack.pop()
-            line, column = start.start_mark.line + 1, start.start_mark.column + 1
-            if kind == "SequenceEndEvent":
-                self._put(Items(tuple(children), line, column))
-            else:
-                self._put(Fields(tuple(self._pairs(children)), line, column))
+            self.stack.append((line, column, []))
+        elif kind == "SequenceEndEvent":
+            line, column, children = self.stack.pop()
+            self._put(Items(tuple(children), line, column))
+        elif kind == "MappingEndEvent":
+            line, column, children = self.stack.pop()
+            self._put(Fields(tuple(self._pairs(children)), line, column))
+        elif kind == "AliasEvent":
+            self._refuse(line, column, NO_ALIASES)
 
-    def _count(self, line: int, column: int, event: Any) -> None:
+    def _check(self, line: int, column: int, event: Any) -> None:
         self.nodes += 1
+        if event.anchor is not None:
+            self._refuse(line, column, NO_ALIASES)
         if self.nodes > MAX_NODES:
             self._refuse(line, column, f"holds more than {MAX_NODES} values; split the file")
-        if getattr(event, "tag", None) is not None:
+        if event.tag is not None:
             self._refuse(line, column, f"tag {str(event.tag)!r} is not allowed; write a plain value")
 
     def _put(self, node: Node) -> None:
-        (self.stack[-1][1] if self.stack else self.roots).append(node)
+        (self.stack[-1][2] if self.stack else self.roots).append(node)
 
     def _pairs(self, children: list[Node]) -> Iterator[tuple[Scalar, Node]]:
         seen: dict[str, Scalar] = {}
