@@ -20,6 +20,7 @@ from ethogram.hook.planning import prepare
 from ethogram.hook.replay import by_process, within
 from ethogram.hook.start import read
 from ethogram.risk.changes import Change
+from settings_files import trusted_settings
 
 
 def failing(folder: Path, n: int) -> dict[str, object]:
@@ -73,7 +74,7 @@ def test_an_image_is_made_anew_when_the_settings_change(place: Path) -> None:
     before = read(image_path(str(place)))
     assert before is not None
     assert is_current(before["stamp"])
-    (place / ".ethogram.yaml").write_text("hook: {off: [loop, repetitive_errors]}\n", encoding="utf-8")
+    trusted_settings(place, "hook: {off: [loop, repetitive_errors]}\n", ".ethogram.yaml")
     assert not is_current(before["stamp"])
     assert [by_process(failing(place, n)) for n in range(3)] == [{}, {}, {}]
 

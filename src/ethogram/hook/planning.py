@@ -14,8 +14,9 @@ from typing import Any
 
 from .. import registry
 from ..config import Loaded, Settings, load_settings
-from ..config.layers import CONFIG_FILE, CONFIG_VARIABLE, HIDDEN_FILE
+from ..config.layers import CONFIG_VARIABLE
 from ..config.learned import LEARNED_FILE
+from ..config.trust import CONFIG_FILE, HIDDEN_FILE, record_file, user_file
 from ..errors import EthogramError
 from ..library.in_code import PREFIX
 from ..library.load import ON, SHIPPED, Library
@@ -182,10 +183,11 @@ def prepare(folder: str) -> Path:
 
 
 def settings_files(folder: str) -> list[Path]:
-    """Where the settings of a folder may stand, and what was learned over them."""
+    """Where the settings of a folder may stand, what was learned over them, and what is trusted."""
     told = os.environ.get(CONFIG_VARIABLE)
     own = [Path(told)] if told else [Path(folder, name).absolute() for name in (CONFIG_FILE, HIDDEN_FILE)]
-    return [*own, own[0].with_name(LEARNED_FILE)]
+    user = [path for path in (user_file(), record_file()) if path is not None]
+    return [*own, own[0].with_name(LEARNED_FILE), *user]
 
 
 def settings_of(folder: str) -> Loaded:
