@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from ethogram.cli.main import main
 from ethogram.library.schemas import schema
-from settings_files import trusted_settings
+from settings_files import trust, trusted_settings
 from small import GONE, HOT, WARM, turns, warm_messages, write_events, write_patterns
 
 AS_OF = "2026-01-06T12:00:00Z"
@@ -39,6 +39,7 @@ def folder(made, tmp_path, monkeypatch, capsys) -> Path:
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr("ethogram.library.load.SHIPPED", tmp_path / "nothing")
     monkeypatch.chdir(tmp_path)
+    trust("ethogram.yaml")
     capsys.readouterr()
     return tmp_path
 
