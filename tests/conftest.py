@@ -19,6 +19,9 @@ settings.load_profile("long" if os.environ.get("ETHOGRAM_TESTS") == "long" else 
 # No test may touch what a hook of whoever runs the tests knows.
 os.environ["ETHOGRAM_HOOK_DIR"] = os.path.join(tempfile.mkdtemp(prefix="ethogram-hook-"), "state")  # noqa: PTH118
 
+# Nor read or write that person's own settings, or what they trust.
+os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="ethogram-config-")
+
 # What commands keep for the next time is kept for all tests alike, and nowhere else.
 os.environ["XDG_CACHE_HOME"] = os.path.join(tempfile.gettempdir(), f"ethogram-tests-{os.getuid()}")  # noqa: PTH118
 

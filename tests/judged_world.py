@@ -6,7 +6,7 @@ import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from ethogram.config import load_settings
+from ethogram.config import Settings, load_settings
 from ethogram.modes.analyze import load_library
 from ethogram.modes.judging import Said, keep_verdicts, verdict_of
 from ethogram.modes.sweep import sweep
@@ -39,10 +39,10 @@ def heats(count: int = 60, seed: int = 5) -> dict[str, float]:
 
 
 def make_world(folder: Path, count: int = 60) -> dict[str, float]:
-    """Settings, the pattern and a swept store s.db in a folder; how hot each subject gets."""
+    """Settings that nobody trusts yet, the pattern and a swept store s.db; how hot each subject gets."""
     (folder / "patterns").mkdir()
     (folder / "patterns" / "too_hot.yaml").write_text(HOT, encoding="utf-8")
-    (folder / "ethogram.yaml").write_text(f"patterns: [{folder}/patterns]\n", encoding="utf-8")
+    (folder / "ethogram.yaml").write_text("patterns: [patterns]\n", encoding="utf-8")
     hot = heats(count)
     start = NOW - timedelta(days=3)
     events = [
@@ -50,8 +50,7 @@ def make_world(folder: Path, count: int = 60) -> dict[str, float]:
         for who, top in hot.items()
         for n, risk in enumerate((0.1, top, 0.05))
     ]
-    loaded = load_settings(folder / "ethogram.yaml", environ={})
-    library = load_library(["too_hot"], loaded)
+    library = load_library(["too_hot"], Settings(patterns=(str(folder / "patterns"),)))
     with open_store(str(folder / "s.db"), create=True) as store:
         store.add(events)
         sweep(store, library, as_of=NOW, clock=lambda: NOW)

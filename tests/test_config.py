@@ -40,7 +40,7 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def load(text: str | bytes = "", environ: dict | None = None, overrides: dict | None = None) -> Loaded:
     Path("ethogram.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
-    return load_settings(environ=environ or {}, overrides=overrides)
+    return load_settings("ethogram.yaml", environ=environ or {}, overrides=overrides)
 
 
 def faults(text: str | bytes = "", environ: dict | None = None, overrides: dict | None = None) -> list[str]:
@@ -167,7 +167,7 @@ def test_the_file_may_be_named_by_path_or_by_variable():
     assert load_settings(environ=environ).settings.source == "other"
     assert load_settings("third.yaml", environ=environ).settings.source == "third"
     assert load_settings("third.yaml", environ=environ).path == "third.yaml"
-    assert load_settings(environ={}).settings.source == "here"
+    assert load_settings(environ={}).path == "ethogram.yaml"
 
 
 @pytest.mark.parametrize("text", ["", "# nothing yet\n", "---\n", "null\n", "\ufeffsource: input\n"])
@@ -291,13 +291,13 @@ def test_a_file_that_is_not_there_is_a_fault_only_if_it_was_named():
         load_settings(environ={"ETHOGRAM_CONFIG": "nowhere.yaml"})
     Path("ethogram.yaml").symlink_to("nowhere.yaml")
     with pytest.raises(BadConfig, match=r"ethogram\.yaml: cannot be read: No such file"):
-        load_settings(environ={})
+        load_settings("ethogram.yaml", environ={})
 
 
 def test_a_folder_is_refused():
     Path("ethogram.yaml").mkdir()
     with pytest.raises(BadConfig, match="is a folder"):
-        load_settings(environ={})
+        load_settings("ethogram.yaml", environ={})
 
 
 @pytest.mark.parametrize(

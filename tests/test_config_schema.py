@@ -39,7 +39,7 @@ def is_valid(told: object) -> bool:
 def is_read(text: str) -> bool:
     Path("ethogram.yaml").write_text(text)
     try:
-        load_settings(environ={})
+        load_settings("ethogram.yaml", environ={})
     except BadConfig:
         return False
     return True
@@ -139,7 +139,7 @@ def test_settings_in_the_documentation_are_valid(block):
 def test_weights_that_do_not_rise_are_told_with_their_place():
     Path("ethogram.yaml").write_text("fail_on: high\nrisk:\n  weights: {low: 0.5, high: 0.2}\n")
     with pytest.raises(BadConfig) as caught:
-        load_settings(environ={})
+        load_settings("ethogram.yaml", environ={})
     assert [str(one) for one in caught.value.faults] == [
         "ethogram.yaml:3:13: risk.weights: medium (0.3) must not weigh less than low (0.5)",
         "ethogram.yaml:3:23: risk.weights: high (0.2) must not weigh less than medium (0.3)",
@@ -148,5 +148,6 @@ def test_weights_that_do_not_rise_are_told_with_their_place():
 
 def test_durations_are_shown_as_they_are_written():
     Path("ethogram.yaml").write_text("risk: {half_life: 36h, half_lives: {stuck: 90s}}\n")
-    told = {key: value for key, value, _ in show(load_settings(environ={})) if key.startswith("risk.half")}
+    shown = show(load_settings("ethogram.yaml", environ={}))
+    told = {key: value for key, value, _ in shown if key.startswith("risk.half")}
     assert told == {"risk.half_life": "36h", "risk.half_lives.stuck": "90s"}

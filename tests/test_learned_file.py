@@ -13,6 +13,7 @@ from ethogram.config import load_settings
 from ethogram.config.learned import LEARNED_FILE, read_changes, write_changes
 from ethogram.errors import BadConfig
 from ethogram.risk.changes import Change, in_force
+from settings_files import trust, trusted_settings
 
 AT = datetime(2026, 6, 1, 12, tzinfo=UTC)
 ONE = Change(AT, "ann", "love_bombing", "pressure", 0.3, 0.5, why='says "more": # and\nnewlines')
@@ -37,7 +38,7 @@ def test_what_is_written_is_read_again_to_the_last_digit(changes):
 
 
 def test_it_lies_over_the_settings_file_and_under_variables_and_options():
-    Path("ethogram.yaml").write_text("parameters: {love_bombing: {pressure: 0.2, warmth: 0.4}}\n")
+    trusted_settings("", "parameters: {love_bombing: {pressure: 0.2, warmth: 0.4}}\n")
     write_changes(Path(LEARNED_FILE), (ONE,))
     loaded = load_settings(environ={})
     assert loaded.settings.parameters == {"love_bombing": {"pressure": 0.5, "warmth": 0.4}}
@@ -57,9 +58,9 @@ def test_it_is_looked_for_beside_the_settings_or_where_they_say():
     assert load_settings("a/e.yaml", environ={}).settings.parameters == in_force((ONE,))
     assert load_settings(environ={}).settings.parameters == {}
     assert load_settings(environ={}, folder="a").settings.parameters == in_force((ONE,))
-    Path("ethogram.yaml").write_text(f"learning: {{file: a/{LEARNED_FILE}}}\n")
+    trusted_settings("", f"learning: {{file: a/{LEARNED_FILE}}}\n")
     assert load_settings(environ={}).settings.parameters == in_force((ONE,))
-    Path("ethogram.yaml").write_text("learning: {file: elsewhere.yaml}\n")
+    trusted_settings("", "learning: {file: elsewhere.yaml}\n")
     assert load_settings(environ={}).settings.parameters == {}
 
 
@@ -74,6 +75,7 @@ def test_it_is_looked_for_beside_the_settings_or_where_they_say():
 )
 def test_a_file_that_cannot_be_used_is_a_fault_of_the_settings(text, faults):
     Path(LEARNED_FILE).write_text(text)
+    trust(LEARNED_FILE)
     with pytest.raises(BadConfig) as caught:
         load_settings(environ={})
     for fault, start in zip(caught.value.faults, faults, strict=True):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ethogram.cli.main import main
+from settings_files import trusted_settings
 from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_events, write_patterns
 
 
@@ -24,7 +25,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", WARM, HOT, GONE, BOTH)
     write_events(tmp_path / "events.jsonl", warm_messages())
-    (tmp_path / "ethogram.yaml").write_text("patterns: [patterns]\n")
+    trusted_settings(tmp_path, "patterns: [patterns]\n")
     return tmp_path
 
 
@@ -112,7 +113,7 @@ def test_fail_on_is_exit_3_at_or_above_the_level(folder, capsys):
     run("events.jsonl", "--fail-on", "high", code=3)
     run("events.jsonl", "--fail-on", "low", code=3)
     run("events.jsonl", "--fail-on", "critical")
-    (folder / "ethogram.yaml").write_text("{patterns: [patterns], fail_on: medium}\n")
+    trusted_settings(folder, "{patterns: [patterns], fail_on: medium}\n")
     run("events.jsonl", code=3)
     assert "1 detection" in capsys.readouterr().out
     run("events.jsonl", "--fail-on", "hihg", code=2)
@@ -120,7 +121,7 @@ def test_fail_on_is_exit_3_at_or_above_the_level(folder, capsys):
 
 
 def test_what_is_under_test_is_counted_and_fails_nothing(folder, capsys):
-    (folder / "ethogram.yaml").write_text("{patterns: [patterns], status: {warm_then_cold: test}}\n")
+    trusted_settings(folder, "{patterns: [patterns], status: {warm_then_cold: test}}\n")
     run("events.jsonl", "--fail-on", "low")
     said = capsys.readouterr().out
     assert said.startswith("Nothing was found")

@@ -10,6 +10,7 @@ import pytest
 
 from ethogram.cli.main import main
 from ethogram.config import Settings
+from settings_files import trusted_settings
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +21,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 def test_every_setting_is_listed_with_its_origin(folder, monkeypatch, capsys):
-    (folder / "ethogram.yaml").write_text("lateness: 30s\nlimits: {events: 10}\n")
+    trusted_settings(folder, "lateness: 30s\nlimits: {events: 10}\n")
     monkeypatch.setenv("ETHOGRAM_FAIL_ON", "high")
     assert main(["config", "show"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
@@ -43,7 +44,7 @@ def test_with_json_there_is_one_record_a_setting(folder, capsys):
 
 def test_a_mistake_is_told_with_its_place(folder, capsys):
     (folder / "ethogram.yaml").write_text("latness: 30s\n")
-    assert main(["config", "show"]) == 2
+    assert main(["config", "show", "--config", "ethogram.yaml"]) == 2
     said = capsys.readouterr()
     assert (said.out, said.err.startswith("ethogram.yaml:1:1: unknown setting 'latness'; did you mean")) == (
         "",
@@ -59,4 +60,5 @@ def test_the_path_is_the_file_that_is_read(folder, monkeypatch, capsys):
     assert capsys.readouterr().out == f"{folder / 'ethogram.yaml'}\n"
     monkeypatch.setenv("ETHOGRAM_CONFIG", "/etc/ethogram.yaml")
     assert main(["config", "path", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"record": "config", "path": "/etc/ethogram.yaml"}
+    said = json.loads(capsys.readouterr().out)
+    assert said == {"record": "config", "path": "/etc/ethogram.yaml", "trusted": True, "user": None}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ethogram.cli.main import main
+from settings_files import trust, trusted_settings
 from small import WARM, warm_messages, write_events, write_patterns
 
 FILE = "ethogram.mutes.yaml"
@@ -110,6 +111,7 @@ def test_every_fault_of_the_file_is_told_with_its_place(folder, capsys):
         "  - {subject: cy, reason: x, forever: true}\n"
         "  - {subject: cy, reason: y, forever: true}\n"
     )
+    trust(folder / FILE)
     assert main(["analyze", "events.jsonl", "--patterns", "patterns"]) == 2
     said = capsys.readouterr().err
     for part in (
@@ -130,13 +132,14 @@ def test_the_file_lies_beside_the_settings_or_where_they_say(folder, capsys):
     assert main([*add, "--config", "conf/e.yaml"]) == 0
     assert (folder / "conf" / FILE).exists()
     assert analyze(capsys)[0] == 3
-    (folder / "ethogram.yaml").write_text(f"mutes: conf/{FILE}\n")
+    trusted_settings(folder, f"mutes: conf/{FILE}\n")
     assert analyze(capsys)[0] == 0
 
 
 @pytest.mark.parametrize("text", ["", "mutes:\n", "mutes: []\n", "# nothing\n"])
 def test_an_empty_file_mutes_nothing_and_can_be_added_to(folder, capsys, text):
     (folder / FILE).write_text(text)
+    trust(folder / FILE)
     assert analyze(capsys)[0] == 3
     assert main(["mute", "add", "--subject", "ann", "--reason", "x", "--forever"]) == 0
     assert analyze(capsys)[0] == 0

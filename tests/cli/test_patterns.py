@@ -12,6 +12,7 @@ from ethogram.cli.main import main
 from ethogram.library import load
 from ethogram.shapes.program import Program
 from pattern_files import BUSY, examples, write
+from settings_files import trusted_settings
 
 SETTINGS = """
 patterns: [mine]
@@ -101,9 +102,9 @@ def test_list_shows_every_status_and_marks_what_is_off(run, mine):
 
 
 def test_list_takes_names_and_globs(run, mine):
-    Path("ethogram.yaml").write_text("patterns: [mine]")
     write(mine)
     write(mine, BUSY, status="retired")
+    trusted_settings("", "patterns: [mine]")
     assert [line.split()[0] for line in run("list")[1]] == ["busy", "outburst"]
     assert [line.split()[0] for line in run("list", "b*")[1]] == ["busy"]
 
@@ -139,7 +140,7 @@ def test_show_says_where_each_parameter_comes_from(run, mine):
     with_parameter(mine)
     write(mine, BUSY)
     assert "  - jump: 0.5, from the pattern file" in run("show", "mine/outburst.yaml")[1]
-    Path("ethogram.yaml").write_text(SETTINGS)
+    trusted_settings("", SETTINGS)
     out = run("show", "outburst")[1]
     assert "  - jump: 0.7, from ethogram.yaml:3:25 (0.5 in the pattern file)" in out
     assert "status: retired (off), from ethogram.yaml:4:10" in run("show", "busy")[1]
@@ -156,14 +157,14 @@ def test_show_as_json_holds_the_compiled_programs(run, mine):
 
 
 def test_show_finds_the_file_of_an_early_telling(run, mine):
-    Path("ethogram.yaml").write_text("patterns: [mine]")
     write(mine, tell_at=1)
+    trusted_settings("", "patterns: [mine]")
     assert run("show", "outburst@1")[1][0] == "outburst: Calm, then loud"
 
 
 def test_an_unknown_pattern_is_answered_with_the_nearest(run, mine):
-    Path("ethogram.yaml").write_text("patterns: [mine]")
     write(mine)
+    trusted_settings("", "patterns: [mine]")
     for command in ("show", "list", "lint", "prove"):
         code, out, err = run(command, "outbrust")
         assert (code, out) == (2, [])
@@ -236,7 +237,7 @@ def test_prove_as_json_gives_every_proof_and_a_summary(run, mine):
 def test_examples_are_proved_with_the_numbers_of_their_file_and_not_of_the_settings(run, mine):
     with_parameter(mine)
     write(mine, BUSY)
-    Path("ethogram.yaml").write_text(SETTINGS.replace("0.7", "5"))
+    trusted_settings("", SETTINGS.replace("0.7", "5"))
     assert run("prove") == (0, ["2 patterns, 6 examples, 3 runners: all as stated"], [])
 
 
@@ -291,7 +292,7 @@ def test_without_a_folder_the_library_is_locked_whatever_the_settings_say(run, m
     write(mine, BUSY)
     with_parameter(load.SHIPPED)
     run("lock")
-    Path("ethogram.yaml").write_text(SETTINGS)
+    trusted_settings("", SETTINGS)
     assert run("lock", "--check")[0] == 0
     assert list(json.loads((load.SHIPPED / "patterns.lock.json").read_text())["patterns"]) == ["outburst"]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ethogram.cli.main import main
+from settings_files import trusted_settings
 from small import WARM, warm_messages, write_events, write_patterns
 
 
@@ -70,20 +71,20 @@ def folder(tmp_path, monkeypatch) -> Path:
 )
 @pytest.mark.parametrize("command", [["analyze", "events.jsonl"], ["config", "show"], ["patterns", "list"]])
 def test_a_mistake_in_the_settings_has_its_line_and_column(folder, capsys, command, text, said):
-    (folder / "ethogram.yaml").write_text(f"patterns: [patterns]\n{text}\n")
+    trusted_settings(folder, f"patterns: [patterns]\n{text}\n")
     assert main(command) == 2
     assert capsys.readouterr() == ("", f"ethogram.yaml:{said}\n")
 
 
 @pytest.mark.parametrize("command", [["analyze", "events.jsonl"], ["config", "show"], ["patterns", "lint"]])
 def test_a_folder_of_patterns_that_is_not_there_is_one_fault(folder, capsys, command):
-    (folder / "ethogram.yaml").write_text("patterns: [patterns, nolib]\n")
+    trusted_settings(folder, "patterns: [patterns, nolib]\n")
     assert main(command) == 2
     assert capsys.readouterr() == ("", "ethogram.yaml:1:22: no such file or folder: 'nolib'\n")
 
 
 def test_a_variable_is_named_where_it_is_what_is_wrong(folder, capsys, monkeypatch):
-    (folder / "ethogram.yaml").write_text("parameters: {warm_then_cold: {warmth: 0.5}}\n")
+    trusted_settings(folder, "parameters: {warm_then_cold: {warmth: 0.5}}\n")
     monkeypatch.setenv("ETHOGRAM_PATTERNS", "nolib")
     assert main(["config", "show"]) == 2
     assert capsys.readouterr().err == "ETHOGRAM_PATTERNS: no such file or folder: 'nolib'\n"
@@ -96,8 +97,9 @@ def test_a_pattern_named_only_by_an_option_may_have_overlays(folder, capsys):
 
 
 def test_a_signal_that_is_like_no_known_one_may_have_a_scorer(folder):
-    (folder / "ethogram.yaml").write_text(
-        "patterns: [patterns]\nsignals: {compasion: number}\nscorers: {zzqq: x, compasion: y, '*': given}\n"
+    trusted_settings(
+        folder,
+        "patterns: [patterns]\nsignals: {compasion: number}\nscorers: {zzqq: x, compasion: y, '*': given}\n",
     )
     assert main(["analyze", "events.jsonl"]) == 0
 
@@ -118,6 +120,6 @@ def test_a_signal_that_is_like_no_known_one_may_have_a_scorer(folder):
     ],
 )
 def test_a_mistake_in_an_option_names_the_option(folder, capsys, options, said):
-    (folder / "ethogram.yaml").write_text("patterns: [patterns]\n")
+    trusted_settings(folder, "patterns: [patterns]\n")
     assert main(["analyze", "events.jsonl", *options]) == 2
     assert capsys.readouterr().err.startswith(said)

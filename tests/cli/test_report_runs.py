@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from agent_runs import SAME_ERROR, Maker, four_failing_edits
 from ethogram.cli.main import main
 from ethogram.library.schemas import schema
+from settings_files import trusted_settings
 from small import write_events, write_patterns
 
 SECRET = "sk-proj-4fT9aQ2LxW8zR7KdLm3Np6Qs"
@@ -24,7 +25,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr("ethogram.library.load.SHIPPED", tmp_path / "nothing")
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", SAME_ERROR)
-    (tmp_path / "ethogram.yaml").write_text("patterns: [patterns]\n")
+    trusted_settings(tmp_path, "patterns: [patterns]\n")
     return tmp_path
 
 

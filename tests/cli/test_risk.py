@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 
 from ethogram.cli.main import main
 from ethogram.library.schemas import schema
+from settings_files import trust, trusted_settings
 from small import GONE, HOT, WARM, turns, warm_messages, write_events, write_patterns
 
 AS_OF = "2026-01-06T12:00:00Z"
@@ -24,7 +25,7 @@ def made(tmp_path_factory) -> Path:
     write_patterns(place / "patterns", WARM, HOT, GONE)
     hot = turns("cy", [0.1, 0.2, 0.9, 0.95, 0.9], [1, 2, 3, 4, 5])
     write_events(place / "a.jsonl", [*warm_messages(), *hot])
-    (place / "ethogram.yaml").write_text("patterns: [patterns]\n")
+    trusted_settings(place, "patterns: [patterns]\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ethogram.library.load.SHIPPED", place / "nothing")
         patch.chdir(place)
@@ -38,6 +39,7 @@ def folder(made, tmp_path, monkeypatch, capsys) -> Path:
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr("ethogram.library.load.SHIPPED", tmp_path / "nothing")
     monkeypatch.chdir(tmp_path)
+    trust("ethogram.yaml")
     capsys.readouterr()
     return tmp_path
 
@@ -92,8 +94,8 @@ def test_it_fades(folder, capsys):
 
 def test_settings_and_mutes_count(folder, capsys):
     (before,) = records(capsys, "risk", "ann", "--store", "s.db")
-    (folder / "ethogram.yaml").write_text(
-        "patterns: [patterns]\nrisk: {weights: {high: 0.9}, floor: 0}\ncalibration: false\n"
+    trusted_settings(
+        folder, "patterns: [patterns]\nrisk: {weights: {high: 0.9}, floor: 0}\ncalibration: false\n"
     )
     (after,) = records(capsys, "risk", "ann", "--store", "s.db")
     assert after["value"] == pytest.approx(before["value"] * 1.5, abs=1e-6)
@@ -131,12 +133,12 @@ def test_what_is_wrong_is_told(folder, capsys, args, says):
     ],
 )
 def test_settings_that_name_nothing_are_told_with_their_place(folder, capsys, settings, says):
-    (folder / "ethogram.yaml").write_text(f"patterns: [patterns]\n{settings}\n")
+    trusted_settings(folder, f"patterns: [patterns]\n{settings}\n")
     assert says in run(capsys, "risk", "--store", "s.db", code=2)
 
 
 def test_enabled_patterns_are_those_that_run(folder, capsys):
-    (folder / "ethogram.yaml").write_text("patterns: [patterns]\nenabled_patterns: [warm_*]\n")
+    trusted_settings(folder, "patterns: [patterns]\nenabled_patterns: [warm_*]\n")
     told = [json.loads(line) for line in run(capsys, "analyze", "a.jsonl", "--json").splitlines()]
     assert {one["pattern"] for one in told if one["record"] == "detection"} == {"warm_then_cold"}
     assert [one["pattern"] for one in told[-1]["checked"]] == ["warm_then_cold"]

@@ -9,6 +9,7 @@ import pytest
 
 from ethogram.cli.main import main
 from ethogram.library.vocabulary import attribute_catalogue, indicator_catalogue, known_signals, load_tables
+from settings_files import trusted_settings
 
 
 @pytest.fixture(autouse=True)
@@ -41,12 +42,12 @@ def test_a_person_gets_a_table_with_ranges_in_words(capsys):
 
 
 def test_signals_declared_in_the_settings_are_listed_too(folder, capsys):
-    (folder / "ethogram.yaml").write_text("signals: {my_score: number}\n")
+    trusted_settings(folder, "signals: {my_score: number}\n")
     assert "my_score" in {one["name"] for one in listed(capsys)}
 
 
 def test_a_declaration_that_contradicts_what_is_known_is_an_error(folder, capsys):
-    (folder / "ethogram.yaml").write_text("signals: {compassion: category}\n")
+    trusted_settings(folder, "signals: {compassion: category}\n")
     assert main(["signals", "list"]) == 2
     assert "signals.compassion: is known as a number" in capsys.readouterr().err
 

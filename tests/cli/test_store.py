@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ethogram.cli.main import main
+from settings_files import trusted_settings
 from small import BOTH, GONE, HOT, WARM, turns, warm_messages, write_events, write_patterns
 
 
@@ -20,7 +21,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     write_patterns(tmp_path / "patterns", WARM, HOT, GONE, BOTH)
     write_events(tmp_path / "a.jsonl", warm_messages()[:2])
     write_events(tmp_path / "b.jsonl", warm_messages()[2:])
-    (tmp_path / "ethogram.yaml").write_text("patterns: [patterns]\n")
+    trusted_settings(tmp_path, "patterns: [patterns]\n")
     return tmp_path
 
 

@@ -14,6 +14,7 @@ from ethogram.library.load import load_patterns
 from ethogram.library.schemas import schema
 from ethogram.modes.subject import subject_context
 from ethogram.stores import open_store
+from settings_files import trusted_settings
 from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_events, write_patterns
 
 
@@ -29,7 +30,7 @@ def folder(tmp_path, monkeypatch, capsys) -> Path:
         *turns("cy", [0.1, 0.2, 0.9, 0.95, 0.9], [1, 2, 3, 4, 5]),
     ]
     write_events(tmp_path / "a.jsonl", [*lines, message("cy-6", 6, "cy", topic="locks")])
-    (tmp_path / "ethogram.yaml").write_text("patterns: [patterns]\n")
+    trusted_settings(tmp_path, "patterns: [patterns]\n")
     main(["store", "import", "a.jsonl", "--store", "s.db"])
     main(["sweep", "--store", "s.db", "--as-of", "2026-01-06T12:00:00Z"])
     capsys.readouterr()

@@ -14,6 +14,7 @@ import pytest
 
 from ethogram.cli.main import main
 from ethogram.stores import open_store
+from settings_files import trusted_settings
 from small import BOTH, GONE, HOT, WARM, turns, warm_messages, write_events, write_patterns
 
 AT = ("--as-of", "2026-01-04T13:00:00Z")
@@ -26,7 +27,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", WARM, HOT, GONE, BOTH)
     write_events(tmp_path / "a.jsonl", warm_messages())
-    (tmp_path / "ethogram.yaml").write_text("patterns: [patterns]\n")
+    trusted_settings(tmp_path, "patterns: [patterns]\n")
     assert main(["store", "import", "a.jsonl", "--store", "s.db"]) == 0
     return tmp_path
 

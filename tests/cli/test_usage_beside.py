@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.cli.test_usage import ANN, LATER, folder, recorded, records, run  # noqa: F401 (fixtures)
 
+from settings_files import trusted_settings
+
 AT = ("--store", "usage.db", "--as-of", LATER)
 SETTINGS = """usage:
   region: DE
@@ -13,7 +15,7 @@ SETTINGS = """usage:
 
 
 def test_the_helpline_of_the_region_is_shown_to_staff(recorded, capsys):  # noqa: F811
-    (recorded / "ethogram.yaml").write_text(SETTINGS)
+    trusted_settings(recorded, SETTINGS)
     run("usage", "signals", ANN, *AT)
     assert capsys.readouterr().out.endswith("To offer (DE): Ruf an\n")
     run("usage", "signals", ANN, *AT, "--region", "US-CA", "--json")
@@ -25,13 +27,13 @@ def test_the_helpline_of_the_region_is_shown_to_staff(recorded, capsys):  # noqa
 def test_nothing_is_offered_where_nothing_was_found_or_nothing_is_set(recorded, capsys):  # noqa: F811
     run("usage", "signals", ANN, *AT)
     assert "To offer" not in capsys.readouterr().out
-    (recorded / "ethogram.yaml").write_text(SETTINGS)
+    trusted_settings(recorded, SETTINGS)
     run("usage", "signals", "nobody", *AT)
     assert "To offer" not in capsys.readouterr().out
 
 
 def test_scores_of_what_was_said_are_put_together_with_the_behaviour(recorded, capsys):  # noqa: F811
-    (recorded / "ethogram.yaml").write_text(SETTINGS)
+    trusted_settings(recorded, SETTINGS)
     run("usage", "signals", ANN, *AT, "--score", "text=0.5", "--json")
     (told,) = records(capsys)
     # text .6 of the settings and behaviour .2: three quarters and one quarter.

@@ -15,6 +15,7 @@ from ethogram.cli.main import build_app, main
 from ethogram.library.schemas import schema
 from ethogram.stores import open_store
 from judged_world import RIGHT, make_world
+from settings_files import add_settings, trust
 from small import turns, write_events
 
 FRESH = datetime.now(UTC).replace(microsecond=0)
@@ -31,6 +32,7 @@ def world(made, tmp_path, monkeypatch) -> dict[str, float]:
     folder, hot = made
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    trust("ethogram.yaml")
     with open_store("s.db") as store:
         rows = [
             f"{one.id},{'confirmed' if hot[one.subject] > RIGHT else 'false_alarm'}"
@@ -204,8 +206,7 @@ def test_the_whole_way_from_verdicts_to_a_better_number(world, capsys):
 
 
 def test_by_itself_where_the_settings_allow_it(world, capsys):
-    with Path("ethogram.yaml").open("a") as file:
-        file.write("learning: {automatic: true}\n")
+    add_settings("learning: {automatic: true}\n")
     run("verdict", "--file", "v.csv", "--by", "ann")
     capsys.readouterr()
     run("learn")
@@ -261,8 +262,7 @@ def test_detections_are_shown_with_what_their_confidence_has_meant(world, capsys
     assert told["detections"][0]["probability"] == same["probability"]
     run("analyze", "--patterns", "too_hot")
     assert f"(by verdicts, right in {same['probability']:.0%} of such cases)" in capsys.readouterr().out
-    with Path("ethogram.yaml").open("a") as file:
-        file.write("calibration: false\n")
+    add_settings("calibration: false\n")
     run("analyze", "--patterns", "too_hot", "--json")
     assert '"probability"' not in capsys.readouterr().out
 

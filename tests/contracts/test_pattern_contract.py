@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ethogram.library.load import SHIPPED, SUFFIXES, Library
+from ethogram.config.crawl import SUFFIXES
+from ethogram.library.load import SHIPPED, Library
 from ethogram.library.select import select
 from ethogram.modes.prove import prove
 

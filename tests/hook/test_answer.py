@@ -13,6 +13,7 @@ import pytest
 from ethogram.hook import keep
 from ethogram.hook.payload import response_text
 from ethogram.hook.replay import within
+from settings_files import trusted_settings
 
 Told = dict[str, Any]
 SECRET = "sk-proj-4fT9aQ2LxW8zR7KdVn31"
@@ -24,7 +25,7 @@ class Session:
     def __init__(self, folder: Path, settings: str = "", session: str = "s") -> None:
         folder.mkdir(exist_ok=True)
         if settings:
-            (folder / ".ethogram.yaml").write_text(settings, encoding="utf-8")
+            trusted_settings(folder, settings, ".ethogram.yaml")
         self.folder, self.session, self.n = folder, session, 0
         self.db: sqlite3.Connection = keep.opened(str(folder.parent / "runs.sqlite"))
         self.tell = within(self.db, str(folder))

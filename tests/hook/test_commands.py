@@ -20,6 +20,7 @@ from ethogram.hook.entries import EVENTS
 from ethogram.hook.plan_records import Advice, Settled
 from ethogram.hook.status import Watching, watching
 from ethogram.library.schemas import schema
+from settings_files import trusted_settings
 
 DAY = 86_400.0
 SECRET = "the words of an agent that nobody else should read"
@@ -135,7 +136,7 @@ def test_the_person_s_own_settings_and_those_of_the_project_are_two_places(folde
 
 
 def test_settings_that_cannot_be_used_are_told_and_nothing_is_written(folder, quick, capsys):
-    (folder / ".ethogram.yaml").write_text("hook: {rungs: [nudge, shout], cooldown: 3}\n")
+    trusted_settings(folder, "hook: {rungs: [nudge, shout], cooldown: 3}\n", ".ethogram.yaml")
     said = run(capsys, "install", "claude-code", code=2)
     assert ".ethogram.yaml:1:" in said
     assert "'cool_down'" in said
@@ -182,9 +183,8 @@ def test_the_status_of_nothing(folder, quick, capsys):
 
 
 def test_the_status_of_a_hook_that_works(folder, capsys):
-    (folder / ".ethogram.yaml").write_text(
-        "hook: {rungs: [nudge, stop], off: [nudge, loop, WebSearch], most: 2}\n"
-    )
+    settings = "hook: {rungs: [nudge, stop], off: [nudge, loop, WebSearch], most: 2}\n"
+    trusted_settings(folder, settings, ".ethogram.yaml")
     run(capsys, "install", "claude-code")
     remember("s", 1_700_000_000.0, (advice(3), "open", 0))
     Path(place.log_path()).write_text("2026-01-01T00:00:00Z A at b:1\n2026-01-02T00:00:00Z C at d:2\n")
@@ -210,7 +210,7 @@ def test_the_status_of_a_hook_that_works(folder, capsys):
 
 
 def test_the_status_of_all_that_can_be_wrong(folder, capsys):
-    (folder / ".ethogram.yaml").write_text("hook: {most: many}\n")
+    trusted_settings(folder, "hook: {most: many}\n", ".ethogram.yaml")
     group = {"hooks": [{"type": "command", "command": "'/not there/ethogram' hook"}]}
     (folder / ".claude").mkdir()
     told = {"disableAllHooks": True, "hooks": {"Stop": [group]}}

@@ -18,6 +18,7 @@ from ethogram.hook.place import is_current, plan_path, read_data, write_data
 from ethogram.hook.planning import prepare
 from ethogram.hook.replay import by_process, within
 from ethogram.risk.changes import Change
+from settings_files import trusted_settings
 
 
 def failing(folder: Path, n: int) -> dict[str, object]:
@@ -71,7 +72,7 @@ def test_a_plan_is_made_anew_when_the_settings_change(place: Path) -> None:
     before = read_data(plan_path(str(place)))
     assert before is not None
     assert is_current(before["stamp"])
-    (place / ".ethogram.yaml").write_text("hook: {off: [loop, repetitive_errors]}\n", encoding="utf-8")
+    trusted_settings(place, "hook: {off: [loop, repetitive_errors]}\n", ".ethogram.yaml")
     assert not is_current(before["stamp"])
     assert [by_process(failing(place, n)) for n in range(3)] == [{}, {}, {}]
 

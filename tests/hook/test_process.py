@@ -21,6 +21,7 @@ from ethogram.hook import keep, place, start
 from ethogram.hook.planning import prepare
 from ethogram.hook.replay import within
 from ethogram.hook.start import EVENTS
+from settings_files import trusted_settings
 
 SPEAKS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit")
 
@@ -262,7 +263,7 @@ def test_settings_that_cannot_be_read_leave_what_was_known_before(project, tmp_p
 def test_settings_that_were_never_right_watch_nothing(project, tmp_path):
     own = tmp_path / "own"
     own.mkdir()
-    (own / ".ethogram.yaml").write_text("hook: {most: many}\n")
+    trusted_settings(own, "hook: {most: many}\n", ".ethogram.yaml")
     assert hook(payload(own)) == {}
     assert known() == {}
 

@@ -12,6 +12,7 @@ from ethogram.config.settings import HOOK
 from ethogram.errors import BadConfig
 from ethogram.hook.ladder import DEFAULT, RUNGS, Rules
 from ethogram.hook.planning import rules_in
+from settings_files import trusted_settings
 
 
 @pytest.fixture(autouse=True)
@@ -20,14 +21,14 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rules(text: str, name: str = ".ethogram.yaml", **environ: str) -> Rules:
-    Path(name).write_text(text)
+    trusted_settings("", text, name)
     return rules_in(load_settings(environ=environ).settings)
 
 
 def faults(text: str) -> list[str]:
     Path("ethogram.yaml").write_text(text)
     with pytest.raises(BadConfig) as caught:
-        load_settings(environ={})
+        load_settings("ethogram.yaml", environ={})
     return [str(one) for one in caught.value.faults]
 
 
@@ -57,7 +58,7 @@ def test_a_variable_lies_over_the_file():
 
 def test_the_file_of_another_folder_holds_there_and_not_here():
     Path("inner").mkdir()
-    Path("inner", ".ethogram.yaml").write_text("hook: {most: 1}\n")
+    trusted_settings("inner", "hook: {most: 1}\n", ".ethogram.yaml")
     assert load_settings(environ={}).settings.hook["most"] == HOOK["most"]
     assert load_settings(environ={}, folder="inner").settings.hook["most"] == 1
 
@@ -87,7 +88,7 @@ def test_every_mistake_is_told_at_once():
 
 
 def test_the_settings_are_shown_one_by_one(capsys):
-    Path(".ethogram.yaml").write_text("hook: {most: 3}\n")
+    trusted_settings("", "hook: {most: 3}\n", ".ethogram.yaml")
     assert main(["config", "show"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     shown = {line[0]: line[1:] for line in lines if line[0].startswith("hook")}

@@ -17,6 +17,7 @@ from ethogram.records import Verdict
 from ethogram.risk.tally import Counts
 from ethogram.stores import open_store
 from judged_world import NOW, RIGHT, judge, make_world
+from settings_files import add_settings, trust
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +31,7 @@ def world(made, tmp_path, monkeypatch) -> dict[str, float]:
     folder, hot = made
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    trust("ethogram.yaml")
     return hot
 
 
@@ -40,8 +42,7 @@ def store(world):
 
 
 def settings(text: str = ""):
-    with Path("ethogram.yaml").open("a", encoding="utf-8") as file:
-        file.write(text)
+    add_settings(text)
     return load_settings(environ={}).settings
 
 

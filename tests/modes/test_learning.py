@@ -21,6 +21,7 @@ from ethogram.modes.taking_up import accept, go_by_itself, undo
 from ethogram.risk.proposal import Nothing, Proposal
 from ethogram.stores import open_store
 from judged_world import NOW, RIGHT, judge, make_world
+from settings_files import add_settings, trust
 
 LATER = NOW + timedelta(days=1)
 
@@ -39,13 +40,13 @@ def world(made, tmp_path, monkeypatch) -> dict[str, float]:
     folder, hot = made
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    trust("ethogram.yaml")
     return hot
 
 
 def load(text: str = ""):
     if text:
-        with Path("ethogram.yaml").open("a", encoding="utf-8") as file:
-            file.write(text)
+        add_settings(text)
     return load_settings(environ={})
 
 

@@ -36,7 +36,7 @@ def test_a_muted_detection_is_not_told_and_is_counted(tmp_path, asks):
     assert not analysis.at_or_above("low")
     assert analysis.summary()["muted"] == {
         "detections": 1,
-        "entries": [{"id": one.id, "detections": 1, "expired": False}],
+        "entries": [{"id": one.id, "detections": 1, "expired": False, "trusted": True}],
     }
     assert not any(checked.quiet for checked in analysis.checked if checked.pattern == "warm_then_cold")
 
@@ -64,7 +64,7 @@ def test_an_entry_ends_when_it_says(tmp_path):
     assert len(analysis) == 1
     assert analysis.summary()["muted"] == {
         "detections": 0,
-        "entries": [{"id": ended.id, "detections": 0, "expired": True}],
+        "entries": [{"id": ended.id, "detections": 0, "expired": True, "trusted": True}],
     }
 
 

@@ -136,7 +136,8 @@ def analyze(
                 traced=bool(html),
                 evaluate=ask,
             )
-            analysis = mute(analysis, asked.mutes(), given.events, now=datetime.now(UTC))
+            entries = asked.mutes(loaded, untrusted=True)
+            analysis = mute(analysis, entries, given.events, now=datetime.now(UTC))
             if store:
                 analysis = judged(analysis, store, settings)
             if excerpts:

@@ -95,7 +95,7 @@ def assess(
             stack.enter_context(given)
         with progress.checking(f"assessing {plural(len(given.events), 'event')}"):
             analysis = analyze_gathered(given, library, as_of=moment, settings=settings)
-            analysis = mute(analysis, asked.mutes(), given.events, now=datetime.now(UTC))
+            analysis = mute(analysis, asked.mutes(loaded), given.events, now=datetime.now(UTC))
             runs = run_report(analysis.detections, given.events, as_of=analysis.as_of, settings=settings)
             looked = looked_at(
                 analysis, given.events, library, settings, runs=runs, asked=moment, given=hook_said(runs)

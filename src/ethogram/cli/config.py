@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import typer
@@ -25,17 +26,23 @@ def show(as_json: AsJson = False, config: Config = "") -> None:
     from ethogram.config import show as settings_of
     from ethogram.library.settings_check import check_patterns
 
-    loaded = load_config(config)
+    loaded = load_config(config, as_json=as_json)
     check_patterns(loaded)
     rows = settings_of(loaded)
     if as_json:
         for key, value, origin in rows:
             write_json({"record": "setting", "key": key, "value": value, "origin": origin})
+        for one in loaded.refused:
+            write_json({"record": "refused", **asdict(one)})
         return
     texts = [(printable(key), as_text(value), printable(origin)) for key, value, origin in rows]
     keys, values = (max(len(row[i]) for row in texts) for i in (0, 1))
     for key, text, origin in texts:
         write_line(f"{key:<{keys}}  {text:<{values}}  {origin}")
+    if loaded.refused:
+        write_line("\nRefused:")
+    for one in loaded.refused:
+        write_line(printable(f"  {one.name}: {as_text(one.value)}, from {one.origin}: {one.why}"))
 
 
 def path(as_json: AsJson = False, config: Config = "") -> None:
@@ -44,11 +51,22 @@ def path(as_json: AsJson = False, config: Config = "") -> None:
 
     from ethogram.config import CONFIG_FILE, CONFIG_VARIABLE
     from ethogram.config.layers import find_file
+    from ethogram.config.trust import read_record, trust_of, user_file
 
     found = find_file(config or None, os.environ)
     full = None if found is None else os.path.abspath(found)  # noqa: PTH100 (links are left as they are)
     if as_json:
-        write_json({"record": "config", "path": full})
+        is_named = bool(config or os.environ.get(CONFIG_VARIABLE))
+        trust = None if found is None or is_named else trust_of(found, read_record()[0].get)
+        user = user_file()
+        write_json(
+            {
+                "record": "config",
+                "path": full,
+                "trusted": None if found is None else trust is None or trust.status == "trusted",
+                "user": str(user) if user is not None and user.exists() else None,
+            }
+        )
     elif full is None:
         write_line(f"no settings file: no {CONFIG_FILE} in this folder, and {CONFIG_VARIABLE} is not set")
     else:

@@ -25,7 +25,24 @@ from .output import CannotWrite, drop, printable, write_json, write_line
 
 INTERNAL, BAD, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 DEBUG = "ETHOGRAM_DEBUG"
+_warned: set[str] = set()
+"""What this command has warned of already."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def begin() -> None:
+    """Forget what an earlier command in this process warned of."""
+    _warned.clear()
+
+
+def warn(message: str, *, as_json: bool = False) -> None:
+    """Say on standard error what does not stop the command, each thing once per command."""
+    if message not in _warned:
+        _warned.add(message)
+        if as_json:
+            write_json(Fault("", 0, 0, message).to_dict(), to=sys.stderr)
+        else:
+            write_line(printable(message), to=sys.stderr)
 
 
 def tell(error: BaseException, *, as_json: bool) -> int:

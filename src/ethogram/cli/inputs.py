@@ -40,7 +40,7 @@ AsOf = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON record a line instead of text.")]
 Config = Annotated[
-    str, typer.Option(metavar="FILE", help="Settings; without it, ethogram.yaml if it is here.")
+    str, typer.Option(metavar="FILE", help="Read settings from FILE (default: ethogram.yaml, if trusted).")
 ]
 Source = Annotated[
     str,
@@ -109,11 +109,15 @@ class Asked:
         """The settings from file, environment and these options."""
         return self.loaded().settings
 
-    def mutes(self) -> tuple[Mute, ...]:
-        """The entries of the mutes file, if there is one."""
-        from ethogram.config.mutes import read_mutes
+    def mutes(self, loaded: Loaded, *, untrusted: bool = False) -> tuple[Mute, ...]:
+        """The entries of the mutes file, if there is one; those of an untrusted one only if asked for."""
+        from .errors import warn
 
-        return read_mutes(self.loaded().mutes_path)
+        entries, warning = loaded.read_mutes()
+        if warning:
+            does = "what it mutes is shown as such", "ignored, it mutes nothing here"
+            warn(warning if untrusted else warning.replace(*does), as_json=self.as_json)
+        return tuple(one for one in entries if untrusted or not one.untrusted)
 
     def loaded(self) -> Loaded:
         """The settings, and where they come from."""
@@ -124,7 +128,7 @@ class Asked:
             "parameters": parameters_of(self.parameters) or None,
             **self.context,
         }
-        return load_config(self.config, overrides)
+        return load_config(self.config, overrides, as_json=self.as_json)
 
     def moment(self) -> datetime | None:
         """The moment of the question, if one was given."""
@@ -183,12 +187,19 @@ class Asked:
                 write_line(printable(str(fault)), to=sys.stderr)
 
 
-def load_config(config: str, overrides: Mapping[str, Any] | None = None) -> Loaded:
-    """The settings of a file, or of the usual one; the signals they name are known or not nearly known."""
+def load_config(config: str, overrides: Mapping[str, Any] | None = None, *, as_json: bool = False) -> Loaded:
+    """The settings of a file, or of the usual ones; the signals they name are known or not nearly known.
+
+    What is refused of a file that is not trusted is said on standard error.
+    """
     from ethogram.config import load_settings
     from ethogram.library.settings_check import check_names
 
+    from .errors import warn
+
     loaded = load_settings(config or None, overrides=overrides)
+    for line in loaded.warnings:
+        warn(line, as_json=as_json)
     check_names(loaded)
     return loaded
 

@@ -14,7 +14,7 @@ import typer
 import ethogram
 from ethogram import cli
 
-from .errors import tell
+from .errors import begin, tell
 from .output import CannotWrite, flush, make_streams_safe, write_line
 
 
@@ -23,6 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = list(sys.argv[1:] if argv is None else argv)
     try:
         make_streams_safe()
+        begin()
         _run(args)
         flush()
     except BaseException as error:

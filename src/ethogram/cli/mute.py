@@ -47,8 +47,11 @@ def add(
     asks = {name: glob for name, glob in given.items() if glob.strip()}
     check(asks, reason)
     entry = Mute(mute_id(asks), reason.strip(), **asks, until=ending(until, lasting, forever, now), added=now)
-    file = Asked(config=config).loaded().mutes_path
+    asked = Asked(config=config, as_json=as_json)
+    loaded = asked.loaded()
+    file = loaded.mutes_path
     is_new = add_mute(file, entry)
+    asked.mutes(loaded, untrusted=True)  # warns where the file is not trusted, so the entry counts less
     if as_json:
         write_json(entry.to_dict())
     else:
@@ -60,7 +63,8 @@ def list_mutes(as_json: AsJson = False, config: Config = "") -> None:
     from datetime import UTC, datetime
 
     now = datetime.now(UTC)
-    entries = Asked(config=config).mutes()
+    asked = Asked(config=config, as_json=as_json)
+    entries = asked.mutes(asked.loaded(), untrusted=True)
     for entry in entries:
         if as_json:
             write_json({**entry.to_dict(), "expired": entry.is_expired(now)})
@@ -76,7 +80,7 @@ def remove(
     """Take an entry out: what it muted is told again."""
     from ethogram.config.mutes_write import remove_mute
 
-    removed = remove_mute(Asked(config=config).loaded().mutes_path, entry)
+    removed = remove_mute(Asked(config=config, as_json=as_json).loaded().mutes_path, entry)
     if as_json:
         write_json(removed.to_dict())
     else:

@@ -84,7 +84,7 @@ def show(
     config: Config = "",
 ) -> None:
     """Show what a pattern means, misses and mistakes; with --json its compiled program too."""
-    from ethogram.library.load import SUFFIXES
+    from ethogram.config.crawl import SUFFIXES
     from ethogram.library.parts import base
 
     from .pattern_text import full_record, pattern_lines

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ethogram.report.words import mute_text, until_text
+from ethogram.report.words import gravest_first, mute_text, until_text
 
 from .text import clean, pairs_text, plural
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ethogram.ingest import Gathered
     from ethogram.library.load import Library
     from ethogram.modes.analyze import Analysis
+    from ethogram.records import Detection
+    from ethogram.records.mute import Mute
     from ethogram.shapes.finding import Insufficient
     from ethogram.shapes.program import Program
 
@@ -168,6 +170,7 @@ def _one(one: Insufficient) -> str:
 def muted_lines(analysis: Analysis) -> Iterator[str]:
     """How many detections were muted, by entry; and which entries have expired."""
     muting = analysis.muting
+    yield from untrusted_lines(muting.shown)
     if muting.muted:
         yield f"Muted: {plural(len(muting.muted), 'detection')} (told with --muted)"
     for one in muting.entries:
@@ -177,6 +180,18 @@ def muted_lines(analysis: Analysis) -> Iterator[str]:
             yield f"  {one.id}: {plural(n, 'detection')}: {said}"
         elif one.id in muting.expired:
             yield f"Mute {one.id} has {until_text(one, muting.expired)} and mutes nothing: {mute_text(one)}"
+
+
+def untrusted_lines(shown: Sequence[tuple[Detection, Mute]]) -> Iterator[str]:
+    """What an untrusted file mutes, one line each under a heading that names the file."""
+    if not shown:
+        return
+    file = clean(shown[0][1].untrusted)
+    yield f"Muted by {file}, which is not trusted (--fail-on counts them):"
+    by = {one.id: entry.id for one, entry in shown}
+    for one in gravest_first([one for one, _ in shown]):
+        who = f"{clean(one.title or one.pattern)}, {clean(one.subject)}"
+        yield f"  {one.level.upper()}  {who} ({clean(one.pattern)}; id {one.id}; muted by {by[one.id]})"
 
 
 def unused_lines(

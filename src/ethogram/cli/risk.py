@@ -58,7 +58,7 @@ def risk(
     asked = Asked((), as_of, config, as_json=as_json)
     loaded, moment = asked.loaded(), asked.moment()
     check_patterns(loaded)
-    settings, muted = loaded.settings, Muted(asked.mutes(), now())
+    settings, muted = loaded.settings, Muted(asked.mutes(loaded), now())
     progress = Progress()
     with open_store(store) as opened, progress.checking("adding up"):
         untimed = {one.name for one in opened.sources().values() if not one.timed}

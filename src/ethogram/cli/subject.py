@@ -66,7 +66,7 @@ def subject(
         at = asked.moment() or newest(opened)
         found = subject_context(opened, row.source, row.name, at, library=library, settings=settings)
         how: dict[str, Any] = {"source": row.source, "as_of": at, "settings": settings}
-        risk = subject_risk(opened, row.name, **how, muted=Muted(asked.mutes(), now()))
+        risk = subject_risk(opened, row.name, **how, muted=Muted(asked.mutes(loaded), now()))
     if as_json:
         write_json({**found.to_dict(), "risk": risk.overall_risk})
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ethogram.config import Settings
     from ethogram.modes.sweep import Sweep
+    from ethogram.records.mute import Mute
     from ethogram.stores import Change, Store
 
 FOUND = 3
@@ -61,7 +62,6 @@ def sweep(
     from ethogram.errors import BadUsage
     from ethogram.modes.analyze import load_library
     from ethogram.modes.judging import settle
-    from ethogram.modes.sweep import mute_changes
     from ethogram.stores import open_store
 
     asked = Asked((), as_of, config, "", False, scorers, parameters, fail_on, as_json)
@@ -75,14 +75,34 @@ def sweep(
             options = {"since": moment(since, "--since"), "min_events": min_events, "runner": runner}
             note_all(opened, "sweep")
             done = _once(opened, library, settings, asked.moment() or now(), options)
-            done = mute_changes(done, asked.mutes(), opened, now())
-            tell(opened, judged(done, opened, settings), as_json=as_json)
+            failing, done, shown = muted(done, asked.mutes(loaded, untrusted=True), opened)
+            tell(opened, judged(done, opened, settings), shown, as_json=as_json)
             settle(opened, settings, now())
-            if settings.fail_on is not None and done.at_or_above(settings.fail_on):
+            if settings.fail_on is not None and failing.at_or_above(settings.fail_on):
                 raise typer.Exit(FOUND)
             if not pause:
                 return
             wait(pause)
+
+
+def muted(
+    done: Sweep, entries: Sequence[Mute], store: Store
+) -> tuple[Sweep, Sweep, list[tuple[Change, Mute]]]:
+    """The sweep as --fail-on sees it, as it is told, and what an untrusted file mutes."""
+    from dataclasses import replace
+
+    from ethogram.modes.sweep import mute_changes
+
+    at = now()
+    failing = mute_changes(done, [one for one in entries if not one.untrusted], store, at)
+    told, shown = failing, list[tuple["Change", "Mute"]]()
+    for entry in (one for one in entries if one.untrusted):
+        left = {one.key for one in mute_changes(told, [entry], store, at).changes}
+        new = [one for one in told.changes if one.key not in left]
+        shown += [(one, entry) for one in new]
+        changes = tuple(one for one in told.changes if one.key in left)
+        told = replace(told, changes=changes, muted=(*told.muted, *new))
+    return failing, told, shown
 
 
 def judged(done: Sweep, store: Store, settings: Settings) -> Sweep:
@@ -131,21 +151,24 @@ def wait(seconds: float) -> None:
     time.sleep(seconds)
 
 
-def tell(store: Store, done: Sweep, *, as_json: bool) -> None:
+def tell(store: Store, done: Sweep, shown: Sequence[tuple[Change, Mute]] = (), *, as_json: bool) -> None:
     """Print the changes, then remember that they were told: who is killed in between hears them again."""
     from ethogram.modes.private import note_looks
 
     from .output import flush
+    from .report_rest import untrusted_lines
     from .text import show
     from .usage_common import user_name
 
     if as_json:
         for one in done.changes:
             write_json(change_record(one))
+        for one, entry in shown:
+            write_json({**change_record(one), "muted": entry.id, "muted_by_untrusted": True})
         write_json(summary(done))
     else:
         untimed = {one.name for one in store.sources().values() if not one.timed}
-        show(*sweep_parts(done, untimed))
+        show(*sweep_parts(done, untimed), *untrusted_lines([(one.detection, entry) for one, entry in shown]))
     flush()
     people = sorted({one.detection.subject for one in done.changes})
     note_looks(store, "listed", people, at=now(), who=user_name())

@@ -1,10 +1,22 @@
 """Settings: one frozen record, with every default visible, and where each value comes from.
 
-Defaults, then `ethogram.yaml`, then the environment (`ETHOGRAM_LATENESS=30s`), then what the caller says.
+Defaults, then the user's own file, then `ethogram.yaml`, then the environment (`ETHOGRAM_LATENESS=30s`), then
+what the caller says. A file that was only found in the folder counts whole once it is trusted.
 """
 
-from .layers import CONFIG_FILE, CONFIG_VARIABLE
+from .layers import CONFIG_VARIABLE
 from .load import Loaded, load_settings, show
 from .settings import STATUSES, Settings
+from .trust import CONFIG_FILE
+from .untrusted import Refused
 
-__all__ = ["CONFIG_FILE", "CONFIG_VARIABLE", "STATUSES", "Loaded", "Settings", "load_settings", "show"]
+__all__ = [
+    "CONFIG_FILE",
+    "CONFIG_VARIABLE",
+    "STATUSES",
+    "Loaded",
+    "Refused",
+    "Settings",
+    "load_settings",
+    "show",
+]

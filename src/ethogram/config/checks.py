@@ -78,6 +78,22 @@ def words(value: Any, place: Place, report: Report) -> Any:
     return MISSING if MISSING in checked else tuple(checked)
 
 
+def selectors(value: Any, place: Place, report: Report) -> Any:
+    """A tuple of names, globs, files or folders of patterns; never code, whoever wrote the settings."""
+    code = [
+        number
+        for number, one in enumerate(value if isinstance(value, (list, tuple)) else ())
+        if isinstance(one, str) and one.endswith(".py")
+    ]
+    for number in code:
+        message = (
+            f"{_dotted((*place, number))} is code, which settings never run; here is {value[number]!r:.60}; "
+            "name it on the command line (--patterns FILE.py), or install it with an entry point"
+        )
+        report.add((*place, number), partial(str, message))
+    return MISSING if code else words(value, place, report)
+
+
 def text(value: Any, place: Place, report: Report) -> Any:
     """A text that is not empty."""
     if not isinstance(value, str) or not value.strip():
@@ -341,8 +357,8 @@ def _dotted(place: Place) -> str:
 
 
 CHECKS: Mapping[str, Check] = {
-    "patterns": words,
-    "enabled_patterns": words,
+    "patterns": selectors,
+    "enabled_patterns": selectors,
     "combination_detection": yes_or_no,
     "parameters": mapping(mapping(number)),
     "status": mapping(one_of(STATUSES)),
@@ -374,7 +390,7 @@ CHECKS: Mapping[str, Check] = {
         {
             "rungs": some_of(RUNGS),
             "off": words,
-            "patterns": words,
+            "patterns": selectors,
             "cool_down": count,
             "most": count,
             "lowest": one_of(LEVELS),

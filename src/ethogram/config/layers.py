@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,8 @@ from ..shapes.yaml import Fields, Items, Node, plain, read_yaml, read_yaml_file
 from .checks import CHECKS, Place, count
 from .learned import LEARNED_FILE, unknown_keys
 from .settings import Settings
+from .trust import CONFIG_FILE, HIDDEN_FILE, is_inside, path_values, used_files, user_file, weakness
 
-CONFIG_FILE = "ethogram.yaml"
-HIDDEN_FILE = ".ethogram.yaml"
-"""Where a project would rather not show it; the other one wins."""
 CONFIG_VARIABLE = "ETHOGRAM_CONFIG"
 PREFIX = "ETHOGRAM_"
 OPTIONS = {"parameters": "--set", "scorers": "--scorer"}
@@ -25,11 +23,15 @@ OPTIONS = {"parameters": "--set", "scorers": "--scorer"}
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What one place says. `name` is that place; `node` knows the lines and columns, where there are any."""
+    """What one place says. `name` is that place; `node` knows the lines and columns, where there are any.
+
+    `found`: nobody named the file, it lies in the folder. Its globs are added to those below it.
+    """
 
     name: str
     values: Mapping[str, Any]
     node: Node | None = None
+    found: bool = False
 
     def fault(self, place: Place, message: str, *, key: bool) -> Fault:
         """A fault in a value, or in its key."""
@@ -98,16 +100,62 @@ def from_learned(path: Path, faults: list[Fault]) -> Iterator[Layer]:
         yield Layer(str(path), {"parameters": told}, node)
 
 
-def learned_path(layers: Iterable[Layer], file: str | None, folder: str = "") -> Path:
-    """Where what was learned is kept: as `learning.file` says, beside the settings file, or in the folder."""
-    told = None
+def file_values(layer: Layer, folder: Path) -> Iterator[tuple[Place, str]]:
+    """Every value of a layer that names a file or folder, with its place."""
+    yield from path_values(layer.values, folder)
+    learning = layer.values.get("learning")
+    alone: dict[Place, Any] = {
+        ("mutes",): layer.values.get("mutes"),
+        ("answers",): layer.values.get("answers"),
+        ("learning", "file"): learning.get("file") if isinstance(learning, Mapping) else None,
+    }
+    yield from ((place, value) for place, value in alone.items() if isinstance(value, str))
+
+
+def anchored(layer: Layer, folder: str) -> Layer:
+    """The layer with relative paths meant from a folder; '' is the working directory."""
+    values: Any = layer.values
+    for place, value in file_values(layer, Path(folder)) if folder else ():
+        values = _with(values, place, os.path.join(folder, value))  # noqa: PTH118 (texts stay as written)
+    return replace(layer, values=values)
+
+
+def outside_faults(layer: Layer, file: str) -> Iterator[Fault]:
+    """A fault for each file or folder that settings found in a folder name outside of it."""
+    folder = Path(file).parent
+    for place, value in file_values(layer, folder):
+        if not is_inside(folder / value, folder):
+            name = ".".join(map(str, place))
+            message = f"{name} must lie inside the folder of {Path(file).name}; here is {value!r:.200}"
+            yield layer.fault(place, f"{message}; name the file with --config to point elsewhere", key=False)
+    for one in used_files(file):
+        if not is_inside(one, folder):
+            yield Fault(str(one), 0, 0, f"links to a file outside the folder of {Path(file).name}")
+
+
+def from_user(faults: list[Fault], warnings: list[str]) -> Iterator[Layer]:
+    """The layer of the user's own file, where there is one; its paths are meant from its folder."""
+    path = user_file()
+    if path is None or not os.path.lexists(path):
+        return
+    if weak := weakness(path, writable=0o002):
+        warnings.append(f"{path}: {weak}: ignored")
+        return
+    yield from (anchored(layer, str(path.parent)) for layer in from_file(str(path), faults))
+
+
+def learned_path(layers: Iterable[Layer], file: str | None, folder: str = "") -> tuple[Path, bool]:
+    """Where what was learned is kept: as `learning.file` says, beside the settings file, or in the folder.
+
+    And whether that is only where it was found: no layer names it but one that was itself found.
+    """
+    path = Path(folder, LEARNED_FILE) if file is None else Path(file).with_name(LEARNED_FILE)
+    is_found = True
     for layer in layers:
         learning = layer.values.get("learning")
         if isinstance(learning, Mapping) and isinstance(learning.get("file"), str):
-            told = learning["file"]
-    if told:
-        return Path(told)
-    return Path(folder, LEARNED_FILE) if file is None else Path(file).with_name(LEARNED_FILE)
+            path, is_found = Path(learning["file"]), layer.found
+    return path, is_found
 
 
 def from_environ(environ: Mapping[str, str], faults: list[Fault]) -> Iterator[Layer]:
@@ -134,6 +182,16 @@ def from_overrides(overrides: Mapping[str, Any]) -> Iterator[Layer]:
     for name, value in overrides.items():
         if value is not None:
             yield Layer(OPTIONS.get(name, "--" + name.replace("_", "-")), {name: value})
+
+
+def _with(value: Any, place: Place, new: Any) -> Any:
+    """A copy of nested data with another value at a place."""
+    if not place:
+        return new
+    first, *rest = place
+    items: Any = list(value) if isinstance(value, (list, tuple)) else dict(value)
+    items[first] = _with(items[first], tuple(rest), new)
+    return items
 
 
 def _from_text(key: str, given: str, variable: str) -> Any:

@@ -17,6 +17,7 @@ from ..errors import BadConfig, BadUsage, Fault, did_you_mean
 from ..records import format_time, parse_time
 from ..risk.changes import Change, Changes, in_force
 from ..shapes.yaml import Fields, Items, Node, plain, read_yaml_file
+from .trust import keep_trust, may_stay_trusted
 
 LEARNED_FILE = "ethogram.learned.yaml"
 KEYS = ("parameters", "changes")
@@ -56,12 +57,15 @@ def read_changes(path: Path) -> Changes:
 def write_changes(path: Path, changes: Changes) -> None:
     """Put the changes in place of what the file held: whoever reads meanwhile has the old or the new one."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    is_ours = may_stay_trusted(path)
     try:
         draft.write_text("".join(_lines(changes)), encoding="utf-8")
         draft.replace(path)
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise BadUsage(f"{path} cannot be written: {error.strerror}") from None
+    if is_ours:
+        keep_trust(path)
 
 
 def _lines(changes: Changes) -> Iterator[str]:

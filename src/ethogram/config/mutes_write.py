@@ -11,6 +11,7 @@ from ..errors import BadUsage, did_you_mean
 from ..records import format_time
 from ..records.mute import Mute
 from .mutes import read_mutes
+from .trust import keep_trust, may_stay_trusted
 
 
 def add_mute(path: Path, entry: Mute) -> bool:
@@ -64,9 +65,12 @@ def _write(path: Path, content: Any) -> None:
     text = io.StringIO()
     yaml.dump(content, text)
     draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    is_ours = may_stay_trusted(path)
     try:
         draft.write_text(text.getvalue(), encoding="utf-8")
         draft.replace(path)
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise BadUsage(f"{path} cannot be written: {error.strerror}") from None
+    if is_ours:
+        keep_trust(path)

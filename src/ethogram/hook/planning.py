@@ -16,8 +16,9 @@ import ethogram
 
 from .. import registry
 from ..config import Loaded, Settings, load_settings
-from ..config.layers import CONFIG_FILE, CONFIG_VARIABLE, HIDDEN_FILE
+from ..config.layers import CONFIG_VARIABLE
 from ..config.learned import LEARNED_FILE
+from ..config.trust import CONFIG_FILE, HIDDEN_FILE, record_file, user_file
 from ..errors import EthogramError
 from ..library.in_code import PREFIX
 from ..library.load import ON, SHIPPED, Library
@@ -138,7 +139,9 @@ def plan_of(chosen: Chosen, settings: Settings, folder: str | None = None) -> Pl
     names = {name for one in chosen.watched for name in names_used(one.program)} | set(ALWAYS)
     options = Options.of(settings)
     # Whoever could change what is kept here could change what is told.
-    options = replace(options, critical_paths=(*options.critical_paths, f"{state_dir()}/**"))
+    ours = [state_dir(), *(str(path.parent) for path in (user_file(),) if path is not None)]
+    own = (f"{path}/**" for path in ours)
+    options = replace(options, critical_paths=(*options.critical_paths, *own))
     if options.cwd is None and folder is not None:
         options = replace(options, cwd=os.path.abspath(folder))
     return Plan(plan(names), chosen.watched, options, rules_in(settings))
@@ -188,10 +191,11 @@ def prepare(folder: str) -> Path:
 
 
 def settings_files(folder: str) -> list[Path]:
-    """Where the settings of a folder may stand, and what was learned over them."""
+    """Where the settings of a folder may stand, what was learned over them, and what is trusted."""
     told = os.environ.get(CONFIG_VARIABLE)
     own = [Path(told)] if told else [Path(folder, name).absolute() for name in (CONFIG_FILE, HIDDEN_FILE)]
-    return [*own, own[0].with_name(LEARNED_FILE)]
+    user = [path for path in (user_file(), record_file()) if path is not None]
+    return [*own, own[0].with_name(LEARNED_FILE), *user]
 
 
 def settings_of(folder: str) -> Loaded:

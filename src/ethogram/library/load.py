@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ..config.crawl import SUFFIXES, pattern_files
 from ..errors import BadPattern, Fault, did_you_mean
 from ..shapes.compile import compile_patterns
 from ..shapes.program import Program
@@ -19,9 +20,6 @@ from .pattern_file import PatternFile, read_pattern_file
 from .vocabulary import load_vocabulary
 
 SHIPPED = Path(__file__).parents[1] / "patterns"
-SUFFIXES = (".yaml", ".yml")
-NO_PATTERNS = (".", "ethogram.")
-"""Files in a folder of patterns that are something else: hidden ones and settings."""
 ON = ("stable", "test")
 CODE = Path("code")
 """Where patterns in code are said to be: `code/*` names all of them."""
@@ -100,20 +98,12 @@ def _is_code(selector: str | Path) -> bool:
     return str(selector).endswith(".py")
 
 
-def _paths(given: str | Path) -> list[Path]:
-    path = Path(given)
-    if path.is_dir():
-        found = [p for p in path.rglob("*") if p.suffix in SUFFIXES and not p.name.startswith(NO_PATTERNS)]
-        return sorted(found)
-    return [path]
-
-
 def places_of(more: Sequence[str | Path], selectors: Sequence[str | Path]) -> dict[str, Path]:
     """Where each pattern is: a file's name is its pattern's. Yours take the place of shipped ones.
 
     Patterns in code stand beside them, each under a name of its own.
     """
-    shipped = {path.stem: path for path in _paths(SHIPPED)}
+    shipped = {path.stem: path for path in pattern_files(SHIPPED)}
     for one in filter(_is_code, selectors):
         load_code(Path(one))
     in_code = {name: CODE / name for name in code_patterns()}
@@ -121,10 +111,12 @@ def places_of(more: Sequence[str | Path], selectors: Sequence[str | Path]) -> di
     hint = "code is run only where it is named: --patterns FILE.py, or an entry point"
     faults = [Fault(str(one), 0, 0, f"is no pattern file; {hint}") for one in more if _is_code(one)]
     more = [one for one in more if not _is_code(one)]
-    for path in [p for one in (*more, *filter(_is_path, selectors)) for p in _paths(one)]:
-        known = own.setdefault(path.stem, path)
-        if known != path and known.resolve() != path.resolve():
-            faults.append(Fault(str(path), 1, 1, f"pattern {path.stem!r} is also in {known}; rename one"))
+    known = shipped | in_code | {path.stem: path for one in more for path in pattern_files(Path(one))}
+    named = [one for one in selectors if _is_path(one) and not _is_name(known, one)]
+    for path in [p for one in (*more, *named) for p in pattern_files(Path(one))]:
+        first = own.setdefault(path.stem, path)
+        if first != path and first.resolve() != path.resolve():
+            faults.append(Fault(str(path), 1, 1, f"pattern {path.stem!r} is also in {first}; rename one"))
     faults += [
         Fault(str((shipped | own)[name]), 1, 1, f"pattern {name!r} is also registered in code; rename one")
         for name in sorted(in_code.keys() & (shipped | own).keys())
@@ -171,14 +163,32 @@ def matching(places: Mapping[str, Path], selector: str | Path) -> set[str]:
     """The names of the patterns that a selector means."""
     if _is_code(selector):
         return set(load_code(Path(selector)))
-    if _is_path(selector):
-        return {path.stem for path in _paths(selector)}
+    named = _named(places, selector)
+    if not _is_path(selector):
+        return named
+    files = pattern_files(Path(selector))
+    # Known by that name already, and not as one of these files: the name was meant.
+    if _is_name(places, selector) and not {places[name] for name in named} & set(files):
+        return named
+    return {path.stem for path in files}
+
+
+def _named(places: Mapping[str, Path], selector: str | Path) -> set[str]:
     return {
         name
         for name, path in places.items()
         if fnmatch.fnmatchcase(name, str(selector))
         or fnmatch.fnmatchcase(f"{path.parent.name}/{name}", str(selector))
     }
+
+
+def _is_name(places: Mapping[str, Path], selector: str | Path) -> bool:
+    """Whether a selector names known patterns, so that a folder of that name is not looked into.
+
+    Otherwise a project could replace a pattern by a folder that is called like it. `./loop` is the folder.
+    """
+    is_text = isinstance(selector, str) and not selector.endswith(SUFFIXES)
+    return is_text and bool(_named(places, selector))
 
 
 def _read_with_parts(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from uuid import uuid4
 
+from ..config.crawl import SUFFIXES
 from ..errors import BadUsage, Fault, did_you_mean
 from ..shapes.parse_shape import KINDS
 from ..shapes.yaml import Scalar
@@ -60,16 +61,14 @@ def _check_name(name: str) -> None:
 
 
 def _check_free(texts: Mapping[str, str], folder: Path) -> None:
-    shipped = {path.stem for path in load.SHIPPED.rglob("*") if path.suffix in load.SUFFIXES}
+    shipped = {path.stem for path in load.SHIPPED.rglob("*") if path.suffix in SUFFIXES}
     faults = [
         Fault("", 0, 0, f"the library has a pattern {name!r} already; choose another name")
         for name in texts
         if name in shipped
     ]
     for name in texts:
-        there = [
-            folder / f"{name}{suffix}" for suffix in load.SUFFIXES if (folder / f"{name}{suffix}").exists()
-        ]
+        there = [folder / f"{name}{suffix}" for suffix in SUFFIXES if (folder / f"{name}{suffix}").exists()]
         faults += [Fault(str(path), 0, 0, "is there already, and is left as it is") for path in there]
     if faults:
         raise BadUsage(faults)

@@ -10,13 +10,14 @@ Schema = dict[str, Any]
 
 COUNT: Schema = {"type": "integer", "minimum": 0}
 TEXT: Schema = {"type": "string"}
+TRUTH: Schema = {"type": "boolean"}
 TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
 
 
 def summary_body() -> Schema:
     """What `Analysis.summary` gives."""
     names = ("pattern", "histories", "detections", "insufficient")
-    muted = _listed({"id": TEXT, "detections": COUNT, "expired": {"type": "boolean"}})
+    muted = _listed({"id": TEXT, "detections": COUNT, "expired": TRUTH, "trusted": TRUTH})
     return _whole(
         {
             "record": {"const": "summary"},
@@ -44,8 +45,8 @@ def summary_body() -> Schema:
 def mute_body() -> Schema:
     """What `Mute.to_dict` gives."""
     asked = dict.fromkeys(("subject", "pattern", "path", "command"), TEXT_OR_NULL)
-    ends = {"until": TEXT_OR_NULL, "added": TEXT_OR_NULL}
-    return _whole({"record": {"const": "mute"}, "id": TEXT, **asked, "reason": TEXT, **ends})
+    rest = {"until": TEXT_OR_NULL, "added": TEXT_OR_NULL, "trusted": TRUTH}
+    return _whole({"record": {"const": "mute"}, "id": TEXT, **asked, "reason": TEXT, **rest})
 
 
 def _whole(properties: dict[str, Schema]) -> Schema:

@@ -168,6 +168,10 @@ def detection_body() -> Schema:
         "description": "What the confidence stands for by verdicts; only where there are any."
     }
     body["properties"]["muted"] = NAME | {"description": "The entry that mutes it; only where asked for."}
+    body["properties"]["muted_by_untrusted"] = {
+        "const": True,
+        "description": "That entry is from a file nobody has reviewed, so --fail-on counts the detection.",
+    }
     return body
 
 

@@ -86,6 +86,21 @@ def setting_body() -> Schema:
     return _whole({"record": {"const": "setting"}, "key": NAME, "value": {}, "origin": origin})
 
 
+def refused_body() -> Schema:
+    """What `ethogram config show` writes for each value that is not applied."""
+    origin = TEXT | {"description": "The file with line and column."}
+    why = NAME | {"description": "Why it does not count: nobody reviewed the file, or it changed since."}
+    return _whole({"record": {"const": "refused"}, "name": NAME, "value": {}, "origin": origin, "why": why})
+
+
+def trust_body() -> Schema:
+    """What `ethogram trust` writes for each file."""
+    text_or_null = {"type": ["string", "null"]}
+    status = {"enum": ["trusted", "changed", "revoked"]}
+    names = {"path": NAME, "status": status, "at": text_or_null, "digest": text_or_null}
+    return _whole({"record": {"const": "trust"}, **names})
+
+
 def _whole(properties: dict[str, Schema]) -> Schema:
     return {"type": "object", "required": list(properties), "properties": properties}
 
@@ -99,4 +114,6 @@ STORE_SCHEMAS: dict[str, tuple[str, Callable[[], Schema]]] = {
     "subject_row": ("A subject of a store, in a line.", subject_row_body),
     "purge": ("What was removed of a store for good.", purge_body),
     "setting": ("A setting, its value and what set it.", setting_body),
+    "refused": ("A setting that was found and not applied, and why.", refused_body),
+    "trust": ("A trusted file, and whether it is still as it was reviewed.", trust_body),
 }

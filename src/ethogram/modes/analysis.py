@@ -79,19 +79,25 @@ class Analysis:
         return len(self.detections)
 
     def at_or_above(self, level: str) -> list[Detection]:
-        """The detections at this level or a graver one."""
-        return [one for one in self.detections if rank(one.level) >= rank(level)]
+        """The detections at this level or a graver one, those that an untrusted file mutes included."""
+        every = (*self.detections, *(one for one, _ in self.muting.shown))
+        return [one for one in every if rank(one.level) >= rank(level)]
 
     def told(self, *, muted: bool = False) -> list[Detection]:
         """The detections, and the muted ones if asked for."""
         return [*self.detections, *(one for one, _ in self.muting.muted if muted)]
 
     def to_dicts(self, *, muted: bool = False, runs: Iterable[Run] = ()) -> Iterator[dict[str, Any]]:
-        """JSON records: detections, muted ones if asked for, runs with any, insufficient ones, a summary."""
+        """JSON records: detections, runs with any, insufficient ones, a summary.
+
+        Muted detections if asked for, and always those that an untrusted file mutes.
+        """
         for one in self.detections:
             yield one.to_dict()
-        for one, by in self.muting.muted if muted else ():
-            yield {**one.to_dict(), "muted": by}
+        shown = {one.id for _, one in self.muting.shown}
+        for one, by in self.muting.muted:
+            if muted or by in shown:
+                yield {**one.to_dict(), "muted": by, **({"muted_by_untrusted": True} if by in shown else {})}
         yield from (run.to_dict() for run in runs if run.episodes)
         for lacking in self.insufficient:
             yield insufficient_to_dict(lacking)

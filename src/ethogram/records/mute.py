@@ -27,6 +27,8 @@ class Mute:
     command: str | None = None
     until: datetime | None = None
     added: datetime | None = None
+    untrusted: str = ""
+    """The file it comes from, where nobody has reviewed that: what it mutes is shown, and still counts."""
 
     @property
     def asks(self) -> Mapping[str, str]:
@@ -47,6 +49,7 @@ class Mute:
             "reason": self.reason,
             "until": None if self.until is None else format_time(self.until),
             "added": None if self.added is None else format_time(self.added),
+            "trusted": not self.untrusted,
         }
 
 
@@ -58,6 +61,12 @@ class Muting:
     expired: frozenset[str] = frozenset()
     muted: tuple[tuple[Detection, str], ...] = ()
 
+    @property
+    def shown(self) -> tuple[tuple[Detection, Mute], ...]:
+        """What entries of an untrusted file muted: shown all the same, and counted by --fail-on."""
+        entries = {one.id: one for one in self.entries if one.untrusted}
+        return tuple((one, entries[by]) for one, by in self.muted if by in entries)
+
     def count(self, entry: Mute) -> int:
         """How many detections an entry muted."""
         return sum(1 for _, by in self.muted if by == entry.id)
@@ -65,7 +74,12 @@ class Muting:
     def summary(self) -> dict[str, Any]:
         """How many were muted, in all and by entry."""
         entries = [
-            {"id": one.id, "detections": self.count(one), "expired": one.id in self.expired}
+            {
+                "id": one.id,
+                "detections": self.count(one),
+                "expired": one.id in self.expired,
+                "trusted": not one.untrusted,
+            }
             for one in self.entries
         ]
         return {"detections": len(self.muted), "entries": entries}

@@ -133,7 +133,8 @@ def by_level(detections: Sequence[Detection]) -> str:
 
 def mute_text(one: Mute) -> str:
     """What an entry asks for."""
-    return ", ".join(f"{name} {clean(glob, 120)}" for name, glob in one.asks.items())
+    whose = f" (from {clean(one.untrusted, 120)}, not trusted)" if one.untrusted else ""
+    return ", ".join(f"{name} {clean(glob, 120)}" for name, glob in one.asks.items()) + whose
 
 
 def until_text(one: Mute, expired: frozenset[str]) -> str:

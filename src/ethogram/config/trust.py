@@ -1,0 +1,253 @@
+"""Trust: which files found in a project folder the user has reviewed, each bound to a digest of its content.
+
+The record lies in the user's configuration folder, never in the project. A file that changed since, or that
+nobody reviewed, is not trusted. The digest of a settings file also covers the pattern files it names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from ..errors import BadConfig, BadInput, BadUsage
+from ..records import format_time
+from ..shapes.yaml import MAX_BYTES, plain, read_yaml_file
+from .crawl import SUFFIXES, is_pattern_name, pattern_files
+
+CONFIG_FILE = "ethogram.yaml"
+HIDDEN_FILE = ".ethogram.yaml"
+"""Where a project would rather not show it; the other one wins."""
+RECORD_FILE = "trusted.json"
+MAX_RECORD_BYTES = 4 * 2**20
+
+Status = Literal["trusted", "changed", "untrusted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One reviewed file: the digest of its content, and when it was reviewed (ISO text)."""
+
+    digest: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Whether a file is trusted. `at` is when it was reviewed; '' where it never was."""
+
+    status: Status = "untrusted"
+    at: str = ""
+
+    @property
+    def why(self) -> str:
+        """Why it is not trusted; '' where it is."""
+        if self.status == "trusted":
+            return ""
+        return f"changed since you trusted it on {self.at[:10]}" if self.at else "not trusted"
+
+
+def user_folder() -> Path | None:
+    """The user's configuration folder, $XDG_CONFIG_HOME/ethogram or ~/.config/ethogram; None without a home.
+
+    A relative path is no home: it would lead into whatever folder the command runs in.
+    """
+    for base in (os.environ.get("XDG_CONFIG_HOME", ""), os.path.expanduser("~/.config")):  # noqa: PTH111
+        if os.path.isabs(base):  # noqa: PTH117
+            return Path(base, "ethogram")
+    return None
+
+
+def user_file() -> Path | None:
+    """The user's own settings file, which need not exist."""
+    folder = user_folder()
+    return None if folder is None else folder / CONFIG_FILE
+
+
+def record_file() -> Path | None:
+    """The record of trusted files, which need not exist."""
+    folder = user_folder()
+    return None if folder is None else folder / RECORD_FILE
+
+
+def weakness(path: Path, writable: int = 0o022) -> str:
+    """Why a file of the user's configuration cannot be relied on; '' where it can.
+
+    `writable` are the permission bits that must not be set.
+    """
+    if not hasattr(os, "getuid"):
+        return ""
+    try:
+        found = path.stat()
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    if found.st_uid not in (os.getuid(), 0):
+        return "belongs to another user"
+    return "is writable by others" if stat.S_IMODE(found.st_mode) & writable else ""
+
+
+def read_record() -> tuple[dict[str, Entry], str]:
+    """The trusted files by absolute path, and a warning where the record exists but cannot be used."""
+    path = record_file()
+    if path is None or not os.path.lexists(path):
+        return {}, ""
+    if weak := weakness(path):
+        return {}, f"{path}: {weak}: ignored, nothing is trusted"
+    try:
+        with open(path, "rb") as file:
+            content = json.loads(file.read(MAX_RECORD_BYTES))
+        return {name: Entry(str(one["digest"]), str(one["at"])) for name, one in content["files"].items()}, ""
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return {}, f"{path}: is not a record of trusted files: ignored, nothing is trusted"
+
+
+def write_record(entries: Mapping[str, Entry]) -> None:
+    """Replace the record, all or nothing. BadUsage where it cannot be written."""
+    path = record_file()
+    if path is None:
+        raise BadUsage("there is no home folder to keep the record of trusted files in: set XDG_CONFIG_HOME")
+    content = {"version": 1, "files": {name: asdict(one) for name, one in sorted(entries.items())}}
+    try:
+        if not path.parent.is_dir():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.chmod(0o700)
+        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{RECORD_FILE}-")  # mode 0600
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(content, file, indent=1)
+            Path(draft).replace(path)
+        except OSError:
+            Path(draft).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise BadUsage(f"{path} cannot be written: {error.strerror}") from None
+
+
+def trust_of(path: str | Path, recorded: Callable[[str], Entry | None] | None) -> Trust:
+    """Whether a file found in a folder is trusted as it is now.
+
+    `recorded` looks a file up in the record of trusted ones; None takes every file for trusted.
+    """
+    if recorded is None:
+        return Trust("trusted")
+    entry = recorded(key_of(path))
+    if entry is None:
+        return Trust()
+    try:
+        same = digest_of(path) == entry.digest
+    except BadInput:
+        same = False
+    return Trust("trusted" if same else "changed", entry.at)
+
+
+def add_trust(digests: Mapping[str, str], now: datetime | None = None) -> None:
+    """Record files as reviewed: absolute path to the digest of what was reviewed."""
+    record, warning = read_record()
+    if warning:
+        raise BadUsage(f"{warning.partition(': ignored')[0]}; remove it, and trust again what you reviewed")
+    at = format_time((now or datetime.now(UTC)).replace(microsecond=0))
+    write_record({**record, **{path: Entry(digest, at) for path, digest in digests.items()}})
+
+
+def revoke_trust(paths: Iterable[str]) -> None:
+    """Take files out of the record."""
+    gone = set(paths)
+    write_record({path: entry for path, entry in read_record()[0].items() if path not in gone})
+
+
+def may_stay_trusted(path: Path) -> bool:
+    """Whether a file that a command is about to write on the user's request is trusted afterwards too."""
+    return not os.path.lexists(path) or trust_of(path, read_record()[0].get).status == "trusted"
+
+
+def keep_trust(path: Path) -> None:
+    """Record a file as a command has just written it.
+
+    Where the record cannot be written the file is not trusted, and the next command that reads it says so.
+    """
+    with suppress(BadInput):
+        add_trust({key_of(path): digest_of(path)})
+
+
+def key_of(path: str | Path) -> str:
+    """The name of a file in the record: absolute, links in its folder resolved, itself not followed."""
+    whole = Path(path)
+    return str(Path(os.path.realpath(whole.parent), whole.name))
+
+
+def digest_of(path: str | Path) -> str:
+    """The digest of a file and, where it holds settings, of the files they use.
+
+    BadInput where one of them cannot be read, or a folder it names exceeds a bound.
+    """
+    whole = Path(key_of(path))
+    total = hashlib.sha256(_file_digest(whole))
+    if whole.name in (CONFIG_FILE, HIDDEN_FILE):
+        for one in used_files(whole):
+            total.update(os.fsencode(one.relative_to(whole.parent)) + b"\0" + _file_digest(one))
+    return total.hexdigest()
+
+
+def used_files(settings: str | Path) -> list[Path]:
+    """The files in its folder that a settings file uses: patterns, those beside a pattern, a cohort's table.
+
+    A pattern file may use others that lie beside it as parts. What lies outside the folder is not listed: it
+    is refused when the settings are loaded.
+    """
+    whole = Path(key_of(settings))
+    found: set[Path] = set()
+    for place, value in path_values(plain(read_yaml_file(whole, BadConfig)), whole.parent):
+        named = Path(os.path.realpath(whole.parent / value))
+        if not named.is_relative_to(whole.parent):
+            continue
+        found.update(pattern_files(named))
+        if place[0] != "usage" and named.is_file():
+            found.update(one for one in named.parent.iterdir() if is_pattern_name(one.name))
+    return sorted(one for one in found if one.is_file())
+
+
+def path_values(values: Any, folder: Path) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """The settings that name files to be read as patterns or tables, each with its place.
+
+    A selector of patterns names a file where it ends like one, or where there is one of that name.
+    """
+    if not isinstance(values, Mapping):
+        return
+    hook, usage = values.get("hook"), values.get("usage")
+    lists = {
+        ("patterns",): values.get("patterns"),
+        ("enabled_patterns",): values.get("enabled_patterns"),
+        ("hook", "patterns"): hook.get("patterns") if isinstance(hook, Mapping) else None,
+    }
+    for place, listed in lists.items():
+        for number, one in enumerate(listed if isinstance(listed, (list, tuple)) else ()):
+            if isinstance(one, str) and (
+                place == ("patterns",) or one.endswith(SUFFIXES) or os.path.lexists(folder / one)
+            ):
+                yield (*place, number), one
+    cohort = usage.get("cohort") if isinstance(usage, Mapping) else None
+    if isinstance(cohort, str) and not cohort.isdecimal():
+        yield ("usage", "cohort"), cohort
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Whether a path lies in a folder once links are resolved."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def _file_digest(path: Path) -> bytes:
+    try:
+        if not path.is_file():
+            raise BadConfig(f"{path}: is not a plain file")
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read(MAX_BYTES + 1)).digest()
+    except OSError as error:
+        raise BadConfig(f"{path}: cannot be read: {error.strerror}") from None
