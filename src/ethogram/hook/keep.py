@@ -17,8 +17,8 @@ from .place import make_folder
 from .plan_records import Advice, Settled, State
 from .standing import Standing
 
-WAIT = 2.0
-"""Seconds to wait for another process that writes."""
+WAIT = 4.0
+"""Seconds to wait for others that write: a batch of parallel calls comes all at once."""
 KEPT_RUNS = 200
 """Runs remembered; those that stood still for longest are forgotten."""
 KEPT_NOTES = 5_000

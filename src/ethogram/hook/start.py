@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 MOST_READ = 32 * 2**20
 MOST_LOGGED = 200_000
-PATIENCE = 7.0
-"""Seconds from the start to wait for a plan; the agent waits no longer than ten for an answer."""
+PATIENCE = 5.0
+"""Seconds to wait for a plan; with the wait for the state, less than the ten that the agent waits for us."""
 POLL = 0.05
 STALE = 30.0
 """Seconds after which whoever was to write a plan is taken to have died."""
@@ -47,6 +47,7 @@ EVENTS = (
 
 def main() -> int:
     """Answer the event on standard input. Always 0: a fault of ours must not stop the agent."""
+    payload = None
     try:
         payload = json.loads(sys.stdin.buffer.read(MOST_READ)) if sys.stdin is not None else None
         if isinstance(payload, dict) and payload.get("hook_event_name") in EVENTS:
@@ -57,7 +58,8 @@ def main() -> int:
     except Unusable:
         pass
     except BaseException as error:  # whatever it is, the agent goes on
-        log(error)
+        name = payload.get("hook_event_name") if isinstance(payload, dict) else None
+        log(error, f"{name} not seen" if name in EVENTS else "")
     return 0
 
 
@@ -66,7 +68,7 @@ def answered(payload: dict[str, Any], now: float) -> dict[str, Any]:
     # An agent may go into other folders; the settings stay those of the project it was started in.
     folder = os.environ.get("CLAUDE_PROJECT_DIR") or payload.get("cwd")
     folder = folder if isinstance(folder, str) and folder else os.getcwd()
-    data = load(folder, payload["hook_event_name"])
+    data = load(folder)
     from ethogram.hook import answer, keep
 
     try:
@@ -87,7 +89,7 @@ def answered(payload: dict[str, Any], now: float) -> dict[str, Any]:
     return {}
 
 
-def load(folder: str, event: str) -> dict[str, Any]:
+def load(folder: str) -> dict[str, Any]:
     """The plan of a folder; it is written anew where it is out of date.
 
     Where that fails, as it does with settings that cannot be read, the one before goes on to serve, and it is
@@ -100,7 +102,7 @@ def load(folder: str, event: str) -> dict[str, Any]:
     if data is None and has_failed(path):
         raise Unusable
     if data is None:
-        raise RuntimeError(f"{event} not seen: no plan for its folder within {PATIENCE:g} seconds")
+        raise RuntimeError(f"no plan for its folder within {PATIENCE:g} seconds")
     return data
 
 
@@ -159,7 +161,7 @@ def has_failed(path: str) -> bool:
     return failed is not None and is_current(failed["stamp"])
 
 
-def log(error: BaseException) -> None:
+def log(error: BaseException, what: str = "") -> None:
     """Note a fault of ours where `ethogram hook status` finds it; nothing of the payload."""
     import traceback
 
@@ -173,7 +175,9 @@ def log(error: BaseException) -> None:
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with open(handle, "a", encoding="utf-8") as file:
-            why = f": {error}" if isinstance(error, RuntimeError) else ""
-            file.write(f"{when} {type(error).__name__} at {places}{why}\n")
+            # Messages of ours; those of others may quote what they met.
+            why = str(error) if isinstance(error, RuntimeError | PermissionError) else ""
+            told = "".join(f": {part}" for part in (what, why) if part)
+            file.write(f"{when} {type(error).__name__} at {places}{told}\n")
     except OSError:
         pass
