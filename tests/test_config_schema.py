@@ -107,6 +107,8 @@ def test_both_take(text):
         "risk: {floor: -0.1}",
         "risk: {height: 1}",
         "enabled_patterns: loop",
+        "patterns: [mine, x.py]",
+        "hook: {patterns: [x.py]}",
         "combination_detection: maybe",
         "learning: {adjustment_threshold: 70}",
         "learning: {history_retention_days: 0}",

@@ -22,6 +22,8 @@ Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string", "pattern": r"\S"}
 TEXTS: Schema = {"type": "array", "items": TEXT}
+SELECTORS: Schema = {"type": "array", "items": TEXT | {"not": {"pattern": r"\.py$"}}}
+"""Patterns by name, glob, file or folder: settings never run code."""
 NUMBER: Schema = {"type": "number"}
 ABOVE_0: Schema = {"type": "number", "exclusiveMinimum": 0}
 COUNT: Schema = {"type": "integer", "minimum": 1}
@@ -47,8 +49,8 @@ def config_body() -> Schema:
 
 def _settings() -> dict[str, Schema]:
     return {
-        "patterns": TEXTS,
-        "enabled_patterns": TEXTS,
+        "patterns": SELECTORS,
+        "enabled_patterns": SELECTORS,
         "combination_detection": YES_OR_NO,
         "parameters": _by_name(_by_name(NUMBER)),
         "status": _by_name({"enum": list(STATUSES)}),
@@ -90,7 +92,7 @@ def _hook() -> Schema:
         {
             "rungs": _some_of(RUNGS),
             "off": TEXTS,
-            "patterns": TEXTS,
+            "patterns": SELECTORS,
             "cool_down": COUNT,
             "most": COUNT,
             "lowest": {"enum": list(LEVELS)},
