@@ -20,6 +20,7 @@ os.environ["ETHOGRAM_HOOK_DIR"] = os.path.join(tempfile.mkdtemp(prefix="ethogram
 
 # What commands keep for the next time is kept for all tests alike, and nowhere else.
 os.environ["XDG_CACHE_HOME"] = os.path.join(tempfile.gettempdir(), f"ethogram-tests-{os.getuid()}")  # noqa: PTH118
+os.environ["XDG_STATE_HOME"] = os.path.join(os.environ["XDG_CACHE_HOME"], "state")  # noqa: PTH118
 
 
 @pytest.fixture(autouse=True)
