@@ -24,6 +24,7 @@ os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="ethogram-config-")
 
 # What commands keep for the next time is kept for all tests alike, and nowhere else.
 os.environ["XDG_CACHE_HOME"] = os.path.join(tempfile.gettempdir(), f"ethogram-tests-{os.getuid()}")  # noqa: PTH118
+os.environ["XDG_STATE_HOME"] = os.path.join(os.environ["XDG_CACHE_HOME"], "state")  # noqa: PTH118
 
 
 @pytest.fixture(autouse=True)

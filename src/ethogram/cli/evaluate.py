@@ -159,6 +159,10 @@ def _tell(found: Evaluated) -> None:
     )
     if said["kept_before"]:
         write_line(f"{said['kept_before']:,} of the answers were kept from before and cost nothing")
+    if said["untrusted"]:
+        from .report_rest import untrusted_line
+
+        write_line(untrusted_line(said["untrusted"]))
     if said["copies"]:
         write_line(f"{said['copies']:,} repeat what their subject said before and are not scored again")
     if said["unknown_language"]:

@@ -18,13 +18,17 @@ def check_page(path: str, read: Iterable[str]) -> None:
 
 
 def write_page(path: str, content: str) -> None:
-    """Write a page; a folder that is not there is made. BadUsage where it cannot be written."""
+    """Write a page, whole or not at all; a folder that is not there is made. BadUsage where it cannot be.
+
+    A new page, which may quote texts, is for its owner alone to read.
+    """
     from pathlib import Path
 
     from ethogram.errors import BadUsage
+    from ethogram.files import make_private_folder, write_whole
 
     try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(content, encoding="utf-8")
+        make_private_folder(Path(path).parent)
+        write_whole(path, [content])
     except OSError as error:
         raise BadUsage(f"--html: {path!r:.200} cannot be written: {error.strerror}") from None

@@ -117,10 +117,10 @@ def _write(path: str, done: Planting) -> None:
     import json
 
     from ethogram.errors import BadUsage
+    from ethogram.files import write_whole
 
+    lines = (json.dumps(line, ensure_ascii=True, allow_nan=False) + "\n" for line in done.lines())
     try:
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            for line in done.lines():
-                file.write(json.dumps(line, ensure_ascii=True, allow_nan=False) + "\n")
+        write_whole(path, lines)
     except OSError as error:
         raise BadUsage(f"{path}: cannot be written: {error.strerror or error}") from None

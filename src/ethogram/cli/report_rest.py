@@ -67,11 +67,18 @@ def evaluated_lines(
         f"Scored by {clean(said['scorer'])}: {said['evaluated']:,} of {plural(said['messages'], 'message')} "
         f"({said['share']:.1%})" + (f", for ${said['spent']:.4f}" if said["spent"] else "")
     )
+    if said["untrusted"]:
+        yield untrusted_line(said["untrusted"])
     if said["not_measured"]:
         yield f"Not measured: {plural(said['not_measured'], 'message')} the evaluator gave no answer for"
     if said["not_asked"]:
         left = f"{plural(said['not_asked'], 'message')} ({said['stopped']})"
         yield f"Not asked about: {left}; the same command goes on"
+
+
+def untrusted_line(count: int) -> str:
+    """What is said of kept answers that are not believed."""
+    return f"Not used: {plural(count, 'kept answer')}, whose tag is missing or wrong (not yours, or changed)"
 
 
 def family_of(library: Library) -> dict[str, str]:

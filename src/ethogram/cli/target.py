@@ -9,9 +9,6 @@ from typing import Any
 
 from ethogram.errors import BadUsage
 
-PRIVATE = 0o600
-"""The mode of a new file: names and scores are nobody else's business."""
-
 
 class Target:
     """Where records go, one a line: all of them, or the file is as it was before.
@@ -41,26 +38,11 @@ class Target:
         """Write all of them."""
         import json
 
-        lines = (json.dumps(one) + "\n" for one in records)
+        from ethogram.files import write_whole
+
         try:
-            if self._path.exists() and not self._path.is_file():
-                with self._path.open("w", encoding="ascii") as pipe:
-                    pipe.writelines(lines)
-                return
-            self._write(lines)
+            write_whole(self._path, (json.dumps(one) + "\n" for one in records))
         except OSError as error:
             raise BadUsage(
                 f"{self.option}: {self.given!r:.200} cannot be written: {error.strerror or error}"
             ) from None
-
-    def _write(self, lines: Iterable[str]) -> None:
-        mode = self._path.stat().st_mode & 0o777 if self._path.exists() else PRIVATE
-        draft = self._path.with_name(f"{self._path.name}.part")
-        try:
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as file:
-                file.writelines(lines)
-            draft.chmod(mode)
-            draft.replace(self._path)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise

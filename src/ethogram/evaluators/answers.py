@@ -2,50 +2,67 @@
 
 It holds numbers, ids of indicators and the places of their quotes in the text; no text and no name. A key is
 a digest of the whole question, so whoever has the file learns nothing of what was asked.
+
+Every row has an HMAC by a key of this user's own, which is in no cache: an answer that somebody else wrote or
+changed is not believed. It counts as absent, and is asked for again.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadUsage
+from ..files import make_private_file, make_private_folder, read_head
 from ..library.vocabulary import indicator_catalogue
 from ..records import TRAITS
+from ..usage.pseudonym import Keys, new_keys, read_keys, write_keys
 from .protocol import Evaluation, Found, Usage
 
+_APPLICATION = 0x65746861
+"""'etha', in the head of the file: no other program's file is ever written to."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS answers (
-  key TEXT PRIMARY KEY, scorer TEXT NOT NULL, at TEXT NOT NULL, answer TEXT NOT NULL
+  key TEXT PRIMARY KEY, scorer TEXT NOT NULL, at TEXT NOT NULL, answer TEXT NOT NULL, tag BLOB
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS jobs (
-  id TEXT PRIMARY KEY, scorer TEXT NOT NULL, at TEXT NOT NULL, keys TEXT NOT NULL
+  id TEXT PRIMARY KEY, scorer TEXT NOT NULL, at TEXT NOT NULL, keys TEXT NOT NULL, tag BLOB
 ) WITHOUT ROWID;
 """
-_VERSION = 1
+_OWN_TABLES = frozenset({"answers", "jobs"})
+_VERSION = 2
 
 
 class Answers:
-    """A file of answers, or one in memory that is gone afterwards. Every answer is on disk once put."""
+    """A file of answers, or one in memory that is gone afterwards. Every answer is on disk once put.
+
+    `untrusted` are the keys of answers, and the ids of batches, whose tag is wrong or missing.
+    """
 
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = None if path is None else Path(path)
+        self.untrusted: set[str] = set()
+        if self.path is not None and self.path.exists():
+            check_file(self.path)
+        self._keys = new_keys() if path is None else own_keys()
         with self._told():
             self._connection = _open(self.path)
 
     def get(self, key: str) -> Evaluation | None:
         """The answer to a question, if it was answered before; one that somebody spoilt is none."""
         with self._told():
-            row = self._connection.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
+            query = "SELECT key, scorer, at, answer, tag FROM answers WHERE key = ?"
+            row = self._connection.execute(query, (key,)).fetchone()
         try:
-            record = None if row is None else json.loads(row[0])
+            record = None if row is None or not self._is_own("answer", row) else json.loads(row[3])
         except (ValueError, TypeError, RecursionError):
             record = None
         return None if record is None or fault_of(record) else evaluation_of(record)
@@ -54,27 +71,25 @@ class Answers:
         """Keep an answer, at once; BadUsage where there is no room for it."""
         said = json.dumps(record_of(answer), separators=(",", ":"))
         with self._told(), self._connection:
-            self._connection.execute(
-                "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)",
-                (key, answer.scorer, at.isoformat(), said),
-            )
+            row = (key, answer.scorer, at.isoformat(), said)
+            put = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)"
+            self._connection.execute(put, (*row, self._tag("answer", row)))
 
     def add_job(self, name: str, scorer: str, keys: Sequence[str], at: datetime) -> None:
         """Remember a batch that is under way, and which questions are in it."""
         with self._told(), self._connection:
-            self._connection.execute(
-                "INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?)",
-                (name, scorer, at.isoformat(), json.dumps(list(keys))),
-            )
+            row = (name, scorer, at.isoformat(), json.dumps(list(keys)))
+            put = "INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, ?)"
+            self._connection.execute(put, (*row, self._tag("job", row)))
 
     def jobs(self, scorer: str) -> Iterator[tuple[str, list[str]]]:
         """The batches of a scorer that are under way: name, and keys of the questions."""
         with self._told():
-            found = self._connection.execute(
-                "SELECT id, keys FROM jobs WHERE scorer = ? ORDER BY at, id", (scorer,)
-            ).fetchall()
-        for name, keys in found:
-            yield name, json.loads(keys)
+            query = "SELECT id, scorer, at, keys, tag FROM jobs WHERE scorer = ? ORDER BY at, id"
+            found = self._connection.execute(query, (scorer,)).fetchall()
+        for row in found:
+            if self._is_own("job", row):
+                yield row[0], json.loads(row[3])
 
     def end_job(self, name: str) -> None:
         """Forget a batch whose answers are kept."""
@@ -83,6 +98,19 @@ class Answers:
 
     def __len__(self) -> int:
         return int(self._connection.execute("SELECT count(*) FROM answers").fetchone()[0])
+
+    def _tag(self, kind: str, row: Sequence[str]) -> bytes:
+        said = json.dumps([kind, *row]).encode()
+        return hmac.digest(self._keys.chain[0], said, "sha256")
+
+    def _is_own(self, kind: str, row: Sequence[Any]) -> bool:
+        """Whether this user wrote a row, as it is now; one of anybody else is counted."""
+        *said, tag = row
+        with suppress(TypeError):  # values of another kind than those that are written
+            if isinstance(tag, bytes) and hmac.compare_digest(tag, self._tag(kind, said)):
+                return True
+        self.untrusted.add(str(row[0]))
+        return False
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -100,24 +128,67 @@ class Answers:
         self._connection.close()
 
 
+def check_file(path: Path) -> None:
+    """Check that a file is one of answers, and this user's own, without changing it; else BadUsage."""
+    how = "name another file with --answers"
+    about = path.stat()
+    if hasattr(os, "geteuid"):
+        if about.st_uid != os.geteuid():
+            raise BadUsage(f"{path} belongs to another user; {how}")
+        if about.st_mode & 0o022:
+            raise BadUsage(f"{path} may be written by others; chmod 600 {path}, or {how}")
+    if not about.st_size:
+        return
+    head = read_head(path)
+    if head is None:
+        raise BadUsage(f"{path}: answers cannot be kept here: it is no SQLite file; {how}")
+    if head.application != _APPLICATION and (head.application or head.tables != _OWN_TABLES):
+        raise BadUsage(f"{path} is an SQLite file of another program; {how}")
+
+
 def _open(path: Path | None) -> sqlite3.Connection:
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Made by us, so that nobody else on the machine can read it.
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        make_private_folder(path.parent)
+        make_private_file(path)
     connection = sqlite3.connect(":memory:" if path is None else path, timeout=30)
     try:
+        if not connection.execute("PRAGMA page_count").fetchone()[0]:
+            # Before WAL: so it stands in the file itself, and not in the log beside it, from the first.
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version not in (0, _VERSION):
+        if version not in (0, 1, _VERSION):
             raise sqlite3.DatabaseError("made by another version")
+        if version == 1:
+            for table in sorted(_OWN_TABLES):
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN tag BLOB")
         connection.executescript(_TABLES)
         connection.execute(f"PRAGMA user_version={_VERSION}")
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def own_keys() -> Keys:
+    """The key by which this user's answers are tagged, made when it is first needed.
+
+    It is where the system keeps state, not in the cache, in a file that only its owner may read.
+    """
+    home = os.environ.get("XDG_STATE_HOME")
+    path = (Path(home) if home else Path.home() / ".local" / "state") / "ethogram" / "answers.key"
+    how = "set XDG_STATE_HOME to a folder of yours"
+    if not path.exists():
+        try:
+            make_private_folder(path.parent)
+            write_keys(path, new_keys())
+        except OSError as error:
+            raise BadUsage(f"{path} cannot be written: {error.strerror or error}; {how}") from None
+        except BadUsage:
+            if not path.exists():  # another process may have been first
+                raise
+    return read_keys(path, how=how)
 
 
 def record_of(answer: Evaluation) -> dict[str, Any]:

@@ -61,6 +61,7 @@ def evaluate_summary_body() -> Schema:
             "evaluated": COUNT,
             "share": SHARE,
             "kept_before": COUNT,
+            "untrusted": COUNT,
             "not_measured": COUNT,
             "reasons": COUNTS,
             "not_asked": COUNT,

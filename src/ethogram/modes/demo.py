@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import BadUsage, EthogramError
+from ..files import write_whole
 from .analyze import Analysis, Checked
 from .traces import Traces
 
@@ -54,7 +55,7 @@ def copy_examples(to: Path) -> list[Path]:
         raise BadUsage(f"{', '.join(taken)} would be overwritten; choose another folder")
     to.mkdir(parents=True, exist_ok=True)
     for content, path in pairs:
-        path.write_bytes(content)
+        write_whole(path, [content.decode()], mode=0o666)
     return [path for _, path in pairs]
 
 

@@ -42,6 +42,8 @@ class Evaluated:
     in_jobs: int = 0
     """Of those, how many are in a batch that goes on and will be billed."""
     stopped: str = ""
+    untrusted: int = 0
+    """Kept answers that were not believed, since this user's key did not make their tag."""
 
     def take(self, question: Question, answer: Answer, *, kept: bool = False) -> None:
         """One question more is done with."""
@@ -96,6 +98,7 @@ class Evaluated:
             "evaluated": len(self.answers),
             "share": round(len(self.answers) / max(1, self.scanned.messages), 6),
             "kept_before": len(self.kept),
+            "untrusted": self.untrusted,
             "not_measured": len(self.missing),
             "reasons": dict(Counter(one.reason for one in self.missing.values()).most_common()),
             "not_asked": self.unasked,

@@ -104,6 +104,7 @@ def _ask_paid(
         tell=tell,
     )
     asked = paying.run(run)
+    out.untrusted = len(paying.answers.untrusted)
     out.kept |= {(questions[k].source, questions[k].id) for k in asked.kept}
     out.unasked, out.in_jobs = len(questions) - len(asked.answers), asked.in_jobs
     out.stopped = asked.stopped

@@ -69,11 +69,10 @@ class Keeps(Sql):
             .order_by(CHANGES.key)
         )
         with self.reading() as connection:
-            rows = connection.execute(query).all()
-        return [
-            Change(key, change, moment(at), detection_of(record, state=state))
-            for key, change, at, record, state in rows
-        ]
+            return [
+                Change(key, change, moment(at), detection_of(record, state=state))
+                for key, change, at, record, state in connection.execute(query).all()
+            ]
 
     def mark_told(self, changes: Iterable[int]) -> None:
         """Remember that these changes were told."""
@@ -87,7 +86,7 @@ class Keeps(Sql):
           WHERE detection = :id ORDER BY key"""
         with self.reading() as connection:
             rows = run(connection, query, id=detection).mappings().all()
-        return [{**row, "as_of": format_time(moment(row["as_of_us"]))} for row in rows]
+            return [{**row, "as_of": format_time(moment(row["as_of_us"]))} for row in rows]
 
 
 def keep(connection: Connection, change: str, found: Found, as_of_us: int) -> None:

@@ -39,4 +39,7 @@ class Privacy(Sql):
         query = f"SELECT at_us, what, person, who, why FROM looks {where} ORDER BY key"
         with self.reading() as connection:
             values = {} if person is None else {"person": person}
-            return [LookRow(*row) for row in run(connection, query, **values).all()]
+            found = [LookRow(*row) for row in run(connection, query, **values).all()]
+            for one in found:
+                one.to_dict()  # so that a damaged row is told as one
+        return found

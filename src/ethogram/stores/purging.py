@@ -30,6 +30,7 @@ class Purges(Sql):
         be made again from what is left, and of conversations those of the subject, or those saved last before
         the moment.
         """
+        self.check_whole()
         with self.writing() as connection:
             set_meta(connection, "last_key", last_key(connection))
             events, gone = _events(connection, subject, before)
@@ -50,6 +51,9 @@ class Purges(Sql):
     def scrub(self) -> bool:
         """Whether no copy of removed rows is left in the file."""
         return True
+
+    def check_whole(self) -> None:
+        """Raise EthogramError where the file is damaged, before anything is removed from it."""
 
     def purged_before(self) -> int | None:
         """Microseconds since 1970 before which something was purged, if anything was."""

@@ -78,7 +78,9 @@ class Reads(Sql):
         """Every source by name."""
         with self.reading() as connection:
             rows = run(connection, "SELECT name, timed, next_seq, kinds FROM sources ORDER BY name").all()
-        return {name: Source(name, bool(timed), seq, json.loads(kinds)) for name, timed, seq, kinds in rows}
+            return {
+                name: Source(name, bool(timed), seq, json.loads(kinds)) for name, timed, seq, kinds in rows
+            }
 
     def subjects(self, name: str | None = None, source: str | None = None) -> list[SubjectRow]:
         """Subjects that have events, by source and name; only those of a name or source where given."""

@@ -124,7 +124,10 @@ def event_of(source: str, subject: str, row: Row, measured: Iterable[Reading] = 
 
 
 def _read(told: str | None) -> tuple[dict[str, Value], dict[str, str], dict[str, int]]:
-    readings: dict[str, Any] = _SCAN(told, 0)[0] if told else {}
+    try:
+        readings: dict[str, Any] = _SCAN(told, 0)[0] if told else {}
+    except StopIteration:
+        raise ValueError("the readings of an event are no JSON") from None
     scorers: dict[str, str] = {}
     widths: dict[str, int] = {}
     for name, one in readings.items():

@@ -11,25 +11,21 @@ from typing import Any
 from sqlalchemy import Connection, Dialect, Engine, Table, insert, text
 from sqlalchemy.exc import DBAPIError
 
-from ..errors import EthogramError
+from .. import files
 
 READ_AHEAD = 2000
 IN_ONE_QUERY = 500
 """Names asked for in one query."""
-HINTS = {
-    "database is locked": "; another program has been writing to it for half a minute, try again",
-    "attempt to write a readonly database": "; it must be writable, even for reading in WAL mode",
-}
 
 
 @contextmanager
 def telling(url: str) -> Iterator[None]:
-    """What a database complains of (locked, full, torn), as an error of ours that names the store."""
-    try:
-        yield
-    except (DBAPIError, sqlite3.Error) as error:
-        said = error.orig if isinstance(error, DBAPIError) else error
-        raise EthogramError(f"{url}: {said}{HINTS.get(str(said), '')}") from error
+    """The same for errors that SQLAlchemy wraps."""
+    with files.telling(url):
+        try:
+            yield
+        except DBAPIError as error:
+            raise (error.orig or error) from error
 
 
 class Sql:

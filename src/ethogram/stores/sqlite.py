@@ -13,11 +13,13 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from ..errors import BadUsage
+from ..files import Head, check_columns, check_whole, read_head
 from ..records import moment
 from ..usage.kept_schema import APPLICATION as OF_USE
+from ..usage.kept_schema import make_file
 from .keeping import Keeps
 from .locks import Locks
-from .migrations import check_version, migrate
+from .migrations import check_version, migrate, newest
 from .opening import store
 from .privacy import Privacy
 from .protocol import Info
@@ -27,10 +29,13 @@ from .sql import run, telling
 from .staging import Staging
 from .states import States
 from .sweeping import Sweeps
+from .tables import METADATA
 from .verdicts import Verdicts
 
 APPLICATION = 0x6574686F
 """'etho', which SQLite keeps in the head of the file: no other program's file is ever written to."""
+OWN_TABLES = {"schema_version", "sources", "subjects", "events", "staged"}
+"""By these a store is known whose head has no number yet."""
 BUSY = 30_000
 """Milliseconds to wait for another writer."""
 SYNCHRONOUS = ("normal", "full")
@@ -53,12 +58,17 @@ class SQLiteStore(Staging, Reads, Keeps, Verdicts, Sweeps, States, Locks, Purges
         if is_new and not create:
             how = f"`ethogram store import FILE --store {self.path}` makes one"
             raise BadUsage(f"there is no store at {self.path}; {how}")
-        if not is_new:
+        if is_new:
+            make_file(self.path)
+        else:
             check_file(self.path)
-        if is_new and not self.path.parent.is_dir():
-            raise BadUsage(f"there is no folder {self.path.parent} to make a store in")
         self.engine = make_engine(self.path, synchronous)
-        self.schema = self._prepare()
+        try:
+            self.schema = self._prepare()
+        except BaseException:
+            # So that no log is left beside a file that is not used.
+            self.close()
+            raise
 
     def _prepare(self) -> int:
         """The version of the schema, after bringing it up to date."""
@@ -69,8 +79,9 @@ class SQLiteStore(Staging, Reads, Keeps, Verdicts, Sweeps, States, Locks, Purges
             # Again, now that nobody else can be doing the same.
             version = _version(connection)
             check_version(version, self.url)
-            if version == 0:
-                connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
+            if version == newest():
+                raw: Any = connection.connection.dbapi_connection
+                check_columns(raw, {one.name: {*one.columns.keys()} for one in METADATA.sorted_tables})
             return migrate(connection, version)
 
     def close(self) -> None:
@@ -95,6 +106,12 @@ class SQLiteStore(Staging, Reads, Keeps, Verdicts, Sweeps, States, Locks, Purges
         busy, *_ = self._outside("PRAGMA wal_checkpoint(TRUNCATE)")
         return not busy
 
+    def check_whole(self) -> None:
+        """EthogramError where a page of the file is damaged."""
+        with telling(self.url), self.engine.connect() as connection:
+            raw: Any = connection.connection.dbapi_connection
+            check_whole(raw)
+
     def _outside(self, statement: str) -> tuple[Any, ...]:
         """The first row of a statement that may not run inside a transaction."""
         with telling(self.url), self.engine.connect() as connection:
@@ -106,8 +123,8 @@ class SQLiteStore(Staging, Reads, Keeps, Verdicts, Sweeps, States, Locks, Purges
         with self.reading() as connection:
             counts = {name: run(connection, f"SELECT count(*) FROM {name}").scalar_one() for name in COUNTED}
             span = "SELECT min(at_us), max(at_us) FROM events e WHERE e.timed = 1"
-            first, last = run(connection, span).one()
             swept = run(connection, "SELECT max(as_of_us) FROM sweeps").scalar()
+            times = [None if one is None else moment(one) for one in (*run(connection, span).one(), swept)]
         beside = (self.path, Path(f"{self.path}-wal"))
         return Info(
             url=self.url,
@@ -115,10 +132,10 @@ class SQLiteStore(Staging, Reads, Keeps, Verdicts, Sweeps, States, Locks, Purges
             bytes=sum(one.stat().st_size for one in beside if one.exists()),
             counts=counts,
             sources=tuple(self.sources().values()),
-            first_at=None if first is None else moment(first),
-            last_at=None if last is None else moment(last),
+            first_at=times[0],
+            last_at=times[1],
             imports=tuple(self.imports()),
-            last_sweep=None if swept is None else moment(swept),
+            last_sweep=times[2],
         )
 
 
@@ -146,24 +163,20 @@ def parse(url: str) -> tuple[Path, str]:
 
 
 def check_file(path: Path) -> None:
-    """Nothing, where a file is a store of ours; BadUsage where it is something else."""
-    # Asked through SQLite, never by opening the file: closing it again would take away the locks that
-    # connections of this process have on it, and others would write over what they write.
-    try:
-        raw = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", timeout=BUSY / 1000, uri=True)
-        try:
-            (found,) = raw.execute("PRAGMA application_id").fetchone()
-        finally:
-            raw.close()
-    except sqlite3.DatabaseError as error:
-        if "not a database" in str(error):
-            raise BadUsage(f"{path} is not a store: it is no SQLite file") from None
-        return  # whoever opens it next says what is wrong
-    if found == OF_USE:
+    """Check that a file is a store of ours, without changing it; BadUsage where it is something else."""
+    head = read_head(path)
+    if head is None:
+        raise BadUsage(f"{path} is not a store: it is no SQLite file; if it was one, restore a backup")
+    if head.application == OF_USE:
         how = "`ethogram usage signals`, `usage sweep`, `usage info`, `export` and `purge` are for it"
         raise BadUsage(f"{path} is a usage store, not a store of events; {how}")
-    if found not in (APPLICATION, 0):
+    if not is_store(head):
         raise BadUsage(f"{path} is an SQLite file of another program, not a store of ethogram")
+
+
+def is_store(head: Head) -> bool:
+    """Whether a file is a store of events by its head, or, without a number there, by its tables."""
+    return head.application == APPLICATION or (head.application == 0 and head.tables >= OWN_TABLES)
 
 
 def make_engine(path: Path, synchronous: str) -> Engine:
@@ -175,6 +188,9 @@ def make_engine(path: Path, synchronous: str) -> Engine:
     def prepare(raw: sqlite3.Connection, _: object) -> None:
         # The driver's own idea of when to begin is in the way of BEGIN IMMEDIATE and of savepoints.
         raw.isolation_level = None
+        if not raw.execute("PRAGMA page_count").fetchone()[0]:
+            # Before WAL: so it stands in the file itself, and not in the log beside it, from the first.
+            raw.execute(f"PRAGMA application_id = {APPLICATION}")
         for pragma in (
             f"busy_timeout = {BUSY}",
             "journal_mode = WAL",
@@ -198,5 +214,5 @@ def _version(connection: Any) -> int:
     if "schema_version" in tables:
         return int(run(connection, "SELECT coalesce(max(version), 0) FROM schema_version").scalar_one())
     if tables:
-        raise BadUsage("this SQLite file has tables of another program; name another file for the store")
+        raise sqlite3.DatabaseError("no such table: schema_version")
     return 0

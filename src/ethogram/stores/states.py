@@ -43,7 +43,10 @@ class States(Sql):
         query = """SELECT name, key, saved_us, state FROM runner_states WHERE subject = :subject
           ORDER BY name, key"""
         with self.reading() as connection:
-            return [StateRow(*row) for row in run(connection, query, subject=subject).all()]
+            found = [StateRow(*row) for row in run(connection, query, subject=subject).all()]
+            for one in found:
+                one.to_dict(subject)  # so that a damaged row is told as one
+        return found
 
 
 def purge_states(connection: Connection, subject: Who | str | None, before: datetime | None) -> int:

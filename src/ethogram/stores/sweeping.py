@@ -68,7 +68,7 @@ class Sweeps(Sql):
           (SELECT as_of_us FROM sweeps UNION ALL SELECT max(as_of_us) FROM swept) AS s"""
         with self.reading() as connection:
             found = run(connection, query).scalar()
-        return None if found is None else moment(found)
+            return None if found is None else moment(found)
 
     def keep_sweep(
         self,

@@ -123,11 +123,10 @@ class Verdicts(Sql):
         where, given = ("", {}) if pattern is None else ("WHERE pattern = :name", {"name": pattern})
         query = f"SELECT at_us, pattern, version, data, record, key FROM tries {where} ORDER BY key"
         with self.reading() as connection:
-            rows = run(connection, query, **given).all()
-        return [
-            Try(moment(at), name, version, data, json.loads(record), key)
-            for at, name, version, data, record, key in rows
-        ]
+            return [
+                Try(moment(at), name, version, data, json.loads(record), key)
+                for at, name, version, data, record, key in run(connection, query, **given).all()
+            ]
 
 
 def settle_where(connection: Connection, where: str, *, remember: bool, **given: Any) -> None:

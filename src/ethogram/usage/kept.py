@@ -9,12 +9,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
+from ..files import check_whole, telling
 from .broken import without
 from .clock import DAY, HALF_HOUR, offset
 from .coarse import due, forget_before, oldest_kept, tidied
 from .kept_file import PERSON, RETENTION, STATE, columns_of, person_of
 from .kept_reading import KeptReading
-from .kept_schema import BUSY, telling
+from .kept_schema import BUSY
 from .seen import Seen, added
 from .shelf import Batch, Gone, KeptEvent, has_id, with_id
 from .summary import Summary
@@ -207,6 +208,11 @@ class Kept(KeptReading):
         if left is not None:
             self._put(raw, row[-1], left, ids)  # type: ignore[arg-type]
         return left is not None, gone
+
+    def check_whole(self) -> None:
+        """Raise EthogramError where the file is damaged, before anything is removed from it."""
+        with self._lock, telling(self.path):
+            check_whole(self._connection())
 
     def scrub(self) -> bool:
         """Whether every page that held removed rows is gone: the file is written anew, the log emptied."""

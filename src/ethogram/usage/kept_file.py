@@ -10,9 +10,10 @@ from pathlib import Path
 from threading import RLock
 
 from ..errors import BadUsage
+from ..files import telling
 from .audit import WHATS
 from .coarse import Keeping
-from .kept_schema import check_file, connect, make_file, prepare, telling
+from .kept_schema import check_file, connect, make_file, prepare
 from .pseudonym import Keys, read_keys, waiting_file
 from .summary import Summary
 
@@ -49,11 +50,16 @@ class KeptFile:
         check_file(self.path, create=create)
         make_file(self.path)
         self.keeping = Keeping(retention or RETENTION, exact is not False)
-        with telling(self.path), self._lock:
-            self._make()
-            self._check_opener(at, who)
-            with self._writing():
-                self.keeping = self._settled(exact, retention)
+        try:
+            with telling(self.path), self._lock:
+                self._make()
+                self._check_opener(at, who)
+                with self._writing():
+                    self.keeping = self._settled(exact, retention)
+        except BaseException:
+            # So that no log is left beside a file that is not used.
+            self.close()
+            raise
 
     def _make(self) -> None:
         raw = self._connection()
@@ -122,7 +128,6 @@ class KeptFile:
         except BadUsage:
             line = "INSERT INTO audit (at, what, person, who, why) VALUES (?, ?, NULL, ?, '')"
             self._connection().execute(line, (int(at * 1_000_000), WHATS.index("refused"), who))
-            self.close()
             raise
 
     @contextmanager

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from ..files import telling
 from .audit import WHATS, Look
 from .kept_file import PERSON, KeptFile, person_of
-from .kept_schema import telling
 from .pseudonym import name_of
 from .shelf import KeptEvent, Person, Who
 from .telling import Episode

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from ..errors import BadUsage
@@ -34,9 +35,8 @@ def rotate(key_file: str | Path, stores: Sequence[str | Path], *, at: float, who
         write_keys(waiting, new_keys(old))
         new = read_keys(waiting)
     for path, check in checks:
-        store = Kept(path, new.until(check) or old, create=False)
-        _turn(store, new, at, who)
-        store.close()
+        with closing(Kept(path, new.until(check) or old, create=False)) as store:
+            _turn(store, new, at, who)
     if new is not old:
         _put_in_place(waiting, file, new)
     return new
@@ -72,6 +72,7 @@ def _set_aside(waiting: Path, old: Keys, checks: Sequence[tuple[Path, bytes]]) -
 
 def _turn(store: Kept, new: Keys, at: float, who: str) -> None:
     more = new.added(store.keys)
+    store.check_whole()
     if more:
         with store._writing() as raw:
             raw.create_function("turned", 1, lambda name: _turned(name, more), deterministic=True)

@@ -249,6 +249,7 @@ class UsageTracker:
         words = check_words(why, "why", subject)
         check_ids(self._who, "who", [] if subject is None else [subject])
         self.flush()
+        self._shelf.check_whole()
         # Written first: a purge that fails half-way was tried all the same.
         self._shelf.tell([], [Look(self._clock(), "purge", None, self._who, words)])
         at = None if before is None else int(seconds(before, "before"))

@@ -1,0 +1,23 @@
+"""Files and folders that only their owner may read."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file with mode 0600; an existing one stays as it is. OSError where it cannot be made.
+
+    SQLite gives the files that it puts beside a database the mode of the database.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def make_private_folder(path: Path) -> None:
+    """Make a folder and its missing parents with mode 0700; existing ones stay as they are."""
+    if not path.is_dir():
+        make_private_folder(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)

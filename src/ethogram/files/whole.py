@@ -1,0 +1,41 @@
+"""Files written whole or not at all: a draft in the same folder, synced to the disk, then renamed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+PRIVATE = 0o600
+"""The mode of a new file that holds texts, names or scores of people."""
+
+
+def write_whole(path: str | Path, content: Iterable[str], *, mode: int = PRIVATE) -> None:
+    """Replace a file with the pieces of a text, in UTF-8, or leave it as it was. OSError where it cannot be.
+
+    A link is followed. An existing file keeps its mode, a new one gets `mode` less the umask. What is no
+    regular file, such as a pipe, is written to directly.
+    """
+    place = Path(os.path.realpath(path))
+    if place.exists() and not place.is_file():
+        with place.open("w", encoding="utf-8", newline="\n") as stream:
+            stream.writelines(content)
+        return
+    draft = place.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if place.exists():
+            draft.chmod(stat.S_IMODE(place.stat().st_mode))
+        draft.replace(place)
+    except BaseException as error:
+        draft.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            # The name of the draft would say nothing to whoever reads it.
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+        raise
