@@ -43,6 +43,7 @@ _CHANGED_ONLY = Rule(
 )
 
 
+MOST_GLOB = 300
 _GUARDED = Rule(
     r"(?:^|/)(?:\.?ethogram|ethogram\.(?:learned|mutes))\.yaml$|(?:^|/)\.claude(?:/(?!(?:plans|todos)/)|$)"
     r"|(?:^|/)(?:\.config|\.local/state)/ethogram(?:/|$)",
@@ -121,17 +122,57 @@ def matches(path: str, globs: tuple[str, ...], cwd: str = "") -> bool:
     if "/." in path or path.startswith("."):
         path = posixpath.normpath(path)
     inside = path[len(cwd) + 1 :] if cwd and path.startswith(f"{cwd}/") else path
-    return any(
-        _compiled(one).match(path if one.startswith(("/", "~")) else inside) is not None for one in globs
-    )
+    return any(_fits(path if glob.startswith(("/", "~")) else inside, glob[:MOST_GLOB]) for glob in globs)
 
 
-@lru_cache(maxsize=1024)
-def _compiled(glob: str) -> re.Pattern[str]:
-    bare = re.sub(r"\*{3,}", "**", glob[:300]).removeprefix("./").rstrip("/")
-    start = "" if "/" in bare else "(?:.*/)?"
-    parts = re.split(r"(\*\*/|/\*\*$|\*\*|\*|\?)", bare)
-    put = {"**/": "(?:.*/)?", "/**": "(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile(
-        start + "".join(put.get(one, re.escape(one)) for one in parts) + r"(?:/.*)?\Z", re.DOTALL
-    )
+@lru_cache(maxsize=4096)
+def _fits(path: str, glob: str) -> bool:
+    """Whether a path fits a glob, in time that grows with their lengths alone: globs come with events, too.
+
+    Every bit of `at` is a place in the glob that can be reached by what was read of the path so far.
+    """
+    tokens, skips = _tokens(glob)
+    at = _skipped(1, skips)
+    for char in path:
+        moved = 0
+        for place, token in enumerate(tokens):
+            if at >> place & 1:
+                if token == "**" or (token == "*" and char != "/"):
+                    moved |= 1 << place
+                elif token == char or (token == "?" and char != "/"):
+                    moved |= 1 << (place + 1)
+        at = _skipped(moved, skips)
+        if not at:
+            return False
+    return bool(at >> len(tokens) & 1)
+
+
+def _skipped(at: int, skips: tuple[tuple[int, int], ...]) -> int:
+    """The places that can also be reached by leaving out what may be empty."""
+    for place, over in skips:
+        if at >> place & 1:
+            at |= 1 << (place + over)
+    return at
+
+
+@lru_cache(maxsize=256)
+def _tokens(glob: str) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
+    """The signs of a glob, and from where how many of them may be left out."""
+    bare = re.sub(r"\*{3,}", "**", glob).removeprefix("./").rstrip("/")
+    # A name alone may stand at any depth, and what is meant may be the folder a path is in.
+    whole = f"{'' if '/' in bare else '**/'}{bare}"
+    tokens: list[str] = []
+    skips: list[tuple[int, int]] = []
+    for part in [*re.findall(r"\*\*/|/\*\*$|\*\*|.", whole, re.DOTALL), "/**"]:
+        place = len(tokens)
+        if part == "**/":
+            # The empty sign is where it begins: once `**` has read something, its slash must follow.
+            tokens += ["", "**", "/"]
+            skips += [(place, 3), (place, 1), (place + 1, 1)]
+        elif part == "/**":
+            tokens += ["/", "**"]
+            skips += [(place, 2), (place + 1, 1)]
+        else:
+            tokens.append(part)
+            skips += [(place, 1)] if part[0] == "*" else []
+    return tuple(tokens), tuple(skips)
