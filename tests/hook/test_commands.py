@@ -196,7 +196,7 @@ def test_the_status_of_a_hook_that_works(folder, capsys):
     assert {one["rung"]: one["on"] for one in told["ladder"]["rungs"]} == {
         "nudge": False, "remind": False, "ask": False, "stop": True}  # fmt: skip
     assert told["ladder"]["most"] == 2
-    assert told["settings"] == {"path": str(folder / ".ethogram.yaml"), "faults": []}
+    assert told["settings"] == {"path": str(folder / ".ethogram.yaml"), "faults": [], "warnings": []}
     assert told["plan"]["state"] == "current"
     assert (told["state"]["runs"], told["state"]["said"]) == (1, 1)
     assert told["state"]["last_event"] == "2023-11-14T22:13:20Z"
@@ -388,3 +388,13 @@ def test_a_purge_asks_on_a_terminal_and_nowhere_else(folder, capsys, monkeypatch
     monkeypatch.setattr("typer.confirm", lambda text: True)
     run(capsys, "purge")
     assert SECRET.encode() not in bytes_in_state()
+
+
+def test_settings_that_are_not_trusted_are_named(folder, quick, capsys):
+    (folder / ".ethogram.yaml").write_text("deny: [private/**]\nhook: {critical: off}\n", encoding="utf-8")
+    told = records(run(capsys, "status", "--json"))[0]
+    (warning,) = told["settings"]["warnings"]
+    assert "not trusted: ignored hook.critical" in warning
+    assert "not trusted: ignored hook.critical" in run(capsys, "status")
+    main(["hook", "install", "claude-code"])
+    assert "not trusted: ignored hook.critical" in capsys.readouterr().err

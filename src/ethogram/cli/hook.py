@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .errors import warn
 from .inputs import AsJson, Paths
 from .output import printable, write_json, write_line
 
@@ -52,6 +53,8 @@ def install(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
     settings.check_agent(agent)
     # Before anything is written: settings of ours that cannot be used are told as everywhere else.
     seen = watching(".")
+    for line in seen.loaded.warnings:
+        warn(line, as_json=False)
     path = settings.settings_path("user" if user else "project", ".")
     change = settings.installing(path, settings.own_command())
     if dry_run:

@@ -60,6 +60,8 @@ def status_lines(told: Mapping[str, Any]) -> Iterator[str]:
     yield from watched_lines(told)
     if path := told["settings"]["path"]:
         yield f"Settings: {path}"
+    for warning in told["settings"]["warnings"]:
+        yield f"  {warning}"
     for one in told["settings"]["faults"]:
         place = ":".join(str(part) for part in (one["path"], one["line"], one["column"]) if part)
         yield f"  cannot be used: {place}: {one['message']}"

@@ -56,6 +56,7 @@ def status(folder: str) -> dict[str, Any]:
         "settings": {
             "path": seen.loaded.path if seen else None,
             "faults": [one.to_dict() for one in faults],
+            "warnings": list(seen.loaded.warnings) if seen else [],
         },
         "state": state(),
         "plan": plan_state(folder),

@@ -100,7 +100,13 @@ def hook_status_body() -> Schema:
             "watched": {"type": ["array", "null"], "items": NAME, "description": "null: settings of no use."},
             "left_out": _listed({"pattern": NAME, "reason": TEXT}),
             "ladder": {"anyOf": [ladder, {"type": "null"}]},
-            "settings": _whole({"path": TEXT_OR_NULL, "faults": {"type": "array", "items": _fault()}}),
+            "settings": _whole(
+                {
+                    "path": TEXT_OR_NULL,
+                    "faults": {"type": "array", "items": _fault()},
+                    "warnings": {"type": "array", "items": TEXT},
+                }
+            ),
             "state": _state(),
             "plan": _whole({"path": TEXT, "state": {"enum": ["current", "old", "none"]}}),
             "faults": _whole({"path": TEXT, "count": COUNT, "newest": TEXT_OR_NULL}),
