@@ -226,7 +226,7 @@ def test_times_that_go_back_are_taken_in_the_order_told():
 
 
 def test_the_end_of_time_is_no_end_of_a_conversation():
-    talk = Conversation("c1", embedder=None)
+    talk = Conversation("c1", embedder=None, settings=Settings(max_future=None))
     for at in (datetime.max.replace(tzinfo=UTC), None, datetime.max.replace(tzinfo=UTC)):
         talk.turn("Hello there", at=at)
     assert talk.turns == 3

@@ -223,7 +223,7 @@ def test_a_repeat_is_ignored_and_another_content_is_a_conflict(tmp_path):
     with pytest.raises(Conflict, match="ann-1"):
         watch.observe(events[0] | {"readings": {"compassion": 0.1}})
     assert watch.repeated == 1
-    assert json.loads(json.dumps(watch.save())) | {"repeated": 0} == json.loads(before)
+    assert json.loads(json.dumps(watch.save())) | {"repeated": 0, "refused": 0} == json.loads(before)
 
 
 def test_an_event_before_the_newest_is_late_and_not_observed(tmp_path):

@@ -18,7 +18,7 @@ from small import WARM, warm_messages, write_patterns
 from strategies import KINDS, random_case
 
 CASES = 20
-START = datetime(2027, 1, 1, 12, tzinfo=UTC)
+START = datetime(2026, 2, 1, 12, tzinfo=UTC)
 
 
 def rows(told: list[Detection]) -> list[dict[str, object]]:

@@ -15,7 +15,7 @@ from ethogram.ingest import events_of
 from ethogram.library.load import Library, load_patterns
 from ethogram.modes import sweep as sweeping
 from ethogram.modes.analyze import analyze
-from ethogram.modes.sweep import Sweep, chunks, sweep
+from ethogram.modes.sweep import Sweep, chunks, reset_clock, sweep
 from ethogram.records import Event
 from ethogram.stores import Store, SubjectRow, open_store
 from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_patterns
@@ -186,11 +186,11 @@ def test_the_lock_of_another_machine_is_taken_over_only_after_long_silence(store
     sweep(store, library, as_of=NOW, clock=lambda: NOW + timedelta(minutes=20))
 
 
-def test_a_sweep_goes_forward_only(store, swept):
+def test_a_sweep_goes_forward_only(store, library, swept):
     store.add(events(warm_messages()))
     swept()
     with pytest.raises(BadUsage, match="a sweep goes forward only"):
-        swept(NOW - timedelta(days=1))
+        sweep(store, library, as_of=NOW - timedelta(days=1), clock=lambda: NOW)
 
 
 def test_since_and_min_events_choose_whom_to_look_at(store, swept):
@@ -277,7 +277,7 @@ def test_sweeps_over_what_comes_bit_by_bit_and_late_end_where_one_look_at_everyt
     history: dict[str, str] = {}
     for start, stop, at in zip([0, *cuts], [*cuts, len(order)], [*moments, end], strict=True):
         store.add(events(order[start:stop]))
-        done = sweep(store, library, as_of=at, clock=lambda: NOW)
+        done = sweep(store, library, as_of=at, clock=lambda: end)
         store.mark_told(one.key for one in done.changes)
         for one in done.changes:
             # Nothing is told as new twice, and only what stands is taken back.
@@ -285,7 +285,7 @@ def test_sweeps_over_what_comes_bit_by_bit_and_late_end_where_one_look_at_everyt
             assert (one.change == "new") == (before == "")
             assert one.change != "found again" or before in ("withdrawn", "superseded")
             history[one.detection.id] = one.change
-        assert sweep(store, library, as_of=at, clock=lambda: NOW).subjects == 0
+        assert sweep(store, library, as_of=at, clock=lambda: end).subjects == 0
     kept = [one.to_dict() for one in store.detections(states=["opened", "closed"])]
     whole = analyze(lines, library, as_of=end, settings=Settings())
     assert kept == [one.to_dict() for one in whole.detections]
@@ -304,9 +304,58 @@ def test_the_shipped_patterns_sweep_to_what_analyze_finds(tmp_path):
     as_of = datetime(2026, 4, 1, tzinfo=UTC)
     library = load_patterns()
     with open_store(str(tmp_path / "shipped.db"), create=True) as opened:
-        import_events(opened, paths, at=NOW)
-        sweep(opened, library, as_of=as_of, clock=lambda: NOW)
+        import_events(opened, paths, at=as_of)
+        sweep(opened, library, as_of=as_of, clock=lambda: as_of)
         kept = [one.to_dict() for one in opened.detections(parts=False) if one.status != "test"]
     whole = analyze(Path(paths[0]).parent, library, as_of=as_of)
     assert kept == [one.to_dict() for one in whole.detections]
     assert len(kept) > 5
+
+
+# --- clocks ---------------------------------------------------------------------------------
+
+FAR = datetime(9999, 1, 1, tzinfo=UTC)
+
+
+def test_a_sweep_as_of_far_ahead_of_the_clock_is_refused_and_records_nothing(store, library, swept):
+    store.add(events(warm_messages()))
+    with pytest.raises(BadUsage, match="as of 9999-01-01T00:00:00Z is in the future: expected a time up to"):
+        sweep(store, library, as_of=FAR, clock=lambda: NOW)
+    assert store.last_sweep() is None
+    assert told(swept()) == [("new", "warm_then_cold", "ann")]
+
+
+def test_a_store_swept_under_a_wrong_clock_is_reset_and_ends_as_if_it_never_had_been(store, library, swept):
+    lines = [*warm_messages(), *turns("cy", [0.9, 0.9, 0.9], [2, 3, 4])]
+    store.add(events(lines))
+    wrong = swept(FAR)  # the clock says so, too
+    assert ("new", "gone_away", "cy") in told(wrong)
+    with pytest.raises(BadUsage, match=r"which is in the future.*--reset-clock"):
+        swept()
+    kept = {one.id for one in store.detections()}
+    assert reset_clock(store, NOW) == 2
+    assert store.last_sweep() is None
+    again = swept()
+    assert {(change, pattern) for change, pattern, _ in told(again)} == {
+        ("withdrawn", "gone_away"),
+        ("withdrawn", "hot_then_gone"),
+    }
+    assert kept == {one.id for one in store.detections()}, "what was detected is kept, as withdrawn"
+    standing = {one.id for one in store.detections(states=["opened", "closed"], parts=False)}
+    assert standing == {one.id for one in analyze(lines, library, as_of=NOW, now=NOW).detections}
+
+
+def test_a_reset_leaves_sweeps_before_the_clock_alone(store, swept):
+    store.add(events(warm_messages()))
+    swept()
+    assert reset_clock(store, NOW) == 0
+    assert swept(NOW + timedelta(minutes=1)).subjects == 0
+
+
+def test_a_lock_of_another_machine_with_a_beat_in_the_future_is_left_behind():
+    from ethogram.records import micros
+    from ethogram.stores.locks import is_left
+
+    row = {"host": "elsewhere", "pid": 1, "started": "", "beat_us": micros(FAR)}
+    assert is_left(row, micros(NOW))
+    assert not is_left({**row, "beat_us": micros(NOW + timedelta(minutes=10))}, micros(NOW))

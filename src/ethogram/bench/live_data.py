@@ -12,7 +12,8 @@ from ..records.traits import TRAITS
 GOOD = frozenset({"virtue", "goodwill", "accuracy", "reasoning", "recognition", "compassion"})
 INDICATED = 0.1
 """The share of events with an indicator, which is any of them."""
-START = datetime(2026, 1, 1, tzinfo=UTC)
+START = datetime(2016, 1, 1, tzinfo=UTC)
+"""So long ago that no event lies in the future, however many there are."""
 
 
 class Events:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .inputs import AsJson, Config
+from .inputs import AsJson, Config, latest_of, load_config
 from .output import flush, write_json
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ def chat(
     followed: dict[str, Followed] = {}
     kept: list[Scored] = []
     writer = Writer(signals=signals, excerpts=excerpts)
-    for one in follow(read_said(path, sys.stdin.buffer if sys.stdin else None), make, followed):
+    stdin = sys.stdin.buffer if sys.stdin else None
+    latest = latest_of(load_config(config).settings)
+    for one in follow(read_said(path, stdin, latest), make, followed):
         if html:
             kept.append(one)
         if summed:
@@ -93,8 +95,6 @@ def chat(
 def maker(embedder: str, config: str) -> Make:
     """What makes a conversation, with the settings and the embedder that was named."""
     import ethogram
-
-    from .inputs import load_config
 
     settings = load_config(config).settings
     given: dict[str, Any] = {"embedder": None if embedder == "none" else embedder} if embedder else {}

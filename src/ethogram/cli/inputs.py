@@ -169,6 +169,7 @@ class Asked:
             "kinds": library.kinds,
             "ranges": known_ranges(),
             "limits": Limits(**settings.limits),
+            "latest": latest_of(settings),
             "progress": progress.read,
         }
 
@@ -185,6 +186,15 @@ class Asked:
                 write_json(fault.to_dict(), to=sys.stderr)
             else:
                 write_line(printable(str(fault)), to=sys.stderr)
+
+
+def latest_of(settings: Settings) -> datetime | None:
+    """The latest time an event may have, by the machine's clock."""
+    from datetime import UTC, datetime
+
+    from ethogram.ingest.future import latest_time
+
+    return latest_time(datetime.now(UTC), settings.max_future)
 
 
 def load_config(config: str, overrides: Mapping[str, Any] | None = None, *, as_json: bool = False) -> Loaded:

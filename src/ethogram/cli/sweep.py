@@ -53,6 +53,9 @@ def sweep(
     fail_on: Annotated[
         str, typer.Option(metavar="LEVEL", help="Exit 3 where something new is at or above this level.")
     ] = "",
+    reset_clock: Annotated[
+        bool, typer.Option("--reset-clock", help="Forget sweeps recorded ahead of the clock first.")
+    ] = False,
     scorers: Scorers = [],  # noqa: B006
     parameters: Parameters = [],  # noqa: B006
     config: Config = "",
@@ -71,6 +74,8 @@ def sweep(
         raise BadUsage("--every asks anew each time, so it takes no --as-of")
     library = load_library(patterns or None, loaded)
     with open_store(store) as opened:
+        if reset_clock:
+            _reset_clock(opened)
         while True:
             options = {"since": moment(since, "--since"), "min_events": min_events, "runner": runner}
             note_all(opened, "sweep")
@@ -103,6 +108,18 @@ def muted(
         changes = tuple(one for one in told.changes if one.key in left)
         told = replace(told, changes=changes, muted=(*told.muted, *new))
     return failing, told, shown
+
+
+def _reset_clock(store: Store) -> None:
+    import sys
+
+    from ethogram.modes.sweep import reset_clock
+
+    from .output import write_line
+    from .text import plural
+
+    again = plural(reset_clock(store, now()), "subject")
+    write_line(f"Forgot sweeps ahead of the clock; looking at {again} again.", to=sys.stderr)
 
 
 def judged(done: Sweep, store: Store, settings: Settings) -> Sweep:

@@ -70,6 +70,7 @@ def record(
         "keep": keep or None,
         "retention": seconds(retention, "--retention"),
         "time_zone": time_zone or None,
+        "max_future": None,  # times were checked line by line
     }
     # Read first: where a line is bad there is no new store either.
     batch = read_files(paths, skip_bad=skip_bad, config=config, as_json=as_json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .inputs import AsJson, Asked, Config, SkipBad
+from .inputs import AsJson, Asked, Config, SkipBad, latest_of
 from .output import printable, write_json, write_line, write_text
 from .stored import now
 from .usage_common import user_name
@@ -81,7 +81,11 @@ def _events(asked: Asked, settings: Settings) -> Iterable[Event]:
     stores = [path for path in asked.paths if is_database(Path(path))]
     files = [path for path in asked.paths if path not in stores]
     limits = Limits(**settings.limits)
-    batch = read_events(files, skip_bad=asked.skip_bad, limits=limits) if files else None
+    batch = (
+        read_events(files, skip_bad=asked.skip_bad, limits=limits, latest=latest_of(settings))
+        if files
+        else None
+    )
     if batch is not None:
         asked.tell_bad(batch)
     who = user_name()

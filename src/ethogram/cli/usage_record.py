@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .inputs import Asked
+from .inputs import Asked, latest_of
 
 if TYPE_CHECKING:
     from ethogram.ingest import Batch
@@ -32,15 +32,16 @@ def read_files(paths: Sequence[str], *, skip_bad: bool, config: str, as_json: bo
         ranges=known_ranges(),
         limits=Limits(**settings.limits),
         progress=progress.read,
-        check=checker(time.time()),
+        check=checker(),
+        latest=latest_of(settings),
     )
     progress.stop()
     asked.tell_bad(batch)
     return batch
 
 
-def checker(now: float) -> Callable[[Event], None]:
-    """What raises BadLine at an event that could not be recorded."""
+def checker() -> Callable[[Event], None]:
+    """What raises BadLine at an event that could not be recorded, its time apart."""
     from ethogram.errors import BadUsage
     from ethogram.ingest import BadLine
     from ethogram.usage.pseudonym import new_keys
@@ -50,7 +51,7 @@ def checker(now: float) -> Callable[[Event], None]:
 
     def check(event: Event) -> None:
         try:
-            seen_of(keys, now, **arguments_of(event))
+            seen_of(keys, math.inf, **arguments_of(event))
         except BadUsage as error:
             raise BadLine(str(error)) from None
 

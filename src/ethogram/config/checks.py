@@ -378,6 +378,7 @@ CHECKS: Mapping[str, Check] = {
     "resources_monitored": some_of(RESOURCES),
     "resource_limits": mapping(positive, known=RESOURCES),
     "lateness": duration,
+    "max_future": or_none(duration),
     "source": text,
     "limits": mapping(count, known=LIMITS),
     "memory": count,
@@ -440,8 +441,8 @@ CHECKS: Mapping[str, Check] = {
 }
 """Every setting, by name."""
 
-DURATIONS = ("session_inactivity", "lateness", "conversation.half_life", "risk.half_life", "risk.half_lives",
-             "risk.floor_half_life")  # fmt: skip
+DURATIONS = ("session_inactivity", "lateness", "max_future", "conversation.half_life", "risk.half_life",
+             "risk.half_lives", "risk.floor_half_life")  # fmt: skip
 
 
 def is_duration(place: Place) -> bool:

@@ -146,6 +146,8 @@ class Settings:
     """How much of each resource there is: resource -> number."""
     lateness: int = 0
     """How long a live event may wait for an earlier one."""
+    max_future: int | None = 86_400_000_000
+    """How far ahead of the clock an event may be dated; null: no limit, for archives from elsewhere."""
     source: str = "input"
     """The name of the source, for events that do not say."""
     limits: Mapping[str, int] = field(default_factory=lambda: dict(LIMITS))

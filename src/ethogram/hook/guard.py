@@ -78,7 +78,8 @@ class RunGuard:
         library = _library(settings)
         self._plan = plan_of(choose(library), settings)
         self._measurer = Measurer.of(self._plan.signals, self._plan.options)
-        self._watch = Watch(library, settings=settings, clock=clock)
+        # Steps are dated here, never before the one before: a clock that jumps back refuses none.
+        self._watch = Watch(library, settings=replace(settings, max_future=None), clock=clock)
         self._clock, self._lock = clock, RLock()
         self._state, self._last = start(), clock()
         self._told = {"session_id": SESSION, "cwd": cwd or ""}

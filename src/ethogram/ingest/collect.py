@@ -14,6 +14,7 @@ from .complete import completed, event_of
 from .errors import BadLine, shown
 from .event_line import Fields, fields_of
 from .faults import Faults
+from .future import check_time
 from .limits import over
 from .order import by_order, same_content
 from .readings import Rules
@@ -78,7 +79,9 @@ class Collector:
         state = self._state(source)
         number = state.next_seq
         state.next_seq += 1  # before anything is found bad, as in add_bad
-        self._take(state, completed(fields_of(line, self._rules), source, number), place)
+        fields = fields_of(line, self._rules)
+        check_time(fields.get("at"), self._rules.latest)
+        self._take(state, completed(fields, source, number, self._rules.latest), place)
 
     def _take(self, state: Seen, fields: Fields, place: Place) -> None:
         if (known := state.by_id.get(fields["id"])) is not None:

@@ -14,14 +14,14 @@ LAST_SECOND = 253_402_300_799
 """The last whole second of the year 9999, which is as far as an untimed source can count."""
 
 
-def completed(fields: Fields, source: str, number: int) -> Fields:
-    """Checked fields with what the line did not give."""
+def completed(fields: Fields, source: str, number: int, latest: datetime | None = None) -> Fields:
+    """Checked fields with what the line did not give. Without a time, `seq` counts seconds up to `latest`."""
     fields["source"] = source
     seq = fields.setdefault("seq", number)
     if "id" not in fields:
         fields["id"] = default_id(source, seq, content_of(fields))
     if "at" not in fields:
-        fields["at"], fields["timed"] = _counted(seq), False
+        fields["at"], fields["timed"] = _counted(seq, latest), False
     return fields
 
 
@@ -49,9 +49,10 @@ def event_of(fields: Fields) -> Event:
     )
 
 
-def _counted(seq: int) -> datetime:
-    if seq > LAST_SECOND:
-        raise BadLine(f"seq {seq} is too large for a source without times; the largest is {LAST_SECOND}")
+def _counted(seq: int, latest: datetime | None) -> datetime:
+    last = LAST_SECOND if latest is None else int(latest.timestamp())
+    if seq > last:
+        raise BadLine(f"seq {seq} is too large for a source without times; the largest is {last}")
     return EPOCH + timedelta(seconds=seq)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -42,15 +43,16 @@ def read_events(
     limits: Limits = Limits(),  # noqa: B008 (frozen)
     progress: Progress | None = None,
     check: Callable[[Event], None] | None = None,
+    latest: datetime | None = None,
 ) -> Batch:
     """The events of a file or folder, or of several ('-' is standard input), which together are one source.
 
     Raises BadEvents with every bad line counted and the first 50 told, unless `skip_bad`. A path where there
     is nothing is an error in any case. A line is bad where a reading is outside `ranges`
-    (the lowest and highest number of a signal, or its categories), or where `check` raises BadLine at its
-    event. `progress` is told how many bytes of how many were read.
+    (the lowest and highest number of a signal, or its categories), where its time is after `latest`, or where
+    `check` raises BadLine at its event. `progress` is told how many bytes of how many were read.
     """
-    rules = _rules(limits, kinds, ranges)
+    rules = _rules(limits, kinds, ranges, latest)
     collector = Collector(source, rules, check)
     files = _read_all(_found(paths), stdin, rules, collector, progress)
     return _checked(collector.batch(files), skip_bad)
@@ -68,13 +70,14 @@ def gather_events(
     limits: Limits = Limits(),  # noqa: B008 (frozen)
     progress: Progress | None = None,
     folder: Path | None = None,
+    latest: datetime | None = None,
 ) -> Batch | OnDisk:
     """The same as `read_events`; on disk where the events would take more than about `memory` bytes.
 
     What is on disk, in a new folder inside `folder` (default: the system's for temporary files), is there
     until the caller closes it; nothing is where this raises.
     """
-    rules = _rules(limits, kinds, ranges)
+    rules = _rules(limits, kinds, ranges, latest)
     found = _found(paths)
     collector = Spilling(source, rules, memory, count=_buckets(found), folder=folder)
     try:
@@ -93,13 +96,14 @@ def events_of(
     kinds: Mapping[str, str] | None = None,
     ranges: Mapping[str, Range] | None = None,
     limits: Limits = Limits(),  # noqa: B008 (frozen)
+    latest: datetime | None = None,
 ) -> Batch:
     """The events of event lines that are already in memory, as dicts; checked as those of a file are.
 
     >>> [event.subject for event in events_of([{"subject": "ann"}, {"subject": "bo"}]).events]
     ['ann', 'bo']
     """
-    collector = Collector(source, _rules(limits, kinds, ranges))
+    collector = Collector(source, _rules(limits, kinds, ranges, latest))
     records: Iterator[Record] = (
         (number, line if isinstance(line, dict) else f"an event is a dict, not {type_name(line)}", 0)
         for number, line in enumerate(lines, 1)
@@ -108,11 +112,16 @@ def events_of(
     return _checked(collector.batch(0), skip_bad)
 
 
-def _rules(limits: Limits, kinds: Mapping[str, str] | None, ranges: Mapping[str, Range] | None) -> Rules:
+def _rules(
+    limits: Limits,
+    kinds: Mapping[str, str] | None,
+    ranges: Mapping[str, Range] | None,
+    latest: datetime | None,
+) -> Rules:
     for name, kind in (kinds or {}).items():
         if kind not in (NUMBER, CATEGORY):
             raise BadUsage(f"the kind of {name!r} is {NUMBER!r} or {CATEGORY!r}, not {shown(kind)}")
-    return Rules(limits, kinds or {}, ranges=ranges or {})
+    return Rules(limits, kinds or {}, ranges=ranges or {}, latest=latest)
 
 
 def _found(paths: str | Path | Sequence[str | Path]) -> list[Found]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from math import inf, isfinite
 from typing import Any
 
@@ -35,8 +36,9 @@ def signal_name(name: str) -> str:
 class Rules:
     """What a line is checked against: sizes, and the kind and range each known signal has.
 
-    `names` remembers what each name of a reading came to, as the same few come on every line; `plain` has
-    the lowest and highest number, and the name itself, of each that stays as it is.
+    Times after `latest` are refused. `names` remembers what each name of a reading came to, as the same few
+    come on every line; `plain` has the lowest and highest number, and the name itself, of each that
+    stays as it is.
     """
 
     limits: Limits
@@ -44,6 +46,7 @@ class Rules:
     names: dict[str, str] = field(default_factory=dict)
     ranges: Mapping[str, Range] = field(default_factory=dict)
     plain: dict[str, tuple[float, float, str]] = field(default_factory=dict)
+    latest: datetime | None = None
 
 
 def _checked_name(told: Any, rules: Rules) -> str:

@@ -70,6 +70,7 @@ def _settings() -> dict[str, Schema]:
         "resources_monitored": _some_of(RESOURCES),
         "resource_limits": _of(dict.fromkeys(RESOURCES, ABOVE_0)),
         "lateness": DURATION,
+        "max_future": _or_null(DURATION),
         "source": TEXT,
         "limits": _of(dict.fromkeys(LIMITS, COUNT)),
         "memory": COUNT,

@@ -13,7 +13,8 @@ from ..config.mutes import read_mutes
 from ..detections.find import find
 from ..errors import BadUsage
 from ..evaluators.protocol import Evaluator
-from ..ingest import Batch, Limits, OnDisk, events_of, gather_events, in_order
+from ..ingest import Batch, Limits, OnDisk, events_of, gather_events
+from ..ingest.future import checked_events, latest_time
 from ..library.load import Library, load_patterns
 from ..library.parts import without_combinations
 from ..library.settings_check import check_patterns
@@ -58,7 +59,8 @@ def analyze(
 
     `patterns` are files, folders, names or globs; without any, those that are on by default. `as_of` is
     the moment of the question, with a time zone or as ISO text (default: the newest event). What
-    `settings.mutes` mutes at the moment `now` is set apart. `evaluator` scores the messages that earn it
+    `settings.mutes` mutes at the moment `now` (default: the machine's clock) is set apart, and events dated
+    more than `settings.max_future` after it are refused. `evaluator` scores the messages that earn it
     first (default: the one in the settings, if any). Nothing is kept but answers that were paid for.
 
     >>> analyze([], patterns=["love_bombing"]).detections
@@ -69,10 +71,11 @@ def analyze(
     entries = read_mutes(Path(settings.mutes)) if settings.mutes else ()
     moment = moment_of(as_of)
     asked = _evaluate(evaluator, library, settings)
-    gathered = gathered_events(events, library, settings, skip_bad)
+    now = now or datetime.now(UTC)
+    gathered = gathered_events(events, library, settings, skip_bad, now=now)
     try:
         analysis = analyze_gathered(gathered, library, as_of=moment, settings=settings, evaluate=asked)
-        return mute(analysis, entries, gathered.events, now=now or datetime.now(UTC)) if entries else analysis
+        return mute(analysis, entries, gathered.events, now=now) if entries else analysis
     finally:
         if isinstance(gathered, OnDisk):
             gathered.close()
@@ -118,16 +121,26 @@ def load_library(patterns: Sequence[str | Path] | str | Path | None, settings: S
 
 
 def gathered_events(
-    events: Source, library: Library, settings: Settings, skip_bad: bool = False
+    events: Source,
+    library: Library,
+    settings: Settings,
+    skip_bad: bool = False,
+    *,
+    now: datetime | None = None,
 ) -> Batch | OnDisk:
-    """The events that were given, in order: in memory, or on disk where they are too many."""
+    """The events that were given, in order: in memory, or on disk where they are too many.
+
+    Times more than `settings.max_future` after `now` are refused.
+    """
     limits = Limits(**settings.limits)
+    latest = latest_time(now or datetime.now(UTC), settings.max_future)
     common: dict[str, Any] = {
         "source": settings.source,
         "skip_bad": skip_bad,
         "kinds": library.kinds,
         "ranges": known_ranges(),
         "limits": limits,
+        "latest": latest,
     }
     if isinstance(events, (str, Path)):
         return gather_events([events], memory=settings.memory, **common)
@@ -137,10 +150,7 @@ def gathered_events(
         )
     given = list(events)
     if all(isinstance(one, Event) for one in given):
-        ordered = in_order(given)  # type: ignore[arg-type]
-        repeated = len(given) - len(ordered)
-        timed = any(one.timed for one in ordered)
-        return Batch(tuple(ordered), (), 0, repeated, timed, 0)
+        return checked_events(given, latest, skip_bad=skip_bad)  # type: ignore[arg-type]
     if any(isinstance(one, Event) for one in given):
         raise BadUsage("events are all Event objects or all dicts, not a mixture")
     return events_of(given, **common)

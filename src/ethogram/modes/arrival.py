@@ -11,6 +11,7 @@ from ..ingest import Limits
 from ..ingest.complete import content_of
 from ..ingest.errors import BadLine, shown
 from ..ingest.event_line import fields_of
+from ..ingest.future import future_message
 from ..ingest.order import Buffer, flush, release
 from ..ingest.readings import Rules
 from ..library.vocabulary import known_ranges
@@ -53,15 +54,12 @@ class Arrivals:
         known = self.recall(name)
         return known.subject if isinstance(known, Event) else known[0] if known is not None else None
 
-    def is_repeat(self, event: Event) -> bool:
-        """Whether an event came before; Conflict where it said something else then."""
+    def check_repeat(self, event: Event) -> None:
+        """Raise Conflict where an event whose id is known said something else when it came before."""
         known = self.recall(event.id)
-        if known is None:
-            return False
-        said = hash_of(known) if isinstance(known, Event) else known[1]
+        said = hash_of(known) if isinstance(known, Event) else known and known[1]
         if said != hash_of(event):
             raise Conflict(f"the event id {shown(event.id)} came twice with different content")
-        return True
 
     def let_go(self, came: Event | datetime, lateness: timedelta) -> tuple[Event, ...]:
         """The events that need not wait any longer, in order."""
@@ -129,6 +127,11 @@ def event_from_line(
     if "id" not in fields:
         fields["id"] = default_id(source, seq, content_of(fields))
     return Event(**fields)
+
+
+def in_future(at: datetime, latest: datetime) -> BadEvents:
+    """What is wrong with an event that lies after the latest time allowed."""
+    return BadEvents([Fault("event", 0, 0, future_message(at, latest))])
 
 
 def rules_of(limits: Mapping[str, int], kinds: Mapping[str, str]) -> Rules:

@@ -12,6 +12,7 @@ from ..ingest.adapter import Input
 from ..ingest.chat import is_message
 from ..ingest.conversations import subject_of
 from ..ingest.documents import Broken, documents
+from ..ingest.future import check_time
 from ..ingest.heads import partial
 from ..ingest.messages import name_of, time_of
 from ..ingest.run_values import text_of
@@ -103,23 +104,27 @@ def speaker_of(row: Mapping[str, Any]) -> str:
     return "user" if speaker.lower() in ROLES or role_of(row) != "user" else speaker
 
 
-def talks_said(file: Input, name: str) -> Iterator[Said | Fault]:
+def talks_said(file: Input, name: str, latest: datetime | None = None) -> Iterator[Said | Fault]:
     """The turns of a file of conversations, or of a list of turns; in place of one, what is wrong with it.
 
-    `name` is the conversation's where it has none of its own; of several, with their number.
+    `name` is the conversation's where it has none of its own; of several, with their number. A turn dated
+    after `latest` is wrong.
     """
     for number, (line, told, column) in enumerate(documents(file), start=1):
         if isinstance(told, Broken):
             yield Fault(file.name, line, column, str(told))
         elif is_turn(told):
-            yield _checked(told, name, speaker_of(told), Fault(file.name, line, 0, ""))
+            yield _checked(told, name, speaker_of(told), Fault(file.name, line, 0, ""), latest)
         elif isinstance(told, dict) and is_talk(told):
-            yield from _talk(told, name if number == 1 else f"{name}/{number}", Fault(file.name, line, 0, ""))
+            called = name if number == 1 else f"{name}/{number}"
+            yield from _talk(told, called, Fault(file.name, line, 0, ""), latest)
         else:
             yield Fault(file.name, line, 0, f"neither turn nor conversation: {RIGHT}")
 
 
-def _talk(told: Mapping[str, Any], name: str, where: Fault) -> Iterator[Said | Fault]:
+def _talk(
+    told: Mapping[str, Any], name: str, where: Fault, latest: datetime | None
+) -> Iterator[Said | Fault]:
     turns = next((told[key] for key in WITH_TURNS if key in told), None)
     thread = name_of(told.get("conversation_id")) or name_of(told.get("id")) or name
     if not isinstance(turns, list):
@@ -132,7 +137,7 @@ def _talk(told: Mapping[str, Any], name: str, where: Fault) -> Iterator[Said | F
             yield Fault(where.path, where.line, 0, said)
         # Where nothing was said, as with a call of a tool, there is no turn.
         elif turn.get("text") or turn.get("content"):
-            yield _checked(turn, thread, subject, where, f"turn {number} of {thread:.80}: ")
+            yield _checked(turn, thread, subject, where, latest, f"turn {number} of {thread:.80}: ")
 
 
 def _subject(turns: list[Any], thread: str) -> str:
@@ -144,21 +149,28 @@ def _subject(turns: list[Any], thread: str) -> str:
 
 
 def _checked(
-    row: Mapping[str, Any], thread: str, subject: str, where: Fault, which: str = ""
+    row: Mapping[str, Any], thread: str, subject: str, where: Fault, latest: datetime | None, which: str = ""
 ) -> Said | Fault:
     try:
-        return said_of(row, thread, subject)
+        return said_of(row, thread, subject, latest)
     except ValueError as error:
         return Fault(where.path, where.line, 0, f"{which}{error}")
 
 
-def said_of(row: Mapping[str, Any], thread: str, subject: str = "user") -> Said:
-    """The turn; of the conversation it names, where it does. ValueError where its text or time is none."""
+def said_of(
+    row: Mapping[str, Any], thread: str, subject: str = "user", latest: datetime | None = None
+) -> Said:
+    """The turn; of the conversation it names, where it does.
+
+    ValueError where its text or time is none, or the time lies after `latest`.
+    """
     text = row.get("text") or row.get("content") or ""
     if isinstance(text, list):
         text = text_of(text)
     if not isinstance(text, str):
         raise ValueError(f"text must be text: {TURN} is a turn")
-    at, _ = time_of(row.get("at"))
+    told, _ = time_of(row.get("at"))
+    at = parse_time(told) if told else None
+    check_time(at, latest)
     thread = name_of(row.get("conversation_id")) or name_of(row.get("thread")) or thread
-    return Said(thread, subject, role_of(row), text, parse_time(at) if at else None)
+    return Said(thread, subject, role_of(row), text, at)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
@@ -41,15 +42,17 @@ SPOKEN_KINDS = frozenset(("message", "event"))
 NO_TURN = f"nothing was said: there is no turn in this input. {RIGHT}; in plain text each line is a turn"
 
 
-def read_said(path: str, stdin: BinaryIO | None = None) -> Iterator[Said]:
+def read_said(path: str, stdin: BinaryIO | None = None, latest: datetime | None = None) -> Iterator[Said]:
     """The turns in a file; `-` is `stdin`, of which each line is given as it comes.
 
     BadEvents tells every line of a file that is no turn, and the first of a stream; and that there is no
-    turn at all.
+    turn at all. A turn dated after `latest` is none.
     """
     if path == "-" and stdin is None:
         raise BadUsage("-: standard input is closed; send a conversation into it, or name a file")
-    return some(_streamed(stdin) if path == "-" and stdin is not None else iter(_of_file(path)), path)
+    return some(
+        _streamed(stdin, latest) if path == "-" and stdin is not None else iter(_of_file(path, latest)), path
+    )
 
 
 def some(said: Iterator[Said], path: str) -> Iterator[Said]:
@@ -61,36 +64,36 @@ def some(said: Iterator[Said], path: str) -> Iterator[Said]:
     yield from said
 
 
-def _streamed(stdin: BinaryIO) -> Iterator[Said]:
+def _streamed(stdin: BinaryIO, latest: datetime | None) -> Iterator[Said]:
     head = _head(stdin)
     if head.startswith(GZIP) or not _by_line(head, ""):
-        yield from _of_file("-", BytesIO(head + stdin.read()))
+        yield from _of_file("-", latest, BytesIO(head + stdin.read()))
         return
-    for one in lines_said(chain([head], stdin), "conversation", "-"):
+    for one in lines_said(chain([head], stdin), "conversation", "-", latest):
         if isinstance(one, Fault):
             raise BadEvents([one])
         yield one
 
 
-def _of_file(path: str, stdin: BinaryIO | None = None) -> Iterable[Said]:
+def _of_file(path: str, latest: datetime | None, stdin: BinaryIO | None = None) -> Iterable[Said]:
     """All turns of a file, unpacked where it is compressed."""
     try:
         with opened(Found(path, named=True), stdin, Limits()) as file:
-            found = _ours(file, path)
+            found = _ours(file, path, latest)
     except Unreadable as error:
         raise BadEvents([Fault(path, 0, 0, str(error))]) from None
     if found is None:
         if stdin is not None:
             stdin.seek(0)
-        return of_events(_events(path, stdin))
+        return of_events(_events(path, stdin, latest))
     if faults := [one for one in found if isinstance(one, Fault)]:
         raise BadEvents(faults)
     return [one for one in found if isinstance(one, Said)]
 
 
-def _events(path: str, stdin: BinaryIO | None) -> Iterable[Event]:
+def _events(path: str, stdin: BinaryIO | None, latest: datetime | None) -> Iterable[Event]:
     try:
-        return read_events([path], stdin=stdin).events
+        return read_events([path], stdin=stdin, latest=latest).events
     except BadEvents as bad:
         # What is wrong as an event helps nobody who meant a conversation.
         raise BadEvents(
@@ -98,15 +101,15 @@ def _events(path: str, stdin: BinaryIO | None) -> Iterable[Event]:
         ) from None
 
 
-def _ours(file: Opened, path: str) -> list[Said | Fault] | None:
+def _ours(file: Opened, path: str, latest: datetime | None) -> list[Said | Fault] | None:
     """The turns of a form that is read here, or what is wrong with them; None for other formats."""
     inner = Path(path.removesuffix(".gz"))
     name = "conversation" if path == "-" else inner.stem
     if _by_line(file.head, inner.suffix.lower() if path != "-" else ""):
-        return list(lines_said(file.stream, name, path))
+        return list(lines_said(file.stream, name, path, latest))
     first = first_value(file.head)
     if is_talk(first) or is_turn(first):
-        return list(talks_said(Input(path, file.stream, file.head, {}, Limits()), name))
+        return list(talks_said(Input(path, file.stream, file.head, {}, Limits()), name, latest))
     return None
 
 
@@ -132,7 +135,9 @@ def _by_line(head: bytes, suffix: str) -> bool:
         return False
 
 
-def lines_said(lines: Iterable[bytes], thread: str, path: str) -> Iterator[Said | Fault]:
+def lines_said(
+    lines: Iterable[bytes], thread: str, path: str, latest: datetime | None = None
+) -> Iterator[Said | Fault]:
     """The turn of each line that is not empty, or what is wrong with it. The first line may be several."""
     number = 0
     for several in lines:
@@ -141,12 +146,12 @@ def lines_said(lines: Iterable[bytes], thread: str, path: str) -> Iterator[Said 
             line = raw.decode("utf-8", "replace").strip("\ufeff \t\r\n")
             if line:
                 try:
-                    yield _said(line, thread)
+                    yield _said(line, thread, latest)
                 except ValueError as error:
                     yield Fault(path, number, 0, str(error))
 
 
-def _said(line: str, thread: str) -> Said:
+def _said(line: str, thread: str, latest: datetime | None) -> Said:
     if not line.startswith("{"):
         spoken = _SPOKEN.fullmatch(line)
         role, text = (ROLES[spoken[1].lower()], spoken[2]) if spoken else ("user", line)
@@ -157,7 +162,7 @@ def _said(line: str, thread: str) -> Said:
         raise ValueError("no JSON object") from None
     if not is_turn(row):
         raise ValueError(f"no turn: {TURN} is one")
-    return said_of(row, thread, speaker_of(row))
+    return said_of(row, thread, speaker_of(row), latest)
 
 
 def of_events(events: Iterable[Event]) -> Iterator[Said]:

@@ -16,6 +16,7 @@ from ..climb.records import Mode
 from ..climb.talk import Meaning, Talk, follow, start, talk_from_json, talk_to_json
 from ..config import Settings
 from ..errors import BadUsage
+from ..ingest.future import future_message, latest_time
 from ..signals.turns.follow import meaning_of, tuning_of
 from ..signals.turns.values import values_of
 from ..stores.protocol import Store
@@ -83,8 +84,8 @@ class Conversation:
             raise
 
     def _new_watch(self) -> TurnWatch:
-        # Turns come one by one and in order: nothing waits for an earlier one.
-        settings = replace(self.settings, lateness=0)
+        # Turns come one by one and in order: nothing waits for an earlier one, and times are checked before.
+        settings = replace(self.settings, lateness=0, max_future=None)
         return TurnWatch(self.id, self.subject, Watch.of_programs(self._programs, settings, CAP))
 
     def _begin(self) -> None:
@@ -106,9 +107,13 @@ class Conversation:
 
         `role` is user, assistant, system or tool. `at` is when it was said, with a time zone or in seconds
         since 1970; None: not known, then nothing is forgotten by time and nothing said of pace. Turns are
-        taken in the order told, whatever the times. Where one fails, as on a full disk, it did not happen.
+        taken in the order told, whatever the times; one dated more than `settings.max_future` ahead of the
+        clock is refused. Where one fails, as on a full disk, it did not happen.
         """
         said, who, when = text_of(text), role_of(role), moment_of(at)
+        latest = latest_time(self._clock(), self.settings.max_future)
+        if when is not None and latest is not None and when > latest:
+            raise BadUsage(future_message(when, latest))
         with self._lock:
             before = self._talk
             try:

@@ -15,6 +15,7 @@ from ..errors import BadEvents, Fault
 from ..ingest import Limits
 from ..ingest.collect import NO_TIME
 from ..ingest.files import STDIN, Found, find
+from ..ingest.future import latest_time
 from ..ingest.readings import CATEGORY, NUMBER, Rules
 from ..library.vocabulary import known_ranges, load_vocabulary
 from ..records import stable_hash
@@ -79,11 +80,16 @@ def import_events(
     settings = settings or Settings()
     options = options or Options(source=settings.source)
     check_private(store, options)
-    rules = Rules(Limits(**settings.limits), known_kinds(settings), ranges=known_ranges())
+    rules = Rules(
+        Limits(**settings.limits),
+        known_kinds(settings),
+        ranges=known_ranges(),
+        latest=latest_time(at, settings.max_future),
+    )
     found, missing = find(paths)
     if missing:
         raise BadEvents([Fault(path, 0, 0, "no such file or folder") for path in missing])
-    told = options_key(options, rules)
+    told = options_key(options, rules, settings.max_future)
     hashes = {one.path: file_hash(one, at) for one in found}
     known = store.known_files(told)
     new = [one for one in found if hashes[one.path] not in known]
@@ -105,7 +111,7 @@ def known_kinds(settings: Settings) -> dict[str, str]:
     return {name: kind for name, kind in kinds.items() if kind in (NUMBER, CATEGORY)}
 
 
-def options_key(options: Options, rules: Rules) -> str:
+def options_key(options: Options, rules: Rules, max_future: int | None) -> str:
     """Everything beside its content that decides which events a file gives."""
     limits = {name: getattr(rules.limits, name) for name in Limits.__dataclass_fields__}
     return stable_hash(
@@ -117,6 +123,7 @@ def options_key(options: Options, rules: Rules) -> str:
         limits,
         sorted(rules.kinds.items()),
         sorted(rules.ranges.items()),
+        *([max_future] if options.skip_bad else []),  # what is too far ahead is left out then
     )[:32]
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ..config import Settings
 from ..errors import BadUsage, did_you_mean
-from ..ingest import Batch, Limits, events_of, in_order, read_events
+from ..ingest import Batch, Limits, events_of, read_events
+from ..ingest.future import checked_events, latest_time
 from ..library.load import Library
 from ..library.vocabulary import known_ranges
 from ..records import Event
@@ -29,6 +31,7 @@ def batch_of(events: Source, library: Library, settings: Settings, *, skip_bad: 
         "kinds": library.kinds,
         "ranges": known_ranges(),
         "limits": Limits(**settings.limits),
+        "latest": (latest := latest_time(datetime.now(UTC), settings.max_future)),
     }
     if isinstance(events, (str, Path)):
         return read_events([events], **how)
@@ -36,8 +39,7 @@ def batch_of(events: Source, library: Library, settings: Settings, *, skip_bad: 
     if given and all(isinstance(one, (str, Path)) for one in given):
         return read_events(given, **how)
     if given and all(isinstance(one, Event) for one in given):
-        ordered = in_order(given)
-        return Batch(tuple(ordered), timed=any(one.timed for one in ordered))
+        return checked_events(given, latest, skip_bad=skip_bad)
     return events_of(given, **how)
 
 

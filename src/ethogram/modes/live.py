@@ -83,11 +83,12 @@ class Watch:
         """The detections that opened, rose in level or closed with this event, each as it is now.
 
         A dict is read as an event line; without `at` it happened now, by the watch's clock. An event that
-        came before is ignored; one with the same id and other content is a Conflict and changes nothing.
+        came before is ignored; one with the same id and other content is a Conflict and changes nothing. One
+        dated more than `settings.max_future` ahead of the clock raises BadEvents and changes nothing either.
         """
         intake = self._intake
         with self._lock:
-            told = intake.arrive(event if type(event) is Event else intake.event(event))
+            told = intake.observe(event)
         return self._tell(told) if told else []
 
     def observe_many(self, events: Iterable[Event | Mapping[str, Any]]) -> list[Detection]:
@@ -101,7 +102,7 @@ class Watch:
         try:
             with self._lock:
                 for event in events:
-                    if new := intake.arrive(event if type(event) is Event else intake.event(event)):
+                    if new := intake.observe(event):
                         told += new
         except EthogramError as error:
             error.told = self._tell(told)  # type: ignore[attr-defined]
@@ -160,6 +161,11 @@ class Watch:
     def repeated(self) -> int:
         """How many events had come before."""
         return self._intake.repeated
+
+    @property
+    def refused(self) -> int:
+        """How many events were refused: bad ones, conflicts, and those dated too far ahead of the clock."""
+        return self._intake.refused
 
     @property
     def unused(self) -> Counter[tuple[str, str]]:

@@ -10,11 +10,12 @@ from typing import Any
 from ..config import Settings
 from ..detections.live import Live
 from ..detections.spread_live import Told
+from ..errors import BadEvents, Conflict
 from ..records import Event, micros
 from ..shapes.program import Program
 from ..signals import Measurer, Options, plan
 from .analyze import names_used
-from .arrival import Arrivals, event_from_line, rules_of
+from .arrival import Arrivals, event_from_line, in_future, rules_of
 from .scorers import only_scorers
 
 MOST_UNUSED = 1_000
@@ -36,29 +37,37 @@ class Intake:
         self.newest: datetime | None = None
         self.late = 0
         self.repeated = 0
+        self.refused = 0
         self.unused: Counter[tuple[str, str]] = Counter()
         names = {name for program in programs for name in names_used(program)}
         options = Options.of(settings)
         self.measurer = Measurer(names, options) if plan(names) else None
         self._settings, self._clock = settings, clock
         self._rules = rules_of(settings.limits, kinds)
+        ahead = settings.max_future
+        self._ahead = None if ahead is None else timedelta(microseconds=ahead)
         self._lateness = timedelta(microseconds=settings.lateness)
         self._changes = self.measurer is not None or bool(settings.scorers)
 
-    def event(self, given: Event | Mapping[str, Any]) -> Event:
-        """The event itself, or the one that a dict describes."""
-        if isinstance(given, Event):
-            return given
-        return event_from_line(given, self._settings.source, self.arrivals, self._rules, self._clock())
+    def observe(self, given: Event | Mapping[str, Any]) -> list[Told]:
+        """What follows from an event that has come, or from the one that a dict describes.
 
-    def arrive(self, event: Event) -> list[Told]:
-        """What follows from an event that has come."""
+        Raises BadEvents where it is dated too far ahead of the clock, and Conflict where its id came with
+        other content; nothing has changed then but the count of what was refused.
+        """
         # Written out in one piece: this and what it calls is all that is done for most events.
+        now = self._clock()
+        event = given if isinstance(given, Event) else self._event(given, now)
         name, own, at = event.source, event.id, event.at
+        # As a difference: a sum may lie beyond the last year there is.
+        if self._ahead is not None and at - now > self._ahead:
+            self.refused += 1
+            raise in_future(at, now + self._ahead)
         arrivals = self.arrivals.get(name)
         if arrivals is None:
             arrivals = self.arrivals[name] = Arrivals()
-        if (own in arrivals.known or own in arrivals.old) and arrivals.is_repeat(event):
+        if own in arrivals.known or own in arrivals.old:
+            self._check_repeat(arrivals, event)
             self.repeated += 1
             return []
         order, us = (at, event.seq, own), micros(at)
@@ -74,6 +83,20 @@ class Intake:
             return self._released(arrivals, arrivals.let_go(event, self._lateness))
         arrivals.last = order
         return self._take(arrivals, event, us)
+
+    def _event(self, given: Mapping[str, Any], now: datetime) -> Event:
+        try:
+            return event_from_line(given, self._settings.source, self.arrivals, self._rules, now)
+        except BadEvents:
+            self.refused += 1
+            raise
+
+    def _check_repeat(self, arrivals: Arrivals, event: Event) -> None:
+        try:
+            arrivals.check_repeat(event)
+        except Conflict:
+            self.refused += 1
+            raise
 
     def tick(self, as_of: datetime) -> list[Told]:
         """What becomes known because time has passed."""

@@ -37,6 +37,7 @@ def save(watch: Watch) -> dict[str, Any]:
         "newest": None if intake.newest is None else micros(intake.newest),
         "late": intake.late,
         "repeated": intake.repeated,
+        "refused": intake.refused,
         "muted": watch.muted,
         "detections": table.rows,
     }
@@ -64,6 +65,7 @@ def load(watch: Watch, saved: Mapping[str, Any]) -> None:
     intake.arrivals.update({name: Arrivals.load(one) for name, one in saved["arrivals"].items()})
     intake.newest = None if saved["newest"] is None else moment(saved["newest"])
     intake.late, intake.repeated = saved["late"], saved["repeated"]
+    intake.refused = saved.get("refused", 0)
     watch._teller.muter.muted.update(saved["muted"])
     watch.notes += [f"{name}: saved under another version of the pattern; it starts empty" for name in lost]
     if intake.measurer is not None and saved["signals"] is not None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from ..config import Settings
 from ..detections.find import find
 from ..errors import BadUsage
+from ..ingest.future import latest_time
 from ..library.load import Library
 from ..records import Detection, Event, format_time, rank, stable_hash
 from ..records.mute import Mute
@@ -101,18 +102,48 @@ def sweep(
 
     Looks at subjects with something new, and with a silence that is due by `as_of`; with `since`, at all with
     an event from then on. The caller tells the changes, then calls `store.mark_told`. `clock` is for the
-    lock only.
+    lock, and no sweep is as of a moment more than `settings.max_future` ahead of it.
     """
-    looking = look(store, library, settings or Settings(), as_of, runner)
-    last = store.last_sweep()
-    if last is not None and as_of < last:
-        raise BadUsage(
-            f"the last sweep was as of {format_time(last)}, and a sweep goes forward only; to look back, "
-            f"use ethogram analyze --store with --as-of {format_time(as_of)}"
-        )
+    settings = settings or Settings()
+    looking = look(store, library, settings, as_of, runner)
+    _check_moment(as_of, store.last_sweep(), clock(), settings.max_future)
     lock = store.lock("sweep", clock())
     try:
         return _sweep(looking, lock, clock, since, min_events, progress)
+    finally:
+        store.unlock(lock)
+
+
+def _check_moment(as_of: datetime, last: datetime | None, now: datetime, max_future: int | None) -> None:
+    """BadUsage where a sweep as of this moment would block all later ones, or goes back behind the last."""
+    latest = latest_time(now, max_future)
+    if latest is not None and as_of > latest:
+        raise BadUsage(
+            f"as of {format_time(as_of)} is in the future: expected a time up to {format_time(latest)}; "
+            "it would block every sweep before it (to raise it: max_future: ... in ethogram.yaml)"
+        )
+    if last is None or as_of >= last:
+        return
+    if last > now:
+        raise BadUsage(
+            f"the last sweep was as of {format_time(last)}, which is in the future: a clock was wrong then. "
+            "ethogram sweep --reset-clock forgets that moment, keeps every detection, and looks at everybody "
+            "again"
+        )
+    raise BadUsage(
+        f"the last sweep was as of {format_time(last)}, and a sweep goes forward only; to look back, "
+        f"use ethogram analyze --store with --as-of {format_time(as_of)}"
+    )
+
+
+def reset_clock(store: Store, now: datetime) -> int:
+    """Forget sweeps as of later than now; how many subjects the next one looks at again.
+
+    What they found is kept, and withdrawn by the next sweep where it does not hold.
+    """
+    lock = store.lock("sweep", now)
+    try:
+        return store.reset_sweeps(now)
     finally:
         store.unlock(lock)
 

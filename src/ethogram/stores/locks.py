@@ -63,9 +63,13 @@ def check_held(connection: Connection, held: Held, at_us: int | None) -> None:
 
 
 def is_left(row: Any, now_us: int) -> bool:
-    """Whether nobody is behind a lock any more."""
+    """Whether nobody is behind a lock any more.
+
+    A beat as far in the future as that is one of a wrong clock, and would hold the lock for ever.
+    """
+    is_silent = bool(abs(now_us - row["beat_us"]) > SILENT)
     if row["host"] != socket.gethostname():
-        return bool(now_us - row["beat_us"] > SILENT)
+        return is_silent
     try:
         os.kill(row["pid"], 0)
     except ProcessLookupError:
@@ -74,7 +78,7 @@ def is_left(row: Any, now_us: int) -> bool:
         pass
     if started(row["pid"]) != row["started"]:
         return True  # the number was given to another process since
-    return bool(row["pid"] == os.getpid() and now_us - row["beat_us"] > SILENT)
+    return bool(row["pid"] == os.getpid() and is_silent)
 
 
 def started(pid: int) -> str:

@@ -70,6 +70,16 @@ class Sweeps(Sql):
             found = run(connection, query).scalar()
             return None if found is None else moment(found)
 
+    def reset_sweeps(self, after: datetime) -> int:
+        """Forget sweeps as of later than a moment; how many subjects will be looked at anew.
+
+        Detections, changes and verdicts stay: the next sweep compares them with what it finds.
+        """
+        with self.writing() as connection:
+            run(connection, "DELETE FROM sweeps WHERE as_of_us > :after", after=micros(after))
+            gone = "DELETE FROM swept WHERE as_of_us > :after"
+            return int(run(connection, gone, after=micros(after)).rowcount)
+
     def keep_sweep(
         self,
         selection: str,

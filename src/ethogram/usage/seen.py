@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from ..errors import BadUsage
-from ..records import Event, parse_time
+from ..records import Event, format_time, parse_time
 from ..records.roles import is_by_service
 from .clock import DAY
 from .pseudonym import Keys
@@ -21,7 +21,7 @@ LONGEST_NAME = 512
 LONGEST_ZONE = 64
 _ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}")
 MOST_LENGTH = 2**31 - 1
-AHEAD = DAY
+AHEAD = float(DAY)
 """Seconds that an event may lie in the future: clocks differ; more than that would evict the past."""
 STRONG = 0.6
 """A reading of feeling above which a message is full of it, as in the pattern abrupt_termination."""
@@ -61,7 +61,7 @@ def added(state: Summary, seen: Seen) -> Summary:
 
 def seen_of(
     keys: Keys,
-    now: float,
+    latest: float,
     subject: str,
     at: Moment,
     length: float | None = None,
@@ -73,7 +73,10 @@ def seen_of(
     time_zone: str | None = None,
     id: str | None = None,  # noqa: A002 (what an event's id is called everywhere)
 ) -> tuple[bytes, Seen]:
-    """The person's name by the first key, and the event; BadUsage where something about it cannot be."""
+    """The person's name by the first key, and the event; BadUsage where something about it cannot be.
+
+    `latest`: seconds since 1970 that no event may be after; infinite for no limit.
+    """
     base = keys.base("person", check_name(subject, "subject"))
     flags = 0
     if emotional or closing or ended_abruptly:
@@ -81,7 +84,7 @@ def seen_of(
         flags |= MARKED * _truth(ended_abruptly, "ended_abruptly")
     # With the subject in it, so that nobody can see who was in a session with whom.
     return base, Seen(
-        check_at(at, now),
+        check_at(at, latest),
         check_length(length),
         flags | BY_SERVICE * (not is_user),
         None if session is None else keys.base("session", f"{subject}\0{check_name(session, 'session')}"),
@@ -123,14 +126,14 @@ def _whole(at: float, what: str) -> float:
     return at
 
 
-def check_at(at: Moment, now: float) -> int:
-    """Whole seconds of an event's moment; BadUsage where it is none or more than a day ahead of `now`."""
+def check_at(at: Moment, latest: float) -> int:
+    """Whole seconds of an event's moment; BadUsage where it is none or after `latest`."""
     found = seconds(at)
+    if found > latest:
+        when, last = (format_time(datetime.fromtimestamp(int(one), UTC)) for one in (found, latest))
+        raise BadUsage(f"at: {when} is in the future: expected a time up to {last} (see max_future)")
     if not IN_TIME[0] <= found < IN_TIME[1]:
         raise BadUsage(f"at is {found!r:.40} seconds since 1970; that is before there were services to use")
-    if found > now + AHEAD:
-        days = (found - now) / DAY
-        raise BadUsage(f"at is {days:,.1f} days in the future; an event may be one day ahead, not more")
     return int(found)
 
 

@@ -21,7 +21,7 @@ from .holding import Holding
 from .kept import RETENTION, Kept
 from .memory import Memory
 from .pseudonym import Keys, Pseudonym, find_keys, new_keys
-from .seen import Moment, check_name, check_zone, is_activity, seconds, seen_of
+from .seen import AHEAD, Moment, check_name, check_zone, is_activity, seconds, seen_of
 from .settings import Settings
 from .shelf import Gone, Person, Shelf, Who
 from .signals import UsageSignals, signals
@@ -41,7 +41,8 @@ class UsageTracker:
     pseudonyms (or ETHOGRAM_USAGE_KEY_FILE); in memory a key is made up. `keep`: the file holds events until
     `retention` has passed, or aggregates alone, and no event after its day. `hold`: seconds that events may
     wait in this process before they are written together; 0 writes each before `record` returns. `who` stands
-    in the audit. `clock` says what time it is, where nobody does.
+    in the audit. `max_future`: how far ahead of the clock, in seconds, an event may lie (None: no limit).
+    `clock` says what time it is, where nobody does.
     """
 
     def __init__(
@@ -57,11 +58,12 @@ class UsageTracker:
         hold: float = 0.0,
         who: str | None = None,
         create: bool = True,
+        max_future: timedelta | float | None = AHEAD,
         clock: Callable[[], float] = time.time,
     ) -> None:
         if keep not in (None, *KEEPS):
             raise BadUsage(f"keep is {' or '.join(KEEPS)}, not {keep!r:.40}")
-        self._clock = clock
+        self._clock, self._ahead = clock, _ahead(max_future)
         self._who, self._zone = check_words(who, "who"), check_zone(time_zone)
         self._how: dict[str, Any] = {} if cohort is None else {"cohort": cohort}
         self._how |= {} if settings is None else {"settings": settings}
@@ -210,11 +212,8 @@ class UsageTracker:
             raise BadUsage("the tracker is closed; make a new one")
 
     def _latest(self) -> float:
-        """The clock that no event may be far ahead of. Memory has none: there time is what the caller says.
-
-        In a file a wrong year would outlive the mistake, and drive out what is known of the person.
-        """
-        return math.inf if isinstance(self._shelf, Memory) else self._clock()
+        """The latest second an event may have: one of a wrong year would drive out what is known."""
+        return self._clock() + self._ahead
 
     def _moment(self, as_of: Moment | None) -> float:
         return self._clock() if as_of is None else seconds(as_of, "as_of")
@@ -295,6 +294,15 @@ def _retention(given: timedelta | float) -> int:
     if isinstance(found, bool) or not isinstance(found, int | float) or not 86_400 <= found < 1e10:
         raise BadUsage(f"retention is a timedelta, or seconds, of one day or more; not {given!r:.40}")
     return int(found)
+
+
+def _ahead(given: timedelta | float | None) -> float:
+    if given is None:
+        return math.inf
+    found = given.total_seconds() if isinstance(given, timedelta) else given
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < math.inf:
+        raise BadUsage(f"max_future is a timedelta, seconds of 0 or more, or None; not {given!r:.40}")
+    return float(found)
 
 
 def _check_truth(is_user: object) -> None:
