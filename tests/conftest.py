@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -16,15 +18,11 @@ settings.register_profile("short", derandomize=True, deadline=None, max_examples
 settings.register_profile("long", deadline=None, max_examples=5_000)
 settings.load_profile("long" if os.environ.get("ETHOGRAM_TESTS") == "long" else "short")
 
-# No test may touch what a hook of whoever runs the tests knows.
-os.environ["ETHOGRAM_HOOK_DIR"] = os.path.join(tempfile.mkdtemp(prefix="ethogram-hook-"), "state")  # noqa: PTH118
-
-# Nor read or write that person's own settings, or what they trust.
-os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="ethogram-config-")
-
-# What commands keep for the next time is kept for all tests alike, and nowhere else.
-os.environ["XDG_CACHE_HOME"] = os.path.join(tempfile.gettempdir(), f"ethogram-tests-{os.getuid()}")  # noqa: PTH118
-os.environ["XDG_STATE_HOME"] = os.path.join(os.environ["XDG_CACHE_HOME"], "state")  # noqa: PTH118
+# No test may touch what belongs to whoever runs them: settings, what they trust, caches, the hook's state.
+_OWN = tempfile.mkdtemp(prefix="ethogram-tests-")
+for _name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "ETHOGRAM_HOOK_DIR"):
+    os.environ[_name] = os.path.join(_OWN, _name.lower())  # noqa: PTH118
+atexit.register(shutil.rmtree, _OWN, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

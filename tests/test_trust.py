@@ -50,6 +50,7 @@ VALUES: dict[str, Any] = {
     "resources_monitored": ["tokens"],
     "resource_limits": {"tokens": 5},
     "lateness": "30s",
+    "max_future": "30d",
     "source": "forum",
     "limits": {"events": 1},
     "memory": 1,

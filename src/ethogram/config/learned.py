@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadConfig, BadUsage, Fault, did_you_mean
+from ..files import write_whole
 from ..records import format_time, parse_time
 from ..risk.changes import Change, Changes, in_force
 from ..shapes.yaml import Fields, Items, Node, plain, read_yaml_file
@@ -56,13 +57,10 @@ def read_changes(path: Path) -> Changes:
 
 def write_changes(path: Path, changes: Changes) -> None:
     """Put the changes in place of what the file held: whoever reads meanwhile has the old or the new one."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     is_ours = may_stay_trusted(path)
     try:
-        draft.write_text("".join(_lines(changes)), encoding="utf-8")
-        draft.replace(path)
+        write_whole(path, _lines(changes), mode=0o666)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise BadUsage(f"{path} cannot be written: {error.strerror}") from None
     if is_ours:
         keep_trust(path)

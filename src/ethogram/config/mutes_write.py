@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-import os
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadUsage, did_you_mean
+from ..files import write_whole
 from ..records import format_time
 from ..records.mute import Mute
 from .mutes import read_mutes
@@ -64,13 +64,10 @@ def _write(path: Path, content: Any) -> None:
     yaml.width = 1_000
     text = io.StringIO()
     yaml.dump(content, text)
-    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     is_ours = may_stay_trusted(path)
     try:
-        draft.write_text(text.getvalue(), encoding="utf-8")
-        draft.replace(path)
+        write_whole(path, [text.getvalue()], mode=0o666)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise BadUsage(f"{path} cannot be written: {error.strerror}") from None
     if is_ours:
         keep_trust(path)

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import stat
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import BadConfig, BadInput, BadUsage
+from ..files import make_private_folder, write_whole
 from ..records import format_time
 from ..shapes.yaml import MAX_BYTES, plain, read_yaml_file
 from .crawl import SUFFIXES, is_pattern_name, pattern_files
@@ -116,17 +116,8 @@ def write_record(entries: Mapping[str, Entry]) -> None:
         raise BadUsage("there is no home folder to keep the record of trusted files in: set XDG_CONFIG_HOME")
     content = {"version": 1, "files": {name: asdict(one) for name, one in sorted(entries.items())}}
     try:
-        if not path.parent.is_dir():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.parent.chmod(0o700)
-        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{RECORD_FILE}-")  # mode 0600
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(content, file, indent=1)
-            Path(draft).replace(path)
-        except OSError:
-            Path(draft).unlink(missing_ok=True)
-            raise
+        make_private_folder(path.parent)
+        write_whole(path, [json.dumps(content, indent=1)])
     except OSError as error:
         raise BadUsage(f"{path} cannot be written: {error.strerror}") from None
 
