@@ -237,6 +237,14 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(store):
         read_verdicts("none.csv", store, settings(), by="ann", at=NOW)
 
 
+@pytest.mark.parametrize("name", ["/", "patterns", "*", "x" * 300])
+def test_a_verdict_file_names_patterns_and_no_paths(store, name):
+    Path("patterns").mkdir(exist_ok=True)
+    Path("v.csv").write_text(f"verdict,pattern,subject,first_event,last_event\nmissed,{name},cy,cy-1,cy-2\n")
+    with pytest.raises(BadInput, match=r"v\.csv:2: no pattern is named"):
+        read_verdicts("v.csv", store, settings(), by="ann", at=NOW)
+
+
 def test_after_thirty_days_counts_stay_and_it_is_not_judged_again(store, world):
     judge(store, world)
     before = ethogram.verdicts.accuracy("too_hot", store=store)

@@ -16,6 +16,7 @@ from ..ingest.heads import partial
 from ..ingest.messages import name_of, time_of
 from ..ingest.run_values import text_of
 from ..ingest.strict_json import BOM
+from ..ingest.values import mended
 from ..records import parse_time
 
 ROLES = {
@@ -161,4 +162,4 @@ def said_of(row: Mapping[str, Any], thread: str, subject: str = "user") -> Said:
         raise ValueError(f"text must be text: {TURN} is a turn")
     at, _ = time_of(row.get("at"))
     thread = name_of(row.get("conversation_id")) or name_of(row.get("thread")) or thread
-    return Said(thread, subject, role_of(row), text, parse_time(at) if at else None)
+    return Said(mended(thread), mended(subject), role_of(row), mended(text), parse_time(at) if at else None)
