@@ -5,6 +5,7 @@ A failure is anything a target raises, more CPU than CPU_SECONDS for one input, 
 
 from __future__ import annotations
 
+import re
 import resource
 import signal
 import sys
@@ -91,6 +92,7 @@ def attempt(target: Target, data: bytes) -> Failure | None:
         ours = [one for one in frames if "ethogram" in Path(one.filename).parts] or frames
         where = "" if isinstance(error, TooSlow) else f" at {Path(ours[-1].filename).name}:{ours[-1].lineno}"
         said = str(error).splitlines()[0][:200] if isinstance(error, AssertionError) and str(error) else ""
+        said = re.sub(r"\d+", "#", said)  # failures that differ in a number only are one
         return Failure(f"{type(error).__name__}{where} {said}".strip(), data, traceback.format_exc(limit=-12))
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)

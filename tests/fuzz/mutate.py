@@ -7,7 +7,6 @@ import io
 import json
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from random import Random
@@ -26,72 +25,12 @@ STRANGE_VALUES = [
     *('{"a": 1}', "[1, 2]", '"x"', "{", "[" * 5000, '{"a":' * 200, "null", "../../x", "-", "=1+1"),
 ]
 TOKENS = [
+    *rb"""{ } [ ] , : " ' \ # | > ? ~ ; = < ** --- &a *a !!python/object %YAML \u0000 \ud800 \x PAR1 null true
+    NaN Infinity -1 0 1e400 9d 1e9h 2026-13-01T00:00:00Z 0000-01-01""".split(),
+    *(b"\n", b"\r\n", b"\r", b"\t", b" ", b"  ", b"- ", b"&a ", b"\0", b"\xff", b"\xc3", b"\xed\xa0\x80"),
     *(
-        b"{",
-        b"}",
-        b"[",
-        b"]",
-        b",",
-        b":",
-        b'"',
-        b"'",
-        b"\\",
-        b"\n",
-        b"\r\n",
-        b"\r",
-        b"\t",
-        b" ",
-        b"  ",
-        b"- ",
-    ),
-    *(
-        b"\0",
-        b"\xff",
-        b"\xc3",
-        b"\xed\xa0\x80",
-        b"\xef\xbb\xbf",
-        b"\xe2\x80\xa8",
-        b"\xc2\x85",
-        b"\xf0\x9f\x98\x80",
-    ),
-    *(
-        b"NaN",
-        b"Infinity",
-        b"-1",
-        b"0",
-        b"1e400",
-        b"9" * 400,
-        b"null",
-        b"true",
-        b"\\u0000",
-        b"\\ud800",
-        b"\\x",
-    ),
-    *(
-        b"#",
-        b"&a ",
-        b"*a",
-        b"!!python/object ",
-        b"|",
-        b">",
-        b"%YAML",
-        b"---",
-        b"?",
-        b"~",
-        b"[" * 3000,
-        b"(" * 300,
-    ),
-    *(
-        b"2026-13-01T00:00:00Z",
-        b"0000-01-01",
-        b"x" * 60_000,
-        b";",
-        b"=",
-        b"<",
-        b"**",
-        b"9d",
-        b"1e9h",
-        b"PAR1",
+        text.encode()
+        for text in ("\ufeff", "\u2028", "\x85", "😀", "9" * 400, "x" * 60_000, "[" * 3000, "(" * 300)
     ),
 ]
 WORD = re.compile(rb"\w+|\s+|[^\w\s]")
@@ -99,7 +38,8 @@ WORD = re.compile(rb"\w+|\s+|[^\w\s]")
 
 def mutated(rng: Random, seed: bytes, other: bytes) -> bytes:
     """The seed with one to four things changed; `other` is another input to take parts from."""
-    with suppress(RecursionError, zipfile.BadZipFile, NotImplementedError, EOFError, zlib.error):
+    # A seed may be damaged already; zipfile has a dozen ways to say so.
+    with suppress(Exception):
         if seed.startswith(b"PK") and rng.random() < 0.8:
             return _zip(rng, seed)
         if (documents := _documents(seed)) is not None and rng.random() < 0.75:

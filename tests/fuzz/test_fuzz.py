@@ -95,8 +95,8 @@ def made(run) -> Target:
     ("run", "what"), [(faulty, "KeyError at test_fuzz.py"), (greedy, "MemoryError"), (endless, "TooSlow")]
 )
 def test_a_planted_fault_is_found_and_shrunk(run, what, monkeypatch):
-    monkeypatch.setattr(loop, "CPU_SECONDS", 0.2)
-    report = fuzz(made(run), 3_000 if run is faulty else 300, 1)
+    monkeypatch.setattr(loop, "CPU_SECONDS", 0.1)
+    report = fuzz(made(run), 3_000 if run is faulty else 60, 1)
     (failure,) = report.failures.values()
     assert failure.what.startswith(what)
     assert (

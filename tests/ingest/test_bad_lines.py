@@ -8,6 +8,8 @@ import pytest
 
 from ethogram.errors import BadEvents, BadUsage
 from ethogram.ingest import Limits, events_of, read_events
+from ethogram.ingest.batch import Place
+from ethogram.ingest.faults import Faults
 
 DEEP = "[" * 40 + "]" * 40
 BAD = {
@@ -158,3 +160,19 @@ def test_lines_in_memory_are_checked_as_those_of_a_file():
     assert "did you mean 'subject'?" in batch.bad[0].message
     with pytest.raises(BadEvents):
         events_of([{}])
+
+
+def test_a_fault_is_cut_where_it_repeats_the_input_at_length(tmp_path):
+    talk = {"conversation_id": "9" * 5000, "turns": [{"speaker": "ann", "role": "agent", "text": "a"}, 7]}
+    (tmp_path / "talk.jsonl").write_text(json.dumps(talk) + "\n")
+    with pytest.raises(BadEvents) as error:
+        read_events([tmp_path / "talk.jsonl"], limits=Limits(name=10_000))
+    (fault,) = error.value.faults
+    assert fault.message == f"turn 2 of {'9' * 60} is no object with a speaker"
+
+
+def test_no_fault_is_longer_than_a_thousand_characters():
+    faults = Faults(50)
+    faults.add(Place(0, 1, "a"), "x" * 5000)
+    (fault,) = faults.told()
+    assert fault.message == "x" * 1000 + "..."

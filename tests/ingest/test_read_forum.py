@@ -113,6 +113,18 @@ def test_a_message_that_lacks_something_is_a_fault_and_not_left_out(tmp_path: Pa
         read(tmp_path, FLAT[0], {"id": "w", **wrong})
 
 
+def test_a_long_or_unprintable_id_is_shortened_in_the_fault(tmp_path: Path):
+    with pytest.raises(EthogramError) as found:
+        read(
+            tmp_path,
+            FLAT[0],
+            {"id": "\x1b[2J" + "9" * 5000, "author": "j", "content": "x", "created_at": "soon"},
+        )
+    assert len(str(found.value)) < 300
+    assert "\x1b" not in str(found.value)
+    assert "created_at: 'soon' is no time" in str(found.value)
+
+
 def test_an_id_has_one_author(tmp_path: Path):
     with pytest.raises(EthogramError, match="that of a message by 'ann' before"):
         read(tmp_path, FLAT[0], message("p", "bob", "first", 0))

@@ -78,6 +78,7 @@ def test_an_event_line_that_only_mentions_the_words_is_an_event_line(lines):
         ({"indicators": {"id": 1}}, "indicators must be a list"),
         ({"indicators": [{"id": "MAN-URGENCY"}]}, "an indicator needs an id and a confidence"),
         ({"indicators": ["MAN-URGENCY"]}, "an indicator needs an id and a confidence"),
+        ({"indicators": [{"id": "MAN-URGENCY", "confidence": 10**400}]}, "is not a finite number"),
         ({"subject": None}, "an event needs a subject"),
     ],
 )

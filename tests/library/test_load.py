@@ -133,3 +133,9 @@ def test_loading_writes_no_cache(tmp_path: Path):
     )
     assert list(tmp_path.iterdir()) == []
     assert "pickle" not in run.stdout.split()
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a/" + "x" * 300, "a\0b"])
+def test_a_name_that_cannot_be_a_path_is_no_pattern(name: str):
+    with pytest.raises(BadPattern, match="no pattern"):
+        load_patterns([name])

@@ -210,3 +210,12 @@ def test_what_is_no_conversation_is_told_what_one_is(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"conversation_id": "x", "turn": "hello"}')
     with pytest.raises(BadEvents, match=r"no conversation: .* is a turn, .* a conversation"):
         read_said(str(tmp_path / "a.json"))
+
+
+def test_characters_that_no_encoder_takes_are_replaced_as_in_events() -> None:
+    line = (
+        rb'{"role": "user", "content": "a\ud800b\u0000", "conversation_id": "c\udfff", "speaker": "x\ud800"}'
+    )
+    (turn,) = read_said("-", BytesIO(line + b"\n"))
+    assert (turn.thread, turn.text) == ("c\ufffd", "a\ufffdb\ufffd")
+    turn.subject.encode()

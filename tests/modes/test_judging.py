@@ -231,10 +231,19 @@ def test_a_file_that_is_no_table_of_verdicts_is_refused(store, text, match):
 
 
 def test_a_file_that_is_not_there_or_not_text_is_refused(store):
-    Path("v.csv").write_bytes(b"verdict\n\xff\n")
-    for path in ("v.csv", "none.csv"):
-        with pytest.raises(BadUsage, match=path):
-            read_verdicts(path, store, settings(), by="ann", at=NOW)
+    Path("v.csv").write_bytes(b"verdict\nab\xff\n")
+    with pytest.raises(BadInput, match=r"v\.csv:2:3: is not UTF-8"):
+        read_verdicts("v.csv", store, settings(), by="ann", at=NOW)
+    with pytest.raises(BadUsage, match=r"none\.csv"):
+        read_verdicts("none.csv", store, settings(), by="ann", at=NOW)
+
+
+@pytest.mark.parametrize("name", ["/", "patterns", "*", "x" * 300])
+def test_a_verdict_file_names_patterns_and_no_paths(store, name):
+    Path("patterns").mkdir(exist_ok=True)
+    Path("v.csv").write_text(f"verdict,pattern,subject,first_event,last_event\nmissed,{name},cy,cy-1,cy-2\n")
+    with pytest.raises(BadInput, match=r"v\.csv:2: no pattern is named"):
+        read_verdicts("v.csv", store, settings(), by="ann", at=NOW)
 
 
 def test_after_thirty_days_counts_stay_and_it_is_not_judged_again(store, world):

@@ -243,3 +243,10 @@ def test_a_word_where_an_example_gives_a_number_is_a_fault(value):
 @pytest.mark.parametrize("name", ["subject", "kind", "compassion", "gap"])
 def test_a_parameter_may_not_take_the_name_of_something_else(name):
     assert any("choose another" in fault for fault in faults(f"parameters: {{{name}: 1}}\n" + GOOD))
+
+
+def test_a_fault_does_not_repeat_long_values():
+    every = faults(GOOD.replace("confidence:", f"status: {'x' * 5000}\nconfidence:"))
+    (found,) = [one for one in every if "unknown status 'xxx" in one]
+    assert "one of experimental, test, stable, retired" in found
+    assert len(found) < 300

@@ -60,12 +60,12 @@ def turns_of(told: Mapping[str, Any], number: int) -> Iterator[dict[str, Any] | 
     said: dict[str, str] = {}
     for k, turn in enumerate(turns):
         if not isinstance(turn, dict) or not isinstance(turn.get("speaker"), str):
-            yield f"turn {k + 1} of {thread} is no object with a speaker"
+            yield f"turn {k + 1} of {thread:.60} is no object with a speaker"
             continue
         try:
             line = _line(turn, thread, k, told)
         except BadLine as bad:
-            yield f"turn {k + 1} of {thread}: at: {bad.message}"
+            yield f"turn {k + 1} of {thread:.60}: at: {bad.message}"
             continue
         others = pair - {turn["speaker"]}
         target = said.get(line.get("reply_to", "")) or (next(iter(others)) if len(pair) == 2 else None)

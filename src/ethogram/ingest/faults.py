@@ -9,6 +9,8 @@ from .batch import Place
 
 Told = tuple[Place, int, str]
 """Place, column and message."""
+LONGEST = 1_000
+"""Characters of a message: libraries repeat what they could not read at any length."""
 
 
 class Faults:
@@ -22,7 +24,8 @@ class Faults:
     def add(self, place: Place, message: str, column: int = 0) -> None:
         """Count a fault, and keep it if it is among the first by place."""
         self.count += 1
-        insort(self.first, (place, column, message))
+        cut = message if len(message) <= LONGEST else message[:LONGEST] + "..."
+        insort(self.first, (place, column, cut))
         del self.first[self._most :]
 
     def add_all(self, others: Faults) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .adapter import Adapter, Input, Record, Skipped, adapter
-from .errors import BadLine, type_name
+from .errors import BadLine, shown, type_name
 from .json_array import JsonArray
 from .jsonl import JsonLines
 from .messages import name_of, time_of
@@ -69,7 +69,7 @@ class Seen:
             yield "a message needs an id"
             return
         if "author" not in told:
-            yield f"message {found} needs an author (null where it is gone)"
+            yield f"message {shown(found)} needs an author (null where it is gone)"
             return
         above = parent or next((one for key in PARENTS if (one := _bare(told.get(key)))), None)
         thread = self.threads.get(above, above) if above else found
@@ -77,20 +77,20 @@ class Seen:
         try:
             yield from self._event(told, found, above)
         except BadLine as bad:
-            yield f"message {found}: {bad.message}"
+            yield f"message {shown(found)}: {bad.message}"
         for key in NESTED:
             for child in _list(told.get(key)):
                 if isinstance(child, Mapping):
                     yield from self.messages(child, found, depth + 1)
                 else:
-                    yield f"{key} of {found} holds what is no message"
+                    yield f"{key} of {shown(found)} holds what is no message"
 
     def _event(self, told: Mapping[str, Any], found: str, above: str | None) -> Iterator[Any]:
         author, text = name_of(told.get("author")), _first_text(told)
         gone = bool(told.get("deleted")) or text in GONE
         known = self.authors.get(found)
         if known is not None and author not in (None, known) and author not in GONE:
-            raise BadLine(f"the id is that of a message by {known!r} before")
+            raise BadLine(f"the id is that of a message by {shown(known)} before")
         author = known if author is None or author in GONE else author
         if author is None:
             yield Skipped("a message whose author is gone")
@@ -159,7 +159,7 @@ def _time(told: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
             except BadLine as bad:
                 raise BadLine(f"{key}: {bad.message}") from None
             if clock is not None:
-                raise BadLine(f"{key}: {clock!r} has no date")
+                raise BadLine(f"{key}: {shown(clock)} has no date")
             return at
     return None
 

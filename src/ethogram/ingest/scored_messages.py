@@ -75,5 +75,5 @@ def _confidences(indicators: list[Any]) -> dict[str, float]:
         if not isinstance(name, str) or isinstance(value, bool) or not isinstance(value, (int, float)):
             raise ValueError("an indicator needs an id and a confidence, a number from 0 to 1")
         key = name.replace("-", "_")
-        found[key] = max(float(value), found.get(key, 0.0))
+        found[key] = max(value, found.get(key, 0.0))
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -91,7 +92,8 @@ def _is_path(selector: str | Path) -> bool:
         return False
     if isinstance(selector, Path) or text.endswith(SUFFIXES):
         return True
-    return Path(text).is_dir() or ("/" in text and Path(text).exists())
+    # Not pathlib: a name may be too long for a path, and then it is none.
+    return os.path.isdir(text) or ("/" in text and os.path.exists(text))  # noqa: PTH110, PTH112
 
 
 def _is_code(selector: str | Path) -> bool:
@@ -152,11 +154,11 @@ def _wanted(places: Mapping[str, Path], selectors: Sequence[str | Path]) -> set[
 def not_found(places: Mapping[str, Path], selector: str | Path) -> Fault:
     """What is wrong with a selector that means no pattern."""
     name = str(selector)
-    if Path(name).is_dir():
+    if os.path.isdir(name):  # noqa: PTH112
         return Fault(name, 0, 0, "is a folder without pattern files (*.yaml)")
     if "/" in name:
         return Fault(name, 0, 0, "no such file or folder, and no pattern of that name")
-    return Fault("", 0, 0, f"no pattern is named {name!r}{did_you_mean(name, places)}")
+    return Fault("", 0, 0, f"no pattern is named {name!r:.80}{did_you_mean(name, places)}")
 
 
 def matching(places: Mapping[str, Path], selector: str | Path) -> set[str]:

@@ -17,6 +17,7 @@ from ..ingest.heads import partial
 from ..ingest.messages import name_of, time_of
 from ..ingest.run_values import text_of
 from ..ingest.strict_json import BOM
+from ..ingest.values import mended
 from ..records import parse_time
 
 ROLES = {
@@ -173,4 +174,4 @@ def said_of(
     at = parse_time(told) if told else None
     check_time(at, latest)
     thread = name_of(row.get("conversation_id")) or name_of(row.get("thread")) or thread
-    return Said(thread, subject, role_of(row), text, at)
+    return Said(mended(thread), mended(subject), role_of(row), mended(text), at)

@@ -11,8 +11,8 @@ from datetime import datetime
 
 from ..config import Settings
 from ..detections.find import find
-from ..errors import BadPattern
-from ..library.load import Library, load_patterns
+from ..errors import BadPattern, Fault, did_you_mean
+from ..library.load import Library, load_patterns, places_of
 from ..library.vocabulary import load_vocabulary
 from ..records import Detection, Event
 from ..shapes.program import Program
@@ -32,7 +32,13 @@ RUNNER = "batch"
 
 
 def variant(pattern: str, settings: Settings, overlay: Overlay | None = None) -> Library | None:
-    """One pattern with numbers laid over those in force; None where they make no pattern."""
+    """One pattern with numbers laid over those in force; None where they make no pattern.
+
+    `pattern` is a name and never a path: it may come from a file of verdicts.
+    """
+    if pattern not in (places := places_of(settings.patterns, ())):
+        near = did_you_mean(pattern, places)
+        raise BadPattern([Fault("", 0, 0, f"no pattern is named {pattern!r:.80}{near}")])
     own = {**settings.parameters.get(pattern, {}), **(overlay or {})}
     rest = {name: numbers for name, numbers in settings.parameters.items() if name != pattern}
     try:

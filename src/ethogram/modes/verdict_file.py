@@ -103,7 +103,7 @@ def _of(row: Row, said: str) -> str | Silence:
 
 def _rows(path: str, faults: list[Fault]) -> Iterator[tuple[int, Row]]:
     """Each row with the line it begins on; empty lines are left out."""
-    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    reader = csv.reader(io.StringIO(_text(path), newline=None), strict=True)
     names: Sequence[str] | None = None
     line = 1
     while True:
@@ -145,12 +145,14 @@ def _bad_head(names: Sequence[str]) -> Iterator[str]:
 
 
 def _text(path: str) -> str:
-    """The text of a file; BadUsage where it cannot be read, or is too large."""
+    """The text of a file; BadInput where it cannot be read, is too large, or is not UTF-8."""
     try:
         if Path(path).stat().st_size > MOST_BYTES:
             raise BadUsage(f"{path} has more than {MOST_BYTES // 2**20} MB; split it")
-        return Path(path).read_text(encoding="utf-8-sig")
+        return Path(path).read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise BadUsage(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise BadUsage(f"{path} is not UTF-8 (byte {error.start})") from None
+        before = error.object[: error.start]
+        place = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
+        raise BadInput([Fault(path, *place, "is not UTF-8; save the file as UTF-8")]) from None

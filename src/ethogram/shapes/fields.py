@@ -11,6 +11,9 @@ from .scope import Scope, Typed
 from .tree import Duration, Events, Expr, Limit, Limits
 from .yaml import Fields, Items, Node, Scalar
 
+LONGEST = 1_000
+"""Characters of a fault."""
+
 
 class FieldReader:
     """Collects faults, what use says about kinds of signals, and the tables used."""
@@ -22,7 +25,9 @@ class FieldReader:
         self.tables: dict[str, Mapping[str, float]] = {}
 
     def fault(self, node: Node, message: str) -> None:
-        found = Fault(self.path, node.line, node.column, message)
+        # Messages repeat what the file says, which may be of any length.
+        cut = message if len(message) <= LONGEST else message[:LONGEST] + "..."
+        found = Fault(self.path, node.line, node.column, cut)
         if found not in self.faults:
             self.faults.append(found)
 
@@ -32,7 +37,7 @@ class FieldReader:
         for key, _ in node.entries:
             if key.text not in names:
                 near = did_you_mean(key.text, names) or f"; known: {', '.join(names)}"
-                self.fault(key, f"unknown key {key.text!r} in {where}{near}")
+                self.fault(key, f"unknown key {key.text!r:.80} in {where}{near}")
 
     def text(self, node: Node | None, what: str, limit: int = 4000) -> str:
         """A string, or '' after noting the fault; nothing given is ''."""

@@ -281,6 +281,6 @@ def _status(read: FieldReader, node: Node | None) -> str:
     status = read.text(node, "status") or "stable"
     if status not in STATUSES:
         near = did_you_mean(status, STATUSES) or f"; one of {', '.join(STATUSES)}"
-        read.fault(node or Scalar("", 1, 1), f"unknown status {status!r}{near}")
+        read.fault(node or Scalar("", 1, 1), f"unknown status {status!r:.80}{near}")
         return "stable"
     return status
