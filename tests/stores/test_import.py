@@ -14,7 +14,7 @@ from ethogram.ingest import read_events
 from ethogram.modes.importing import Imported, Options, import_events
 from ethogram.stores import open_store
 from small import turns, warm_messages, write_events
-from stores_support import NOON
+from stores_support import LATER
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def folder(tmp_path) -> Path:
 
 def bring(store, *paths, **options) -> Imported:
     how = {name: options.pop(name) for name in ("progress", "stdin", "settings") if name in options}
-    return import_events(store, paths, at=NOON, options=Options(**options), **how)
+    return import_events(store, paths, at=LATER, options=Options(**options), **how)
 
 
 def ids(store) -> list[str]:
@@ -39,7 +39,7 @@ def test_events_in_the_store_are_those_that_reading_gives(store, folder):
     assert (done.added, done.repeated, done.files) == (6, 0, 2)
     expected = [event.to_dict() for event in read_events([folder]).events]
     assert [event.to_dict() for event in store.events()] == expected
-    assert {event.received_at for event in store.events()} == {NOON}
+    assert {event.received_at for event in store.events()} == {LATER}
 
 
 def test_the_same_files_again_bring_nothing_new(store, folder):

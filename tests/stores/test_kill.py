@@ -19,7 +19,7 @@ import pytest
 from ethogram.modes.importing import Options, import_events
 from ethogram.stores import open_store
 from small import turns, write_events
-from stores_support import NOON
+from stores_support import LATER
 
 KILLS = 100 if os.environ.get("ETHOGRAM_TESTS") == "long" else 10
 EVENTS = 3000
@@ -33,7 +33,7 @@ from ethogram.modes.importing import known_kinds
 with open_store(sys.argv[1], create=True) as store:
     known_kinds(Settings())  # so that what follows is the import and not the loading of code
     print("go", flush=True)
-    done = import_events(store, sys.argv[2:], at=datetime(2026, 1, 1, tzinfo=UTC), options=Options(batch=100))
+    done = import_events(store, sys.argv[2:], at=datetime(2026, 6, 1, tzinfo=UTC), options=Options(batch=100))
     print("done", done.added, flush=True)
 """
 OBSERVER = """
@@ -104,7 +104,7 @@ def test_a_killed_import_is_wholly_there_or_wholly_not_and_goes_on(tmp_path):
             for beside in tmp_path.glob("store.db-*"):
                 beside.unlink()
     with open_store(str(path), create=True) as store:
-        import_events(store, files, at=NOON, options=Options(batch=100))
+        import_events(store, files, at=LATER, options=Options(batch=100))
         found = [event.id for event in store.events()]
         assert len(found) == len(set(found)) == len(lines)
         assert store.imports() == []

@@ -69,7 +69,7 @@ def test_no_word_of_a_run_is_in_any_file_of_the_store(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["store", "import", "run.jsonl", "--store", "s.db"]) == 0
-    told(capsys, "sweep", "--store", "s.db", "--as-of", "2030-01-01T00:00:00Z")
+    told(capsys, "sweep", "--store", "s.db", "--as-of", "2026-10-01T00:00:00Z")
     assert b"quince" not in kept(folder)
 
 
@@ -80,18 +80,18 @@ def test_with_keep_text_they_are_there_and_everything_is_found(
     assert "repetitive_errors" in found
     assert main(["store", "import", "run.jsonl", "--store", "s.db", "--keep-text"]) == 0
     assert all(word.encode() in kept(folder) for word in SECRETS.values())
-    *changes, summary = told(capsys, "sweep", "--store", "s.db", "--as-of", "2030-01-01T00:00:00Z", *PATTERNS)
+    *changes, summary = told(capsys, "sweep", "--store", "s.db", "--as-of", "2026-10-01T00:00:00Z", *PATTERNS)
     assert {one["pattern"] for one in changes} == found
     assert summary["without_text"] == []
 
 
 def test_a_sweep_says_what_it_could_not_look_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["store", "import", "run.jsonl", "--store", "s.db"]) == 0
-    *changes, summary = told(capsys, "sweep", "--store", "s.db", "--as-of", "2030-01-01T00:00:00Z", *PATTERNS)
+    *changes, summary = told(capsys, "sweep", "--store", "s.db", "--as-of", "2026-10-01T00:00:00Z", *PATTERNS)
     # Six commands without their words are not six times the same command.
     assert changes == []
     assert summary["without_text"] == ["loop", "repetitive_errors"]
-    assert main(["sweep", "--store", "s.db", "--as-of", "2030-01-02T00:00:00Z", "--patterns", "loop"]) == 0
+    assert main(["sweep", "--store", "s.db", "--as-of", "2026-10-02T00:00:00Z", "--patterns", "loop"]) == 0
     assert "Nothing to go by: loop read" in capsys.readouterr().out
 
 
@@ -116,7 +116,7 @@ def test_readings_that_came_with_the_steps_are_used(folder: Path, capsys: pytest
     (folder / "read.jsonl").write_text("".join(json.dumps(one) + "\n" for one in steps))
     assert main(["store", "import", "read.jsonl", "--store", "s.db"]) == 0
     *changes, summary = told(
-        capsys, "sweep", "--store", "s.db", "--as-of", "2030-01-01T00:00:00Z", "--patterns", "loop"
+        capsys, "sweep", "--store", "s.db", "--as-of", "2026-10-01T00:00:00Z", "--patterns", "loop"
     )
     assert [one["pattern"] for one in changes] == ["loop"]
     assert summary["without_text"] == []

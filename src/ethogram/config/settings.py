@@ -14,12 +14,16 @@ LIMITS: Mapping[str, int] = MappingProxyType(
         "events": 5_000_000,
         "line": 1_000_000,
         "unpacked": 4 * 2**30,
+        "ratio": 500,
+        "density": 1,
         "whole": 256 * 2**20,
         "text": 200_000,
         "name": 512,
         "readings": 256,
         "attributes": 256,
         "depth": 32,
+        "blank": 1_000_000,
+        "bad": 10_000,
         "faults": 50,
     }
 )

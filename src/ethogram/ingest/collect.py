@@ -62,10 +62,13 @@ class Collector:
         self._events: list[Event] = []
         self._places: list[Place] = []
         self.faults = Faults(rules.limits.faults)
+        self._good = 0
 
     def add_fault(self, place: Place, message: str, column: int = 0) -> None:
-        """Count a fault, and keep it if it is among the first by place."""
+        """Count a fault, and keep it if it is among the first by place; BadEvents where most are bad."""
         self.faults.add(place, message, column)
+        if self.faults.count > self._limits.bad and self.faults.count > self._good:
+            raise mostly_bad(self.faults, place, self._limits.bad)
 
     def add_bad(self, place: Place, message: str, column: int = 0) -> None:
         """Count a line that says nothing. It keeps its number, so that mending it renumbers no other line."""
@@ -82,6 +85,7 @@ class Collector:
         fields = fields_of(line, self._rules)
         check_time(fields.get("at"), self._rules.latest)
         self._take(state, completed(fields, source, number, self._rules.latest), place)
+        self._good += 1
 
     def _take(self, state: Seen, fields: Fields, place: Place) -> None:
         if (known := state.by_id.get(fields["id"])) is not None:
@@ -171,6 +175,14 @@ _NUMBERS = {float}
 def too_many(place: Place, most: int) -> BadEvents:
     """What is wrong with the event that is one too many."""
     return BadEvents([Fault(place.path, place.line, 0, over("events", most, f"more than {most} events"))])
+
+
+def mostly_bad(faults: Faults, place: Place, most: int) -> BadEvents:
+    """The first faults of an input that is not read any further, and why it is not."""
+    what = over("bad", most, f"more than {most} bad records, and fewer good ones")
+    stopped = Fault(place.path, place.line, 0, f"stopped reading here: {what}")
+    told = faults.told()[: BadEvents.SHOWN - 1]
+    return BadEvents([*told, stopped], more=faults.count - len(told))
 
 
 def clash(name: str, other: Place) -> str:

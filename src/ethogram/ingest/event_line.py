@@ -104,9 +104,13 @@ def _attributes(fields: Fields, key: str, value: Any, rules: Rules) -> None:
         raise BadLine(f"attributes must be an object, not {type_name(value)}")
     limits = rules.limits
     if len(value) > limits.attributes:
-        raise BadLine(over("attributes", limits.attributes, f"more than {limits.attributes} attributes"))
+        raise BadLine(_too_many(limits.attributes))
     if value:
         fields["attributes"] = {name: attribute(name, one, limits) for name, one in value.items()}
+
+
+def _too_many(most: int) -> str:
+    return over("attributes", most, f"more than {most} attributes")
 
 
 def _readings(fields: Fields, key: str, value: Any, rules: Rules) -> None:
@@ -116,6 +120,8 @@ def _readings(fields: Fields, key: str, value: Any, rules: Rules) -> None:
 def _keep_unknown(fields: Fields, unknown: Mapping[str, Any], rules: Rules) -> None:
     """Put strange keys among the attributes; refuse likely slips, since a typo must not lose a value."""
     kept: dict[str, Any] = dict(fields.get("attributes", ()))
+    if len(kept) + len(unknown) > rules.limits.attributes:  # before each is compared with what is known
+        raise BadLine(_too_many(rules.limits.attributes))
     for name, value in unknown.items():
         if near := did_you_mean(str(name), FIELDS):
             raise BadLine(f"unknown key {shown(name)}{near} (or put it in attributes)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -85,11 +85,15 @@ def _size(path: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A file at its first byte, unpacked; `handle` is the file on disk, to see how far it was read."""
+    """A file at its first byte, unpacked; `handle` is the file on disk, to see how far it was read.
+
+    `packed` tells how many bytes of a compressed file were read; None where it is not compressed.
+    """
 
     stream: BinaryIO
     head: bytes
     handle: BinaryIO
+    packed: Callable[[], int] | None = None
 
 
 @contextmanager
@@ -98,9 +102,9 @@ def opened(found: Found, stdin: BinaryIO | None, limits: Limits) -> Iterator[Ope
     given = stdin if stdin is not None else sys.stdin.buffer
     with nullcontext(given) if found.path == STDIN else open(found.path, "rb") as handle:
         head = head_of(handle, HEAD)
-        stream = rewound(handle, head)
+        stream, taken = rewound(handle, head), None
         if head.startswith(GZIP):
-            packed = unpacked(stream, limits)
+            packed, taken = unpacked(stream, limits)
             head = head_before_damage(packed, HEAD)
             stream = rewound(packed, head)
-        yield Opened(stream, head, handle)
+        yield Opened(stream, head, handle, taken)

@@ -8,7 +8,8 @@ from itertools import islice
 
 from .adapter import Adapter, Input, Record, adapter, with_gz
 from .errors import BadLine, type_name
-from .streams import Line, lines
+from .limits import Limits
+from .streams import Line, lines, too_blank
 from .strict_json import BLANK, BOM, decode, parse
 
 BLANKS = BLANK.encode()
@@ -35,7 +36,7 @@ class JsonLines(Adapter):
 
     def read(self, file: Input) -> Iterator[Record]:
         """One record for each line that is not blank; one in all for an object spread over lines."""
-        for number, raw in _each_object(lines(file.stream, file.limits)):
+        for number, raw in _each_object(lines(file.stream, file.limits), file.limits):
             if isinstance(raw, str):
                 yield number, raw, 0
                 continue
@@ -59,19 +60,21 @@ def _first_lines(start: bytes) -> Iterator[bytes]:
     return islice(filled, LOOKED)
 
 
-def _each_object(told: Iterator[Line]) -> Iterator[Line]:
+def _each_object(told: Iterator[Line], limits: Limits) -> Iterator[Line]:
     """Lines that are not blank. In place of an object spread over several: SPREAD, at its first line.
 
     It ends with a '}' that is not indented, or before a line that may be a whole event.
     """
-    inside = False
+    inside, swallowed = False, 0
     for number, raw in told:
         if isinstance(raw, str):
             yield number, raw
             continue
         line = (raw.removeprefix(BOM) if number == 1 else raw).rstrip(BLANKS)
         if inside and not line.startswith(b"{"):
-            inside = not line.startswith(b"}")
+            inside, swallowed = not line.startswith(b"}"), swallowed + 1
+            if swallowed > limits.blank:
+                raise too_blank(limits)
         elif inside := line == b"{":
             yield number, SPREAD
         elif line:

@@ -16,7 +16,7 @@ from .buckets import BUCKETS
 from .collect import Collector
 from .errors import BadLine, Unreadable, shown, type_name
 from .files import Found, Opened, find, opened
-from .limits import Limits
+from .limits import FREE_RECORDS, Limits, over
 from .meter import Meter, Progress
 from .readings import CATEGORY, NUMBER, Range, Rules
 from .spill import OnDisk, Spilling
@@ -193,7 +193,8 @@ def records_of(
     adapter = choose(file.head, found.name)
     if adapter is not None:
         given = Input(found.name, file.stream, file.head, rules.kinds, rules.limits)
-        return _with_strays(adapter, given, collector)
+        records = _with_strays(adapter, given, collector)
+        return records if file.packed is None else _not_too_many(records, file.packed, rules.limits)
     if found.named:
         collector.add_fault(place, _unknown(file.head))
     else:
@@ -204,6 +205,15 @@ def records_of(
 def _with_strays(adapter: Adapter, given: Input, collector: Collector) -> Iterator[Record]:
     yield from adapter.read(given)
     collector.add_strays(given.strays)
+
+
+def _not_too_many(records: Iterator[Record], packed: Callable[[], int], limits: Limits) -> Iterator[Record]:
+    """The records of a compressed file; Unreadable where there are more than its bytes can tell apart."""
+    for count, record in enumerate(records):
+        if count >= FREE_RECORDS and count > (most := FREE_RECORDS + limits.density * packed()):
+            what = f"more than {most:,} records in {packed():,} compressed bytes"
+            raise Unreadable(over("density", limits.density, what))
+        yield record
 
 
 def _unknown(head: bytes) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, cast
 
 from .errors import Unreadable
@@ -12,6 +12,8 @@ from .limits import Limits, over
 
 GZIP = b"\x1f\x8b"
 CHUNK = 256 * 1024
+PACKED = 16 * 1024
+"""Compressed bytes read at once: few, so that what was read says how much was needed."""
 
 Line = tuple[int, bytes | str]
 """A line with its number from 1; text in place of the line says what is wrong with it."""
@@ -47,18 +49,26 @@ def rewound(stream: BinaryIO, head: bytes) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(_Rejoined(head, stream), CHUNK))
 
 
-def unpacked(stream: BinaryIO, limits: Limits) -> BinaryIO:
-    """What a gzip stream holds. Reading it raises Unreadable where it is torn or grows too large."""
+def unpacked(stream: BinaryIO, limits: Limits) -> tuple[BinaryIO, Callable[[], int]]:
+    """What a gzip stream holds, and what tells how many bytes of it were read.
+
+    Reading raises Unreadable where it is torn or grows too large.
+    """
     # Not buffered: a buffer would lose what it holds where the stream is torn. `rewound` adds one.
-    return cast(BinaryIO, _Unpacked(stream, limits))
+    made = _Unpacked(stream, limits)
+    return cast(BinaryIO, made), lambda: made.taken
 
 
 def lines(stream: BinaryIO, limits: Limits, what: str = "line") -> Iterator[Line]:
     """Each line; a message in place of one too long, which is never held, and of all after damage."""
-    number = 0
+    number = blank = 0
     try:
         while line := stream.readline(limits.line + 1):
             number += 1
+            if line.isspace():
+                blank += 1
+                if 2 * blank > limits.blank + number:  # more than those that are not, by the limit
+                    raise too_blank(limits)
             if len(line) <= limits.line:
                 yield number, line
                 continue
@@ -69,12 +79,33 @@ def lines(stream: BinaryIO, limits: Limits, what: str = "line") -> Iterator[Line
         yield number + 1, str(error)
 
 
+def too_blank(limits: Limits) -> Unreadable:
+    """What is wrong with a file in which next to nothing is said."""
+    return Unreadable(over("blank", limits.blank, f"more than {limits.blank} lines say nothing"))
+
+
 def whole(stream: BinaryIO, limits: Limits) -> bytes:
     """All of a stream at once, for formats that cannot be read in pieces."""
     content = head_of(stream, limits.whole + 1)
     if len(content) > limits.whole:
         raise Unreadable(over("whole", limits.whole, f"larger than {limits.whole} bytes"))
     return content
+
+
+def size_of(stream: BinaryIO) -> int:
+    """The bytes of a stream that can seek, which stays where it is."""
+    at = stream.tell()
+    size = stream.seek(0, io.SEEK_END)
+    stream.seek(at)
+    return size
+
+
+def too_large(limits: Limits, packed: int) -> str:
+    """What is wrong with a compressed file of so many bytes that unpacks to more than it may."""
+    most = limits.most_unpacked(packed)
+    if most == limits.unpacked:
+        return over("unpacked", most, f"unpacks to more than {most} bytes")
+    return over("ratio", limits.ratio, f"unpacks to more than {limits.ratio} times its size")
 
 
 class _Rejoined(io.RawIOBase):
@@ -99,7 +130,7 @@ class _Unpacked(io.RawIOBase):
     def __init__(self, packed: BinaryIO, limits: Limits) -> None:
         self._packed = packed
         self._limits = limits
-        self._total = 0
+        self._total = self.taken = 0
         self._left = b""
         self._member = zlib.decompressobj(wbits=31)
         self._inside = False
@@ -114,9 +145,8 @@ class _Unpacked(io.RawIOBase):
         try:
             part = self._next(len(buffer))
             self._total += len(part)
-            if self._total > self._limits.unpacked:
-                size = self._limits.unpacked
-                raise Unreadable(over("unpacked", size, f"unpacks to more than {size} bytes"))
+            if self._total > self._limits.most_unpacked(self.taken):
+                raise Unreadable(too_large(self._limits, self.taken))
         except Unreadable as error:
             self._torn = str(error)
             raise
@@ -129,7 +159,9 @@ class _Unpacked(io.RawIOBase):
                 # Zeros after the last member are padding, as gzip itself takes them.
                 self._left = (self._member.unused_data + self._left).lstrip(b"\0")
                 self._member, self._inside = zlib.decompressobj(wbits=31), False
-            self._left = self._left or self._packed.read(CHUNK)
+            if not self._left:
+                self._left = self._packed.read(PACKED)
+                self.taken += len(self._left)
             if not self._left:
                 if self._inside:
                     raise Unreadable("the gzip file ends in the middle")

@@ -15,6 +15,8 @@ from .strict_json import parse
 
 READINGS, ATTRIBUTES = "readings", "attributes"
 OBJECTS = (READINGS, ATTRIBUTES)
+MOST_COLUMNS = 2_000
+"""Several times as many as an event may have readings and attributes."""
 
 
 USAGE = frozenset(
@@ -39,10 +41,14 @@ def columns_of(header: Sequence[str], kinds: Mapping[str, str]) -> tuple[Column,
         near = next((name for name in names if did_you_mean(name, ["subject"])), "")
         hint = f" (there is {shown(near)})" if near else f"; the columns are {shown(', '.join(names))}"
         raise BadLine(f"a table of events needs a column 'subject'{hint}")
+    if len(names) > MOST_COLUMNS:
+        raise BadLine(f"{len(names):,} columns: expected at most {MOST_COLUMNS:,}")
     columns = tuple(_column(number, name, kinds) for number, name in enumerate(names, 1))
-    for number, column in enumerate(columns):
-        if column in columns[:number]:
-            raise BadLine(f"the column {shown(names[number])} is given twice")
+    seen: set[Column] = set()
+    for name, column in zip(names, columns, strict=True):
+        if column in seen:
+            raise BadLine(f"the column {shown(name)} is given twice")
+        seen.add(column)
     return columns
 
 

@@ -12,7 +12,7 @@ from .adapter import Input
 from .documents import Broken, one_of
 from .errors import BadLine, Unreadable
 from .limits import over
-from .streams import whole
+from .streams import size_of, too_large, whole
 from .strict_json import decode
 
 ZIP = b"PK\x03\x04"
@@ -33,15 +33,15 @@ def members(file: Input, wanted: Callable[[str], bool]) -> Iterator[tuple[str, A
         infos = packed.infolist()
         if len(infos) > MOST_MEMBERS:
             raise Unreadable(f"the ZIP file has more than {MOST_MEMBERS:,} members")
-        left = file.limits.unpacked
+        size = size_of(stream)
+        left = file.limits.most_unpacked(size)
         for info in infos:
             if not wanted(info.filename):
                 continue
             # No more is unpacked than a member says that it holds, so that is what counts.
             left -= info.file_size
-            if left < 0:
-                size = file.limits.unpacked
-                raise Unreadable(over("unpacked", size, f"unpacks to more than {size} bytes"))
+            if left < 0 or info.file_size > file.limits.most_unpacked(info.compress_size):
+                raise Unreadable(too_large(file.limits, size))
             yield info.filename, _member(packed, info, file)
 
 

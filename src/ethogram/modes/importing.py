@@ -25,6 +25,8 @@ from .private import check_private
 from .staging import BATCH, Progress, Reader
 from .text_signals import TextSignals, text_signals
 
+BOUNDS = frozenset({"ratio", "density", "blank", "bad"})
+"""Limits that refuse a file and do not change what is read from one."""
 FORMAT = 2
 """Counted up where the same file would be read into other events than before."""
 
@@ -113,7 +115,7 @@ def known_kinds(settings: Settings) -> dict[str, str]:
 
 def options_key(options: Options, rules: Rules, max_future: int | None) -> str:
     """Everything beside its content that decides which events a file gives."""
-    limits = {name: getattr(rules.limits, name) for name in Limits.__dataclass_fields__}
+    limits = {name: getattr(rules.limits, name) for name in Limits.__dataclass_fields__ if name not in BOUNDS}
     return stable_hash(
         "import",
         FORMAT,

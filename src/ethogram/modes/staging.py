@@ -166,6 +166,7 @@ class Reader(Collector):
         known = {what: n for what, n in state.get("skipped", {}).items() if what != NOT_EVENTS}
         self.skipped.update(known)
         self._per_file.update({int(file): n for file, n in state.get("per_file", {}).items()})
+        self._good = self._per_file.total()
         self.faults.first = [(Place(*place), column, text) for place, column, text in state.get("faults", [])]
 
     def _state_now(self) -> dict[str, Any]:

@@ -1,0 +1,128 @@
+"""A small file that unpacks to a great deal of nothing costs little; logs that repeat themselves are read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bombs import BOMBS
+from ethogram.cli.main import main
+from ethogram.errors import BadEvents
+from ethogram.ingest import Limits, gather_events, read_events
+from ethogram.modes.importing import Options, import_events
+from ethogram.stores import open_store
+
+SECONDS = 4.0
+"""Of a busy processor; on a free one each ends in under 2, and without limits each took 8 to 140."""
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def cpu(call: Any) -> tuple[float, Any]:
+    begun = time.process_time()
+    try:
+        made = call()
+    except BadEvents as error:
+        made = error
+    return time.process_time() - begun, made
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_ends_soon_with_a_fault_that_names_the_file(name, tmp_path):
+    path = BOMBS[name](tmp_path)
+    for skip_bad in (False, True):
+        took, made = cpu(lambda: gather_events([path], memory=400_000_000, skip_bad=skip_bad))  # noqa: B023
+        assert took < SECONDS
+        if name == "many members":
+            assert len(made.events) == 1
+        elif isinstance(made, BadEvents):
+            assert str(path) in str(made)
+        else:
+            assert skip_bad
+            assert made.bad_count
+
+
+def test_a_bomb_is_bad_input_for_the_command(tmp_path, capsys):
+    path = BOMBS["lines that are no JSON"](tmp_path)
+    for more in ([], ["--skip-bad"]):
+        assert main(["analyze", str(path), *more]) == 2
+        said = capsys.readouterr().err
+        assert "stopped reading here: more than 10,000 bad records" in said
+        assert "Traceback" not in said
+
+
+def test_an_import_stops_at_a_bomb_too_and_leaves_nothing_behind(tmp_path):
+    path = BOMBS["lines without a subject"](tmp_path)
+    with open_store(str(tmp_path / "s.db"), create=True) as store:
+        took, made = cpu(lambda: import_events(store, [path], at=START, options=Options(skip_bad=True)))
+        assert took < SECONDS
+        assert "stopped reading here" in str(made)
+        assert list(store.events()) == []
+
+
+# --- what is no bomb ------------------------------------------------------------------------
+
+
+def beats(count: int, text: str) -> bytes:
+    """The log of an agent that says the same every second."""
+    return b"".join(
+        json.dumps({"at": (START + timedelta(seconds=k)).isoformat(), "subject": "a", "text": text}).encode()
+        + b"\n"
+        for k in range(count)
+    )
+
+
+@pytest.mark.parametrize(("count", "text"), [(150_000, "ok"), (9_000, "Traceback " * 1000)])
+def test_logs_that_repeat_themselves_are_read_whole(count, text, tmp_path):
+    """Packed 48 times as small and 300 times; the second is over the bytes that any file may unpack to."""
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(beats(count, text), 9))
+    with gather_events([path], memory=1_000_000) as made:
+        assert (len(made.events), made.bad_count) == (count, 0)
+
+
+def test_blank_lines_between_events_are_read_however_many(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"".join(line + b"\n\n" for line in beats(500, "ok").splitlines()))
+    assert len(read_events(path, limits=Limits(blank=10)).events) == 500
+
+
+@pytest.mark.parametrize(
+    ("bad", "good", "stops"), [(10, 0, False), (11, 0, True), (20, 20, False), (21, 20, True)]
+)
+def test_reading_stops_only_where_bad_records_are_many_and_the_most(bad, good, stops, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(beats(good, "ok") + b"x\n" * bad + beats(30, "later"))
+    _, made = cpu(lambda: read_events(path, skip_bad=True, limits=Limits(bad=10)))
+    assert isinstance(made, BadEvents) == stops
+    if stops:
+        assert f"{path}:{max(10, good) + good + 1}: stopped reading here" in str(made)
+    else:
+        assert made.bad_count == bad
+
+
+def test_a_line_of_many_unknown_keys_is_refused_before_each_is_compared(tmp_path):
+    line = {"subject": "ann"} | {f"subjekt{k}": 1 for k in range(40_000)}
+    path = Path(tmp_path / "a.jsonl")
+    path.write_text(json.dumps(line) + "\n")
+    took, made = cpu(lambda: read_events(path))
+    assert took < SECONDS
+    assert "more than 256 attributes" in str(made)
+
+
+def test_what_parquet_shares_is_read_as_it_was_written(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    rows = 10_000
+    texts = [None if k % 7 == 0 else f"said {k % 3}" for k in range(rows)]
+    table = pyarrow.table({"subject": ["ann", "bo"] * (rows // 2), "text": texts, "place": texts})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    events = read_events(tmp_path / "a.parquet").events
+    assert [one.text for one in events] == texts
+    assert [one.attributes.get("place") for one in events] == texts
