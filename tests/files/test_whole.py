@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ethogram.files import write_whole
-from small import HOT, turns, write_events, write_patterns
+from small import GONE, HOT, turns, write_events, write_patterns
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="RLIMIT_FSIZE stands for a full disk")
 LIMITED = """
@@ -51,8 +51,21 @@ COMMANDS = {
     "chat --html": ["chat", "chat.jsonl", "--html", "out/file"],
     "demo --copy": ["demo", "--copy", "out"],
     "plant --write": ["plant", "--pattern", PATTERN, "--episodes", "3", "--write", "out/file"],
+    "patterns new": ["patterns", "new", "file", "--folder", "out"],
     "evaluate --record": ["evaluate", "said.jsonl", "--evaluator", "local", "--record", "out/file"],
 }
+
+
+def test_a_lock_that_does_not_fit_stays_as_it_was(folder):
+    args = ["patterns", "lock", "--folder", "patterns"]
+    assert run(folder, *args, room=1_000_000).returncode == 0
+    (lock,) = [one for one in (folder / "patterns").iterdir() if one.suffix != ".yaml"]
+    before = lock.read_text()
+    write_patterns(folder / "patterns", GONE)
+    done = run(folder, *args, room=60)
+    assert done.returncode == 2, done.stderr
+    assert lock.read_text() == before
+    assert len(list((folder / "patterns").iterdir())) == 3
 
 
 @pytest.mark.parametrize("name", COMMANDS)
