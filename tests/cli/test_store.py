@@ -132,7 +132,15 @@ def test_purge_says_what_is_gone_and_needs_to_know_what(folder, capsys):
     assert capsys.readouterr().out == "Removed for good: 4 events and 0 detections.\n"
     run("store", "purge", "--store", "s.db", "--before", "2026-01-05T00:00:00Z", "--json")
     assert records(capsys.readouterr().out) == [
-        {"record": "purge", "events": 1, "detections": 0, "clean": True, "states": 0}
+        {
+            "record": "purge",
+            "events": 1,
+            "detections": 0,
+            "clean": True,
+            "states": 0,
+            "mentions": {},
+            "placeholder": None,
+        }
     ]
 
 

@@ -9,6 +9,7 @@ import typer
 
 from .inputs import AsJson, Asked, Config, Paths, SkipBad, Source
 from .output import printable, write_json, write_line
+from .purge import Redact
 from .stored import StoreUrl, note_all, run_import
 
 if TYPE_CHECKING:
@@ -189,9 +190,13 @@ def purge(
     subject: Annotated[str, typer.Option(metavar="NAME", help="Everything this subject did.")] = "",
     source: Source = "",
     before: Annotated[str, typer.Option(metavar="TIME", help="Everything before this moment.")] = "",
+    redact: Redact = False,
     as_json: AsJson = False,
 ) -> None:
-    """Remove events and what was made of them, for good: no copy stays in the file."""
+    """Remove events and what was made of them, for good: no copy of them stays in the file.
+
+    Where others mention the subject's id, it is counted, and --redact replaces it.
+    """
     from .purge import purge_stored
 
-    purge_stored(store, subject, source, before, as_json=as_json)
+    purge_stored(store, subject, source, before, redact=redact, as_json=as_json)

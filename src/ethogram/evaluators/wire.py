@@ -12,7 +12,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,6 +29,10 @@ LONGEST_WAIT = 60.0
 """Seconds, whatever the server asks for."""
 LONGEST_CONNECT = 5.0
 """Seconds until a server picks up; an answer may take longer."""
+LONGEST_RESULTS = 3600.0
+"""Seconds for the results of a batch, which may be large."""
+PIECE = 16_384
+"""Bytes that are sent at once: after each the deadline is looked at."""
 ENDED = "the run was ended"
 
 Kind = Literal["busy", "unreached", "lost", "wrong", "stop", "ended"]
@@ -97,14 +101,20 @@ class Line:
                 with suppress(OSError):
                     socket.socket.shutdown(one, socket.SHUT_RDWR)
 
-    def trace(self, event: str, info: Mapping[str, Any]) -> None:
+    def trace(self, event: str, info: MutableMapping[str, Any]) -> None:
         """Told by the HTTP library of every step of a request."""
+        import httpcore2
+
         step = event.partition(".")[2]
         if step in ("connect_tcp.complete", "start_tls.complete"):
+            _limit(info["return_value"])
             with self._lock:
                 self._sockets.add(info["return_value"].get_extra_info("socket"))
         elif step in ("connect_tcp.started", "send_request_headers.started") and self.is_cut():
             raise _Ended
+        if step in ("connect_tcp.started", "start_tls.started"):
+            # These are the arguments of the step itself.
+            info["timeout"] = _seconds_left(info["timeout"], httpcore2.ConnectTimeout)
 
 
 def timeouts(seconds: float) -> Any:
@@ -120,19 +130,22 @@ def http_client(base_url: str, timeout: float, line: Line, *, local: bool) -> An
 
     host = _host(base_url)
 
+    def is_results(request: Any) -> bool:
+        return bool(request.url.path.endswith("/results"))
+
     def check_request(request: Any) -> None:
         if _host(str(request.url)) != host:
             raise _Elsewhere
         request.extensions["trace"] = line.trace
+        seconds = LONGEST_RESULTS if is_results(request) else request.extensions["timeout"]["read"]
+        _EXCHANGE.ends = time.monotonic() + seconds
 
     def check_response(response: Any) -> None:
         # A small compressed body could unpack to any size.
         if response.headers.get("content-encoding", "identity") != "identity":
             raise _TooMuch
-        most = MOST_RESULT_BYTES if response.request.url.path.endswith("/results") else MOST_BYTES
-        # The timeout is for every piece; a server that sends one letter a minute would never end.
-        ends = None if most == MOST_RESULT_BYTES else time.monotonic() + timeout
-        response.stream = _bounded(response.stream, most, ends)
+        most = MOST_RESULT_BYTES if is_results(response.request) else MOST_BYTES
+        response.stream = _bounded(response.stream, most)
 
     return httpx2.Client(
         follow_redirects=False,
@@ -227,6 +240,38 @@ def asked_wait(headers: Any, now: datetime) -> float | None:
     return min(max(seconds, 0.0), LONGEST_WAIT) if seconds == seconds else None
 
 
+_EXCHANGE = threading.local()
+"""When the exchange of this thread must be over (`ends`): a request is sent and answered in one thread."""
+
+
+def _seconds_left(timeout: float | None, late: type[Exception]) -> float:
+    """Seconds that a step of the exchange may take; `late` is raised where there are none."""
+    left: float = _EXCHANGE.ends - time.monotonic()
+    if left <= 0:
+        raise late
+    return left if timeout is None else min(timeout, left)
+
+
+def _limit(stream: Any) -> None:
+    """Make a connection keep to the deadline of the exchange, from the first byte sent to the last received.
+
+    The HTTP library's timeout is for each piece: a server that sends one byte a second would never end.
+    """
+    import httpcore2
+
+    read, write = stream.read, stream.write
+
+    def read_in_time(max_bytes: int, timeout: float | None = None) -> bytes:
+        got: bytes = read(max_bytes, _seconds_left(timeout, httpcore2.ReadTimeout))
+        return got
+
+    def write_in_time(buffer: bytes, timeout: float | None = None) -> None:
+        for start in range(0, len(buffer), PIECE):
+            write(buffer[start : start + PIECE], _seconds_left(timeout, httpcore2.WriteTimeout))
+
+    stream.read, stream.write = read_in_time, write_in_time
+
+
 class _Elsewhere(Exception):
     """A request to a host that is not the one in the settings."""
 
@@ -243,7 +288,7 @@ class _NotJson(Exception):
     """A body that is no JSON, or half of it."""
 
 
-def _bounded(stream: Any, most: int, ends: float | None) -> Any:
+def _bounded(stream: Any, most: int) -> Any:
     import httpx2
 
     class Bounded(httpx2.SyncByteStream):
@@ -253,8 +298,6 @@ def _bounded(stream: Any, most: int, ends: float | None) -> Any:
                 seen += len(piece)
                 if seen > most:
                     raise _TooMuch
-                if ends is not None and time.monotonic() > ends:
-                    raise httpx2.ReadTimeout("")
                 yield piece
 
         def close(self) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadPattern, Fault
+from ..files import write_whole
 from .pattern_file import PatternFile
 
 FILE = "patterns.lock.json"
@@ -95,8 +96,8 @@ def read_lock(path: Path) -> Hashes | None:
 
 
 def write_lock(path: Path, hashes: Hashes) -> None:
-    """Nothing; the lock stands in the file."""
-    path.write_text(lock_text(hashes), "utf-8", newline="\n")
+    """Write the lock, whole or not at all."""
+    write_whole(path, [lock_text(hashes)], mode=0o666)
 
 
 def _is_lock(found: Any) -> bool:

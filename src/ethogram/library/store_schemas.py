@@ -77,7 +77,14 @@ def purge_body() -> Schema:
     """What `ethogram purge` writes of a store of events."""
     clean = TRUTH | {"description": "False: another program keeps copies in its files still."}
     counts = {"events": COUNT, "detections": COUNT, "states": COUNT}
-    return _whole({"record": {"const": "purge"}, **counts, "clean": clean})
+    mentions: Schema = {
+        "type": "object",
+        "additionalProperties": COUNT,
+        "description": "Rows of others that have the id of the subject, or had it before, by kind.",
+    }
+    placeholder: Schema = {"type": ["string", "null"], "description": "What --redact put in place of the id."}
+    more = {"mentions": mentions, "placeholder": placeholder}
+    return _whole({"record": {"const": "purge"}, **counts, "clean": clean, **more})
 
 
 def setting_body() -> Schema:

@@ -81,7 +81,7 @@ def import_events(
     """
     settings = settings or Settings()
     options = options or Options(source=settings.source)
-    check_private(store, options)
+    options = check_private(store, options)
     rules = Rules(
         Limits(**settings.limits),
         known_kinds(settings),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -22,6 +23,8 @@ ROLES = SERVICE_ROLES | {"user", "human", "agent"}
 """Roles that say nothing of who a person is; no other word is kept as one."""
 SOURCE = "input"
 """What a source is called that nobody named."""
+PURPOSE = "events"
+"""What the pseudonyms are for: those of a usage store by the same key are others."""
 CHECK_BYTES = 7
 """Of the key's check, so that it is a number that any database holds."""
 
@@ -71,8 +74,14 @@ def private_source(source: str, keys: Keys) -> str:
     return source if source == SOURCE else keys.final(keys.base("source", source)).hex()
 
 
-def check_private(store: Store, options: Options) -> None:
-    """Nothing, where the events may go into the store as the options say; it is private from then on.
+def scoped(store: Store, keys: Keys) -> Keys:
+    """The keys as this private store uses them."""
+    salt = store.private_salt()
+    return keys.scoped(PURPOSE, None if salt is None else salt.to_bytes(8, "big"))
+
+
+def check_private(store: Store, options: Options) -> Options:
+    """The options with the keys of this store, where events may go into it so; it is private from then on.
 
     BadUsage where names and pseudonyms would be mixed, or texts kept.
     """
@@ -80,15 +89,19 @@ def check_private(store: Store, options: Options) -> None:
     if keys is None:
         if was is not None:
             raise BadUsage("this store keeps people under other names; give the key with --pseudonyms FILE")
-        return
+        return options
     if options.keep_text:
         raise BadUsage("--pseudonyms and --keep-text do not go together: texts say who people are")
     if was is None:
         if store.subjects():
             raise BadUsage("this store has subjects by their own names already; name a new file")
-        store.make_private(check_of(keys))
-    elif was != check_of(keys):
+        salt = secrets.randbits(63)
+        new = keys.scoped(PURPOSE, salt.to_bytes(8, "big"))
+        store.make_private(check_of(new), salt)
+    keys = scoped(store, keys)
+    if store.private() != check_of(keys):
         raise BadUsage("the key is not that of this store; give the one that it was made with")
+    return replace(options, pseudonyms=keys)
 
 
 def stored_name(store: Store, subject: str, key: str | None) -> str:
@@ -121,7 +134,7 @@ def keys_of(store: Store, key: str | None) -> Keys | None:
     check = store.private()
     if check is None:
         return None
-    keys, _ = find_keys(key or None, is_made=True)
+    keys = scoped(store, find_keys(key or None, is_made=True)[0])
     if check_of(keys) != check:
         raise BadUsage("the key is not that of this store; give the one that it was made with")
     return keys

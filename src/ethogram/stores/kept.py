@@ -160,13 +160,16 @@ class Try:
 class Purged(NamedTuple):
     """What was removed for good. `clean` is false where another program kept old pages from going.
 
-    `states` are of conversations: where each stood, and what was remembered across them.
+    `states` are of conversations: where each stood, and what was remembered across them. `mentions` counts
+    the rows of others that have the id, by kind; where there is a `placeholder`, they have that instead now.
     """
 
     events: int
     detections: int
     clean: bool
     states: int = 0
+    mentions: Mapping[str, int] = {}
+    placeholder: str | None = None
 
 
 class StateRow(NamedTuple):

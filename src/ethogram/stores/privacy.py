@@ -8,7 +8,7 @@ from .kept import LookRow
 from .moving import set_meta
 from .sql import Sql, run, run_many
 
-PRIVATE = "private"
+PRIVATE, SALT = "private", "private_salt"
 
 
 class Privacy(Sql):
@@ -16,14 +16,25 @@ class Privacy(Sql):
 
     def private(self) -> int | None:
         """The check of the key; None where names are kept as they are."""
+        return self._number(PRIVATE)
+
+    def private_salt(self) -> int | None:
+        """The store's own random number, part of every pseudonym; None in those of the first scheme."""
+        return self._number(SALT)
+
+    def _number(self, name: str) -> int | None:
         with self.reading() as connection:
-            found: int | None = run(connection, "SELECT value FROM meta WHERE name = :n", n=PRIVATE).scalar()
+            found: int | None = run(connection, "SELECT value FROM meta WHERE name = :n", n=name).scalar()
         return found
 
-    def make_private(self, check: int) -> None:
-        """Mark the store as one of pseudonyms."""
+    def make_private(self, check: int, salt: int | None = None) -> None:
+        """Mark the store as one of pseudonyms; one that is marked stays as it is."""
         with self.writing() as connection:
+            if run(connection, "SELECT 1 FROM meta WHERE name = :n", n=PRIVATE).first() is not None:
+                return
             set_meta(connection, PRIVATE, check)
+            if salt is not None:
+                set_meta(connection, SALT, salt)
 
     def add_looks(self, looks: Iterable[LookRow]) -> None:
         """Write lines of the audit."""

@@ -8,6 +8,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ..records import micros
+from .mentions import mentions
+from .mentions import redact as redact_mentions
 from .moving import last_key, set_meta
 from .protocol import Purged, Who
 from .sql import Sql, run
@@ -21,7 +23,9 @@ HORIZON = "SELECT value FROM meta WHERE name = :name"
 class Purges(Sql):
     """Removing what need not be kept."""
 
-    def purge(self, *, subject: Who | str | None = None, before: datetime | None = None) -> Purged:
+    def purge(
+        self, *, subject: Who | str | None = None, before: datetime | None = None, redact: bool = False
+    ) -> Purged:
         """What was removed: a subject (in all sources, or in one), or what lies before a moment, or both.
 
         Detections go with their subject; of those before a moment, the ones that were over by then, and all
@@ -29,7 +33,12 @@ class Purges(Sql):
         go, are counted and go too: what is left of them names nobody. Runner states go, too: those that can
         be made again from what is left, and of conversations those of the subject, or those saved last before
         the moment.
+
+        Where a subject goes as a whole, rows of others that mention it are counted; `redact` puts a
+        placeholder there.
         """
+        found: dict[str, int] = {}
+        placeholder = None
         self.check_whole()
         with self.writing() as connection:
             set_meta(connection, "last_key", last_key(connection))
@@ -38,15 +47,19 @@ class Purges(Sql):
             if before is not None:
                 detections += sum(_rest(connection, one) for one in gone)
                 _silences(connection)
-            if subject is not None and before is None:
-                _forget(connection, subject if isinstance(subject, str) else subject[1])
             for table in ("staged", "imports", "files"):
                 run(connection, f"DELETE FROM {table}")
             states = purge_states(connection, subject, before)
+            if subject is not None and before is None:
+                if redact:
+                    found, placeholder = redact_mentions(connection, subject)
+                _forget(connection, subject)
+                if not redact:
+                    found = mentions(connection, subject)
             if before is not None:
                 earlier = run(connection, HORIZON, name=PURGED_BEFORE).scalar()
                 set_meta(connection, PURGED_BEFORE, max(micros(before), earlier or micros(before)))
-        return Purged(events, detections, self.scrub(), states)
+        return Purged(events, detections, self.scrub(), states, found, placeholder)
 
     def scrub(self) -> bool:
         """Whether no copy of removed rows is left in the file."""
@@ -89,9 +102,12 @@ def _events(
     return removed, [one for one in gone if one is not None]
 
 
-def _forget(connection: Connection, name: str) -> None:
+def _forget(connection: Connection, subject: Who | str) -> None:
     """Take the name out of where others have it: what they did towards this one, and who looked."""
-    run(connection, "UPDATE events SET target = NULL WHERE target = :name", name=name)
+    source, name = (None, subject) if isinstance(subject, str) else subject
+    here = "" if source is None else " AND source = (SELECT key FROM sources WHERE name = :source)"
+    given = {"name": name} if source is None else {"name": name, "source": source}
+    run(connection, f"UPDATE events SET target = NULL WHERE target = :name{here}", **given)
     run(connection, "UPDATE looks SET person = NULL, why = '' WHERE person = :name", name=name)
 
 

@@ -13,7 +13,7 @@ from ..errors import BadUsage
 from ..files import telling
 from .audit import WHATS
 from .coarse import Keeping
-from .kept_schema import check_file, connect, make_file, prepare
+from .kept_schema import PURPOSE, check_file, connect, make_file, prepare
 from .pseudonym import Keys, read_keys, waiting_file
 from .summary import Summary
 
@@ -45,6 +45,7 @@ class KeptFile:
         self._lock = RLock()
         self._raw: sqlite3.Connection | None = None
         self._pid = 0
+        self._salt: bytes | None = None
         self.is_stale = False  # whether there is something to let go of, however little time has passed
         self._left: list[sqlite3.Connection | None] = []
         check_file(self.path, create=create)
@@ -66,12 +67,16 @@ class KeptFile:
         raw.execute("BEGIN IMMEDIATE")
         try:
             keeping = self.keeping
-            check = self.keys.check()
-            prepare(raw, self.path, check, exact=keeping.exact, retention=keeping.retention)
+            prepare(raw, self.path, self.keys, exact=keeping.exact, retention=keeping.retention)
+            (self._salt,) = raw.execute("SELECT salt FROM about").fetchone()
+            self.keys = self._scoped(self.keys)
         except BaseException:
             raw.execute("ROLLBACK")
             raise
         raw.execute("COMMIT")
+
+    def _scoped(self, keys: Keys) -> Keys:
+        return keys.scoped(PURPOSE, self._salt)
 
     def _settled(self, exact: bool | None, retention: int | None) -> Keeping:
         raw = self._connection()
@@ -108,7 +113,7 @@ class KeptFile:
             waiting = waiting_file(self.key_file)
             for file in (waiting, self.key_file) if waiting.exists() else (self.key_file,):
                 try:
-                    newest = read_keys(file)
+                    newest = self._scoped(read_keys(file))
                 except BadUsage:
                     if file is self.key_file:
                         raise

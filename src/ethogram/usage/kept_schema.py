@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 from contextlib import closing
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import BadUsage
 from ..files import check_columns, columns_of, make_private_file, read_head, telling
+from .pseudonym import Keys
 
 APPLICATION = 0x65746875
 """'ethu', which SQLite keeps in the head of the file: no other program's file is ever written to."""
 OF_EVENTS = 0x6574686F
 """'etho', which is in the head of a store of events."""
-VERSION = 2
+VERSION = 3
+PURPOSE = "usage"
+"""What the pseudonyms of such a file are for (see Keys.scoped); its column `salt` is empty in old files."""
+SALT_BYTES = 16
 BUSY = 60_000
 """Milliseconds to wait for another writer."""
 # There is no column for any text of a person: the only words are those of who looked at somebody, in `audit`.
@@ -24,7 +30,8 @@ TABLES = (
       key_check BLOB NOT NULL,
       exact INTEGER NOT NULL,
       retention INTEGER NOT NULL,
-      newest INTEGER NOT NULL
+      newest INTEGER NOT NULL,
+      salt BLOB
     ) STRICT""",
     """CREATE TABLE people (
       key INTEGER PRIMARY KEY,
@@ -134,13 +141,15 @@ def connect(path: Path) -> sqlite3.Connection:
     return raw
 
 
-def prepare(raw: sqlite3.Connection, path: Path, key_check: bytes, *, exact: bool, retention: int) -> None:
+def prepare(raw: sqlite3.Connection, path: Path, keys: Keys, *, exact: bool, retention: int) -> None:
     """Make the tables of a new file; BadUsage where a newer program wrote it. Held by the caller's BEGIN."""
     (version,) = raw.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
         raise BadUsage(f"{path} has schema {version}, and this ethogram knows up to {VERSION}; upgrade it")
     if version == 1:
         raw.execute("ALTER TABLE files ADD COLUMN newest INTEGER NOT NULL DEFAULT 0")
+    if version in (1, 2):
+        raw.execute("ALTER TABLE about ADD COLUMN salt BLOB")
         raw.execute(f"PRAGMA user_version = {VERSION}")
     if version:
         check_columns(raw, _columns())
@@ -149,7 +158,9 @@ def prepare(raw: sqlite3.Connection, path: Path, key_check: bytes, *, exact: boo
         raise BadUsage(f"{path} is an SQLite file of another program; name another file")
     for statement in TABLES:
         raw.execute(statement)
-    raw.execute("INSERT INTO about VALUES (1, ?, ?, ?, 0)", (key_check, int(exact), retention))
+    salt = secrets.token_bytes(SALT_BYTES)
+    about = (keys.scoped(PURPOSE, salt).check(), int(exact), retention, salt)
+    raw.execute("INSERT INTO about VALUES (1, ?, ?, ?, 0, ?)", about)
     raw.execute(f"PRAGMA user_version = {VERSION}")
 
 
@@ -162,13 +173,23 @@ def _columns() -> dict[str, set[str]]:
         return columns_of(raw)
 
 
-def key_check_of(path: Path) -> bytes:
-    """What a store keeps to know its keys again (see Keys.check)."""
+class Marks(NamedTuple):
+    """What a store keeps to know its keys again: their check (see Keys.check), and its own number."""
+
+    check: bytes
+    salt: bytes | None
+
+    def until(self, keys: Keys) -> Keys | None:
+        """The keys, up to one of these, that the store has; None where it has others."""
+        return keys.scoped(PURPOSE, self.salt).until(self.check)
+
+
+def marks_of(path: Path) -> Marks:
+    """The marks of a store, of any version."""
     check_file(path, create=False)
-    with telling(path):
-        raw = connect(path)
-        try:
-            check: bytes = raw.execute("SELECT key_check FROM about").fetchone()[0]
-        finally:
-            raw.close()
-    return check
+    with telling(path), closing(connect(path)) as raw:
+        names = {row[1] for row in raw.execute("PRAGMA table_info(about)")}
+        query = (
+            "SELECT key_check, salt FROM about" if "salt" in names else "SELECT key_check, NULL FROM about"
+        )
+        return Marks(*raw.execute(query).fetchone())

@@ -3,11 +3,16 @@
 The name of an id is HMAC-SHA256 with the first key; of that, HMAC-SHA256 with the second, and so on, each cut
 to 16 bytes. So whoever has a store and a new key can give every row its new name without knowing anybody, and
 what an old key alone leads to is in no file any more.
+
+What the first key hashes begins with what the store is for and a random number of the store's own. So under
+one key a person has another name in every store, and two stores do not tell that they know the same people.
+Stores of the first scheme have no such number, and go on without.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import hmac
 import os
 import secrets
@@ -37,9 +42,19 @@ class Pseudonym(str):
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys in the order they came to be. Never shown: not by repr, not in an error."""
+    """The keys in the order they came to be. Never shown: not by repr, not in an error.
+
+    `scope` is the store whose names they make (see `scoped`); empty in stores of the first scheme.
+    """
 
     chain: tuple[bytes, ...] = field(repr=False)
+    scope: bytes = field(default=b"", repr=False)
+
+    def scoped(self, purpose: str, salt: bytes | None) -> Keys:
+        """The keys for one store: what it is for, and its own random number; None in the first scheme."""
+        # No kind of text (see `base`) begins like this, and a hash has a fixed length.
+        scope = b"" if salt is None else b"scope\0" + hashlib.sha256(purpose.encode() + b"\0" + salt).digest()
+        return Keys(self.chain, scope)
 
     def base(self, kind: str, text: str) -> bytes:
         """The name of a text by the first key alone, which stays when keys are added.
@@ -48,7 +63,7 @@ class Keys:
         """
         # What is not valid text still is an id of somebody.
         first = f"{kind}\0{text}".encode("utf-8", "surrogatepass")
-        return hmac.digest(self.chain[0], first, "sha256")[:NAME_BYTES]
+        return hmac.digest(self.chain[0], self.scope + first, "sha256")[:NAME_BYTES]
 
     def final(self, base: bytes) -> bytes:
         """The name by all keys, which is the one that files have."""
@@ -64,7 +79,7 @@ class Keys:
         for length, key in enumerate(self.chain, 1):
             name = name if length == 1 else turned(name, [key])
             if name == check:
-                return Keys(self.chain[:length])
+                return Keys(self.chain[:length], self.scope)
         return None
 
     def added(self, old: Keys) -> tuple[bytes, ...] | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import BadUsage
 from .audit import Look
 from .kept import Kept
-from .kept_schema import key_check_of
+from .kept_schema import Marks, marks_of
 from .pseudonym import NAME_BYTES, Keys, new_keys, read_keys, turned, waiting_file, write_keys
 
 
@@ -22,20 +22,20 @@ def rotate(key_file: str | Path, stores: Sequence[str | Path], *, at: float, who
     """
     file, waiting = Path(key_file).resolve(), waiting_file(key_file)
     old = read_keys(file)
-    checks = [(Path(path), key_check_of(Path(path))) for path in stores]
+    marked = [(Path(path), marks_of(Path(path))) for path in stores]
     if _is_broken(waiting):
-        _set_aside(waiting, old, checks)
+        _set_aside(waiting, old, marked)
     new = read_keys(waiting) if waiting.exists() else old
     if new.added(old) is None:
         raise BadUsage(f"{waiting} does not go on from {key_file}; it belongs to another rotation: remove it")
-    for path, check in checks:
-        if new.until(check) is None:
+    for path, marks in marked:
+        if marks.until(new) is None:
             Kept(path, old, create=False, at=at, who=who).close()  # BadUsage, and a line in its audit
-    if new is old and all(check == old.check() for _, check in checks):
+    if new is old and all(_length(marks.until(old)) == len(old.chain) for _, marks in marked):
         write_keys(waiting, new_keys(old))
         new = read_keys(waiting)
-    for path, check in checks:
-        with closing(Kept(path, new.until(check) or old, create=False)) as store:
+    for path, marks in marked:
+        with closing(Kept(path, marks.until(new) or old, create=False)) as store:
             _turn(store, new, at, who)
     if new is not old:
         _put_in_place(waiting, file, new)
@@ -62,10 +62,14 @@ def _is_broken(waiting: Path) -> bool:
     return False
 
 
-def _set_aside(waiting: Path, old: Keys, checks: Sequence[tuple[Path, bytes]]) -> None:
+def _length(keys: Keys | None) -> int:
+    return 0 if keys is None else len(keys.chain)
+
+
+def _set_aside(waiting: Path, old: Keys, marked: Sequence[tuple[Path, Marks]]) -> None:
     """Put broken keys out of the way that no store has; BadUsage where one has them."""
-    for path, check in checks:
-        if old.until(check) is None:
+    for path, marks in marked:
+        if marks.until(old) is None:
             raise BadUsage(f"{waiting} is not a key file, and {path} may have its key; put a copy there")
     waiting.replace(f"{waiting}.broken")
 
@@ -80,8 +84,9 @@ def _turn(store: Kept, new: Keys, at: float, who: str) -> None:
             raw.execute("UPDATE events SET session = turned(session), id = turned(id)")
             raw.execute("UPDATE audit SET person = turned(person)")
             raw.execute("UPDATE files SET name = turned(name)")
-            raw.execute("UPDATE about SET key_check = ?", (new.check(),))
-        store.keys = new
+            keys = Keys(new.chain, store.keys.scope)
+            raw.execute("UPDATE about SET key_check = ?", (keys.check(),))
+        store.keys = keys
         store.tell([], [Look(at, "rotate", None, who, "")])
     store.scrub()
 

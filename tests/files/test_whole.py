@@ -1,0 +1,128 @@
+"""Files are written whole or not at all: on a full disk the old one stays, and no draft is left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from ethogram.files import write_whole
+from small import GONE, HOT, turns, write_events, write_patterns
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="RLIMIT_FSIZE stands for a full disk")
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
+from ethogram.cli.main import main
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+def run(folder: Path, *args: str, room: int) -> subprocess.CompletedProcess[str]:
+    """A command that may write no file longer than so many bytes, as on a disk with no more room."""
+    # The cache of patterns would be cut short, too; it is not what is looked at.
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-c", LIMITED, str(room), *args]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_events(tmp_path / "e.jsonl", turns("ann", [0.9, 0.9, 0.9], [1, 2, 3]))
+    write_patterns(tmp_path / "patterns", HOT)
+    (tmp_path / "chat.jsonl").write_text('{"role": "user", "content": "hello"}\n')
+    said = {
+        "subject": "ann",
+        "at": "2026-01-01T00:00:00Z",
+        "text": "Act now or you will regret it. Last chance!",
+    }
+    write_events(tmp_path / "said.jsonl", [said])
+    (tmp_path / "out").mkdir()
+    return tmp_path
+
+
+PATTERN = "patterns/hot_for_long.yaml"
+COMMANDS = {
+    "analyze --html": ["analyze", "e.jsonl", "--patterns", PATTERN, "--html", "out/file"],
+    "chat --html": ["chat", "chat.jsonl", "--html", "out/file"],
+    "demo --copy": ["demo", "--copy", "out"],
+    "plant --write": ["plant", "--pattern", PATTERN, "--episodes", "3", "--write", "out/file"],
+    "patterns new": ["patterns", "new", "file", "--folder", "out"],
+    "evaluate --record": ["evaluate", "said.jsonl", "--evaluator", "local", "--record", "out/file"],
+}
+
+
+def test_a_lock_that_does_not_fit_stays_as_it_was(folder):
+    args = ["patterns", "lock", "--folder", "patterns"]
+    assert run(folder, *args, room=1_000_000).returncode == 0
+    (lock,) = [one for one in (folder / "patterns").iterdir() if one.suffix != ".yaml"]
+    before = lock.read_text()
+    write_patterns(folder / "patterns", GONE)
+    done = run(folder, *args, room=60)
+    assert done.returncode == 2, done.stderr
+    assert lock.read_text() == before
+    assert len(list((folder / "patterns").iterdir())) == 3
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("before", [None, "the page before"])
+def test_a_full_disk_leaves_the_file_before_or_none(folder, name, before):
+    target = folder / "out" / "file"
+    if before is not None:
+        target.write_text(before)
+    done = run(folder, *COMMANDS[name], room=60)
+    assert done.returncode == 2, done.stderr
+    assert "File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [one.name for one in (folder / "out").iterdir()] == ([] if before is None else ["file"])
+    assert before is None or target.read_text() == before
+
+
+def test_with_room_the_same_commands_write_all_of_it(folder):
+    for name, args in COMMANDS.items():
+        done = run(folder, *args, room=100_000_000)
+        assert done.returncode == 0, done.stderr
+        if "--html" in args:
+            assert (folder / "out" / "file").read_text().rstrip().endswith("</html>"), name
+    assert len(list((folder / "out").iterdir())) > 1
+
+
+def lines_until_interrupted():
+    yield "a line\n"
+    raise KeyboardInterrupt
+
+
+def test_an_interrupt_leaves_the_file_before(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("before")
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(path, lines_until_interrupted())
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+    assert path.read_text() == "before"
+
+
+def test_a_link_stays_a_link_and_its_file_is_written(tmp_path):
+    (tmp_path / "real").write_text("before")
+    (tmp_path / "link").symlink_to("real")
+    write_whole(tmp_path / "link", ["after é\n"])
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == "after é\n".encode()
+
+
+def test_what_is_no_file_is_written_to_directly(tmp_path):
+    pipe, got = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: got.append(pipe.read_text()))
+    reader.start()
+    write_whole(pipe, ["one\n", "two\n"])
+    reader.join(10)
+    assert got == ["one\ntwo\n"]
+
+
+def test_an_error_names_the_file_and_not_the_draft(tmp_path):
+    with pytest.raises(OSError, match=r"page\.html"):
+        write_whole(tmp_path / "no folder" / "page.html", ["x"])

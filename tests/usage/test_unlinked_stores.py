@@ -1,0 +1,135 @@
+"""Stores by one key do not tell that they know the same people; old stores go on under their old names."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from ethogram.cli.main import main
+from ethogram.errors import BadUsage
+from ethogram.stores import open_store
+from ethogram.usage.pseudonym import read_keys
+from ethogram.usage.rotation import rotate
+from ethogram.usage.tracker import UsageTracker
+from small import turns, write_events
+from usage_stores import BEGIN, NOW, WHO
+
+PEOPLE = [WHO, "bo", "cy"]
+
+
+def hashes(path) -> set[bytes]:
+    """Every value of a store that is, or is the text of, sixteen bytes or more."""
+    with closing(sqlite3.connect(path)) as raw:
+        tables = [row[0] for row in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        found = {value for table in tables for row in raw.execute(f"SELECT * FROM {table}") for value in row}
+    texts = {bytes.fromhex(one) for one in found if isinstance(one, str) and len(one) == 32}
+    return {one for one in found if isinstance(one, bytes) and len(one) == 16} | texts
+
+
+def record(path, key) -> None:
+    with UsageTracker(path, key=key, clock=lambda: NOW) as tracker:
+        for one in PEOPLE:
+            tracker.record(one, BEGIN, 10, session="s1", id="e1")
+        tracker.record_all([{"subject": WHO, "at": BEGIN + 60}], "a file")
+        tracker.signals(WHO, NOW)
+
+
+def numbers(path) -> set[int]:
+    with closing(sqlite3.connect(path)) as raw:
+        return {row[0] for row in raw.execute("SELECT value FROM meta WHERE name LIKE 'private%'")}
+
+
+def test_two_usage_stores_by_one_key_have_no_hash_in_common(tmp_path, key):
+    first, second = tmp_path / "a.db", tmp_path / "b.db"
+    record(first, key)
+    record(second, key)
+    assert min(len(hashes(first)), len(hashes(second))) > 3 * len(PEOPLE)
+    assert hashes(first) & hashes(second) == set()
+
+
+def test_neither_have_two_stores_of_events_nor_one_of_each(tmp_path, key):
+    events = write_events(tmp_path / "e.jsonl", [one for who in PEOPLE for one in turns(who, [0.1], [1])])
+    paths = [tmp_path / "a.db", tmp_path / "b.db"]
+    for path in paths:
+        imported = ["store", "import", str(events), "--store", str(path), "--pseudonyms", str(key)]
+        assert main(imported) == 0
+        assert main(imported) == 0  # the same events again are known by their names
+        with open_store(str(path)) as store:
+            assert store.info().counts["events"] == len(PEOPLE)
+    usage = tmp_path / "usage.db"
+    record(usage, key)
+    first, second = (hashes(path) for path in paths)
+    assert len(first) >= len(PEOPLE)
+    assert first & second == set()
+    assert (first | second) & hashes(usage) == set()
+    assert numbers(paths[0]) & numbers(paths[1]) == set()
+
+
+def test_a_person_is_found_in_a_store_of_events_by_id_and_key(tmp_path, key, capsys):
+    events = write_events(tmp_path / "e.jsonl", turns("ann", [0.1, 0.2], [1, 2]))
+    store = ["--store", str(tmp_path / "a.db")]
+    assert main(["store", "import", str(events), *store, "--pseudonyms", str(key)]) == 0
+    capsys.readouterr()
+    assert main(["export", *store, "--key", str(key), "--subject", "ann"]) == 0
+    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one.get("record") for one in said] == [None, None, "usage_look"]
+
+
+def make_old(path, key, version: int) -> None:
+    """An empty store as the first scheme made it: without a number of its own."""
+    UsageTracker(path, key=key).close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as raw:
+        raw.execute("UPDATE about SET salt = NULL, key_check = ?", (read_keys(key).check(),))
+        if version < 3:
+            raw.execute("ALTER TABLE about DROP COLUMN salt")
+            raw.execute(f"PRAGMA user_version = {version}")
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_store_of_the_first_scheme_keeps_its_names_and_can_be_rotated(tmp_path, key, version):
+    path = tmp_path / "old.db"
+    make_old(path, key, version)
+    first, *_ = read_keys(key).chain
+    old = hmac.digest(first, f"person\0{WHO}".encode(), "sha256")[:16]
+    with UsageTracker(path, key=key, clock=lambda: NOW) as tracker:
+        tracker.record(WHO, BEGIN, 10)
+        assert tracker.name(WHO) == old.hex()
+    second = rotate(key, [path], at=NOW).chain[1]
+    with UsageTracker(path, key=key, clock=lambda: NOW) as tracker:
+        assert tracker.name(WHO) == hmac.digest(second, old, "sha256")[:16].hex()
+        assert [one["events"] for one in tracker.export(WHO) if one["record"] == "usage_person"] == [1]
+
+
+def test_rotation_turns_old_and_new_stores_together(tmp_path, key):
+    old, new = tmp_path / "old.db", tmp_path / "new.db"
+    make_old(old, key, 2)
+    record(old, key)
+    record(new, key)
+    before = hashes(old) | hashes(new)
+    rotate(key, [old, new], at=NOW)
+    salts = before & (hashes(old) | hashes(new))
+    assert len(salts) == 1  # the number of the new store, and nothing else
+    for path in (old, new):
+        with UsageTracker(path, key=key, clock=lambda: NOW) as tracker:
+            assert tracker.info()["people"] == len(PEOPLE)
+            assert [one.what for one in tracker.audit(WHO)] == ["signals"]
+
+
+def test_a_wrong_key_is_still_told_from_an_older_one(tmp_path, key):
+    forgotten, turned = tmp_path / "a.db", tmp_path / "b.db"
+    record(forgotten, key)
+    record(turned, key)
+    rotate(key, [turned], at=NOW)
+    with pytest.raises(BadUsage, match="an older key of this file"):
+        UsageTracker(forgotten, key=key)
+
+
+def test_two_imports_that_begin_a_private_store_at_once_agree_on_its_number(tmp_path, key):
+    with open_store(str(tmp_path / "s.db"), create=True) as one, open_store(str(tmp_path / "s.db")) as two:
+        one.make_private(5, 55)
+        two.make_private(6, 66)
+        assert (one.private(), two.private(), two.private_salt()) == (5, 5, 55)
