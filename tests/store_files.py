@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ethogram.cli.main import main
 from ethogram.usage.pseudonym import new_keys, write_keys
+from settings_files import trusted_settings
 from small import BOTH, GONE, HOT, WARM, turns, warm_messages, write_events, write_patterns
 
 EVENTS, USAGE, KEY = "events.db", "usage.db", "the.key"
@@ -53,7 +54,7 @@ OF_USE: dict[str, list[str]] = {
 def make_folder(folder: Path) -> None:
     """A folder with patterns, a store of events with detections and verdicts, a usage store and its key."""
     write_patterns(folder / "patterns", WARM, HOT, GONE, BOTH)
-    (folder / "ethogram.yaml").write_text("patterns: [patterns]\n")
+    trusted_settings(folder, "patterns: [patterns]\n")
     hot = turns("cy", [0.9, 0.9, 0.9, 0.97], [1, 2, 3, 4]) + turns("di", [0.9, 0.2, 0.9], [2, 3, 4])
     events = [*warm_messages(), *hot]
     for event in events:

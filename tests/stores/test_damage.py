@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ethogram.cli import main as cli
+from settings_files import trust
 from store_files import EVENTS, KEY, OF_EVENTS, OF_USE, USAGE, left_beside, make_folder
 
 COMMANDS = [(EVENTS, name, args) for name, args in OF_EVENTS.items()]
@@ -41,6 +42,7 @@ def whole(tmp_path_factory) -> Iterator[Path]:
 def folder(whole, tmp_path, monkeypatch) -> Path:
     """A copy of it to be damaged."""
     made = shutil.copytree(whole, tmp_path / "copy")
+    trust(made / "ethogram.yaml")
     monkeypatch.chdir(made)
     return made
 
