@@ -12,6 +12,7 @@ import pytest
 from ethogram.errors import BadPattern
 from ethogram.library.load import ON, load_patterns
 from ethogram.library.parts import with_parts
+from ethogram.library.vocabulary import load_vocabulary
 
 PART = """\
 name: {name}
@@ -139,3 +140,24 @@ def test_loading_writes_no_cache(tmp_path: Path):
 def test_a_name_that_cannot_be_a_path_is_no_pattern(name: str):
     with pytest.raises(BadPattern, match="no pattern"):
         load_patterns([name])
+
+
+def test_a_process_reads_a_shipped_pattern_once():
+    first = load_patterns(["loop"]).files["loop"]
+    assert load_patterns(["loop"]).files["loop"] is first
+    # With other names or numbers it is another pattern.
+    other = load_patterns(["loop"], vocabulary=load_vocabulary({"mine": "number"})).files["loop"]
+    assert "mine" in other.vocabulary.signals
+    assert (
+        load_patterns(["loop"], parameters={"loop": {"in_a_row": 4}}).files["loop"].parameters["in_a_row"]
+        == 4
+    )
+    assert load_patterns(["loop"]).files["loop"] == first
+
+
+def test_a_file_of_yours_is_read_anew_each_time(tmp_path: Path):
+    part(tmp_path, "own")
+    assert load_patterns([tmp_path / "own.yaml"]).files["own"].title == "Warm"
+    text = (tmp_path / "own.yaml").read_text()
+    (tmp_path / "own.yaml").write_text(text.replace("title: Warm", "title: Mild"))
+    assert load_patterns([tmp_path / "own.yaml"]).files["own"].title == "Mild"

@@ -25,6 +25,7 @@ class Faults:
         """Count a fault, and keep it if it is among the first by place."""
         self.count += 1
         cut = message if len(message) <= LONGEST else message[:LONGEST] + "..."
+        cut = cut.encode("utf-8", "backslashreplace").decode()  # half surrogate pairs cannot be printed
         insort(self.first, (place, column, cut))
         del self.first[self._most :]
 

@@ -22,6 +22,8 @@ from .vocabulary import load_vocabulary
 
 SHIPPED = Path(__file__).parents[1] / "patterns"
 ON = ("stable", "test")
+_SHIPPED_READ: dict[Path, tuple[tuple[int, int], Vocabulary, PatternFile]] = {}
+"""Shipped files read by this process, with the time and size of the file and the names known then."""
 CODE = Path("code")
 """Where patterns in code are said to be: `code/*` names all of them."""
 
@@ -211,7 +213,7 @@ def _read_with_parts(
             if places[name].parent == CODE:
                 file = _from_code(name, vocabulary, overlay)
             else:
-                file = read_pattern_file(places[name], vocabulary, overlay)
+                file = _read(places[name], vocabulary, overlay)
         except BadPattern as error:
             faults += error.faults
             continue
@@ -225,6 +227,18 @@ def _read_with_parts(
     if faults:
         raise BadPattern(faults)
     return files
+
+
+def _read(path: Path, vocabulary: Vocabulary, overlay: Mapping[str, float] | None) -> PatternFile:
+    """Read a pattern file; a shipped one only once in a process, for programs that load patterns often."""
+    if overlay or SHIPPED not in path.parents:
+        return read_pattern_file(path, vocabulary, overlay)
+    state = path.stat()
+    stamp = (state.st_mtime_ns, state.st_size)
+    known = _SHIPPED_READ.get(path)
+    if known is None or known[:2] != (stamp, vocabulary):
+        known = _SHIPPED_READ[path] = (stamp, vocabulary, read_pattern_file(path, vocabulary))
+    return known[2]
 
 
 def _from_code(name: str, vocabulary: Vocabulary, overlay: Mapping[str, float] | None) -> PatternFile:
