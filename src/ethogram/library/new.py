@@ -29,14 +29,15 @@ def write_new(name: str, shape: str, folder: Path, new_id: Callable[[], str] | N
     paths = []
     for one, text in texts.items():
         paths.append(folder / f"{one}.yaml")
-        # "x", so that a file made in the meantime is not lost.
-        with open(paths[-1], "x", encoding="utf-8", newline="\n") as file:
-            try:
+        try:
+            # "x", so that a file made in the meantime is not lost.
+            with open(paths[-1], "x", encoding="utf-8", newline="\n") as file:
                 file.write(text)
-                file.flush()
-            except OSError as error:
-                paths[-1].unlink()  # rather none than half of one
-                raise BadUsage(f"{paths[-1]} cannot be written: {error.strerror or error}") from None
+        except FileExistsError:
+            raise
+        except OSError as error:
+            paths[-1].unlink(missing_ok=True)  # rather none than half of one
+            raise BadUsage(f"{paths[-1]} cannot be written: {error.strerror or error}") from None
     return paths
 
 
