@@ -10,7 +10,7 @@ import pytest
 from ethogram.modes.analyze import analyze
 from ethogram.records import Event
 
-MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
+MONDAY = datetime(2025, 3, 3, tzinfo=UTC)
 
 
 def told(hours: list[float]) -> list[tuple[str, float]]:

@@ -263,3 +263,14 @@ def test_feeling_may_be_a_reading(emotional, is_broken_off):
     tracker = UsageTracker(clock=lambda: NOW)
     tracker.record("ann", BEGIN, 100, emotional=emotional)
     assert tracker.signals("ann", BEGIN + 7200).to_dict()["abrupt_termination"] == is_broken_off
+
+
+def test_memory_holds_so_many_people_the_newest_and_counts_the_others():
+    tracker = UsageTracker(key=KEYS, clock=lambda: NOW)
+    tracker._shelf._most = 10
+    for k in range(30):
+        tracker.record("ann", NOW + k)
+        tracker.record(f"p{k}", NOW + k)
+    assert (tracker.info()["people"], tracker.info()["evicted"]) == (10, 21)
+    assert next(tracker.export("ann"))["events"] == 30
+    assert next(tracker.export("p29"))["events"] == 1

@@ -379,6 +379,7 @@ CHECKS: Mapping[str, Check] = {
     "resource_limits": mapping(positive, known=RESOURCES),
     "lateness": duration,
     "max_future": or_none(duration),
+    "max_histories": count,
     "source": text,
     "limits": mapping(count, known=LIMITS),
     "memory": count,

@@ -152,6 +152,8 @@ class Settings:
     """How long a live event may wait for an earlier one."""
     max_future: int | None = 86_400_000_000
     """How far ahead of the clock an event may be dated; null: no limit, for archives from elsewhere."""
+    max_histories: int = 100_000
+    """Histories of each kind that a watch holds; those longest without an event are let go first."""
     source: str = "input"
     """The name of the source, for events that do not say."""
     limits: Mapping[str, int] = field(default_factory=lambda: dict(LIMITS))

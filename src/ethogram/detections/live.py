@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Any
@@ -117,6 +117,30 @@ class Live:
         joined, _ = self._join(name, source, us + 1, None)
         source.concluded = max(us, source.concluded or us)
         return told + joined
+
+    def forget(self, name: str, subject: str, us: int, *, keep: int = 0) -> list[Told]:
+        """Let go of a subject's histories, or of all but the newest of each kind; what was open closes.
+
+        What combinations and spreads remember of it goes with `forget_joined`.
+        """
+        return self._told(self.source(name), self.stream.forget(name, subject, us, keep=keep))
+
+    def forget_joined(self, whose: Collection[tuple[str, str]]) -> list[Told]:
+        """Let go of what combinations and spreads remember of subjects, each with its source."""
+        told: list[Told] = []
+        for one in self.joins:
+            if isinstance(one, Spreading):
+                told += one.forget(whose)
+            else:
+                one.forget(whose)
+        return told
+
+    def forget_source(self, name: str) -> None:
+        """Let go of a source of which no history is left."""
+        self.sources.pop(name, None)
+        self.stream.deadlines.forget(name)
+        for one in self.spreads:
+            one.starts.pop(name, None)
 
     def open(self) -> Iterator[Detection]:
         """Every detection that is open now, as far as it has come."""

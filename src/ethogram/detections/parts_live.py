@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -68,6 +68,12 @@ class Combining:
         for part, one in newest.items():
             if one.id == closed.id:
                 newest[part] = replace(one, closed_at=closed.closed_at)
+
+    def forget(self, whose: Collection[tuple[str, str]]) -> None:
+        """Let go of what is remembered of subjects, each with its source."""
+        subject = 1 + self.program.history.index("subject")
+        for key in [key for key in self.joined if (key[0], key[subject]) in whose]:
+            del self.joined[key]
 
     def _made(self, parts: Parts) -> Detection:
         return assemble(self.program, self.body.multiplier, parts, last=parts[-1][1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from ..records import Detection, micros, moment, rank
@@ -119,6 +119,17 @@ class Spreading:
             self._forget(source, start)
             if start.level is not None:
                 yield CLOSED, self._made(start, closed=True)
+
+    def forget(self, whose: Collection[tuple[str, str]]) -> Iterator[Told]:
+        """Let go of what began with subjects, each with its source; what is open of it closes."""
+        for source, starts in self.starts.items():
+            gone = [start for start in starts if (source, start.one.subject) in whose]
+            if gone:
+                self.starts[source] = deque(one for one in starts if (source, one.one.subject) not in whose)
+            for start in gone:
+                self._forget(source, start)
+                if start.level is not None:
+                    yield CLOSED, self._made(start, closed=True)
 
     def open(self) -> Iterator[Detection]:
         """The detections that are open now."""

@@ -71,6 +71,7 @@ def _settings() -> dict[str, Schema]:
         "resource_limits": _of(dict.fromkeys(RESOURCES, ABOVE_0)),
         "lateness": DURATION,
         "max_future": _or_null(DURATION),
+        "max_histories": COUNT,
         "source": TEXT,
         "limits": _of(dict.fromkeys(LIMITS, COUNT)),
         "memory": COUNT,

@@ -168,6 +168,20 @@ class Watch:
         return self._intake.refused
 
     @property
+    def held(self) -> int:
+        """How many subjects are remembered."""
+        return len(self._intake.order)
+
+    @property
+    def evicted(self) -> int:
+        """How many subjects, or histories of one subject, were let go to hold `max_histories` at most."""
+        return self._intake.evicted
+
+    def __repr__(self) -> str:
+        counts = ("held", "evicted", "late", "repeated", "refused")
+        return f"<Watch: {', '.join(f'{getattr(self, name):,} {name}' for name in counts)}>"
+
+    @property
     def unused(self) -> Counter[tuple[str, str]]:
         """How many readings were not used, by signal and scorer."""
         return self._intake.unused

@@ -19,6 +19,8 @@ from .arrival import Arrivals, event_from_line, in_future, rules_of
 from .scorers import only_scorers
 
 MOST_UNUSED = 1_000
+LOOKED = 1_024
+"""Events after which histories are counted; new subjects are counted at once."""
 
 
 class Intake:
@@ -47,6 +49,12 @@ class Intake:
         ahead = settings.max_future
         self._ahead = None if ahead is None else timedelta(microseconds=ahead)
         self._lateness = timedelta(microseconds=settings.lateness)
+        self.evicted = 0
+        self.order: dict[tuple[str, str], None] = {}
+        """Subjects with their sources, those longest without an event first."""
+        self._most, self._since = settings.max_histories, 0
+        if self.measurer is not None:
+            self.measurer.most_threads = settings.max_histories
         self._changes = self.measurer is not None or bool(settings.scorers)
 
     def observe(self, given: Event | Mapping[str, Any]) -> list[Told]:
@@ -101,16 +109,17 @@ class Intake:
     def tick(self, as_of: datetime) -> list[Told]:
         """What becomes known because time has passed."""
         told: list[Told] = []
-        for source, arrivals in self.arrivals.items():
+        for source, arrivals in list(self.arrivals.items()):
             if self._lateness:
                 told += self._released(arrivals, arrivals.let_go(as_of, self._lateness))
-            told += self.live.advance(source, micros(as_of) - self._settings.lateness)
+            if source in self.arrivals:  # nobody of it was let go
+                told += self.live.advance(source, micros(as_of) - self._settings.lateness)
         return told
 
     def flush(self, as_of: datetime | None) -> list[Told]:
         """Events that waited, then all that follows up to a moment; default: the newest event's."""
         told: list[Told] = []
-        for arrivals in self.arrivals.values():
+        for arrivals in list(self.arrivals.values()):
             told += self._released(arrivals, arrivals.flush())
         if self.newest is None:
             return told
@@ -130,12 +139,66 @@ class Intake:
         """What an event brings about whose turn it is."""
         if self.newest is None or event.at > self.newest:
             self.newest = event.at
+        whose, order = (event.source, event.subject), self.order
+        order.pop(whose, None)
+        order[whose] = None
         answered = arrivals.whose(event.reply_to) if event.reply_to else None
         if self._changes:
             event = self._measured(event)
         elif event.scorers:
             event = self._only(event)
-        return self.live.observe(event, us, answered)
+        told = self.live.observe(event, us, answered)
+        self._since += 1
+        if len(order) > self._most or self._since >= LOOKED:
+            self._since = 0
+            told = told + self._evict()
+        return told
+
+    def _evict(self) -> list[Told]:
+        """Let go of the subjects longest without an event where too many histories are held.
+
+        A few more than needed, since looking for what is left of them takes long. A subject that has more
+        than half of all histories by itself pushes out its own oldest first.
+        """
+        order, stream = self.order, self.live.stream
+        if max(len(order), stream.held) <= self._most:
+            return []
+        target = self._most - self._most // 32
+        told: list[Told] = []
+        gone: set[tuple[str, str]] = set()
+        newest = next(reversed(order))
+        if stream.held_of(*newest) > self._most // 2:
+            told += self._trim(newest, self._most // 4)
+        for whose in list(order)[:-1]:
+            if max(len(order), stream.held) <= target:
+                break
+            del order[whose]
+            gone.add(whose)
+            told += self.live.forget(*whose, self._last(whose[0]))
+            if self.measurer is not None:
+                self.measurer.forget(*whose)
+        self.evicted += len(gone)
+        told += self.live.forget_joined(gone)
+        self._forget_sources({source for source, _ in gone})
+        return told
+
+    def _trim(self, whose: tuple[str, str], keep: int) -> list[Told]:
+        before = self.live.stream.held_of(*whose)
+        told = self.live.forget(*whose, self._last(whose[0]), keep=max(1, keep))
+        self.evicted += before - self.live.stream.held_of(*whose)
+        return told
+
+    def _last(self, source: str) -> int:
+        last = self.arrivals[source].last
+        return 0 if last is None else micros(last[0])
+
+    def _forget_sources(self, sources: set[str]) -> None:
+        """Let go of sources that nobody is left of, unless something waits there for its turn."""
+        for name in sources - {source for source, _ in self.order}:
+            source = self.live.sources.get(name)
+            if not self.arrivals[name].buffer.waiting and (source is None or not source.queue):
+                del self.arrivals[name]
+                self.live.forget_source(name)
 
     def _measured(self, event: Event) -> Event:
         scorers = self._settings.scorers

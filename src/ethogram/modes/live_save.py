@@ -38,6 +38,8 @@ def save(watch: Watch) -> dict[str, Any]:
         "late": intake.late,
         "repeated": intake.repeated,
         "refused": intake.refused,
+        "evicted": intake.evicted,
+        "order": [list(whose) for whose in intake.order],
         "muted": watch.muted,
         "detections": table.rows,
     }
@@ -65,7 +67,10 @@ def load(watch: Watch, saved: Mapping[str, Any]) -> None:
     intake.arrivals.update({name: Arrivals.load(one) for name, one in saved["arrivals"].items()})
     intake.newest = None if saved["newest"] is None else moment(saved["newest"])
     intake.late, intake.repeated = saved["late"], saved["repeated"]
-    intake.refused = saved.get("refused", 0)
+    intake.refused, intake.evicted = saved.get("refused", 0), saved.get("evicted", 0)
+    # Saved before there was an order: any will do.
+    order = saved["order"] if "order" in saved else live.stream.subjects()
+    intake.order = dict.fromkeys((source, subject) for source, subject in order)
     watch._teller.muter.muted.update(saved["muted"])
     watch.notes += [f"{name}: saved under another version of the pattern; it starts empty" for name in lost]
     if intake.measurer is not None and saved["signals"] is not None:

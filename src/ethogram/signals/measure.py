@@ -189,6 +189,11 @@ class Measurer:
         self._states: dict[StateKey, State] = {}
         self._of_texts = frozenset(one.keeps for one in self.signals if one.scope == "text")
         self._texts: dict[StateKey, None] = {}
+        self.most_threads: int | None = None
+        """Threads whose states are held, those not heard of for longest let go first; None: all."""
+        self._of_threads = frozenset(one.keeps for one in self.signals if one.scope == "thread")
+        self._threads: dict[StateKey, None] = {}
+        self._of_subjects = frozenset(one.keeps for one in self.signals if one.scope == "subject")
         self._of_runs = frozenset(one.keeps for one in self.signals if one.scope == "run")
         self._runs: dict[StateKey, dict[StateKey, None]] = {}
         self._newest: tuple[tuple[str, str, str | None] | None, set[StateKey]] = (None, set())
@@ -204,12 +209,24 @@ class Measurer:
         event, moved, reasons = measure_event(signals, event, self._states, self.options)
         if self._of_texts:
             self._keep_newest(moved)
+        if self._of_threads and self.most_threads is not None:
+            self._keep_newest_threads(moved, self.most_threads)
         if self._of_runs:
             self._keep_newest_runs(event, moved)
         self._states.update(moved)
         for name, reason in reasons:
             self._count(name, reason)
         return event
+
+    def forget(self, source: str, subject: str) -> None:
+        """Let go of what is remembered of a subject and its runs."""
+        for name in self._of_subjects:
+            self._states.pop((name, source, subject), None)
+        for name in self._of_runs:
+            for key in self._runs.pop((name, source, subject), ()):
+                self._states.pop(key, None)
+        if self._newest[0] is not None and self._newest[0][:2] == (source, subject):
+            self._newest = (None, set())
 
     def save(self) -> dict[str, Any]:
         """Everything remembered, as plain JSON data."""
@@ -235,6 +252,7 @@ class Measurer:
             if name in usable
         }
         self._texts = {key: None for key in self._states if key[0] in self._of_texts}
+        self._threads = {key: None for key in self._states if key[0] in self._of_threads}
         self._runs, self._newest = {}, (None, set())
         for key in self._states:
             if key[0] in self._of_runs:
@@ -250,6 +268,16 @@ class Measurer:
         while len(self._texts) > MAX_TEXTS:
             oldest = next(iter(self._texts))
             del self._texts[oldest]
+            self._states.pop(oldest, None)
+
+    def _keep_newest_threads(self, moved: Mapping[StateKey, State], most: int) -> None:
+        for key in moved:
+            if key[0] in self._of_threads:
+                self._threads.pop(key, None)
+                self._threads[key] = None
+        while len(self._threads) > most * len(self._of_threads):
+            oldest = next(iter(self._threads))
+            del self._threads[oldest]
             self._states.pop(oldest, None)
 
     def _keep_newest_runs(self, event: Event, moved: Mapping[StateKey, State]) -> None:

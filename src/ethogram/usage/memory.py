@@ -19,6 +19,8 @@ from .telling import Episode
 
 LOOKS = 100_000
 """Lines of the audit that are held."""
+MOST_PEOPLE = 1_000_000
+"""People that are held, of 2 KB each; those longest without an event are let go first."""
 
 
 class _Held(NamedTuple):
@@ -30,8 +32,9 @@ class _Held(NamedTuple):
 class Memory:
     """People of one process, for as long as it runs."""
 
-    def __init__(self, keys: Keys, keeping: Keeping) -> None:
+    def __init__(self, keys: Keys, keeping: Keeping, most: int = MOST_PEOPLE) -> None:
         self.keys, self.keeping = keys, keeping
+        self.evicted, self._most = 0, most
         self.newest = 0
         self._people: dict[bytes, _Held] = {}
         self._looks: deque[Look] = deque(maxlen=LOOKS)
@@ -45,7 +48,23 @@ class Memory:
             name = self.keys.final(base)
             with self._locks[name[0]]:
                 count += self._add(name, seen)
+            while len(self._people) > self._most and self._evict():
+                pass
         return count
+
+    def _evict(self) -> bool:
+        """Let go of whoever is longest without an event, unless another thread is at work there."""
+        try:
+            name = next(iter(self._people))
+        except (StopIteration, RuntimeError):  # another thread changed it in between
+            return False
+        if not self._locks[name[0]].acquire(blocking=False):
+            return False
+        try:
+            self.evicted += self._people.pop(name, None) is not None
+        finally:
+            self._locks[name[0]].release()
+        return True
 
     def done(self, base: bytes) -> int:
         """Nothing is remembered of files here."""
@@ -65,6 +84,7 @@ class Memory:
         if self._is_due(held.state, seen):
             left = tidied(state, self.newest, self.keeping)
             state = Summary() if left is None else left
+        self._people.pop(name, None)  # the newest stand last
         self._people[name] = _Held(state, ids, held.told)
         return True
 
@@ -163,7 +183,8 @@ class Memory:
 
     def counts(self) -> dict[str, int]:
         """How much is kept."""
-        return {"people": len(self._people), "events": 0, "looks": len(self._looks)}
+        evicted = {"evicted": self.evicted} if self.evicted else {}
+        return {"people": len(self._people), "events": 0, "looks": len(self._looks), **evicted}
 
     def begin_anew(self) -> None:
         """In a forked child: wait for no lock of the parent's."""

@@ -7,7 +7,7 @@ a look at each. What is counted once for all is written into a program's own row
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,10 @@ class Kind:
     def __init__(self, tracks: Sequence[Track]) -> None:
         self.tracks = dict(enumerate(tracks, start=1))
         self.cells: ByKey = {}
+        history = tracks[0].program.history
+        self._subject = 1 + history.index("subject") if len(history) > 1 else 0
+        """Where a key has its subject, if it has anything beside it."""
+        self._of_subject: dict[Key, dict[Key, None]] = {}
         self.asleep = len(tracks) + 1
         self.register = len(tracks) + 2
         self.group_of: dict[int, Group] = {}
@@ -89,7 +93,26 @@ class Kind:
             found = self.cells[key] = [key, *self._blank]
             for _ in self.groups:
                 found += (0, 0, [])
+            if self._subject:
+                self._of_subject.setdefault((key[0], key[self._subject]), {})[key] = None
         return found
+
+    def keys_of(self, source: str, subject: str) -> list[Key]:
+        """The keys of a subject's histories, the oldest first."""
+        whose = (source, subject)
+        return list(self._of_subject.get(whose, ())) if self._subject else [whose] * (whose in self.cells)
+
+    def forget(self, key: Key) -> Iterator[tuple[Track, Watched]]:
+        """Let go of one history; what each program watched there."""
+        del self.cells[key]
+        if self._subject:
+            whose = (key[0], key[self._subject])
+            del self._of_subject[whose][key]
+            if not self._of_subject[whose]:
+                del self._of_subject[whose]
+        for track in self.tracks.values():
+            if (watched := track.watched.pop(key, None)) is not None:
+                yield track, watched
 
     def start(self, cell: list[Any], number: int, event: Event) -> Watched:
         """Let a program start in a history, at the event that was just counted."""

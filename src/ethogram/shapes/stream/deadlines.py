@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from .track import Track, Watched
 
@@ -14,6 +15,7 @@ class Deadlines:
     def __init__(self) -> None:
         self.queues: dict[str, list[tuple[int, int, Track, Watched]]] = {}
         self._pushed = 0
+        self._dropped: Counter[str] = Counter()
 
     def wait(self, track: Track, watched: Watched) -> None:
         """See that a deadline is looked at in time."""
@@ -23,6 +25,23 @@ class Deadlines:
             self._pushed += 1
             queue = self.queues.setdefault(watched.key[0], [])
             heappush(queue, (deadline, self._pushed, track, watched))
+
+    def drop(self, watched: Watched) -> None:
+        """Wait no longer for a history that is let go; its place in the queue goes with many others."""
+        if watched.waits is None:
+            return
+        watched.waits, source = None, watched.key[0]
+        self._dropped[source] += 1
+        queue = self.queues[source]
+        if 2 * self._dropped[source] > len(queue):
+            queue[:] = [one for one in queue if one[3].waits == one[0]]
+            heapify(queue)
+            del self._dropped[source]
+
+    def forget(self, source: str) -> None:
+        """Let go of a source that no history is left of."""
+        self.queues.pop(source, None)
+        self._dropped.pop(source, None)
 
     def passed(self, source: str, us: int) -> Iterator[tuple[Track, Watched]]:
         """The silences of a source whose deadline lies before a moment; they are open from now on."""

@@ -165,6 +165,38 @@ class Stream:
             for track, watched in self.deadlines.passed(source, us)
         ]
 
+    @property
+    def held(self) -> int:
+        """How many histories are held, of the kind of which there are most."""
+        return max((len(kind.cells) for kind in self.cells.kinds.values()), default=0)
+
+    def held_of(self, source: str, subject: str) -> int:
+        """The same of one subject."""
+        return max((len(kind.keys_of(source, subject)) for kind in self.cells.kinds.values()), default=0)
+
+    def subjects(self) -> Iterator[tuple[str, str]]:
+        """Everybody of whom there is a history, with the source, some more than once."""
+        for track in self.tracks:
+            yield from ((key[0], str(key[1 + track.subject])) for key in track.watched)
+
+    def forget(self, source: str, subject: str, us: int, *, keep: int = 0) -> list[Change]:
+        """Let go of a subject's histories; what was open in them closes at a moment.
+
+        `keep`: how many of each kind are kept, the newest.
+        """
+        changes: list[Change] = []
+        for kind in self.cells.kinds.values():
+            keys = kind.keys_of(source, subject)
+            for key in keys[: max(0, len(keys) - keep)]:
+                for track, watched in kind.forget(key):
+                    self.deadlines.drop(watched)
+                    changes += _closed(track, watched, us)
+        if not keep:
+            self.cells.whole_cells.pop((source, subject), None)
+            for track in self.tracks:
+                track.wholes.pop((source, subject), None)
+        return changes
+
     def put(self, track: Track, watched: Watched) -> None:
         """Go on with a history that was saved."""
         self.cells.put(track, watched)
@@ -184,6 +216,15 @@ class Stream:
                     yield track.machine.change(OPENED, program, *_whose(watched), state.open, None)
                 elif track.is_silence and state.is_open:
                     yield track.machine.change(OPENED, program, *_whose(watched), state, None)
+
+
+def _closed(track: Track, watched: Watched, us: int) -> Iterator[Change]:
+    """What is open in a history, closed at a moment."""
+    state, program = watched.state, track.program
+    if track.is_level and state.open is not None:
+        yield track.machine.change(CLOSED, program, *_whose(watched), state.open, us)
+    elif track.is_silence and state.is_open:
+        yield track.machine.change(CLOSED, program, *_whose(watched), state, us)
 
 
 def _change(track: Track, watched: Watched, subject: str, moved: Any) -> Change:
