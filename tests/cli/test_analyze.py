@@ -268,3 +268,23 @@ def test_an_empty_input_has_no_moment(folder, capsys):
     assert records(capsys.readouterr().out)[-1]["as_of"] is None
     run("empty.jsonl", "--html", "page.html")
     assert "1970" not in capsys.readouterr().out + (folder / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_line_dated_ahead_is_told_with_its_place_skipped_or_allowed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        '{"subject": "ann", "at": "2026-01-01T00:00:00Z"}',
+        '{"subject": "bo", "at": "9999-01-01T00:00:00Z"}',
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    assert main(["analyze", "a.jsonl"]) == 2
+    assert capsys.readouterr().err.startswith(
+        "a.jsonl:2: at: 9999-01-01T00:00:00Z is in the future: expected"
+    )
+    assert main(["analyze", "a.jsonl", "--skip-bad", "--json"]) == 0
+    told = capsys.readouterr()
+    assert "a.jsonl" in told.err
+    assert '"as_of": "2026-01-01T00:00:00Z"' in told.out
+    monkeypatch.setenv("ETHOGRAM_MAX_FUTURE", "null")
+    assert main(["analyze", "a.jsonl", "--json"]) == 0
+    assert '"as_of": "9999-01-01T00:00:00Z"' in capsys.readouterr().out

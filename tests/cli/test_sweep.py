@@ -140,3 +140,23 @@ def test_every_so_often_it_looks_again_until_it_is_interrupted(folder):
     process.communicate(timeout=30)
     assert process.returncode == 130
     run("--json")
+
+
+def test_a_store_swept_in_9999_says_so_and_is_reset(folder, capsys):
+    from datetime import UTC, datetime
+
+    far = datetime(9999, 1, 1, tzinfo=UTC)
+    with open_store("s.db") as store:
+        store.close_sweep("some", "versions", far, far)
+    capsys.readouterr()
+    run(code=2)
+    said = capsys.readouterr().err
+    assert "the last sweep was as of 9999-01-01T00:00:00Z, which is in the future" in said
+    assert "ethogram sweep --reset-clock" in said
+    run("--reset-clock", "--as-of", "2026-01-04T13:00:00Z")
+    told = capsys.readouterr()
+    assert "Forgot sweeps ahead of the clock" in told.err
+    assert "Warmth, then pressure" in told.out
+    run("--as-of", "9999-01-01T00:00:00Z", code=2)
+    assert "is in the future: expected a time up to" in capsys.readouterr().err
+    run("--as-of", "2026-01-04T14:00:00Z")

@@ -11,15 +11,17 @@ from typing import Any
 
 import pytest
 
-from bombs import BOMBS
+from bombs import BOMBS, MB, packed
 from ethogram.cli.main import main
 from ethogram.errors import BadEvents
 from ethogram.ingest import Limits, gather_events, read_events
+from ethogram.modes.chat_turns import read_said
 from ethogram.modes.importing import Options, import_events
 from ethogram.stores import open_store
 
 SECONDS = 4.0
 """Of a busy processor; on a free one each ends in under 2, and without limits each took 8 to 140."""
+TURN = b'{"role": "user", "text": "hi"}\n'
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -63,6 +65,17 @@ def test_an_import_stops_at_a_bomb_too_and_leaves_nothing_behind(tmp_path):
         assert took < SECONDS
         assert "stopped reading here" in str(made)
         assert list(store.events()) == []
+
+
+@pytest.mark.parametrize("name", ["blank lines", "lines that are no JSON", "turns that are none"])
+def test_following_a_conversation_stops_at_a_bomb_too(name, tmp_path):
+    path = BOMBS[name](tmp_path)
+    text = tmp_path / "talk.txt.gz"
+    text.write_bytes(packed(b"\n" if name == "blank lines" else b'{"role": 1}\n', 200 * MB, TURN))
+    for one in (path, text):
+        took, made = cpu(lambda: list(read_said(str(one))))  # noqa: B023
+        assert took < SECONDS
+        assert isinstance(made, BadEvents)
 
 
 # --- what is no bomb ------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -151,3 +152,24 @@ def test_the_last_moment_there_is_can_wait():
 
 def test_flushing_nothing_gives_nothing():
     assert flush(Buffer()) == (Buffer(), (), ())
+
+
+def test_so_many_events_wait_and_beyond_that_the_earliest_is_let_go(monkeypatch):
+    monkeypatch.setattr("ethogram.ingest.order.MOST_WAITING", 3)
+    buffer, gone = Buffer(), []
+    for k in (0, 2, 1, 4, 3):
+        at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=k)
+        buffer, events, late = release(buffer, Event(f"e{k}", at, "ann", seq=k), timedelta(hours=1))
+        assert late == ()
+        gone += [event.id for event in events]
+    assert gone == ["e0", "e1"]
+    assert [event.id for event in buffer.waiting] == ["e2", "e3", "e4"]
+
+
+def test_waiting_takes_no_longer_the_more_events_wait():
+    buffer, begun = Buffer(), time.process_time()
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    for k in range(6_000):  # one look at each that waits, for each that comes, took 2 seconds and more
+        event = Event(f"e{k}", start + timedelta(milliseconds=k), "ann", seq=k)
+        buffer = release(buffer, event, timedelta(hours=1)).buffer
+    assert time.process_time() - begun < 1.0

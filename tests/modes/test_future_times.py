@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +146,14 @@ def test_a_watch_refuses_an_event_dated_ahead_by_its_own_clock_and_goes_on(patte
     now[0] = NOW + timedelta(days=30)
     assert later.observe(dated("2026-02-09T00:00:00Z")) == []
     assert later.refused == 0
+
+
+def test_the_last_moment_of_the_farthest_zone_is_refused_like_any_other(patterns):
+    at = datetime(9999, 12, 31, 23, 59, tzinfo=timezone(timedelta(hours=-12)))
+    with pytest.raises(BadEvents, match="9999-12-31T23:59:00-12:00 is in the future"):
+        Watch(patterns, clock=lambda: NOW).observe(Event("a", at, "ann"))
+    with pytest.raises(BadEvents, match="is in the future"):
+        analyze([Event("a", at, "ann")], patterns, now=NOW)
 
 
 def test_observe_many_stops_at_an_event_dated_ahead_with_those_before_it_observed(patterns):

@@ -37,8 +37,12 @@ def check_time(at: datetime | None, latest: datetime | None) -> None:
 
 def future_message(at: datetime, latest: datetime) -> str:
     """What is wrong with a time after the latest one allowed, and which setting raises the limit."""
+    try:
+        when = format_time(at)
+    except OverflowError:  # in a zone in which the year 9999 is not over when it is in UTC
+        when = at.isoformat()
     return (
-        f"at: {format_time(at)} is in the future: expected a time up to {format_time(latest)} "
+        f"at: {when} is in the future: expected a time up to {format_time(latest)} "
         "(to raise it: max_future: ... in ethogram.yaml)"
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -15,6 +15,8 @@ from .errors import shown
 
 by_order = attrgetter("order")
 AT_ONCE = timedelta(0)
+MOST_WAITING = 100_000
+"""Events of a source that wait for earlier ones; beyond that the earliest need not wait any longer."""
 
 
 def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
@@ -98,8 +100,8 @@ def _let_go(buffer: Buffer, lateness: timedelta) -> Released:
     if newest is None:
         return Released(buffer, (), ())
     # As differences: `at` + lateness may lie beyond the last year there is.
-    ready = sum(newest - event.at >= lateness for event in buffer.waiting)
-    return _split(buffer, ready)
+    ready = bisect_right(buffer.waiting, -lateness, key=lambda event: event.at - newest)
+    return _split(buffer, max(ready, len(buffer.waiting) - MOST_WAITING))
 
 
 def _split(buffer: Buffer, ready: int) -> Released:

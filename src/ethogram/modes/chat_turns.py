@@ -17,7 +17,7 @@ from ..ingest.adapter import Input
 from ..ingest.errors import Unreadable
 from ..ingest.files import Found, Opened, opened
 from ..ingest.limits import Limits
-from ..ingest.streams import GZIP
+from ..ingest.streams import GZIP, too_blank
 from ..ingest.strict_json import BOM
 from ..records import Event
 from .chat_talks import (
@@ -69,10 +69,13 @@ def _streamed(stdin: BinaryIO, latest: datetime | None) -> Iterator[Said]:
     if head.startswith(GZIP) or not _by_line(head, ""):
         yield from _of_file("-", latest, BytesIO(head + stdin.read()))
         return
-    for one in lines_said(chain([head], stdin), "conversation", "-", latest):
-        if isinstance(one, Fault):
-            raise BadEvents([one])
-        yield one
+    try:
+        for one in lines_said(chain([head], stdin), "conversation", "-", latest):
+            if isinstance(one, Fault):
+                raise BadEvents([one])
+            yield one
+    except Unreadable as error:
+        raise BadEvents([Fault("-", 0, 0, str(error))]) from None
 
 
 def _of_file(path: str, latest: datetime | None, stdin: BinaryIO | None = None) -> Iterable[Said]:
@@ -106,11 +109,22 @@ def _ours(file: Opened, path: str, latest: datetime | None) -> list[Said | Fault
     inner = Path(path.removesuffix(".gz"))
     name = "conversation" if path == "-" else inner.stem
     if _by_line(file.head, inner.suffix.lower() if path != "-" else ""):
-        return list(lines_said(file.stream, name, path, latest))
+        return list(_first_faults(lines_said(file.stream, name, path, latest)))
     first = first_value(file.head)
     if is_talk(first) or is_turn(first):
-        return list(talks_said(Input(path, file.stream, file.head, {}, Limits()), name, latest))
+        file_input = Input(path, file.stream, file.head, {}, Limits())
+        return list(_first_faults(talks_said(file_input, name, latest)))
     return None
+
+
+def _first_faults(found: Iterable[Said | Fault]) -> Iterator[Said | Fault]:
+    """The same up to the fault after which no more are looked for: nothing is scored where there is one."""
+    faults = 0
+    for one in found:
+        yield one
+        faults += isinstance(one, Fault)
+        if faults > Limits().bad:
+            return
 
 
 def _head(file: BinaryIO) -> bytes:
@@ -138,9 +152,16 @@ def _by_line(head: bytes, suffix: str) -> bool:
 def lines_said(
     lines: Iterable[bytes], thread: str, path: str, latest: datetime | None = None
 ) -> Iterator[Said | Fault]:
-    """The turn of each line that is not empty, or what is wrong with it. The first line may be several."""
-    number = 0
+    """The turn of each line that is not empty, or what is wrong with it. The first line may be several.
+
+    Unreadable where next to nothing but blank lines comes.
+    """
+    number = blank = 0
     for several in lines:
+        if several.isspace():
+            blank += 1
+            if 2 * blank > Limits().blank + number:
+                raise too_blank(Limits())
         for raw in several.splitlines() or [b""]:
             number += 1
             line = raw.decode("utf-8", "replace").strip("\ufeff \t\r\n")
