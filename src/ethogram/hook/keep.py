@@ -71,11 +71,9 @@ def set_aside(path: str) -> None:
 
 def _connected(path: str) -> sqlite3.Connection:
     make_folder(os.path.dirname(path))
-    made = not os.path.exists(path)
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     db = sqlite3.connect(path, timeout=WAIT, isolation_level=None)
-    if made:
-        with contextlib.suppress(OSError):
-            os.chmod(path, 0o600)
     try:
         db.execute("pragma synchronous=off")
         if db.execute("pragma user_version").fetchone()[0] != FORMAT:
