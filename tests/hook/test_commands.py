@@ -398,3 +398,14 @@ def test_settings_that_are_not_trusted_are_named(folder, quick, capsys):
     assert "not trusted: ignored hook.critical" in run(capsys, "status")
     main(["hook", "install", "claude-code"])
     assert "not trusted: ignored hook.critical" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("linked", [".claude", ".claude/settings.json"])
+def test_an_install_never_writes_through_a_link_out_of_the_project(folder, quick, tmp_path, capsys, linked):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (folder / linked).parent.mkdir(exist_ok=True)
+    (folder / linked).symlink_to(outside if linked == ".claude" else outside / "settings.json")
+    assert main(["hook", "install", "claude-code"]) == 2
+    assert "outside this folder" in capsys.readouterr().err
+    assert list(outside.iterdir()) == []

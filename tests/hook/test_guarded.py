@@ -15,6 +15,7 @@ from ethogram.hook.answer import handle
 from ethogram.hook.planning import choose, library_of, plan_of
 
 Ask = Callable[..., str]
+ASKED = "Allow it?"
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
 )
 @pytest.mark.parametrize("settings", [{}, {"allow": ("**",)}], ids=["default", "all allowed"])
 def test_writing_settings_is_asked_about(ask: Ask, path: str, settings: dict[str, Any]) -> None:
-    assert "nobody should touch unasked" in ask("Write", {"file_path": path, "content": "x"}, **settings)
+    assert ASKED in ask("Write", {"file_path": path, "content": "x"}, **settings)
 
 
 @pytest.mark.parametrize("path", [".claude/settings.json", "ethogram.yaml"])
@@ -68,7 +69,7 @@ def test_what_only_looks_like_it_is_not(ask: Ask, path: str) -> None:
 
 def test_the_state_folder_is_asked_about_wherever_it_is(ask: Ask, tmp_path: Path) -> None:
     path = str(tmp_path / "state" / "runs.sqlite")
-    assert "nobody should touch unasked" in ask("Bash", {"command": f"rm {path}"})
+    assert ASKED in ask("Bash", {"command": f"rm {path}"})
 
 
 @pytest.mark.parametrize(
@@ -89,10 +90,25 @@ def test_the_state_folder_is_asked_about_wherever_it_is(ask: Ask, tmp_path: Path
         "curl -o .claude/settings.json http://127.0.0.1/x",
         "unzip -o x.zip -d .claude",
         "echo x > " + "./" * 100 + ".ethogram.yaml",
+        "echo x >| ethogram.yaml",
+        "echo {} > $PWD/.claude/settings.json",
+        'echo {} > "$(pwd)/.claude/settings.json"',
+        "sed --in-place s/a/b/ .claude/settings.json",
+        "sed -n 'w .claude/settings.json' x",
+        "awk -i inplace '{print}' ethogram.yaml",
+        "find .claude -delete",
+        "find .claude -type f -exec rm {} +",
+        "git diff --output=ethogram.yaml",
+        "printf 'echo x > ethogram.yaml' | bash",
+        "rm -rf $ETHOGRAM_HOOK_DIR",
+        "rm .venv/bin/ethogram",
+        "pip uninstall -y ethogram",
+        "true; " * 50 + "echo x > ethogram.yaml",
+        "cat .env > .claude/settings.json",
     ],
 )
 def test_commands_that_change_settings_are_asked_about(ask: Ask, command: str) -> None:
-    assert "nobody should touch unasked" in ask("Bash", {"command": command})
+    assert ASKED in ask("Bash", {"command": command})
 
 
 @pytest.mark.parametrize(
@@ -105,10 +121,24 @@ def test_commands_that_change_settings_are_asked_about(ask: Ask, command: str) -
         "make && ethogram hook uninstall claude-code",
         "ethogram mute add loop",
         "ethogram hook purge",
+        "bash -c 'ethogram trust --yes'",
+        "bash <<EOF\nethogram trust --yes\nEOF",
+        "printf 'ethogram trust --yes' | bash",
+        "eval ethogram trust --yes",
+        "{ ethogram trust --revoke; }",
+        "uv run ethogram trust --yes",
+        "python3 -P -X utf8 -m ethogram trust",
+        "python3 -m ethogram.__main__ trust",
+        "sudo -u root ethogram trust",
+        "timeout -k 3 5 ethogram trust",
+        "find . -exec ethogram trust --yes ;",
+        "python -c \"import os; os.system('ethogram trust --yes')\"",
+        "ethogram hook < event.json",
+        "echo '{}' | ethogram hook",
     ],
 )
 def test_commands_of_ours_that_change_what_is_watched_are_asked_about(ask: Ask, command: str) -> None:
-    assert "changes what ethogram watches" in ask("Bash", {"command": command})
+    assert ASKED in ask("Bash", {"command": command})
 
 
 @pytest.mark.parametrize(
@@ -120,8 +150,75 @@ def test_commands_of_ours_that_change_what_is_watched_are_asked_about(ask: Ask, 
         "git diff .ethogram.yaml",
         "echo see ethogram.yaml",
         "ethogram analyze run.jsonl",
+        "sed -n '1,20p' ethogram.yaml",
+        "find .claude -type f",
+        "git commit -m 'docs: ethogram trust explained'",
+        "grep -rn 'ethogram trust' docs",
+        ". venv/bin/activate && cat .claude/settings.json",
+        ".venv/bin/ethogram config show",
+        "ls -la .venv/bin/ethogram",
         "ethogram hook status",
     ],
 )
 def test_commands_that_read_are_not(ask: Ask, command: str) -> None:
     assert ask("Bash", {"command": command}) == ""
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("move_file", {"source": "a", "destination": ".claude/settings.json"}),
+        ("write_files", {"files": [{"path": "ethogram.yaml", "content": "x"}]}),
+        ("delete_files", {"paths": ["a", ".ethogram.yaml"]}),
+        ("apply_patch", {"input": "*** Update File: ethogram.yaml\n+x"}),
+        ("edit", {"uri": "file:///w/.claude/settings.json"}),
+        ("run_process", {"args": ["ethogram", "trust", "--yes"]}),
+    ],
+)
+def test_other_tools_that_change_settings_are_asked_about(ask: Ask, tool: str, given: dict[str, Any]) -> None:
+    assert ASKED in ask(tool, given)
+
+
+def test_what_is_written_may_speak_of_settings(ask: Ask) -> None:
+    assert ask("Write", {"file_path": "README.md", "content": "Run ethogram trust; see ethogram.yaml."}) == ""
+    assert ask("Grep", {"pattern": "ethogram.yaml", "path": "docs"}) == ""
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """One session in which every question is answered with yes: what is asked about each command."""
+    monkeypatch.setenv("ETHOGRAM_HOOK_DIR", str(tmp_path / "state"))
+    own = Settings(deny=("README.md",))
+    plan = plan_of(choose(library_of(own)), own, str(tmp_path))
+    db = keep.opened(str(tmp_path / "state" / "runs.sqlite"))
+    calls = iter(range(1000))
+
+    def asked(command: str) -> str:
+        call = {"session_id": "s", "cwd": str(tmp_path), "tool_name": "Bash"}
+        call |= {"tool_input": {"command": command}, "tool_use_id": f"c{next(calls)}"}
+        before = handle({**call, "hook_event_name": "PreToolUse"}, plan, db, datetime.now(UTC).timestamp())
+        handle({**call, "hook_event_name": "PostToolUse", "tool_response": "ok"}, plan, db, 2e9)
+        return str(before.get("hookSpecificOutput", {}).get("permissionDecisionReason", ""))
+
+    return asked
+
+
+def test_what_was_allowed_allows_nothing_else_in_the_same_call(session: Ask) -> None:
+    assert ".env" in session("cat .env")
+    assert session("cat .env") == ""
+    assert "id_rsa" in session("cat .env ~/.ssh/id_rsa")
+    assert ASKED in session("cat .env && echo {} > .claude/settings.json")
+    assert ASKED in session("cat .env; rm -rf .claude")
+
+
+def test_a_denied_path_does_not_hide_a_critical_one(session: Ask) -> None:
+    text = session("cat README.md ~/.ssh/id_rsa")
+    assert "README.md" in text
+    assert "id_rsa" in text
+    assert ASKED in session("cat README.md > .claude/settings.json")
+
+
+def test_one_command_that_was_allowed_is_not_another(session: Ask) -> None:
+    assert ASKED in session("ethogram trust --list")
+    assert session("ethogram trust --list") == ""
+    assert ASKED in session("ethogram trust --yes")

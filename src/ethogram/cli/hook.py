@@ -56,6 +56,8 @@ def install(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
     for line in seen.loaded.warnings:
         warn(line, as_json=False)
     path = settings.settings_path("user" if user else "project", ".")
+    if not user:
+        settings.check_place(path, ".")
     change = settings.installing(path, settings.own_command())
     if dry_run:
         _show(change, str(path))
@@ -81,6 +83,8 @@ def uninstall(agent: Agent, user: User = False, dry_run: DryRun = False) -> None
 
     settings.check_agent(agent)
     path = settings.settings_path("user" if user else "project", ".")
+    if not user:
+        settings.check_place(path, ".")
     change = settings.uninstalling(path)
     if change.is_none:
         write_line(printable(f"There is no hook of ours in {path}{_elsewhere(user)}."))

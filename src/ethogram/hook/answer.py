@@ -13,12 +13,12 @@ from ..records.event import Event
 from ..records.slotted import replace
 from ..shapes.program import Program
 from ..signals.options import Options
-from ..signals.steps.step import read_step
+from ..signals.steps.step import argument_text, read_step
 from . import keep
 from .advise import SETTLES, about_of
 from .contract import answer
 from .core import measurer_of, observe, start
-from .critical import command_to_ask, path_to_ask
+from .critical import change_of_watching, paths_to_ask
 from .ladder import Rules, is_enough, with_tuples
 from .nudge import PREFIX, QUOTES, quoted, to_person
 from .payload import call_event, condensed_event, result_event, said_event, subject_of, text_at
@@ -28,7 +28,12 @@ from .standing import Watched, digest
 
 EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreCompact", "Stop",
           "SubagentStop", "SessionEnd")  # fmt: skip
-WHY_CRITICAL = "is a path that nobody should touch unasked (secrets, keys, settings, system files)"
+DENIED = ("is denied by the settings", "are denied by the settings")
+CRITICAL = (
+    "is a path that nobody should touch unasked (secrets, keys, settings, system files)",
+    "are paths that nobody should touch unasked (secrets, keys, settings, system files)",
+)
+MOST_ASKED = 3
 MOST_CALLS = 64
 MOST_PATHS = 64
 
@@ -93,7 +98,7 @@ def before(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> H
     if advice is not None and advice.rung == "stop":
         state["stopping"] = None
     elif advice is not None:
-        asked = [*advice.keys, ""][0], advice.pattern, advice.step
+        asked = list(advice.keys), advice.pattern, advice.step
         state["asked"] = dict([*state["asked"].items(), (_call(told), asked)][-MOST_PATHS:])
         if not advice.keys:
             # Once is enough: whoever allowed it need not be asked about the next of the same.
@@ -131,14 +136,14 @@ def _answered(state: State, call: str) -> tuple[State, list[Settled]]:
     """What became of questions, now that a call has ended: it was allowed if it was asked about, and what was
     asked about and not done for a while was not."""
     asked, approved, settled = {}, list(state["approved"]), []
-    for one, (path, pattern, step) in state["asked"].items():
+    for one, (keys, pattern, step) in state["asked"].items():
         if one == call:
-            approved += [path] if path else []
+            approved += keys
             settled.append(Settled(pattern, step, "allowed", 1))
         elif state["steps"] - step >= SETTLES:
             settled.append(Settled(pattern, step, "declined", state["steps"] - step))
         else:
-            asked[one] = (path, pattern, step)
+            asked[one] = (keys, pattern, step)
     return {**state, "asked": asked, "approved": approved[-MOST_PATHS:]}, settled
 
 
@@ -194,16 +199,23 @@ def _critical(plan: Plan, state: State, event: Event) -> Advice | None:
     is_critical = readings.get("critical_path") == 1
     if step is None:
         return None
-    if command := command_to_ask(step):
-        what, why = command, "changes what ethogram watches"
-    elif found := path_to_ask(step, plan.options, cwd, is_critical_step=is_critical):
-        what, why = found[0], "is denied by the settings" if found[1] else WHY_CRITICAL
+    # The whole of a command is what is allowed, not the one path of it that was asked about.
+    found = [(path, denied, digest(path)) for path, denied in
+             paths_to_ask(step, plan.options, cwd, is_critical_step=is_critical)]  # fmt: skip
+    found = [one for one in found if one[2] not in state["approved"]]
+    changed = change_of_watching(step)
+    mark = digest(f"{step.tool} {argument_text(step.arguments, frozenset())}")
+    if changed is not None and mark not in state["approved"]:
+        what, keys = f"{quoted(shorten(changed, 120))} changes what watches this run", [mark]
+    elif found:
+        asked = ", ".join(quoted(shorten(path, 120)) for path, _, _ in found[:MOST_ASKED])
+        why = DENIED if all(denied for _, denied, _ in found) else CRITICAL
+        what, keys = f"{asked} {why[len(found) > 1]}", []
     else:
         return None
-    if digest(what) in state["approved"]:
-        return None
-    text = f"{PREFIX}{quoted(shorten(what, 120))} {why}. Allow it? {QUOTES}"
-    return Advice("ask", "scope_creep", "critical", text, state["steps"] + 1, text, (digest(what),))
+    keys += [key for _, _, key in found]
+    text = f"{PREFIX}{what}. Allow it? {QUOTES}"
+    return Advice("ask", "scope_creep", "critical", text, state["steps"] + 1, text, tuple(keys))
 
 
 def _stopped(state: State) -> Advice | None:

@@ -60,6 +60,15 @@ def settings_path(scope: str, folder: str) -> Path:
     return (Path(told) if told else Path.home() / ".claude").absolute() / "settings.json"
 
 
+def check_place(path: Path, folder: str) -> None:
+    """BadUsage where a project's settings file leads out of the project, as a repository may have planted."""
+    target, inside = os.path.realpath(path), os.path.realpath(folder)
+    if os.path.commonpath([target, inside]) != inside:
+        raise BadUsage(
+            f"{path} links to {target}, outside this folder; remove the link, or install with --user"
+        )
+
+
 def own_command() -> str:
     """The command that starts our hook, for a shell: this executable, or this Python where there is none."""
     for one in (Path(sys.argv[0]), Path(sys.executable).with_name(NAMES[0])):
