@@ -54,7 +54,8 @@ def printed(command: str, folder: Path) -> str:
             timeout=120,
             check=False,
         )
-    return f"{done.stdout}exit code {done.returncode}\n"
+    text = done.stdout.replace(str(EXAMPLES.parent), "PACKAGE")
+    return f"{text}exit code {done.returncode}\n"
 
 
 def helps() -> str:

@@ -29,24 +29,10 @@ NOT_ZONES = frozenset({"localtime", "Factory"})
 # Units of time are functions too, but good names for signals: the catalogue has one of them.
 FUNCTIONS = frozenset(NAMES) - {"seconds", "minutes", "hours", "days"}
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-SECRETS = frozenset(
-    {
-        "key",
-        "keys",
-        "apikey",
-        "token",
-        "secret",
-        "secrets",
-        "password",
-        "passwd",
-        "passphrase",
-        "credential",
-        "credentials",
-        "auth",
-        "authorization",
-        "bearer",
-    }
-)
+SECRETS = frozenset((
+    "key", "keys", "apikey", "token", "secret", "secrets", "password",
+    "passwd", "passphrase", "credential", "credentials", "auth", "authorization", "bearer",
+))  # fmt: skip
 """How the name of an option ends that would hold a secret."""
 VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 SIGNAL_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
