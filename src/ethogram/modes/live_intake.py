@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ..config import Settings
 from ..detections.live import Live
 from ..detections.spread_live import Told
 from ..errors import BadEvents, Conflict
+from ..ingest.future import latest_time
 from ..records import Event, micros
 from ..shapes.program import Program
 from ..signals import Measurer, Options, plan
@@ -20,7 +21,8 @@ from .scorers import only_scorers
 
 MOST_UNUSED = 1_000
 LOOKED = 1_024
-"""Events after which histories are counted; new subjects are counted at once."""
+"""Events after which histories are counted and the clock is asked again; new subjects count at once."""
+LONG_AGO, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 class Intake:
@@ -46,8 +48,8 @@ class Intake:
         self.measurer = Measurer(names, options) if plan(names) else None
         self._settings, self._clock = settings, clock
         self._rules = rules_of(settings.limits, kinds)
-        ahead = settings.max_future
-        self._ahead = None if ahead is None else timedelta(microseconds=ahead)
+        self._latest = LONG_AGO
+        """The latest time an event may have, by what the clock said last; it is asked about later ones."""
         self._lateness = timedelta(microseconds=settings.lateness)
         self.evicted = 0
         self.order: dict[tuple[str, str], None] = {}
@@ -64,13 +66,10 @@ class Intake:
         other content; nothing has changed then but the count of what was refused.
         """
         # Written out in one piece: this and what it calls is all that is done for most events.
-        now = self._clock()
-        event = given if isinstance(given, Event) else self._event(given, now)
+        event = given if isinstance(given, Event) else self._event(given)
         name, own, at = event.source, event.id, event.at
-        # As a difference: a sum may lie beyond the last year there is.
-        if self._ahead is not None and at - now > self._ahead:
-            self.refused += 1
-            raise in_future(at, now + self._ahead)
+        if at > self._latest:
+            self._check_future(at)
         arrivals = self.arrivals.get(name)
         if arrivals is None:
             arrivals = self.arrivals[name] = Arrivals()
@@ -92,9 +91,21 @@ class Intake:
         arrivals.last = order
         return self._take(arrivals, event, us)
 
-    def _event(self, given: Mapping[str, Any], now: datetime) -> Event:
+    def _asked(self) -> datetime:
+        """What the clock says."""
+        now = self._clock()
+        self._latest = latest_time(now, self._settings.max_future) or LAST
+        return now
+
+    def _check_future(self, at: datetime) -> None:
+        self._asked()
+        if at > self._latest:
+            self.refused += 1
+            raise in_future(at, self._latest)
+
+    def _event(self, given: Mapping[str, Any]) -> Event:
         try:
-            return event_from_line(given, self._settings.source, self.arrivals, self._rules, now)
+            return event_from_line(given, self._settings.source, self.arrivals, self._rules, self._asked())
         except BadEvents:
             self.refused += 1
             raise
@@ -151,6 +162,7 @@ class Intake:
         self._since += 1
         if len(order) > self._most or self._since >= LOOKED:
             self._since = 0
+            self._latest = LONG_AGO  # a clock that was wrong for a moment is asked again
             told = told + self._evict()
         return told
 
