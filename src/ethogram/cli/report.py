@@ -75,9 +75,12 @@ def headline(analysis: Analysis, *, untimed: bool = False) -> str:
         where += f", as of {stamp(analysis.as_of)} UTC"
     if not analysis.events:
         return "There are no events in this input."
+    hidden = len(analysis.muting.shown)
+    muted = f" {plural(hidden, 'detection')} muted by a file that is not trusted." if hidden else ""
     if not analysis.detections:
-        return f"Nothing was found in {where}."
-    return f"{plural(len(analysis.detections), 'detection')} ({by_level(analysis.detections)}) in {where}."
+        return f"{'Nothing else' if hidden else 'Nothing'} was found in {where}.{muted}"
+    found = f"{plural(len(analysis.detections), 'detection')} ({by_level(analysis.detections)})"
+    return f"{found} in {where}.{muted}"
 
 
 def detection_parts(one: Detection, *, timed: bool = True) -> Iterator[RenderableType]:
