@@ -1,6 +1,6 @@
 """Episodes: a script, varied and set into a copy of somebody's history.
 
-Scripts: the firing examples of a pattern, with which of their events make it fire.
+A script is a firing example of a pattern, with which of its events make it fire.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Lift: does order matter? Detections in histories as they were, against the same ones shuffled.
 
-How sure a ratio of two counts is, where the counts come in lumps: a few subjects make most of them.
-
-What lift and plant have in common: events to look at, and patterns over other histories than their own.
+The interval of the ratio is drawn over subjects, since a few of them make most of the detections.
+`batch_of` and `over_history`, which choose events and histories, serve planting too.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Long runs fail more often, and a longer run has more room for anything; so beside every lift stands the one
 within runs of about equal length.
 
-Recall on steps that people labelled as a repetition of the one before.
+Where people labelled steps as a repetition of the one before, recall on these is measured too.
 """
 
 from __future__ import annotations

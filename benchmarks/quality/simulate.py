@@ -1,6 +1,6 @@
 """When detection comes in made-up conversations, counted from the first turn that means harm.
 
-Made-up conversations of 50 to 500 turns: which phrases, in what order.
+`simulated` makes the conversations, 50 to 500 turns each; `simulate` follows them.
 
 The phrases share no wording with the lexicon: what is dangerous is said round about, as people do who know
 what is looked for. So they show when *form* is found in words that say nothing; they are no evidence of how

@@ -3,11 +3,10 @@ of changes that were planted.
 
 Nobody in these sets is known to have been in trouble, so every opening counts as a false alarm.
 
-Histories that begin alike, measured once as far as they do: a person's own, and each planted change of it.
-
-It gives what `analyze` gives, by the same two steps: readings, then detections, and says when each of them
-reached level medium. A reading depends on the events before it alone, so that of a changed history only the
-changed end is measured.
+`Shared` measures histories that begin alike once as far as they do: a person's own, and each planted change
+of it. It gives what `analyze` gives, by the same two steps: readings, then detections, and says when each of
+them reached level medium. A reading depends on the events before it alone, so that of a changed history only
+the changed end is measured.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Data for benchmarks: evaluations of many subjects, most of them ordinary, some acting out a pattern.
+"""Data of the speed benchmarks.
 
-Six shapes over absolute thresholds: what the benchmark asks of everybody.
-
-Events for benchmarks of the live runner: twelve traits each, an indicator now and then.
+`evaluations` makes columns of readings of many subjects, most of them ordinary, some acting out a pattern.
+`six_programs` are the shapes over absolute thresholds that every candidate runs. `Events` makes single events
+for the live runner: twelve traits each, an indicator now and then.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The peer of the live runner: an interpreted matcher over each history's newest readings, in a deque.
+"""Two matchers over numbered histories and tuples of readings, without events around them.
 
-Matcher: the gate of a set of programs and what lies behind it, without events around it.
-
-For those who have numbered histories and tuples of readings at hand. A stream does the same for events.
+`Matcher` is the gate of a set of programs and what lies behind it, as a stream has it for events.
+`Interpreted` is its peer: the six shapes over each history's newest readings, in a deque.
 """
 
 from __future__ import annotations
