@@ -33,12 +33,11 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Every benchmark there is, one after the other; `ethogram bench` lists them.
+# Every benchmark there is, one after the other; `python -m benchmarks speed` lists them.
 BENCHES := shapes store live scan evaluate hook usage turns growth
 bench: $(VENV)/.dev
 	@for one in $(BENCHES); do \
-	  $(BIN)/ethogram bench $$one --help >/dev/null 2>&1 || continue; \
-	  echo "== ethogram bench $$one"; $(BIN)/ethogram bench $$one || exit 1; \
+	  echo "== python -m benchmarks speed $$one"; $(BIN)/python -m benchmarks speed $$one || exit 1; \
 	done
 
 env: $(VENV)/.dev
@@ -52,7 +51,7 @@ screenshot: $(VENV)/.dev servers
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src benchmarks tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two stamps, so that the demo waits for the base install only.
 $(VENV)/.base: pyproject.toml constraints.txt

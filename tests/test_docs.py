@@ -121,4 +121,12 @@ def run_shell(block: Block, folder: Path) -> None:
 
 def shell_environment() -> dict[str, str]:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    return {**os.environ, "PATH": path, "NO_COLOR": "1", "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
+    # From a clone: the benchmarks are not installed.
+    return {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "PATH": path,
+        "NO_COLOR": "1",
+        "COLUMNS": "80",
+        "PYTHONIOENCODING": "utf-8",
+    }

@@ -15,7 +15,7 @@ import pytest
 import ethogram
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = sorted((ROOT / "src").rglob("*.py"))
+SOURCES = sorted(path for folder in ("src", "benchmarks") for path in (ROOT / folder).rglob("*.py"))
 HEAVY = {"numpy", "pyarrow", "pydantic", "typer", "rich", "scipy", "ruamel", "yaml"}
 MOST_LINES = 450
 PUBLIC = [name for name in ethogram.__all__ if name != "__version__"]

@@ -30,7 +30,8 @@ PLANTED = (
     "numpy/__init__.py",
     "ruamel/__init__.py",
 )
-SOURCES = sorted(Path(ethogram.__file__).parent.rglob("*.py"))
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+SOURCES = sorted([*Path(ethogram.__file__).parent.rglob("*.py"), *BENCHMARKS.rglob("*.py")])
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`ethogram chat` and `ethogram simulate`: what is said of conversations, and the exit code."""
+"""`ethogram chat`: what is said of conversations, and the exit code."""
 
 from __future__ import annotations
 
@@ -165,30 +165,6 @@ def test_sparklines_show_the_newest_turns() -> None:
     assert sparkline([0.0, 1.0]) == "▁█"
     assert sparkline([0.0, 1.0], ASCII) == "_#"
     assert len(sparkline([0.5] * 50)) == 20
-
-
-def test_simulated_conversations_can_be_seen_and_scored(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    made = ran(capsys, "simulate", "--kind", "student", "--count", 2, "--turns", 50, "--seed", 3, "--show")
-    assert [one["conversation_id"] for one in records(made)] == ["student/3", "student/4"]
-    (tmp_path / "made.jsonl").write_text(made)
-    found = records(ran(capsys, "chat", tmp_path / "made.jsonl", "--json", "--summary"))
-    assert [(one["conversation"], one["turns"]) for one in found] == [("student/3", 50), ("student/4", 50)]
-
-
-def test_when_detection_comes_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    given = ("simulate", "--kind", "hostile", "--kind", "calm", "--count", 1, "--turns", 50, "--seed", 1)
-    found = records(ran(capsys, *given, "--json"))
-    assert [one["record"] for one in found] == ["simulated"] * 2 + ["simulate_summary"] * 2
-    said = ran(capsys, *given)
-    assert said.startswith("seed 1\n  hostile 1: 50 turns, means harm from turn 1; highest ")
-    assert "calm: of 1 reached nothing above SAFE" in said
-
-
-def test_a_kind_that_is_none_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["simulate", "--kind", "angry", "--seed", "1"]) == 2
-    assert "no kind 'angry'; there are: calm; calm then climb" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["chat", "analyze"])

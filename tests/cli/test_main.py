@@ -29,10 +29,10 @@ def failing(monkeypatch):
     """Makes the next command raise this."""
 
     def fail_with(error: BaseException) -> None:
-        def run(args: list[str]) -> None:
+        def build() -> typer.Typer:
             raise error
 
-        monkeypatch.setattr(frame, "_run", run)
+        monkeypatch.setattr(frame, "build_app", build)
 
     return fail_with
 

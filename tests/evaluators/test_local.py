@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from benchmarks.local_model.probes import HIGHER, PROBES
 from ethogram.errors import BadUsage
 from ethogram.evaluators.local import TOO_SHORT, UNKNOWN_LANGUAGE, Local
 from ethogram.evaluators.local_model.indicators import SUPPORT
@@ -19,7 +20,6 @@ from ethogram.evaluators.protocol import Answer, Evaluation, NotMeasured, Questi
 from ethogram.library.vocabulary import indicator_catalogue
 from ethogram.records import TRAITS
 from ethogram.scanner import scan
-from local_probes import HIGHER, PROBES
 
 LOCAL = Local({})
 ALL_PROBES = [text for texts in PROBES.values() for text in texts]

@@ -15,7 +15,7 @@ from ethogram.risk.apart import figures, recall_within
 from ethogram.risk.auroc import area_difference, area_of, auroc
 from ethogram.risk.horizon import Course, horizon, recovery
 from ethogram.risk.intervals import wilson
-from ethogram.risk.labelled import Labelled, in_half
+from ethogram.risk.labelled import Labelled
 from ethogram.risk.score import over_time, rate, score
 from ethogram.risk.versions import compare, flipped
 
@@ -251,11 +251,6 @@ def test_versions_that_differ_at_random_are_seldom_called_different(monkeypatch)
 def test_versions_on_other_things_are_refused():
     with pytest.raises(ValueError, match="same things"):
         compare(items(10), items(11))
-
-
-def test_halves_are_halves():
-    share = sum(in_half(f"id{n}", 0) for n in range(2000)) / 2000
-    assert 0.46 < share < 0.54
 
 
 def test_the_horizon_is_of_histories_that_were_quiet_before():

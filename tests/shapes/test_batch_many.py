@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ethogram.bench.six import six_programs
+from benchmarks.speed.data import six_programs
 from ethogram.library.pattern_file import read_pattern_text
 from ethogram.library.vocabulary import load_vocabulary
 from ethogram.records import Event, moment

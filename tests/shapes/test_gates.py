@@ -8,16 +8,9 @@ from datetime import timedelta
 import pytest
 
 from agreement import differences, plain_reading, product
-from ethogram.bench.data import TRAITS, evaluations
-from ethogram.bench.live_peer import Interpreted
-from ethogram.bench.six import six_programs
-from ethogram.records import moment
 from ethogram.shapes.compile import compile_pattern
 from ethogram.shapes.stream import route
-from ethogram.shapes.stream.matcher import Matcher
-from ethogram.shapes.stream.record import OPENED
 from ethogram.shapes.stream.reduce import ABSENT, FALSE, TRUE, Carried
-from ethogram.shapes.stream.rows import Mark
 from ethogram.shapes.stream.stream import Stream
 from ethogram.shapes.tree import (
     And,
@@ -163,25 +156,3 @@ def test_any_number_of_names_makes_no_more_than_so_many_gates():
         stream.observe(Event(f"e{k}", START + timedelta(minutes=k), "ann", seq=k, readings=readings))
     assert len(stream._routes._gated) == 1
     assert all(len(found) <= route.MOST_ROUTES for found in stream._found)
-
-
-# --- the matcher ----------------------------------------------------------------------------
-
-
-def test_the_matcher_finds_what_an_interpreted_one_finds():
-    data, names = evaluations(20_000, per_subject=50), (*TRAITS, "observed")
-    columns = [data.traits[name].tolist() for name in TRAITS] + [data.observed.tolist()]
-    ours, theirs = Matcher(six_programs(), names, 400), Interpreted(names, 400)
-    found, expected = [], []
-    for k, (history, values) in enumerate(
-        zip(data.subject.tolist(), zip(*columns, strict=True), strict=True)
-    ):
-        mark = Mark(f"e{k}", moment(k), k, k, {}, {}, {})
-        changes = ours.step(history, values, mark)
-        new = [
-            one for one in changes if one.what == OPENED or one.episode.detected_at == one.episode.closed_at
-        ]
-        found += sorted((one.episode.program.name, k) for one in new)
-        expected += sorted((name, k) for name in theirs.step(history, values))
-    assert found == expected
-    assert {name for name, _ in found} >= {"love_bombing", "darvo", "con_game", "sandbagging"}

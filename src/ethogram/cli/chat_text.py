@@ -113,7 +113,7 @@ def summed_up(told: Mapping[str, Any]) -> str:
     >>> summed_up({**told, "first": {"CAUTIOUS": 5, "ELEVATED": 7}, "patterns": {}})
     'c1: 9 turns, highest ELEVATED 0.41; CAUTIOUS from turn 5, ELEVATED from turn 7'
     """
-    from ethogram.modes.simulate import rises
+    from ethogram.modes.chat import rises
 
     turns = f"{told['turns']} turn{'' if told['turns'] == 1 else 's'}"
     line = f"{told['conversation'][:120]}: {turns}, highest {told['highest_mode']} {told['highest_risk']:.2f}"

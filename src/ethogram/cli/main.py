@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Annotated
 
@@ -20,11 +20,18 @@ from .output import CannotWrite, flush, make_streams_safe, write_line
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code (see cli/errors.py). `argv` defaults to the command line's."""
-    args = list(sys.argv[1:] if argv is None else argv)
+    return run(build_app, "ethogram", list(sys.argv[1:] if argv is None else argv))
+
+
+def run(build: Callable[[], typer.Typer], name: str, args: list[str]) -> int:
+    """Run one command of the app that `build` makes, called `name` in its help; the exit code."""
     try:
         make_streams_safe()
         begin()
-        _run(args)
+        # Not app(): that would decide itself how errors look and what they exit with.
+        command = typer.main.get_command(build())
+        with command.make_context(name, args) as context:
+            command.invoke(context)
         flush()
     except BaseException as error:
         if isinstance(error, SystemExit | GeneratorExit):
@@ -48,13 +55,6 @@ def build_app() -> typer.Typer:
     for module in _command_modules():
         module.register(app)
     return app
-
-
-def _run(args: list[str]) -> None:
-    # Not app(): that would decide itself how errors look and what they exit with.
-    command = typer.main.get_command(build_app())
-    with command.make_context("ethogram", args) as context:
-        command.invoke(context)
 
 
 def _command_modules() -> Iterator[ModuleType]:

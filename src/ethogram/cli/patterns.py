@@ -1,7 +1,7 @@
-"""`ethogram patterns`: write, look at, check, prove and lock patterns, and ask whether order matters to them.
+"""`ethogram patterns`: write, look at, check, prove and lock patterns.
 
 What is checked, proved and locked are the files as they are written: parameters and statuses that the
-settings lay over them are seen by `list`, `show` and `lift` only.
+settings lay over them are seen by `list` and `show` only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .errors import BAD
-from .inputs import AsJson, Asked, AsOf, Config, Parameters, Scorers, SkipBad, load_config
+from .inputs import AsJson, Config, load_config
 from .output import printable, write_json, write_line
 from .text import plural
 
@@ -39,7 +39,6 @@ def register(app: typer.Typer) -> None:
         "show": show,
         "lint": lint,
         "prove": prove,
-        "lift": lift,
         "backtest": backtest,
         "shadow": shadow,
         "lock": lock,
@@ -69,7 +68,7 @@ def list_(selectors: Selectors = None, as_json: AsJson = False, config: Config =
     """List patterns of every status, with shape, level and title."""
     from .pattern_text import brief_record, table_lines
 
-    records = [brief_record(file) for file in _as_set(_settings(config), selectors)]
+    records = [brief_record(file) for file in as_set(_settings(config), selectors)]
     if as_json:
         for record in records:
             write_json(record)
@@ -91,7 +90,7 @@ def show(
 
     loaded = _settings(config)
     selector = name if "/" in name or name.endswith(SUFFIXES) else base(name)
-    for number, file in enumerate(_as_set(loaded, [selector])):
+    for number, file in enumerate(as_set(loaded, [selector])):
         record = full_record(file, loaded.origins)
         if as_json:
             write_json(record)
@@ -143,58 +142,6 @@ def prove(selectors: Selectors = None, as_json: AsJson = False, config: Config =
         raise BadPattern(failed)
 
 
-def lift(
-    selectors: Selectors = None,
-    data: Annotated[
-        list[str],
-        typer.Option(
-            "--data", metavar="PATH", help="A file or folder of events; repeatable.", show_default=False
-        ),
-    ] = [],  # noqa: B006 (typer copies it)
-    shuffles: Annotated[int, typer.Option(min=1, help="How many times the histories are shuffled.")] = 20,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same shuffles.")] = 0,
-    history: Annotated[
-        list[str],
-        typer.Option(metavar="KEY", help="Histories by subject, target, ... instead of the patterns' own."),
-    ] = [],  # noqa: B006
-    as_json: AsJson = False,
-    as_of: AsOf = "",
-    skip_bad: SkipBad = False,
-    scorers: Scorers = [],  # noqa: B006
-    config: Config = "",
-    parameters: Parameters = [],  # noqa: B006
-) -> None:
-    """Does order matter? Detections in real histories, and in the same ones shuffled."""
-    from ethogram.modes import lift as lifting
-
-    from .measured_text import lift_lines
-    from .progress import Progress
-
-    if not data:
-        raise typer.BadParameter("name a file of events: --data FILE")
-    asked = Asked(data, as_of, config, "", skip_bad, scorers, parameters, "", as_json)
-    moment, loaded = asked.moment(), asked.loaded()
-    library, progress = _as_set(loaded, selectors), Progress()
-    batch = asked.read(library, loaded.settings, progress)
-    with progress.checking(f"checking {plural(len(batch.events), 'event')}, shuffled {shuffles} times"):
-        lifts = lifting.lift(
-            batch.events,
-            library,
-            shuffles=shuffles,
-            seed=seed,
-            history=history,
-            as_of=moment,
-            settings=loaded.settings,
-        )
-    if as_json:
-        for one in lifts:
-            write_json(one.to_dict())
-        write_json(lifts.summary())
-        return
-    for line in lift_lines(lifts):
-        write_line(line)
-
-
 def lock(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; fail on any change.")] = False,
     folder: Annotated[
@@ -236,10 +183,10 @@ def _settings(config: str) -> Loaded:
 
 def _as_written(loaded: Loaded, selectors: Sequence[str | Path] | None) -> Library:
     """The patterns asked for, of every status, without what the settings lay over them."""
-    return _as_set(replace(loaded, settings=replace(loaded.settings, parameters={}, status={})), selectors)
+    return as_set(replace(loaded, settings=replace(loaded.settings, parameters={}, status={})), selectors)
 
 
-def _as_set(loaded: Loaded, selectors: Sequence[str | Path] | None) -> Library:
+def as_set(loaded: Loaded, selectors: Sequence[str | Path] | None) -> Library:
     """The patterns asked for, of every status, with parameters and statuses as the settings have them."""
     from ethogram.library.select import select
     from ethogram.library.settings_check import check_patterns

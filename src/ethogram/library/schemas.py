@@ -23,15 +23,6 @@ from .hook_schemas import (
 from .labelled_schemas import LABELLED_SCHEMAS
 from .outcome_schemas import mute_body, summary_body
 from .pattern_schema import pattern_body
-from .people_schemas import (
-    usage_cohort_body,
-    usage_fall_body,
-    usage_rate_body,
-    usage_recall_body,
-    usage_set_body,
-    usage_silence_body,
-    usage_summary_body,
-)
 from .risk_schemas import RISK_SCHEMAS
 from .run_schemas import run_body
 from .scan_schemas import scan_body
@@ -232,13 +223,6 @@ _SCHEMAS: dict[str, tuple[str, Callable[[], Schema]]] = {
     "hook_rehearsed": ("One thing a hook would have said in a run that is over.", hook_rehearsed_body),
     "hook_rehearsal": ("What a hook would have done in runs that are over.", hook_rehearsal_body),
     "hook_report": ("What came of all that hooks said, by pattern and rung.", hook_report_body),
-    "usage_set": ("The people of a set that figures are about.", usage_set_body),
-    "usage_rate": ("How often usage patterns opened for a group of people.", usage_rate_body),
-    "usage_recall": ("How many planted changes of people were found.", usage_recall_body),
-    "usage_silence": ("How many people count as gone quiet after their last event.", usage_silence_body),
-    "usage_fall": ("How often people fell to a fifth by themselves.", usage_fall_body),
-    "usage_summary": ("How figures about people were got: the last line.", usage_summary_body),
-    "usage_cohort": ("What is usual among the people of a service.", usage_cohort_body),
     **USAGE_SCHEMAS,
     **CONVERSATION_SCHEMAS,
     **LABELLED_SCHEMAS,

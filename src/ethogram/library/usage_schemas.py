@@ -9,6 +9,7 @@ Schema = dict[str, Any]
 
 COUNT: Schema = {"type": "integer", "minimum": 0}
 NUMBER: Schema = {"type": "number"}
+AMOUNT: Schema = {"type": "number", "minimum": 0}
 TEXT: Schema = {"type": "string"}
 TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
 WHOLE_OR_NULL: Schema = {"type": ["integer", "null"]}
@@ -162,7 +163,27 @@ def usage_told_body() -> Schema:
     return _whole("usage_told", {"signal": TEXT, "level": LEVEL, "since": AT, "last": AT})
 
 
+def usage_cohort_body() -> Schema:
+    """A version of the cohort's table."""
+    figures = (
+        "events_a_day active_a_day days events_spread active_spread spread_days week_spread night_share "
+        "night_weight log_pause log_pause_spread pauses session_minutes message_length"
+    )
+    return _whole(
+        "usage_cohort",
+        {
+            "version": COUNT,
+            "source": {"type": "string", "minLength": 1},
+            **dict.fromkeys(figures.split(), AMOUNT),
+            "date": TEXT,
+            "people": COUNT,
+            "file": TEXT_OR_NULL,
+        },
+    )
+
+
 USAGE_SCHEMAS: dict[str, tuple[str, Callable[[], Schema]]] = {
+    "usage_cohort": ("What is usual among the people of a service.", usage_cohort_body),
     "usage_signals": ("What is unusual about a person at a moment.", usage_signals_body),
     "usage_news": ("A person about whom something is to be told.", usage_news_body),
     "usage_sweep": ("How many people were told of: the last line of a sweep.", usage_sweep_body),

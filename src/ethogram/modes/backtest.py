@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -21,9 +22,9 @@ from ..stores.protocol import Store
 from .analysis import Analysis
 from .analyze import analyze_gathered
 from .backtest_histories import counted, lacking_fields, wider_histories
-from .lift import shuffled
-from .lift_events import readable
+from .measured import measured_events
 from .mute import evidence_events
+from .scorers import only_scorers
 
 SHUFFLES = 10
 EXAMPLES = 3
@@ -165,6 +166,37 @@ def _start(since: Since, as_of: datetime | None) -> datetime | None:
 
 def _untimed(given: Batch | OnDisk) -> frozenset[str]:
     return frozenset() if given.timed else frozenset(one.source for one in given.events if not one.timed)
+
+
+def readable(events: Iterable[Event], programs: Sequence[Program], settings: Settings) -> list[Event]:
+    """Events as the programs see them: with our own readings, and those of the chosen scorers only."""
+    supplied, _ = only_scorers(list(events), settings.scorers)
+    measured, _ = measured_events(supplied, programs, settings)
+    scored, _ = only_scorers(measured, settings.scorers)
+    return scored
+
+
+def shuffled(events: Sequence[Event], rng: random.Random) -> list[Event]:
+    """The same events, with the readings of each subject in another order among its events that have any.
+
+    >>> first, second = Event.sample(readings={"a": 1.0}), Event.sample(readings={"a": 2.0})
+    >>> sorted(one.readings["a"] for one in shuffled([first, second], random.Random(1)))
+    [1.0, 2.0]
+    """
+    places: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for place, event in enumerate(events):
+        if event.readings:
+            places[event.source, event.subject].append(place)
+    out = list(events)
+    for own in places.values():
+        drawn = own[:]
+        rng.shuffle(drawn)
+        for place, other in zip(own, drawn, strict=True):
+            from_ = events[other]
+            out[place] = replace(
+                events[place], readings=from_.readings, scorers=from_.scorers, widths=from_.widths
+            )
+    return out
 
 
 def _shuffled(

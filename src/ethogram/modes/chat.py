@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,8 +12,9 @@ from .chat_reasons import is_own, strongest
 from .chat_talks import Said
 from .conversation import Conversation
 from .conversation_state import ConversationState
-from .simulate import WATCHED
 
+WATCHED = ("CAUTIOUS", "ELEVATED", "SUSPECT", "CRITICAL", "UNSAFE")
+"""Modes whose first turn is told."""
 Make = Callable[[str, str], Conversation]
 """A new conversation, by its id and its subject."""
 
@@ -109,3 +110,13 @@ def excerpt(text: str, most: int = 80) -> str:
     """
     flat = " ".join(mask(text[: 4 * most]).split())
     return flat if len(flat) <= most else flat[: most - 3] + "..."
+
+
+def rises(first: Mapping[str, int]) -> list[tuple[str, int]]:
+    """The modes that a conversation rose to, with the turn of each: of several at one turn the highest.
+
+    >>> rises({"CAUTIOUS": 3, "ELEVATED": 3, "SUSPECT": 5})
+    [('ELEVATED', 3), ('SUSPECT', 5)]
+    """
+    at = {turn: mode for mode, turn in sorted(first.items(), key=lambda one: WATCHED.index(one[0]))}
+    return [(mode, turn) for turn, mode in at.items()]

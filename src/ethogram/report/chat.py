@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..climb.records import Change
-from ..modes.chat import Followed, Scored, excerpt, summary_record
+from ..modes.chat import Followed, Scored, excerpt, rises, summary_record
 from ..modes.chat_reasons import COMBINED, changes, reason_of, standing
-from ..modes.simulate import rises
 from ..records import Detection
 from .html import Html, number, raw, tag
 from .page import asset, digest

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ..records import stable_hash
-
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
@@ -28,15 +26,6 @@ class Labelled:
     def cluster(self) -> str:
         """The group, or the thing itself where it has none."""
         return self.group or f"\0{self.id}"
-
-
-def in_half(name: str, half: int) -> bool:
-    """Whether an id is in the first (0) or the second (1) half: choose on the one, tell the other.
-
-    >>> [in_half(name, 0) for name in ("a", "b", "c")], in_half("a", 0) != in_half("a", 1)
-    ([False, True, False], True)
-    """
-    return int(stable_hash("half", name)[:8], 16) % 2 == half
 
 
 def clusters(items: Iterable[Labelled]) -> list[int]:

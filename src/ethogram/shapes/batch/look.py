@@ -52,11 +52,6 @@ class Look:
         return self.read.num is not None
 
     @property
-    def is_wild(self) -> bool:
-        """Whether some value is so large that sums of others would drown in it."""
-        return self.largest > WILD
-
-    @property
     def values(self) -> Floats:
         return np.empty(0) if self.read.num is None else self.read.num
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...records import Event, Value
+from ...records import Event
 from ..program import LevelProgram, Program, SequenceProgram, SilenceProgram
 from .level import LevelMachine
 from .plan import Plan, plan_of
@@ -29,11 +29,6 @@ class Watched:
         """The deadline under which a silence stands in the queue."""
         self.base = 0
         """How many events had been counted for all before it started (see cells.py)."""
-
-    @property
-    def subject_key(self) -> tuple[Value, ...]:
-        """The key of the history, without its source."""
-        return self.key[1:]
 
 
 class Track:

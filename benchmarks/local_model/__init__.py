@@ -1,0 +1,1 @@
+"""Training and measuring the model of the evaluator `local`: `python -m benchmarks.local_model.train`."""

@@ -1,0 +1,1 @@
+"""Quality: false alarms and recall on labelled data, planted episodes and made-up conversations."""

@@ -1,0 +1,354 @@
+"""`python -m benchmarks quality`: how often detections are right, how many are found, and what they cost."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from benchmarks.quality import conversation_readings, conversations_text, planting, usage_text
+from benchmarks.quality import conversations as conversation_figures
+from benchmarks.quality import lift as lifting
+from benchmarks.quality import runs as run_figures
+from benchmarks.quality import simulate as simulating
+from benchmarks.quality import usage as usage_figures
+from benchmarks.quality.conversation_sets import KINDS, chosen_sets
+from benchmarks.quality.episodes import Setting
+from benchmarks.quality.planting import Planting
+from benchmarks.quality.runs import folder_of, set_files
+from benchmarks.quality.text import lift_lines, plant_lines, run_lines, simulated_line
+from ethogram.cli.chat import Embedder, maker
+from ethogram.cli.inputs import AsJson, Asked, AsOf, Config, Parameters, Scorers, SkipBad, load_config
+from ethogram.cli.output import printable, write_json, write_line
+from ethogram.cli.patterns import Selectors, as_set
+from ethogram.cli.progress import Progress
+from ethogram.cli.text import plural
+from ethogram.cli.validate import DATA, digest
+from ethogram.errors import BadUsage
+from ethogram.files import write_whole
+
+MOST_SEED = 1_000_000
+Record = Mapping[str, Any]
+Sets = Annotated[
+    list[str], typer.Option("--set", metavar="NAME", help="Only this set, named by its file; repeatable.")
+]
+Histories = Annotated[
+    list[str],
+    typer.Option(metavar="KEY", help="Histories by subject, target, ... instead of the patterns' own."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    group = typer.Typer(help="How often detections are right, and how many are found.", no_args_is_help=True)
+    for command in (runs, usage, conversations, planted, lift, simulate):
+        group.command(command.__name__)(command)
+    app.add_typer(group, name="quality")
+
+
+def runs(
+    data: Annotated[
+        str,
+        typer.Option("--data", metavar="FOLDER", help=f"Labelled runs; without it, ${DATA}/runs."),
+    ] = "",
+    patterns: Annotated[
+        list[str], typer.Option("--patterns", metavar="SELECTOR", help="Without it, all patterns of runs.")
+    ] = [],  # noqa: B006 (typer copies it)
+    sets: Sets = [],  # noqa: B006
+    as_json: AsJson = False,
+    config: Config = "",
+) -> None:
+    """Runs that failed and runs that did not: what each pattern marks, how early, and at what cost."""
+    folder, settings = folder_of(data, "runs"), load_config(config).settings
+    progress = Progress()
+    with progress.checking("validating"):
+        found = run_figures.validate_runs(folder, patterns or None, settings, sets)
+    if as_json:
+        for record in run_figures.records(found, set_files(folder, sets)):
+            write_json(record)
+        return
+    for line in run_lines(found):
+        write_line(printable(line))
+
+
+def usage(
+    data: Annotated[
+        str,
+        typer.Option(
+            "--data", metavar="FOLDER", help="Sets of people; without it, $ETHOGRAM_DATA/conversations."
+        ),
+    ] = "",
+    sets: Sets = [],  # noqa: B006
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Decides what is planted; without it, a new one that is told.")
+    ] = None,
+    draws: Annotated[
+        int | None,
+        typer.Option(min=0, max=10_000, help="Cases in each row at most; 0: only false alarms."),
+    ] = None,
+    half: Annotated[str, typer.Option(help="Which people: tune, report or all.")] = "all",
+    as_json: AsJson = False,
+    config: Config = "",
+) -> None:
+    """People without known trouble: how often patterns speak, and how many planted changes they find."""
+    folder, settings = folder_of(data, "conversations"), load_config(config).settings
+    chosen, count = _seed(seed), usage_figures.DRAWS if draws is None else draws
+    progress = Progress()
+    found: list[Record] = []
+    try:
+        for one in usage_figures.validate_usage(
+            folder, sets, seed=chosen, draws=count, half=half, settings=settings, progress=progress.count
+        ):
+            found.append(one)
+            if as_json:
+                write_json(one)
+    finally:
+        progress.stop()
+    told = usage_figures.summary(found, chosen, count, half, digest(usage_figures.chosen_files(folder, sets)))
+    if as_json:
+        write_json(told)
+        return
+    for line in usage_text.lines(found, told):
+        write_line(printable(line))
+
+
+def conversations(
+    data: Annotated[
+        str,
+        typer.Option(
+            "--data", metavar="FOLDER", help="Sets of them; without it, $ETHOGRAM_DATA/conversations."
+        ),
+    ] = "",
+    sets: Sets = [],  # noqa: B006
+    attacks: Annotated[
+        list[str], typer.Option("--attacks", metavar="NAME", help="A set that is all attacks; repeatable.")
+    ] = [],  # noqa: B006
+    harmless: Annotated[
+        list[str], typer.Option("--harmless", metavar="NAME", help="A set that is all harmless; repeatable.")
+    ] = [],  # noqa: B006
+    half: Annotated[str, typer.Option(help="Which conversations: tune, other, report or all.")] = "all",
+    most: Annotated[
+        int | None, typer.Option("--most", min=1, help="The first so many of each set; without it, all.")
+    ] = None,
+    as_json: AsJson = False,
+    embedder: Embedder = "",
+    config: Config = "",
+) -> None:
+    """Attacks against harmless talk: AUROC, recall, turns until detection, false alarms; beside baselines."""
+    folder, make = folder_of(data, "conversations"), maker(embedder, config)
+    files = chosen_sets(
+        folder, sets, attacks=attacks, harmless=harmless, known=(*KINDS, *conversation_readings.SETS)
+    )
+    progress = Progress()
+    found: list[Record] = []
+    try:
+        for one in conversation_figures.validate_conversations(
+            lambda name: make(name, "user"),
+            folder,
+            sets,
+            attacks=attacks,
+            harmless=harmless,
+            half=half,
+            most=most,
+            progress=progress.count,
+        ):
+            found.append(one)
+            if as_json:
+                write_json(one)
+    finally:
+        progress.stop()
+    told = conversation_figures.summary(found, half, most, embedder, digest(file for file, _ in files))
+    if as_json:
+        write_json(told)
+        return
+    for line in conversations_text.lines(found, told):
+        write_line(printable(line))
+
+
+def planted(
+    patterns: Annotated[
+        list[str],
+        typer.Option(
+            "--pattern", metavar="SELECTOR", help="A pattern's name, a glob, a file or a folder; repeatable."
+        ),
+    ] = [],  # noqa: B006 (typer copies it)
+    data: Annotated[
+        list[str],
+        typer.Option(
+            "--data",
+            metavar="PATH",
+            help="The background: a file or folder of events; repeatable. Without it, one is made up.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    episodes: Annotated[int, typer.Option(min=1, help="How many episodes of each pattern.")] = 200,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same episodes.")] = 0,
+    strength: Annotated[
+        str, typer.Option(metavar="LOW:HIGH", help="1 is as strong as the examples, 0 as the background.")
+    ] = "0.6:1",
+    noise: Annotated[float, typer.Option(help="What is added to readings: its standard deviation.")] = 0.05,
+    gaps: Annotated[
+        float, typer.Option(help="How likely an innocent event stands between two of an episode.")
+    ] = 0.3,
+    history: Histories = [],  # noqa: B006
+    write: Annotated[
+        str, typer.Option(metavar="FILE", help="Write the background and the episodes as event lines.")
+    ] = "",
+    as_json: AsJson = False,
+    skip_bad: SkipBad = False,
+    scorers: Scorers = [],  # noqa: B006
+    config: Config = "",
+    parameters: Parameters = [],  # noqa: B006
+) -> None:
+    """Plant episodes of patterns in histories, and count how many are found."""
+    if not patterns:
+        raise typer.BadParameter("name what to plant: --pattern NAME")
+    setting = Setting(_range(strength), noise, gaps)
+    asked = Asked(data, "", config, "", skip_bad, scorers, parameters, "", as_json)
+    loaded = asked.loaded()
+    library = as_set(loaded, patterns)
+    progress = Progress()
+    events = asked.read(library, loaded.settings, progress).events if data else None
+    with progress.checking(f"planting {plural(episodes, 'episode')} of {plural(len(library), 'pattern')}"):
+        done = planting.plant(
+            library,
+            events,
+            episodes=episodes,
+            seed=seed,
+            setting=setting,
+            history=history,
+            settings=loaded.settings,
+        )
+    if write:
+        _write(write, done)
+    if as_json:
+        for one in done:
+            write_json(one.to_dict())
+        write_json(done.summary())
+        return
+    for line in plant_lines(done):
+        write_line(line)
+    if write:
+        write_line(printable(f"the events: {write}"))
+
+
+def lift(
+    selectors: Selectors = None,
+    data: Annotated[
+        list[str],
+        typer.Option(
+            "--data", metavar="PATH", help="A file or folder of events; repeatable.", show_default=False
+        ),
+    ] = [],  # noqa: B006 (typer copies it)
+    shuffles: Annotated[int, typer.Option(min=1, help="How many times the histories are shuffled.")] = 20,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same shuffles.")] = 0,
+    history: Histories = [],  # noqa: B006
+    as_json: AsJson = False,
+    as_of: AsOf = "",
+    skip_bad: SkipBad = False,
+    scorers: Scorers = [],  # noqa: B006
+    config: Config = "",
+    parameters: Parameters = [],  # noqa: B006
+) -> None:
+    """Does order matter? Detections in real histories, and in the same ones shuffled."""
+    if not data:
+        raise typer.BadParameter("name a file of events: --data FILE")
+    asked = Asked(data, as_of, config, "", skip_bad, scorers, parameters, "", as_json)
+    moment, loaded = asked.moment(), asked.loaded()
+    library, progress = as_set(loaded, selectors), Progress()
+    batch = asked.read(library, loaded.settings, progress)
+    with progress.checking(f"checking {plural(len(batch.events), 'event')}, shuffled {shuffles} times"):
+        lifts = lifting.lift(
+            batch.events,
+            library,
+            shuffles=shuffles,
+            seed=seed,
+            history=history,
+            as_of=moment,
+            settings=loaded.settings,
+        )
+    if as_json:
+        for one in lifts:
+            write_json(one.to_dict())
+        write_json(lifts.summary())
+        return
+    for line in lift_lines(lifts):
+        write_line(line)
+
+
+def simulate(
+    kind: Annotated[
+        list[str],
+        typer.Option("--kind", metavar="KIND", help="calm, hostile, student, ...; repeatable; none: all."),
+    ] = [],  # noqa: B006 (typer copies it)
+    count: Annotated[int, typer.Option(min=1, max=1_000, help="Conversations of each kind.")] = 3,
+    turns: Annotated[
+        int | None, typer.Option(help="50 to 500; without it, drawn for each conversation.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Decides everything; without it, a new one that is told.")
+    ] = None,
+    refused: Annotated[
+        float, typer.Option(min=0, max=1, help="How often the assistant refuses what means harm.")
+    ] = 0.3,
+    show: Annotated[
+        bool, typer.Option("--show", help="The conversations themselves as JSON, not what came of them.")
+    ] = False,
+    as_json: AsJson = False,
+    embedder: Embedder = "",
+    config: Config = "",
+) -> None:
+    """Conversations of 50 to 500 turns in words that no lexicon has: when does detection come?
+
+    They show how the signals of form behave, and are no evidence of how well attacks are found.
+    """
+    chosen = _seed(seed)
+    if show:
+        _show(kind, chosen, count, turns, refused)
+        return
+    make = maker(embedder, config)
+    if not as_json:
+        write_line(f"seed {chosen}")
+    found = simulating.simulate(
+        lambda name: make(name, "simulated"), kind, seed=chosen, count=count, turns=turns, refused=refused
+    )
+    for one in found:
+        if as_json:
+            write_json(one)
+        else:
+            write_line(printable(simulated_line(one)))
+
+
+def _seed(given: int | None) -> int:
+    return secrets.randbelow(MOST_SEED) if given is None else given
+
+
+def _show(kinds: list[str], seed: int, count: int, turns: int | None, refused: float) -> None:
+    """The conversations, one a line, as `ethogram chat` and `ethogram analyze` read them."""
+    made = [
+        simulating.simulated(kind, seed + k, turns, refused)
+        for kind in kinds or simulating.KINDS
+        for k in range(count)
+    ]
+    for one in made:
+        said = [{"speaker": role, "role": role, "text": text} for role, text in one.said]
+        write_json({"record": "conversation", "conversation_id": f"{one.kind}/{one.seed}", "turns": said})
+
+
+def _range(given: str) -> tuple[float, float]:
+    low, colon, high = given.partition(":")
+    try:
+        return float(low), float(high if colon else low)
+    except ValueError:
+        raise typer.BadParameter(f"takes LOW:HIGH, like 0.6:1; here is {given!r:.40}") from None
+
+
+def _write(path: str, done: Planting) -> None:
+    lines = (json.dumps(line, ensure_ascii=True, allow_nan=False) + "\n" for line in done.lines())
+    try:
+        write_whole(path, lines)
+    except OSError as error:
+        raise BadUsage(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -1,0 +1,1 @@
+"""Speed, beside peers that do the same work."""

@@ -1,0 +1,136 @@
+"""`speed shapes`: the batch runner beside its peers, with evidence and episodes, in one run."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.speed.data import Evaluations, evaluations, six_programs
+from benchmarks.speed.peers import Hits, column_floor, duckdb_query, polars_over, python_loop
+from ethogram.detections.detect import detection
+from ethogram.shapes.batch.columns import Values
+from ethogram.shapes.batch.run import run_columns
+from ethogram.shapes.batch.table import TableColumns
+
+BARS = {"python": (25, 50), "duckdb": (8, 15), "polars": (6, 12)}
+"""How many times faster than each peer: what must hold, and what is wanted."""
+FLOOR = (15, 8)
+"""At most so many times as long as reading the columns once: what must hold, and what is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Medians of one candidate, in seconds."""
+
+    name: str
+    wall: float
+    cpu: float
+    hits: int
+
+
+def ours(data: Evaluations) -> Callable[[], Hits]:
+    """The six programs over columns, every finding made a detection with its evidence."""
+    programs = six_programs()
+    names = [f"s{i}" for i in range(int(data.subject[-1]) + 1)]
+    values = {name: Values(column, None, full=True) for name, column in data.traits.items()}
+    values["observed"] = Values(data.observed, None, full=True)
+    as_of = int(data.at[-1])
+
+    def run() -> Hits:
+        columns = TableColumns(
+            data.at,
+            data.subject,
+            names,
+            values.__getitem__,
+            readings=data.traits,
+            attributes=["observed"],
+            ids="row {}".format,
+        )
+        outcome = run_columns(programs, columns, as_of=as_of)
+        for finding in outcome.findings:
+            detection(finding)
+        return {(one.program.name, one.history.events[one.fired].seq) for one in outcome.findings}
+
+    return run
+
+
+def compare(rows: int, *, rounds: int = 3, threads: int = 2, peers: bool = True) -> list[Timing]:
+    """Every candidate timed in turn, `rounds` times; AssertionError where two do not find the same."""
+    data = evaluations(rows)
+    candidates: dict[str, Callable[[], Hits]] = {"ours": ours(data), "floor": column_floor(data)}
+    if peers:
+        candidates |= {
+            "python": python_loop(data),
+            "duckdb": duckdb_query(data, threads),
+            "polars": polars_over(data),
+        }
+    measured: dict[str, list[tuple[float, float, Hits]]] = {name: [] for name in candidates}
+    for _ in range(rounds):
+        for name, run in candidates.items():
+            measured[name].append(_timed(run))
+    expected = measured["ours"][0][2]
+    for name, runs in measured.items():
+        if name != "floor" and any(hits != expected for _, _, hits in runs):
+            raise AssertionError(f"{name} does not find what we find: {_difference(expected, runs[0][2])}")
+    return [
+        Timing(
+            name,
+            statistics.median(wall for wall, _, _ in runs),
+            statistics.median(cpu for _, cpu, _ in runs),
+            len(runs[0][2]),
+        )
+        for name, runs in measured.items()
+    ]
+
+
+def _timed(run: Callable[[], Hits]) -> tuple[float, float, Hits]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    hits = run()
+    return time.perf_counter() - wall, time.process_time() - cpu, hits
+
+
+def _difference(ours: Hits, theirs: Hits) -> str:
+    only, missing = sorted(theirs - ours)[:3], sorted(ours - theirs)[:3]
+    return f"only there {only}, only here {missing}"
+
+
+def verdicts(timings: list[Timing]) -> list[dict[str, Any]]:
+    """Each peer's ratio beside its bar and goal, as JSON records."""
+    by_name = {one.name: one for one in timings}
+    mine = by_name["ours"]
+    out: list[dict[str, Any]] = [
+        {
+            "record": "timing",
+            "name": one.name,
+            "wall_seconds": one.wall,
+            "cpu_seconds": one.cpu,
+            "hits": one.hits,
+        }
+        for one in timings
+    ]
+    for name, (bar, goal) in BARS.items():
+        if name in by_name:
+            ratio = by_name[name].wall / mine.wall
+            out.append(ratio_record(f"faster than {name}", ratio, bar, goal, ratio >= bar, ratio >= goal))
+    ratio = mine.wall / by_name["floor"].wall
+    bar, goal = FLOOR
+    out.append(ratio_record("times the column floor", ratio, bar, goal, ratio <= bar, ratio <= goal))
+    return out
+
+
+def ratio_record(
+    what: str, ratio: float, bar: float, goal: float, holds: bool, reached: bool
+) -> dict[str, Any]:
+    """A ratio beside what must hold and what is wanted, as a JSON record."""
+    return {
+        "record": "ratio",
+        "what": what,
+        "ratio": float(f"{ratio:.3g}"),
+        "bar": bar,
+        "goal": goal,
+        "bar_holds": holds,
+        "goal_reached": reached,
+    }

@@ -1,0 +1,64 @@
+"""Validation on runs: who was marked, how it went, and what equal length leaves of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+from benchmarks.quality.runs import RunFacts, lift, marked, validate_runs
+
+
+def facts(*runs: tuple[str, bool, int]) -> list[RunFacts]:
+    return [RunFacts(name, failed, steps, {}) for name, failed, steps in runs]
+
+
+def test_lift_is_failures_over_those_to_expect():
+    runs = facts(("a", True, 5), ("b", True, 5), ("c", False, 5), ("d", False, 5))
+    assert lift(runs, runs[:1], 1) == 2
+    assert lift(runs, runs[2:], 1) == 0
+    assert lift(runs, [], 1) is None
+
+
+def test_what_only_marks_long_runs_has_no_lift_at_equal_length():
+    short = [(f"s{n}", False, 5) for n in range(10)]
+    long = [(f"l{n}", True, 50) for n in range(10)]
+    runs = facts(*short, *long)
+    hits = [one for one in runs if one.steps == 50]
+    assert lift(runs, hits, 1) == 2
+    assert lift(runs, hits, 2) == 1
+
+
+def test_nothing_marked_says_nothing():
+    found = marked(facts(("a", True, 5)), [])
+    assert (found["marked"], found["precision"], found["horizon"]) == (0, None, None)
+
+
+def record(run: str, label: str, repeats: int) -> dict:
+    steps = [{"i": 0, "actor": "user", "kind": "message", "text": "Fix it."}]
+    for n in range(12):
+        same = n < repeats
+        labels = {"labels": {"to_next": "Repetition"}} if n + 1 < repeats else {}
+        command = "cat same.py" if same else f"cat file{run}{n}.py"
+        steps.append({"i": len(steps), "actor": "agent", "kind": "tool_call", "tool": "bash",
+                      "args": {"command": command}, **labels})  # fmt: skip
+        steps.append({"i": len(steps), "actor": "tool", "kind": "tool_result", "tool": "bash",
+                      "text": "x" if same else f"y{run}{n}"})  # fmt: skip
+    return {"run_id": run, "source": "made", "task": "t", "label": label, "labels": {}, "steps": steps}
+
+
+def test_a_folder_of_runs_is_validated(tmp_path):
+    runs = [
+        record("a", "failure", 8),
+        record("b", "success", 0),
+        record("c", "failure", 6),
+        record("d", "success", 1),
+    ]
+    with gzip.open(tmp_path / "made.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(one) + "\n" for one in runs)
+    found = validate_runs(tmp_path, ["loop", "repetitive_errors"])
+    assert found["false_alarms"] == {"good_runs": 2, "any": 0, "medium": 0, "high": 0}
+    made = found["sets"]["made"]
+    assert made["repetition"] == {"pairs": 12, "found": 12, "equal_pairs": 12, "equal_found": 12}
+    loop = made["patterns"]["loop"]["any"]
+    assert (loop["marked"], loop["precision"], loop["lift"]) == (2, 1, 2)
+    assert loop["horizon"] == 9

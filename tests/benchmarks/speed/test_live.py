@@ -1,0 +1,28 @@
+"""The matcher that is timed finds what its peer finds."""
+
+from __future__ import annotations
+
+from benchmarks.speed.data import TRAITS, evaluations, six_programs
+from benchmarks.speed.matchers import Interpreted, Matcher
+from ethogram.records import moment
+from ethogram.shapes.stream.record import OPENED
+from ethogram.shapes.stream.rows import Mark
+
+
+def test_the_matcher_finds_what_an_interpreted_one_finds():
+    data, names = evaluations(20_000, per_subject=50), (*TRAITS, "observed")
+    columns = [data.traits[name].tolist() for name in TRAITS] + [data.observed.tolist()]
+    ours, theirs = Matcher(six_programs(), names, 400), Interpreted(names, 400)
+    found, expected = [], []
+    for k, (history, values) in enumerate(
+        zip(data.subject.tolist(), zip(*columns, strict=True), strict=True)
+    ):
+        mark = Mark(f"e{k}", moment(k), k, k, {}, {}, {})
+        changes = ours.step(history, values, mark)
+        new = [
+            one for one in changes if one.what == OPENED or one.episode.detected_at == one.episode.closed_at
+        ]
+        found += sorted((one.episode.program.name, k) for one in new)
+        expected += sorted((name, k) for name in theirs.step(history, values))
+    assert found == expected
+    assert {name for name, _ in found} >= {"love_bombing", "darvo", "con_game", "sandbagging"}
