@@ -51,6 +51,7 @@ VALUES: dict[str, Any] = {
     "resource_limits": {"tokens": 5},
     "lateness": "30s",
     "max_future": "30d",
+    "max_histories": 10,
     "source": "forum",
     "limits": {"events": 1},
     "memory": 1,
