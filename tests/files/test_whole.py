@@ -50,7 +50,6 @@ COMMANDS = {
     "analyze --html": ["analyze", "e.jsonl", "--patterns", PATTERN, "--html", "out/file"],
     "chat --html": ["chat", "chat.jsonl", "--html", "out/file"],
     "demo --copy": ["demo", "--copy", "out"],
-    "plant --write": ["plant", "--pattern", PATTERN, "--episodes", "3", "--write", "out/file"],
     "patterns new": ["patterns", "new", "file", "--folder", "out"],
     "evaluate --record": ["evaluate", "said.jsonl", "--evaluator", "local", "--record", "out/file"],
 }
