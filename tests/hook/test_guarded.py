@@ -215,7 +215,16 @@ def test_a_denied_path_does_not_hide_a_critical_one(session: Ask) -> None:
     text = session("cat README.md ~/.ssh/id_rsa")
     assert "README.md" in text
     assert "id_rsa" in text
-    assert ASKED in session("cat README.md > .claude/settings.json")
+    assert ".claude/settings.json" in session("cat README.md > .claude/settings.json")
+
+
+def test_only_what_the_question_names_is_allowed(session: Ask) -> None:
+    text = session("cat ~/.ssh/id_rsa > .claude/settings.json")
+    assert "id_rsa" in text
+    assert ".claude/settings.json" in text
+    keys = ["~/.ssh/id_rsa", "~/.ssh/id_dsa", "~/.netrc", "~/.pgpass"]
+    assert "~/.pgpass" not in session(f"cat {' '.join(keys)}")
+    assert "~/.pgpass" in session(f"cat {' '.join(keys)}")
 
 
 def test_one_command_that_was_allowed_is_not_another(session: Ask) -> None:

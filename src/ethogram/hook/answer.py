@@ -199,22 +199,25 @@ def _critical(plan: Plan, state: State, event: Event) -> Advice | None:
     is_critical = readings.get("critical_path") == 1
     if step is None:
         return None
-    # The whole of a command is what is allowed, not the one path of it that was asked about.
-    found = [(path, denied, digest(path)) for path, denied in
-             paths_to_ask(step, plan.options, cwd, is_critical_step=is_critical)]  # fmt: skip
-    found = [one for one in found if one[2] not in state["approved"]]
+    found = [
+        (path, denied)
+        for path, denied in paths_to_ask(step, plan.options, cwd, is_critical_step=is_critical)
+        if digest(path) not in state["approved"]
+    ][:MOST_ASKED]
+    parts, keys = [], [digest(path) for path, _ in found]
+    if found:
+        paths = ", ".join(quoted(shorten(path, 120)) for path, _ in found)
+        why = DENIED if all(denied for _, denied in found) else CRITICAL
+        parts.append(f"{paths} {why[len(found) > 1]}.")
     changed = change_of_watching(step)
-    mark = digest(f"{step.tool} {argument_text(step.arguments, frozenset())}")
-    if changed is not None and mark not in state["approved"]:
-        what, keys = f"{quoted(shorten(changed, 120))} changes what watches this run", [mark]
-    elif found:
-        asked = ", ".join(quoted(shorten(path, 120)) for path, _, _ in found[:MOST_ASKED])
-        why = DENIED if all(denied for _, denied, _ in found) else CRITICAL
-        what, keys = f"{asked} {why[len(found) > 1]}", []
-    else:
+    # Not the command alone is allowed but the whole call, with all it is given.
+    call = digest(f"{step.tool} {argument_text(step.arguments, frozenset())}")
+    if changed is not None and call not in state["approved"]:
+        parts.append(f"{quoted(shorten(changed, 120))} changes what watches this run.")
+        keys.append(call)
+    if not parts:
         return None
-    keys += [key for _, _, key in found]
-    text = f"{PREFIX}{what}. Allow it? {QUOTES}"
+    text = f"{PREFIX}{' '.join(parts)} Allow it? {QUOTES}"
     return Advice("ask", "scope_creep", "critical", text, state["steps"] + 1, text, tuple(keys))
 
 

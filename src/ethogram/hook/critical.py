@@ -105,13 +105,14 @@ def _changing_parts(line: str) -> Iterator[str]:
     runs_text = any(_RUNS_TEXT.fullmatch(command.program.rpartition("/")[2]) for command in commands)
     for command in commands:
         text = " ".join((command.program, *command.words, command.code)).strip()
+        shown = " > ".join((text, *command.outputs))
         reads = _only_reads(command) and not runs_text
         if (
             any(_WATCHER.search(output) for output in command.outputs)
             or (_COMMAND.search(text) and not reads)
             or (_WATCHER.search(text) and not reads and not _is_ours(command))
         ):
-            yield text
+            yield shown
     is_cut = len(commands) >= MOST_COMMANDS or any(len(command.words) >= MOST_WORDS for command in commands)
     if is_cut and (match := _WATCHER.search(line) or _COMMAND.search(line)):
         yield match[0].strip(" /")
