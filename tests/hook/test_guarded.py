@@ -222,7 +222,7 @@ def test_only_what_the_question_names_is_allowed(session: Ask) -> None:
     text = session("cat ~/.ssh/id_rsa > .claude/settings.json")
     assert "id_rsa" in text
     assert ".claude/settings.json" in text
-    keys = ["~/.ssh/id_rsa", "~/.ssh/id_dsa", "~/.netrc", "~/.pgpass"]
+    keys = ["~/.ssh/id_rsa", "~/.ssh/id_dsa", "~/.netrc", "~/.npmrc", "~/.pgpass"]
     assert "~/.pgpass" not in session(f"cat {' '.join(keys)}")
     assert "~/.pgpass" in session(f"cat {' '.join(keys)}")
 
