@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import ethogram
-from ethogram.hook import install
+from ethogram.hook import install, place, start
+from ethogram.hook.replay import by_process
 
 PLANTED = (
     "ethogram/__init__.py",
@@ -125,6 +126,24 @@ def test_workers_run_nothing_of_the_folder(folder: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert nothing_ran(folder)
+
+
+def test_processes_of_the_hook_start_outside_the_project(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places: list[str] = []
+
+    class Noted(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *args: object, **options: object) -> None:
+            places.append(os.path.realpath(str(options.get("cwd") or Path.cwd())))
+            super().__init__(*args, **options)  # type: ignore[call-overload]
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(subprocess, "Popen", Noted)
+    assert start.renewed(str(folder), place.plan_path(str(folder))) is not None
+    by_process(json.loads(payload(folder)))
+    assert len(places) == 2
+    assert not [one for one in places if Path(one).is_relative_to(folder)]
 
 
 def test_every_python_that_is_started_looks_into_no_folder() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -114,6 +115,8 @@ def by_process(payload: Mapping[str, Any], environ: Mapping[str, str] | None = N
         input=json.dumps(payload).encode(),
         capture_output=True,
         check=True,
+        # Not the project's folder: the payload says where the run works.
+        cwd=os.path.dirname(os.path.abspath(sys.executable)),
         env=None if environ is None else dict(environ),
     )
     answer: dict[str, Any] = json.loads(done.stdout) if done.stdout.strip() else {}
