@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from ethogram.evaluators.rubric import LEVELS, load_rubric
-from ethogram.library.load import SHIPPED, load_patterns
-from ethogram.library.pattern_file import PatternFile
+from ethogram.patterns.library import SHIPPED, load_patterns
+from ethogram.patterns.pattern_file import PatternFile
 
 PAGE = Path(__file__).parent / "library.md"
 RUBRIC = Path(__file__).parent / "rubric.md"

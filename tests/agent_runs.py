@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ethogram.app.analyze import Analysis, analyze_batch, load_library
+from ethogram.app.run_record import Run
+from ethogram.app.runs import run_report
 from ethogram.config import Settings
 from ethogram.ingest import Limits, events_of
-from ethogram.modes.analyze import Analysis, analyze_batch, load_library
-from ethogram.modes.run_record import Run
-from ethogram.modes.run_report import run_report
 from small import write_patterns
 
 SAME_ERROR = """\

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import naive
-from ethogram.detections.find import find
-from ethogram.records import EPOCH, Detection
-from ethogram.shapes.compile import compile_patterns
-from ethogram.shapes.finding import NO_TIMES
+from ethogram.engine.detect import find
+from ethogram.engine.match import NO_TIMES
+from ethogram.language.compiler import compile_patterns
+from ethogram.models import EPOCH, Detection
 from strategies import Case
 
 Row = dict[str, Any]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from climb_stories import Story
-from ethogram.climb.records import Mode, Outcome
-from ethogram.climb.state import State
-from ethogram.climb.talk import Talk, follow, start
-from ethogram.meaning.reader import reader_of
+from ethogram.chat.conversation import Talk, follow, start
+from ethogram.chat.embeddings.harm_reader import reader_of
+from ethogram.chat.records import Mode, Outcome
+from ethogram.chat.state import State
 
 
 class Told:

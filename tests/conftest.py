@@ -31,7 +31,7 @@ def no_pattern_in_code_is_left_behind() -> Iterator[None]:
     before = set(registry.patterns.loaded())
     yield
     if new := set(registry.patterns.loaded()) - before:
-        from ethogram.in_code.register import forget
+        from ethogram.patterns.register import forget
 
         for name in new:
             forget(name)

@@ -6,12 +6,12 @@ import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from ethogram.app.analyze import load_library
+from ethogram.app.sweep import sweep
+from ethogram.app.verdicts import Said, keep_verdicts, verdict_of
 from ethogram.config import Settings, load_settings
-from ethogram.modes.analyze import load_library
-from ethogram.modes.judging import Said, keep_verdicts, verdict_of
-from ethogram.modes.sweep import sweep
-from ethogram.records import Detection, Event, Verdict
-from ethogram.stores import Store, open_store
+from ethogram.models import Detection, Event, Verdict
+from ethogram.store import Store, open_store
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 RIGHT = 0.65

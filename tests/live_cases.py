@@ -8,13 +8,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from ethogram.app.watch import Watch
+from ethogram.app.watch_state import load
 from ethogram.config import Settings
-from ethogram.detections.find import find
-from ethogram.modes.live import Watch
-from ethogram.modes.live_save import load
-from ethogram.records import EPOCH, Detection, Event
-from ethogram.shapes.compile import compile_patterns
-from ethogram.shapes.program import Program
+from ethogram.engine.detect import find
+from ethogram.language.compiler import compile_patterns
+from ethogram.language.program import Program
+from ethogram.models import EPOCH, Detection, Event
 from strategies import Case
 
 Row = dict[str, Any]

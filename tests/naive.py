@@ -15,17 +15,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from ethogram.records import (
-    Event,
-    content_hash,
-    detection_id,
-    format_time,
-    is_evaluated,
-    micros,
-    moment,
-    rank,
-)
-from ethogram.shapes.tree import (
+from ethogram.language.ast import (
     And,
     AnyOf,
     Arithmetic,
@@ -67,6 +57,7 @@ from ethogram.shapes.tree import (
     Trend,
     Window,
 )
+from ethogram.models import Event, content_hash, detection_id, format_time, is_evaluated, micros, moment, rank
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND

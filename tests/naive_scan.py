@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from ethogram.scanner.characters import fold_character
+from ethogram.lexicon.normalize import fold_character
 
 LEET = dict(zip("013457", "oieast", strict=True))
 SIGNS = {"@": "a", "$": "s"}

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ethogram.app.analyze import Analysis, analyze_batch, load_library, with_excerpts
+from ethogram.app.mute import mute
 from ethogram.config import Settings
 from ethogram.ingest import events_of
-from ethogram.modes.analyze import Analysis, analyze_batch, load_library
-from ethogram.modes.excerpts import with_excerpts
-from ethogram.modes.mute import mute
-from ethogram.records import parse_time
-from ethogram.records.mute import Mute
+from ethogram.models import parse_time
+from ethogram.models.mute import Mute
 from small import GONE, HOT, WARM, write_patterns
 
 NOW = parse_time("2026-06-01T00:00:00Z")

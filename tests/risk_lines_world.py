@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import numpy as np
 
-from ethogram.records import Detection
-from ethogram.risk.judged import Judged, stretch_of
-from ethogram.risk.learn import learn
+from ethogram.models import Detection
+from ethogram.risk.parameter_grid import Judged, stretch_of
 from ethogram.risk.proposal import Nothing, Proposal
+from ethogram.risk.tuning import learn
 from risk_makers import NOW, detection
 
 ONE = timedelta(hours=1)

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from ethogram.records import LEVELS, Detection, Evidence, Verdict
+from ethogram.models import LEVELS, Detection, Evidence, Verdict
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from ethogram.records import Event
+from ethogram.models import Event
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from ethogram import analyze
-from ethogram.library.load import Library, load_patterns
+from ethogram.patterns.library import Library, load_patterns
 
 WORDS = [
     "amber",

@@ -13,8 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import naive
-from ethogram.records import EPOCH, Event
-from ethogram.shapes.tree import (
+from ethogram.language.ast import (
     And,
     AnyOf,
     Arithmetic,
@@ -57,6 +56,7 @@ from ethogram.shapes.tree import (
     Trend,
     Window,
 )
+from ethogram.models import EPOCH, Event
 
 START = datetime(2026, 3, 1, 8, tzinfo=UTC)
 SECOND, MINUTE, HOUR, DAY = 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000

@@ -10,10 +10,10 @@ import pytest
 from ethogram.config import Loaded, Settings, load_settings, show
 from ethogram.config.checks import CHECKS, NOT_ZONES
 from ethogram.errors import BadConfig
-from ethogram.ingest.limits import Limits
-from ethogram.records import parse_duration
+from ethogram.ingest.batch import Limits
+from ethogram.models import parse_duration
 from ethogram.signals import Options
-from ethogram.signals.zones import is_zone
+from ethogram.signals.timing import is_zone
 
 FULL = """\
 patterns: [my/patterns, love_bombing, 'extra/*.yaml']

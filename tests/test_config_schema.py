@@ -12,8 +12,8 @@ from ruamel.yaml import YAML
 from ethogram.config import Settings, load_settings, show
 from ethogram.config.settings import CONVERSATION, HOOK, LEARNING, LIMITS, RISK, USAGE
 from ethogram.errors import BadConfig
-from ethogram.library.config_schema import default_settings, descriptions
-from ethogram.library.schemas import schema
+from ethogram.patterns.config_schema import default_settings, descriptions
+from ethogram.patterns.schemas import schema
 from markdown_blocks import blocks
 
 SCHEMA = schema("config")

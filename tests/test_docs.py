@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from ethogram.library.load import load_patterns
+from ethogram.patterns.library import load_patterns
 from markdown_blocks import (
     ROOT,
     SHELLS,

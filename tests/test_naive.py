@@ -11,8 +11,7 @@ import pytest
 
 import naive
 import strategies
-from ethogram.records import EPOCH, Event, detection_id, format_time
-from ethogram.shapes.tree import (
+from ethogram.language.ast import (
     And,
     AnyOf,
     Arithmetic,
@@ -52,6 +51,7 @@ from ethogram.shapes.tree import (
     Trend,
     Window,
 )
+from ethogram.models import EPOCH, Event, detection_id, format_time
 from naive import Found, Here, History, run, value
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

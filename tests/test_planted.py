@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import ethogram
-from ethogram.hook import install, place, start
-from ethogram.hook.replay import by_process
+from ethogram.agents.hook import install, location, main
+from ethogram.agents.hook.replay import by_process
 
 PLANTED = (
     "ethogram/__init__.py",
@@ -140,7 +140,7 @@ def test_processes_of_the_hook_start_outside_the_project(
 
     monkeypatch.chdir(folder)
     monkeypatch.setattr(subprocess, "Popen", Noted)
-    assert start.renewed(str(folder), place.plan_path(str(folder))) is not None
+    assert main.renewed(str(folder), location.plan_path(str(folder))) is not None
     by_process(json.loads(payload(folder)))
     assert len(places) == 2
     assert not [one for one in places if Path(one).is_relative_to(folder)]

@@ -11,19 +11,28 @@ from typing import Any
 
 import pytest
 
+from ethogram.agents.hook.plan import library_of, settings_files
+from ethogram.app.analyze import load_library
 from ethogram.config import Settings, load_settings
-from ethogram.config.crawl import MAX_DEPTH, MAX_ENTRIES, MAX_FILES, pattern_files
 from ethogram.config.learned import LEARNED_FILE, write_changes
-from ethogram.config.mutes_write import add_mute
+from ethogram.config.mutes import add_mute
 from ethogram.config.settings import CONVERSATION, HOOK, LEARNING, RISK, USAGE
-from ethogram.config.trust import digest_of, key_of, record_file, trust_of, user_folder
+from ethogram.config.trust import (
+    MAX_DEPTH,
+    MAX_ENTRIES,
+    MAX_FILES,
+    digest_of,
+    key_of,
+    pattern_files,
+    record_file,
+    trust_of,
+    user_folder,
+)
 from ethogram.errors import BadConfig, BadPattern
-from ethogram.hook.planning import library_of, settings_files
-from ethogram.library.load import load_patterns
-from ethogram.modes.analyze import load_library
-from ethogram.records import parse_time
-from ethogram.records.mute import Mute
-from ethogram.risk.changes import Change
+from ethogram.models import parse_time
+from ethogram.models.mute import Mute
+from ethogram.patterns.library import load_patterns
+from ethogram.risk.proposal import Change
 from settings_files import trust, trusted_settings
 from small import WARM, write_patterns
 
@@ -601,7 +610,7 @@ def test_a_folder_of_patterns_is_listed_within_bounds(folder, how):
 def test_listing_ends_after_so_many_seconds(folder, monkeypatch):
     write_patterns(folder / "mine", WARM)
     assert len(pattern_files(folder / "mine")) == 1
-    monkeypatch.setattr("ethogram.config.crawl.MAX_SECONDS", -1.0)
+    monkeypatch.setattr("ethogram.config.trust.MAX_SECONDS", -1.0)
     with pytest.raises(BadPattern, match="mine: holds more than can be listed in"):
         pattern_files(folder / "mine")
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from pydoc_data.topics import topics
 
-from ethogram.climb.words import tokens
+from ethogram.chat.words import tokens
 
 KEPT = 9000
 LONGEST = 60_000

@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 
 from browser import browser
+from ethogram.app.demo import EXAMPLES
 from ethogram.cli.main import main
-from ethogram.modes.demo import EXAMPLES
 
 SIZE = {"width": 1000, "height": 900}
 POINT = "a.point >> nth=-1"

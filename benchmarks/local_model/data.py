@@ -13,10 +13,10 @@ import numpy as np
 import scipy.sparse as sparse
 from numpy.typing import NDArray
 
-from ethogram.evaluators.local_model.features import BITS, Read, read_text
-from ethogram.records import TRAITS
-from ethogram.scanner.message import scan_many
-from ethogram.scanner.records import Scan
+from ethogram.evaluators.local import BITS, Read, read_text
+from ethogram.lexicon.records import Scan
+from ethogram.lexicon.scan import scan_many
+from ethogram.models import TRAITS
 
 SCORED = "moltbook_scored"
 ALIKE = 0.5

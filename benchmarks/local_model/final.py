@@ -18,10 +18,9 @@ from benchmarks.local_model.fit import (
     make_space,
     model_likeness,
 )
-from ethogram.evaluators.local_model.weights import Weights
-from ethogram.records import TRAITS
-from ethogram.scanner.content import Category
-from ethogram.scanner.lexicon import load_lexicon
+from ethogram.evaluators.local import Weights
+from ethogram.lexicon.lexicon import Category, load_lexicon
+from ethogram.models import TRAITS
 
 VERSION = "1"
 KNOTS = np.array([0, 0.02, 0.05, *np.arange(0.1, 0.91, 0.05), 0.93, 0.95, 0.97, 0.98, 0.99, 1])

@@ -12,14 +12,11 @@ from scipy.stats import rankdata
 from benchmarks.local_model.data import Corpus, has, messages, records
 from benchmarks.local_model.fit import Floats, Ints, spearman
 from benchmarks.local_model.probes import HIGHER, PROBES
-from ethogram.evaluators.local import LEAST_WORDS
-from ethogram.evaluators.local_model.features import read_text
-from ethogram.evaluators.local_model.indicators import SUPPORT
-from ethogram.evaluators.local_model.weights import Weights, scores
-from ethogram.library.vocabulary import indicator_catalogue
-from ethogram.records import TRAITS
-from ethogram.scanner.content import Category
-from ethogram.scanner.message import scan_many
+from ethogram.evaluators.local import LEAST_WORDS, SUPPORT, Weights, read_text, scores
+from ethogram.lexicon.lexicon import Category
+from ethogram.lexicon.scan import scan_many
+from ethogram.models import TRAITS
+from ethogram.patterns.catalogue import indicator_catalogue
 
 HIGH = 0.5
 ENOUGH = 10

@@ -42,10 +42,9 @@ from benchmarks.local_model.measure import (
     resamples,
     within_authors,
 )
-from ethogram.evaluators.local_model.features import STYLE
-from ethogram.evaluators.local_model.weights import CARD, FILE, Weights, write_weights
-from ethogram.records import TRAITS
-from ethogram.scanner.content import read_categories
+from ethogram.evaluators.local import CARD, FILE, STYLE, Weights, write_weights
+from ethogram.lexicon.lexicon import read_categories
+from ethogram.models import TRAITS
 
 PAGE = Path(__file__).parents[2] / "docs" / "model_card.md"
 SLIGHT = 0.1

@@ -14,9 +14,9 @@ from datetime import timedelta
 from functools import lru_cache
 
 from ethogram.errors import BadUsage
-from ethogram.library.pattern_file import PatternFile
-from ethogram.library.vocabulary import known_ranges
-from ethogram.records import EPOCH, Event, Value, is_indicator_name
+from ethogram.models import EPOCH, Event, Value, is_indicator_name
+from ethogram.patterns.catalogue import known_ranges
+from ethogram.patterns.pattern_file import PatternFile
 
 LONGEST = 400
 """Events of a history that an episode is set into: the part around the place where it is set."""

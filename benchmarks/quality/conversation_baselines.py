@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.quality.conversation_sets import Talk
-from ethogram.meaning.embedder import Embedder, load
-from ethogram.meaning.small import concepts, table
-from ethogram.meaning.words import stems
+from ethogram.chat.embeddings.base import Embedder, load, stems
+from ethogram.chat.embeddings.small import concepts, table
 
 QUERIES = tuple(
     re.compile(one)

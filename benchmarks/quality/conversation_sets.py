@@ -15,9 +15,9 @@ from typing import Any
 from zlib import crc32
 
 from benchmarks.quality.runs import set_files, set_name
+from ethogram.app.chat_files import ROLES
 from ethogram.errors import BadEvents, BadUsage, Fault
-from ethogram.ingest.run_values import text_of
-from ethogram.modes.chat_talks import ROLES
+from ethogram.ingest.transcript import text_of
 
 HALVES = ("tune", "other", "report", "all")
 ATTACK, HARMLESS, TEMPTING, LABELLED = "attack", "harmless", "tempting", "labelled"

@@ -28,9 +28,9 @@ from benchmarks.quality.conversation_sets import (
 )
 from benchmarks.quality.runs import set_name
 from benchmarks.quality.simulate import Make
+from ethogram.app.chat import WATCHED
 from ethogram.errors import BadUsage
-from ethogram.modes.chat import WATCHED
-from ethogram.risk.apart import figures
+from ethogram.risk.discrimination import figures
 from ethogram.risk.intervals import wilson
 
 OURS = "ethogram"

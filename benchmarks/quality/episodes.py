@@ -12,17 +12,16 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from benchmarks.quality.background import Background, varying
+from ethogram.app.readings import measured_events
 from ethogram.config import Settings
-from ethogram.detections.find import find
+from ethogram.engine.detect import find
 from ethogram.errors import BadUsage
 from ethogram.ingest import in_order
-from ethogram.library.examples import START
-from ethogram.library.load import Library
-from ethogram.library.parts import base
-from ethogram.library.pattern_file import PatternFile
-from ethogram.modes.measured import measured_events
-from ethogram.records import EPOCH, Detection, Event
-from ethogram.shapes.program import Program
+from ethogram.language.program import Program
+from ethogram.models import EPOCH, Detection, Event
+from ethogram.patterns.examples import START
+from ethogram.patterns.library import Library, base
+from ethogram.patterns.pattern_file import PatternFile
 
 DAY = timedelta(days=1)
 MICROSECOND = timedelta(microseconds=1)

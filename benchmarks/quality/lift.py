@@ -15,20 +15,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ethogram.app.analyze import load_library
+from ethogram.app.backtest import readable, shuffled
 from ethogram.config import Settings
-from ethogram.detections.find import Found, find
+from ethogram.engine.detect import Found, find
 from ethogram.errors import BadUsage, did_you_mean
 from ethogram.ingest import Batch, Limits, events_of, read_events
-from ethogram.ingest.future import checked_events, latest_time
-from ethogram.library.load import Library
-from ethogram.library.vocabulary import known_ranges
-from ethogram.modes.analyze import load_library
-from ethogram.modes.backtest import readable, shuffled
-from ethogram.records import EPOCH, Event
-from ethogram.shapes.history import FIELDS
-from ethogram.shapes.program import Program
-from ethogram.shapes.tree import Attribute, Signal
-from ethogram.shapes.walk import named
+from ethogram.ingest.collector import checked_events, latest_time
+from ethogram.language.ast import Attribute, Signal
+from ethogram.language.history import FIELDS
+from ethogram.language.program import Program
+from ethogram.language.visitor import named
+from ethogram.models import EPOCH, Event
+from ethogram.patterns.catalogue import known_ranges
+from ethogram.patterns.library import Library
 
 Whose = tuple[str, str]
 """Source and subject."""

@@ -11,17 +11,16 @@ from typing import Any
 from benchmarks.quality.background import Background, background_of, generated
 from benchmarks.quality.episodes import Episode, Setting, detected, episode, programs_of, scripts_of
 from benchmarks.quality.lift import Source, batch_of, over_history
+from ethogram.app.backtest import readable
 from ethogram.config import Settings
-from ethogram.detections.find import find
+from ethogram.engine.detect import find
 from ethogram.errors import BadUsage
-from ethogram.library.load import Library
-from ethogram.library.pattern_file import PatternFile
-from ethogram.library.select import select
-from ethogram.library.vocabulary import load_vocabulary
-from ethogram.modes.backtest import readable
-from ethogram.records import Detection, Event
+from ethogram.language.program import Program
+from ethogram.models import Detection, Event
+from ethogram.patterns.catalogue import load_vocabulary
+from ethogram.patterns.library import Library, select
+from ethogram.patterns.pattern_file import PatternFile
 from ethogram.risk.intervals import wilson
-from ethogram.shapes.program import Program
 
 HALF = 0.5
 """The recall below which a pattern stays experimental."""

@@ -19,15 +19,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from ethogram.app.analyze import analyze
 from ethogram.cli.validate import DATA, digest
 from ethogram.config import Settings
 from ethogram.errors import BadUsage
 from ethogram.ingest import read_events
-from ethogram.library.load import Library, load_patterns
-from ethogram.library.select import select
-from ethogram.modes.analyze import analyze
-from ethogram.records import Detection, Event, rank
-from ethogram.risk.score import rate
+from ethogram.models import Detection, Event, rank
+from ethogram.patterns.library import Library, load_patterns, select
+from ethogram.risk.discrimination import rate
 
 GOOD = frozenset(("success", "passed", "resolved"))
 BAD = frozenset(("failure", "failed", "unresolved"))

@@ -17,9 +17,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Protocol
 
+from ethogram.app.chat import WATCHED
+from ethogram.app.conversation import ConversationState
 from ethogram.errors import BadUsage, did_you_mean
-from ethogram.modes.chat import WATCHED
-from ethogram.modes.conversation_state import ConversationState
 
 SHORTEST, LONGEST = 50, 500
 REFUSED = 0.3

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ethogram.app.chat import rises
 from ethogram.cli.output import printable
 from ethogram.cli.text import plural
-from ethogram.modes.chat import rises
 
 if TYPE_CHECKING:
     from benchmarks.quality.lift import Lift, Lifts

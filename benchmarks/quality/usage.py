@@ -41,19 +41,19 @@ from benchmarks.quality.usage_people import (
     well_known,
 )
 from benchmarks.quality.usage_planting import STEADY, planted, steady_people, steady_rows
+from ethogram.app.readings import needed
 from ethogram.config import Settings
-from ethogram.detections.episode import detection_of
+from ethogram.engine.detections import detection_of
+from ethogram.engine.live.engine import Stream
+from ethogram.engine.live.episode import CLOSED, ROSE, Episode
 from ethogram.errors import BadUsage
-from ethogram.library.load import Library
-from ethogram.modes.measured import needed
-from ethogram.records import Event, micros, rank
-from ethogram.shapes.program import Program
-from ethogram.shapes.stream.record import CLOSED, ROSE, Episode
-from ethogram.shapes.stream.stream import Stream
+from ethogram.language.program import Program
+from ethogram.models import Event, micros, rank
+from ethogram.patterns.library import Library
 from ethogram.signals import Options, plan
-from ethogram.signals.measure import measure_event
+from ethogram.signals.measurer import measure_event
+from ethogram.usage.baseline import find_cohort
 from ethogram.usage.clock import DAY
-from ethogram.usage.cohort import find_cohort
 
 PATTERNS, DAILY, FIXED = "patterns", "asked daily", "fixed limits"
 """What is compared: the product, its statistics asked at every close of a day, and fixed constants."""

@@ -27,9 +27,9 @@ from typing import Any
 from benchmarks.quality.usage_changes import WANTED, Case, Row
 from benchmarks.quality.usage_people import Opening, People, active_weeks, groups_of, person_weeks
 from benchmarks.quality.usage_planting import LEAST, LENGTHS, MONTH
-from ethogram.records import rank
+from ethogram.models import rank
+from ethogram.risk.discrimination import over_time
 from ethogram.risk.intervals import wilson
-from ethogram.risk.score import over_time
 from ethogram.usage.clock import DAY, day_of, offset
 
 LEVELS = ("low", "medium")

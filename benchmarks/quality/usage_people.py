@@ -16,14 +16,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ethogram.app.analyze import analyze
 from ethogram.config import Settings
 from ethogram.errors import BadUsage
 from ethogram.ingest import read_events
-from ethogram.library.load import Library, load_patterns
-from ethogram.library.select import select
-from ethogram.modes.analyze import analyze
-from ethogram.records import Detection, Event
-from ethogram.records.roles import is_by_service
+from ethogram.models import Detection, Event
+from ethogram.models.roles import is_by_service
+from ethogram.patterns.library import Library, load_patterns, select
 from ethogram.usage import COHORTS, Cohort, Summary, record, signals
 from ethogram.usage.clock import DAY, MORNING, day_of, offset
 

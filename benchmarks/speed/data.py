@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethogram.library.pattern_file import read_pattern_text
-from ethogram.library.vocabulary import load_vocabulary
-from ethogram.records import Event
-from ethogram.records.traits import TRAITS as ALL_TRAITS
-from ethogram.shapes.compile import compile_patterns
-from ethogram.shapes.program import Program
+from ethogram.language.compiler import compile_patterns
+from ethogram.language.program import Program
+from ethogram.models import Event
+from ethogram.models.event import TRAITS as ALL_TRAITS
+from ethogram.patterns.catalogue import load_vocabulary
+from ethogram.patterns.pattern_file import read_pattern_text
 
 GOOD = ("compassion", "goodwill", "accuracy")
 BAD = ("manipulation", "deception", "exploitation", "fabrication")

@@ -10,9 +10,9 @@ from typing import Any
 
 from benchmarks.speed.data import TRAITS, Evaluations, evaluations, six_programs
 from benchmarks.speed.shapes import ours, ratio_record
-from ethogram.detections.find import find
-from ethogram.records import EPOCH, Event
-from ethogram.shapes.program import Program
+from ethogram.engine.detect import find
+from ethogram.language.program import Program
+from ethogram.models import EPOCH, Event
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 """Readings; an evaluation has seven."""

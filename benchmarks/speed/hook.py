@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ethogram.hook import keep
-from ethogram.hook.place import NAME
-from ethogram.hook.planning import prepare
-from ethogram.hook.replay import within
+from ethogram.agents.hook import state_db
+from ethogram.agents.hook.location import NAME
+from ethogram.agents.hook.plan import prepare
+from ethogram.agents.hook.replay import within
 
 STARTS = 50
 EVENTS = 5_000
@@ -26,8 +26,8 @@ BARS = (150.0, 60.0)
 USUAL = (
     "import json,sys,time\n"
     "from ethogram.hook import keep\n"
-    "from ethogram.hook.place import state_path\n"
-    "from ethogram.hook.replay import within\n"
+    "from ethogram.agents.hook.location import state_path\n"
+    "from ethogram.agents.hook.replay import within\n"
     "told = json.load(sys.stdin)\n"
     "within(keep.opened(state_path()), told['cwd'])(told)\n"
 )
@@ -84,9 +84,9 @@ def _payload(folder: str, number: int) -> dict[str, Any]:
 
 def _fill(folder: str, events: int) -> int:
     """Tell the hook's state so many events, and say how many bytes it keeps of the run."""
-    from ethogram.hook.place import state_path
+    from ethogram.agents.hook.location import state_path
 
-    db = keep.opened(state_path())
+    db = state_db.opened(state_path())
     tell = within(db, folder)
     for number in range(events // 2):  # each is a call and a result
         tell(_payload(folder, number))

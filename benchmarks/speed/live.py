@@ -13,12 +13,12 @@ from typing import Any
 
 from benchmarks.speed.data import TRAITS, Events, evaluations, six_programs
 from benchmarks.speed.matchers import Interpreted, Matcher
-from ethogram.library.load import Library, load_patterns
-from ethogram.modes.live import Watch
-from ethogram.records import Event, moment
-from ethogram.shapes.program import SequenceProgram
-from ethogram.shapes.stream.record import OPENED, Change
-from ethogram.shapes.stream.rows import Mark
+from ethogram.app.watch import Watch
+from ethogram.engine.live.buffer import Mark
+from ethogram.engine.live.episode import OPENED, Change
+from ethogram.language.program import SequenceProgram
+from ethogram.models import Event, moment
+from ethogram.patterns.library import Library, load_patterns
 
 OBSERVE, STEPS, BATCHES = (20_000, 100_000), (500_000, 1_500_000), (5, 20)
 """Events a second, steps a second, how many times faster in batches: what must hold, what is wanted."""

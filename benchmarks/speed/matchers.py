@@ -11,14 +11,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ethogram.records import Event, is_evaluated
-from ethogram.shapes.history import CAP
-from ethogram.shapes.program import Program
-from ethogram.shapes.stream.gate import Form, gate_of
-from ethogram.shapes.stream.record import Change
-from ethogram.shapes.stream.reduce import Carried
-from ethogram.shapes.stream.rows import Mark
-from ethogram.shapes.stream.stream import Stream
+from ethogram.engine.live.buffer import Mark
+from ethogram.engine.live.engine import Stream
+from ethogram.engine.live.episode import Change
+from ethogram.engine.live.prefilter import Carried, Form, gate_of
+from ethogram.language.history import CAP
+from ethogram.language.program import Program
+from ethogram.models import Event, is_evaluated
 
 Reading = dict[str, float]
 TIE = 1e-9

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.speed.shapes import ratio_record
-from ethogram.scanner import scan
-from ethogram.scanner.fold import fold
-from ethogram.scanner.lexicon import load_lexicon
-from ethogram.scanner.matching import Match, Matcher
-from ethogram.scanner.message import forget, scan_many
-from ethogram.scanner.records import Scan
-from ethogram.scanner.variants import forms
+from ethogram.lexicon import scan
+from ethogram.lexicon.lexicon import load_lexicon
+from ethogram.lexicon.matcher import Match, Matcher, forms
+from ethogram.lexicon.normalize import fold
+from ethogram.lexicon.records import Scan
+from ethogram.lexicon.scan import forget, scan_many
 
 PHRASES = 1_500
 MATCHING = (80, 400)

@@ -10,10 +10,9 @@ from typing import Any
 
 from benchmarks.speed.data import Evaluations, evaluations, six_programs
 from benchmarks.speed.peers import Hits, column_floor, duckdb_query, polars_over, python_loop
-from ethogram.detections.detect import detection
-from ethogram.shapes.batch.columns import Values
-from ethogram.shapes.batch.run import run_columns
-from ethogram.shapes.batch.table import TableColumns
+from ethogram.engine.columns.run import run_columns
+from ethogram.engine.columns.table import TableColumns, Values
+from ethogram.engine.detections import detection
 
 BARS = {"python": (25, 50), "duckdb": (8, 15), "polars": (6, 12)}
 """How many times faster than each peer: what must hold, and what is wanted."""

@@ -18,12 +18,12 @@ from typing import Any
 
 from benchmarks.speed.data import Evaluations, evaluations
 from benchmarks.speed.shapes import ratio_record
+from ethogram.app.importing import import_events
+from ethogram.app.sweep import sweep
 from ethogram.config import Settings
-from ethogram.library.load import Library, load_patterns
-from ethogram.modes.importing import import_events
-from ethogram.modes.sweep import sweep
-from ethogram.records import Event, format_time, moment
-from ethogram.stores import Store, open_store
+from ethogram.models import Event, format_time, moment
+from ethogram.patterns.library import Library, load_patterns
+from ethogram.store import Store, open_store
 
 SINGLE = 500
 """Events added one by one."""

@@ -25,29 +25,26 @@ if TYPE_CHECKING:
     from typing import Any
 
     from . import errors, verdicts
-    from .climb.coherence import context_coherence
-    from .climb.query import detect_information_gathering
-    from .climb.records import Mode
-    from .climb.trajectory import detect_escalation_shape
+    from .agents.guard import Advice, RunGuard
+    from .app.analyze import Analysis, analyze
+    from .app.assess import assess, assess_each
+    from .app.conversation import Conversation, ConversationState
+    from .app.risk import SubjectRisk, subject_risk, subject_risks
+    from .app.watch import Watch
+    from .chat.escalation import detect_escalation_shape, detect_information_gathering
+    from .chat.records import Mode
+    from .chat.risk_model import context_coherence
     from .errors import EthogramError
-    from .hook.guard import Advice, RunGuard
-    from .in_code.register import pattern, register
     from .ingest import read_events
-    from .library.in_code import Match
-    from .library.load import load_patterns
-    from .modes.analyze import Analysis, analyze
-    from .modes.assess import assess, assess_each
-    from .modes.conversation import Conversation
-    from .modes.conversation_state import ConversationState
-    from .modes.live import Watch
-    from .modes.risk import SubjectRisk, subject_risk, subject_risks
-    from .records import Detection, Event, Evidence, Reading, Risk, Verdict
-    from .risk.assess import Assessment, Recommendation
-    from .scanner import Scan, ThreadScan, scan, scan_thread
+    from .lexicon import Scan, ThreadScan, scan, scan_thread
+    from .models import Detection, Event, Evidence, Reading, Risk, Verdict
+    from .patterns.code_patterns import Match
+    from .patterns.library import load_patterns
+    from .patterns.register import pattern, register
+    from .risk.assessment import Assessment, Recommendation
     from .signals import signal
-    from .usage.default import get_risk_signals, record_event
     from .usage.fusion import fuse
-    from .usage.tracker import UsageTracker
+    from .usage.tracker import UsageTracker, get_risk_signals, record_event
 
 __version__ = "0.1.0"
 
@@ -97,45 +94,45 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Advice": "hook.guard",
-    "Analysis": "modes.analyze",
-    "Assessment": "risk.assess",
-    "Conversation": "modes.conversation",
-    "ConversationState": "modes.conversation_state",
-    "Detection": "records",
+    "Advice": "agents.guard",
+    "Analysis": "app.analyze",
+    "Assessment": "risk.assessment",
+    "Conversation": "app.conversation",
+    "ConversationState": "app.conversation",
+    "Detection": "models",
     "EthogramError": "errors",
-    "Event": "records",
-    "Evidence": "records",
-    "Match": "library.in_code",
-    "Mode": "climb.records",
-    "Reading": "records",
-    "Recommendation": "risk.assess",
-    "Risk": "records",
-    "RunGuard": "hook.guard",
-    "Scan": "scanner",
-    "SubjectRisk": "modes.risk",
-    "ThreadScan": "scanner",
+    "Event": "models",
+    "Evidence": "models",
+    "Match": "patterns.code_patterns",
+    "Mode": "chat.records",
+    "Reading": "models",
+    "Recommendation": "risk.assessment",
+    "Risk": "models",
+    "RunGuard": "agents.guard",
+    "Scan": "lexicon",
+    "SubjectRisk": "app.risk",
+    "ThreadScan": "lexicon",
     "UsageTracker": "usage.tracker",
-    "Verdict": "records",
-    "Watch": "modes.live",
-    "analyze": "modes.analyze",
-    "assess": "modes.assess",
-    "assess_each": "modes.assess",
-    "context_coherence": "climb.coherence",
-    "detect_escalation_shape": "climb.trajectory",
-    "detect_information_gathering": "climb.query",
+    "Verdict": "models",
+    "Watch": "app.watch",
+    "analyze": "app.analyze",
+    "assess": "app.assess",
+    "assess_each": "app.assess",
+    "context_coherence": "chat.risk_model",
+    "detect_escalation_shape": "chat.escalation",
+    "detect_information_gathering": "chat.escalation",
     "fuse": "usage.fusion",
-    "get_risk_signals": "usage.default",
-    "load_patterns": "library.load",
-    "pattern": "in_code.register",
+    "get_risk_signals": "usage.tracker",
+    "load_patterns": "patterns.library",
+    "pattern": "patterns.register",
     "read_events": "ingest",
-    "record_event": "usage.default",
-    "register": "in_code.register",
-    "scan": "scanner",
-    "scan_thread": "scanner",
+    "record_event": "usage.tracker",
+    "register": "patterns.register",
+    "scan": "lexicon",
+    "scan_thread": "lexicon",
     "signal": "signals",
-    "subject_risk": "modes.risk",
-    "subject_risks": "modes.risk",
+    "subject_risk": "app.risk",
+    "subject_risks": "app.risk",
 }
 
 _MODULES = ("errors", "verdicts")

@@ -1,8 +1,10 @@
 """`python -m ethogram` is `ethogram`."""
 
+from __future__ import annotations
+
 import sys
 
-from ethogram.entry import main
+from .entry import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .records.slotted import dataclass
+from .models.slotted import dataclass
 
 
 @dataclass(frozen=True, slots=True, order=True)

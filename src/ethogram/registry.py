@@ -15,6 +15,7 @@ from .errors import BadUsage, EthogramError, did_you_mean
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+
 T = TypeVar("T")
 IN_CODE = "in_code_"
 """What names of signals begin with that patterns in code make: for them alone."""
@@ -128,6 +129,6 @@ patterns: Registry[Any] = Registry("pattern", "ethogram.patterns")
 """Patterns in code; those in files are found by library/load.py."""
 signals: Registry[Any] = Registry("signal", "ethogram.signals")
 adapters: Registry[Any] = Registry("adapter", "ethogram.ingest")
-stores: Registry[Any] = Registry("store", "ethogram.stores")
+stores: Registry[Any] = Registry("store", "ethogram.store")
 evaluators: Registry[Any] = Registry("evaluator", "ethogram.evaluators")
 responses: Registry[Any] = Registry("response", "ethogram.response")

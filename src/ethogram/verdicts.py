@@ -15,17 +15,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .app import accuracy as calibrating
+from .app import accuracy as counted
+from .app import verdicts
 from .config import Settings
 from .config.settings import learning_in
 from .errors import BadUsage
-from .modes import accuracy as counted
-from .modes import calibrating, judging
-from .records import Detection, Verdict, parse_time
+from .models import Detection, Verdict, parse_time
 from .risk.accuracy import Accuracy
-from .risk.judges import Agreement
+from .risk.agreement import Agreement
 
 if TYPE_CHECKING:
-    from .stores import Store
+    from .store import Store
+
 
 __all__ = ["accuracy", "agreement", "calibration", "probabilities", "record", "second_look"]
 
@@ -53,15 +55,15 @@ def record(
     the place of earlier ones, which stay in the history. BadUsage where the store has no such thing.
     """
     now = datetime.now(UTC)
-    of: str | judging.Silence
+    of: str | verdicts.Silence
     if detection is None:
-        of = judging.Silence(pattern, subject, first_event, last_event, source)
+        of = verdicts.Silence(pattern, subject, first_event, last_event, source)
     else:
         of = detection.id if isinstance(detection, Detection) else detection
-    said = judging.Said(verdict, by, _moment(at) or now, of, why, blind)
+    said = verdicts.Said(verdict, by, _moment(at) or now, of, why, blind)
     with _opened(store) as opened:
-        made = judging.verdict_of(opened, said, settings or Settings(), now=now)
-        judging.keep_verdicts(opened, [made])
+        made = verdicts.verdict_of(opened, said, settings or Settings(), now=now)
+        verdicts.keep_verdicts(opened, [made])
     return made
 
 
@@ -134,7 +136,7 @@ def _moment(at: datetime | str | None) -> datetime | None:
 @contextmanager
 def _opened(store: str | Path | Store) -> Iterator[Store]:
     """The store; one that was opened here is closed again."""
-    from .stores import open_store
+    from .store import open_store
 
     if not isinstance(store, str | Path):
         yield store

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from ethogram.app import demo as mode
 from ethogram.cli.main import main
-from ethogram.modes import demo as mode
 from small import HOT, WARM, turns, warm_messages, write_events, write_patterns
 
 
@@ -22,7 +22,7 @@ def small(tmp_path, monkeypatch) -> Path:
     write_events(folder / "run.jsonl", turns("agent", [0.1], [1]))
     write_events(folder / "conversation.jsonl", warm_messages())
     monkeypatch.setattr(mode, "EXAMPLES", folder)
-    monkeypatch.setattr("ethogram.library.load.SHIPPED", write_patterns(tmp_path / "patterns", WARM, HOT))
+    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", write_patterns(tmp_path / "patterns", WARM, HOT))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

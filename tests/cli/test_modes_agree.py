@@ -16,7 +16,7 @@ WATCH = """
 import json, sys
 import ethogram
 from ethogram.ingest import read_events
-from ethogram.library.load import load_patterns
+from ethogram.patterns.library import load_patterns
 
 watch = ethogram.Watch(load_patterns({patterns!r}))
 found = {{}}

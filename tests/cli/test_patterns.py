@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ethogram.cli.main import main
-from ethogram.library import load
-from ethogram.shapes.program import Program
+from ethogram.language.program import Program
+from ethogram.patterns import library
 from pattern_files import BUSY, examples, write
 from settings_files import trusted_settings
 
@@ -26,7 +26,7 @@ signals: {noise: number}
 def mine(tmp_path, monkeypatch) -> Path:
     """The folder `mine` below the working directory, beside a library without patterns."""
     (tmp_path / "shipped").mkdir()
-    monkeypatch.setattr(load, "SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr(library, "SHIPPED", tmp_path / "shipped")
     monkeypatch.delenv("ETHOGRAM_CONFIG", raising=False)
     monkeypatch.chdir(tmp_path)
     return Path("mine")
@@ -290,11 +290,11 @@ def test_lock_as_json_lists_the_changes(run, mine):
 
 def test_without_a_folder_the_library_is_locked_whatever_the_settings_say(run, mine):
     write(mine, BUSY)
-    with_parameter(load.SHIPPED)
+    with_parameter(library.SHIPPED)
     run("lock")
     trusted_settings("", SETTINGS)
     assert run("lock", "--check")[0] == 0
-    assert list(json.loads((load.SHIPPED / "patterns.lock.json").read_text())["patterns"]) == ["outburst"]
+    assert list(json.loads((library.SHIPPED / "patterns.lock.json").read_text())["patterns"]) == ["outburst"]
 
 
 # --- the group ------------------------------------------------------------------------------

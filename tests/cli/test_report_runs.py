@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from agent_runs import SAME_ERROR, Maker, four_failing_edits
 from ethogram.cli.main import main
-from ethogram.library.schemas import schema
+from ethogram.patterns.schemas import schema
 from settings_files import trusted_settings
 from small import write_events, write_patterns
 
@@ -22,7 +22,7 @@ SECRET = "sk-proj-4fT9aQ2LxW8zR7KdLm3Np6Qs"
 def folder(tmp_path, monkeypatch) -> Path:
     """A folder with patterns of our own alone."""
     (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.library.load.SHIPPED", tmp_path / "nothing")
+    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", SAME_ERROR)
     trusted_settings(tmp_path, "patterns: [patterns]\n")

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ethogram.cli.main import main
-from ethogram.library.schemas import schema
+from ethogram.patterns.schemas import schema
 from settings_files import trust, trusted_settings
 from small import GONE, HOT, WARM, turns, warm_messages, write_events, write_patterns
 
@@ -27,7 +27,7 @@ def made(tmp_path_factory) -> Path:
     write_events(place / "a.jsonl", [*warm_messages(), *hot])
     trusted_settings(place, "patterns: [patterns]\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ethogram.library.load.SHIPPED", place / "nothing")
+        patch.setattr("ethogram.patterns.library.SHIPPED", place / "nothing")
         patch.chdir(place)
         main(["store", "import", "a.jsonl", "--store", "s.db"])
         main(["sweep", "--store", "s.db", "--as-of", AS_OF])
@@ -37,7 +37,7 @@ def made(tmp_path_factory) -> Path:
 @pytest.fixture
 def folder(made, tmp_path, monkeypatch, capsys) -> Path:
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr("ethogram.library.load.SHIPPED", tmp_path / "nothing")
+    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
     monkeypatch.chdir(tmp_path)
     trust("ethogram.yaml")
     capsys.readouterr()
@@ -174,7 +174,7 @@ def test_what_a_hook_said_in_a_run_is_told_with_what_comes_next(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     write_events(tmp_path / "run.jsonl", lines)
     said = {"session": "monday", "pattern": "repetitive_errors", "rung": "nudge", "effect": "went_on"}
-    monkeypatch.setattr("ethogram.hook.status.said", lambda: ([said, {**said, "session": "other"}], 2))
+    monkeypatch.setattr("ethogram.agents.hook.status.said", lambda: ([said, {**said, "session": "other"}], 2))
     (one,) = records(capsys, "assess", "run.jsonl")
     (errors,) = [each for each in one["recommendations"] if each["pattern"] == "repetitive_errors"]
     assert errors["ladder"]["given"] == [{"rung": "nudge", "effect": "went_on"}]

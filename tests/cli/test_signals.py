@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ethogram.cli.main import main
-from ethogram.library.vocabulary import attribute_catalogue, indicator_catalogue, known_signals, load_tables
+from ethogram.patterns.catalogue import attribute_catalogue, indicator_catalogue, known_signals, load_tables
 from settings_files import trusted_settings
 
 

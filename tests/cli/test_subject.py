@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from ethogram.app.subject import subject_context
 from ethogram.cli.main import main
-from ethogram.library.load import load_patterns
-from ethogram.library.schemas import schema
-from ethogram.modes.subject import subject_context
-from ethogram.stores import open_store
+from ethogram.patterns.library import load_patterns
+from ethogram.patterns.schemas import schema
+from ethogram.store import open_store
 from settings_files import trusted_settings
 from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_events, write_patterns
 
@@ -21,7 +21,7 @@ from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_ev
 @pytest.fixture
 def folder(tmp_path, monkeypatch, capsys) -> Path:
     (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.library.load.SHIPPED", tmp_path / "nothing")
+    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", WARM, HOT, GONE, BOTH)
     lines = [

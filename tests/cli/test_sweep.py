@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ethogram.cli.main import main
-from ethogram.stores import open_store
+from ethogram.store import open_store
 from settings_files import trusted_settings
 from small import BOTH, GONE, HOT, WARM, turns, warm_messages, write_events, write_patterns
 
@@ -23,7 +23,7 @@ AT = ("--as-of", "2026-01-04T13:00:00Z")
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.library.load.SHIPPED", tmp_path / "nothing")
+    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", WARM, HOT, GONE, BOTH)
     write_events(tmp_path / "a.jsonl", warm_messages())

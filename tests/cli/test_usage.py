@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ethogram.cli.main import main
-from ethogram.library.schemas import schema
+from ethogram.patterns.schemas import schema
 from ethogram.usage.tracker import UsageTracker
 
 START = datetime(2026, 8, 1, 10, tzinfo=UTC)
@@ -316,8 +316,8 @@ def test_who_learns_from_a_private_store_leaves_a_line(private, capsys):
 
 
 def test_a_purge_that_is_not_clean_does_not_say_so(recorded, capsys, monkeypatch):
-    monkeypatch.setattr("ethogram.usage.kept.TRIES", 2)
-    monkeypatch.setattr("ethogram.usage.kept.PATIENCE", 20)
+    monkeypatch.setattr("ethogram.usage.store.TRIES", 2)
+    monkeypatch.setattr("ethogram.usage.store.PATIENCE", 20)
     reader = sqlite3.connect("usage.db", isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM people").fetchone()

@@ -16,7 +16,7 @@ from small import BOTH, GONE, HOT, WARM, turns, warm_messages, write_events, wri
 def folder(tmp_path, monkeypatch) -> Path:
     """A folder with patterns of our own alone, and a demand that comes too late after the warmth."""
     (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.library.load.SHIPPED", tmp_path / "nothing")
+    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
     monkeypatch.chdir(tmp_path)
     write_patterns(tmp_path / "patterns", WARM, HOT, GONE, BOTH)
     write_events(tmp_path / "events.jsonl", warm_messages(days=(1, 2, 3, 8)))

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from climb_told import Told
-from ethogram.climb.records import Mode
-from ethogram.risk.auroc import area_of
+from ethogram.chat.records import Mode
+from ethogram.risk.discrimination import area_of
 
 HERE = Path(__file__).parent / "examined"
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ethogram.climb.direct import request_signal
-from ethogram.climb.keywords import keywords
-from ethogram.climb.lexicon import shown, terms
-from ethogram.climb.request import request
-from ethogram.climb.view import look
+from ethogram.chat.harm_lexicon import shown, terms
+from ethogram.chat.request import keywords, request, request_signal
+from ethogram.chat.turn_features import look
 
 
 def test_every_harmful_word_is_shown_as_it_is_written() -> None:

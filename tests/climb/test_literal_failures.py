@@ -6,8 +6,7 @@ import random
 
 from climb_told import Told
 from ethogram import context_coherence, detect_escalation_shape, detect_information_gathering
-from ethogram.climb.accumulation import Load, accumulated, add
-from ethogram.climb.intent import PRIORS, Belief, update
+from ethogram.chat.accumulation import PRIORS, Belief, Load, accumulated, add, update
 
 
 def test_a_perfect_climb_over_nine_turns_is_clear():

@@ -12,10 +12,9 @@ from hypothesis import strategies as some
 
 import climb_stories as stories
 from climb_told import Told
-from ethogram.climb.modes import mode_of
-from ethogram.climb.records import Mode, Readings
-from ethogram.climb.state import State, from_json, to_json
-from ethogram.climb.turn import turn
+from ethogram.chat.records import Mode, Readings
+from ethogram.chat.risk_model import mode_of, turn
+from ethogram.chat.state import State, from_json, to_json
 
 PHRASES = [
     *stories.GREETINGS,

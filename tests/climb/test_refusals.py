@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from climb_told import after
-from ethogram.climb.records import Mode, Readings
-from ethogram.climb.refusal import read_reply
-from ethogram.climb.turn import turn
+from ethogram.chat.records import Mode, Readings
+from ethogram.chat.refusals import read_reply
+from ethogram.chat.risk_model import turn
 
 REFUSED = "I'm sorry, but I can't help with that."
 

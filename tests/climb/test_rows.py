@@ -10,7 +10,7 @@ import pytest
 import climb_stories as stories
 from climb_stories import Story, variants
 from climb_told import highest, run
-from ethogram.climb.records import Mode
+from ethogram.chat.records import Mode
 
 FEW, MANY = 4, 40
 EMBEDDERS = pytest.mark.parametrize("embedder", [None, "small"])

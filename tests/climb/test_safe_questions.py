@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from climb_told import Told
-from ethogram.climb.records import Mode
+from ethogram.chat.records import Mode
 
 HERE = Path(__file__).parent
 FILES = ("safe_questions.txt", "more_safe_questions.txt", "last_safe_questions.txt")

@@ -7,11 +7,11 @@ import time
 import pytest
 
 from climb_told import Told, after
-from ethogram.climb.behaviour import Manner, behaviour
-from ethogram.climb.disguise import undisguise
-from ethogram.climb.language import language_of
-from ethogram.climb.records import Mode
-from ethogram.climb.state import State, to_json
+from ethogram.chat.accumulation import Manner, behaviour
+from ethogram.chat.obfuscation import undisguise
+from ethogram.chat.records import Mode
+from ethogram.chat.state import State, to_json
+from ethogram.chat.words import language_of
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from climb_told import highest, run
-from ethogram.climb.records import Mode
+from ethogram.chat.records import Mode
 
 HERE = Path(__file__).parent
 

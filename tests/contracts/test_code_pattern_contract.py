@@ -13,14 +13,13 @@ import pytest
 
 import code_patterns
 from ethogram import Watch, analyze
-from ethogram.detections.find import RUNNERS
+from ethogram.app.analyze import analyze_batch
+from ethogram.app.pattern_tests import prove
+from ethogram.engine.detect import RUNNERS
 from ethogram.ingest import Batch
-from ethogram.library.in_code import code_patterns as registered
-from ethogram.library.load import Library
-from ethogram.library.select import select
-from ethogram.modes.analyze import analyze_batch
-from ethogram.modes.prove import prove
-from ethogram.records import Detection, Event
+from ethogram.models import Detection, Event
+from ethogram.patterns.code_patterns import code_patterns as registered
+from ethogram.patterns.library import Library, select
 
 NAMES = sorted({*registered(), *code_patterns.PATTERNS})
 

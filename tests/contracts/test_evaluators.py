@@ -11,12 +11,12 @@ from tests.evaluators.model_server import ModelServer
 
 from ethogram import registry
 from ethogram.errors import BadUsage
-from ethogram.evaluators.answers import record_of
-from ethogram.evaluators.protocol import Evaluation, Evaluator, NotMeasured, Question, make_evaluator
+from ethogram.evaluators.base import Evaluation, Evaluator, NotMeasured, Question, make_evaluator
 from ethogram.evaluators.recorded import text_digest
-from ethogram.library.vocabulary import indicator_catalogue
-from ethogram.records import TRAITS
-from ethogram.scanner.message import scan
+from ethogram.evaluators.response_cache import record_of
+from ethogram.lexicon.scan import scan
+from ethogram.models import TRAITS
+from ethogram.patterns.catalogue import indicator_catalogue
 
 TEXTS = [
     "Act now or you will regret it: everyone else has already signed.",

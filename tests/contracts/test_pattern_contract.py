@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from ethogram.config.crawl import SUFFIXES
-from ethogram.library.load import SHIPPED, Library
-from ethogram.library.select import select
-from ethogram.modes.prove import prove
+from ethogram.app.pattern_tests import prove
+from ethogram.config.trust import SUFFIXES
+from ethogram.patterns.library import SHIPPED, Library, select
 
 NAMES = sorted(path.stem for path in SHIPPED.rglob("*") if path.suffix in SUFFIXES)
 

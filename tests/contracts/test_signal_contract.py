@@ -9,13 +9,13 @@ from functools import lru_cache
 import pytest
 
 from ethogram import registry
-from ethogram.records import Event, parse_duration
-from ethogram.scanner.copies import fingerprint
+from ethogram.lexicon.near_duplicates import fingerprint
+from ethogram.models import Event, parse_duration
 from ethogram.signals import Measurer, Options, Signal, measure_all
-from ethogram.signals.define import COSTS, SCOPES, bounds, checked
+from ethogram.signals.base import COSTS, SCOPES, bounds, checked
+from ethogram.signals.chat import READINGS as TURNS
 from ethogram.signals.habits import READINGS
-from ethogram.signals.measure import measure_event, plan
-from ethogram.signals.talks import READINGS as TURNS
+from ethogram.signals.measurer import measure_event, plan
 
 # The counts of the lexicon's categories are one function each time: some of them stand for all.
 _COUNTS = [name for name in registry.signals.names() if name.startswith("flags_")]

@@ -13,10 +13,10 @@ import pytest
 
 from ethogram import registry
 from ethogram.errors import BadUsage, Conflict
-from ethogram.records import Detection, Event, Evidence, Reading, Verdict
-from ethogram.risk.tally import Counts, Slot
-from ethogram.stores import Found, Store, Swept
-from ethogram.stores.protocol import Clashes, Staged, Try
+from ethogram.models import Detection, Event, Evidence, Reading, Verdict
+from ethogram.risk.verdicts import Counts, Slot
+from ethogram.store import Found, Store, Swept
+from ethogram.store.protocol import Clashes, Staged, Try
 
 NAMES = registry.stores.names()
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -9,7 +9,8 @@ import pytest
 
 from ethogram import registry
 from ethogram.errors import BadConfig
-from ethogram.library.vocabulary import (
+from ethogram.models import TRAITS, is_indicator_name
+from ethogram.patterns.catalogue import (
     CONTENT,
     attribute_catalogue,
     indicator_catalogue,
@@ -18,7 +19,6 @@ from ethogram.library.vocabulary import (
     load_vocabulary,
     signal_catalogue,
 )
-from ethogram.records import TRAITS, is_indicator_name
 
 EVENT_FIELDS = {"kind", "source", "subject", "target", "thread", "session", "reply_to"}
 RESERVED = {

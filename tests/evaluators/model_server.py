@@ -19,8 +19,8 @@ from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from ethogram.library.vocabulary import indicator_catalogue
-from ethogram.records import TRAITS
+from ethogram.models import TRAITS
+from ethogram.patterns.catalogue import indicator_catalogue
 
 Script = Callable[[int], str]
 

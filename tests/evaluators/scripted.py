@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from ethogram.evaluators.protocol import Answer, Evaluation, Evaluator, NotMeasured, Question, Usage
-from ethogram.records import TRAITS
+from ethogram.evaluators.base import Answer, Evaluation, Evaluator, NotMeasured, Question, Usage
+from ethogram.models import TRAITS
 
 Say = Callable[[Question], Answer | None]
 

@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ethogram.evaluators.answer import DROPS, MOST_BYTES, check_answer
-from ethogram.evaluators.pattern_names import names_a_pattern
 from ethogram.evaluators.prompt import MOST_TEXT
-from ethogram.evaluators.quotes import even
+from ethogram.evaluators.response_parser import DROPS, MOST_BYTES, check_answer, even, names_a_pattern
 from ethogram.evaluators.rubric import MOST_INDICATORS
-from ethogram.library.vocabulary import indicator_catalogue
-from ethogram.records import TRAITS
+from ethogram.models import TRAITS
+from ethogram.patterns.catalogue import indicator_catalogue
 
 FENCE = "5f0c1d2e"
 TEXT = "Well:  “Act\n  now”, it's the last day. Act now!"

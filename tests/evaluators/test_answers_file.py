@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from ethogram.errors import BadUsage
-from ethogram.evaluators.answers import Answers
-from ethogram.evaluators.protocol import Evaluation, Usage
+from ethogram.evaluators.base import Evaluation, Usage
+from ethogram.evaluators.response_cache import Answers
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 ANSWER = Evaluation({"manipulation": 0.9}, (), "scripted:one@1", 3, 0.01, Usage(), {})

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from ethogram.errors import BadUsage, EvaluatorStopped
-from ethogram.evaluators import batch
-from ethogram.evaluators.anthropic import Anthropic
-from ethogram.evaluators.batch import Batches
-from ethogram.evaluators.prices import Price
-from ethogram.evaluators.protocol import Evaluation, NotMeasured, Question, Usage
-from ethogram.scanner.records import Scan
+from ethogram.evaluators import anthropic
+from ethogram.evaluators.anthropic import Anthropic, Batches
+from ethogram.evaluators.base import Evaluation, NotMeasured, Question, Usage
+from ethogram.evaluators.pricing import Price
+from ethogram.lexicon.records import Scan
 from evaluators.model_server import SECRET_ECHO, ModelServer, honest_answer
 
 PRICE = {"input": 2.0, "output": 10.0, "cache_read": 0.2, "cache_write": 2.5}
@@ -142,9 +141,9 @@ def test_large_jobs_are_parted(monkeypatch):
         jobs = batches(server)
         assert [len(part) for part in jobs.parts(QUESTIONS)] == [10]
         assert list(jobs.parts([])) == []
-        monkeypatch.setattr(batch, "MOST_QUESTIONS", 4)
+        monkeypatch.setattr(anthropic, "MOST_QUESTIONS", 4)
         assert [len(part) for part in jobs.parts(QUESTIONS)] == [4, 4, 2]
-        monkeypatch.setattr(batch, "MOST_BYTES", 100)
+        monkeypatch.setattr(anthropic, "MOST_BYTES", 100)
         assert [len(part) for part in jobs.parts(QUESTIONS)] == [1] * 10
 
 

@@ -12,14 +12,14 @@ from contextlib import ExitStack
 import pytest
 
 from ethogram.errors import BadUsage, EvaluatorStopped, MissingExtra
-from ethogram.evaluators import llm, wire
+from ethogram.evaluators import llm, llm_client
 from ethogram.evaluators.anthropic import Anthropic
-from ethogram.evaluators.client_options import KNOWN
+from ethogram.evaluators.base import Evaluation, NotMeasured, Question, Usage, make_evaluator
+from ethogram.evaluators.llm_client import KNOWN
 from ethogram.evaluators.openai import OpenAI
-from ethogram.evaluators.prices import OVERHEAD, Price, most_tokens, price_of
-from ethogram.evaluators.protocol import Evaluation, NotMeasured, Question, Usage, make_evaluator
+from ethogram.evaluators.pricing import OVERHEAD, Price, most_tokens, price_of
 from ethogram.evaluators.rubric import rubric_version
-from ethogram.scanner.records import Scan
+from ethogram.lexicon.records import Scan
 from evaluators.model_server import SECRET_ECHO, ModelServer, honest_answer
 
 KEY = "sk-topsecret-0123456789"
@@ -192,7 +192,7 @@ def test_a_server_that_never_picks_up_is_given_up_soon(name, monkeypatch):
             one = others.enter_context(socket.socket())
             one.setblocking(False)
             one.connect_ex(deaf.getsockname())
-        monkeypatch.setattr(wire, "LONGEST_CONNECT", 0.5)
+        monkeypatch.setattr(llm_client, "LONGEST_CONNECT", 0.5)
         monkeypatch.setattr(llm, "NEVER_REACHED_SECONDS", 0.4)
         address = f"http://127.0.0.1:{deaf.getsockname()[1]}"
         model = CLIENTS[name]({"base_url": address, "model": "m", "timeout": 60})
@@ -203,9 +203,9 @@ def test_a_server_that_never_picks_up_is_given_up_soon(name, monkeypatch):
         assert time.monotonic() - start < 3
 
 
-@pytest.mark.parametrize("first", [None, wire.Trouble("busy", "")])
+@pytest.mark.parametrize("first", [None, llm_client.Trouble("busy", "")])
 def test_a_server_that_was_reached_once_is_waited_for(name, first, monkeypatch):
-    away, sleeps = wire.Trouble("unreached", "away"), []
+    away, sleeps = llm_client.Trouble("unreached", "away"), []
     said = iter([first, *[away] * 6])
     monkeypatch.setattr(llm, "attempt", lambda send: next(said))
     with ModelServer().running() as server:
@@ -339,9 +339,9 @@ def test_the_wait_is_what_the_server_asks_for(name, asked, least, most):
 
 
 def test_without_a_word_of_it_the_waits_double():
-    busy = wire.Trouble("busy", "")
-    assert [wire.waiting_time(busy, turn, 1.0) for turn in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
-    assert [wire.waiting_time(busy, turn, 0.0) for turn in range(3)] == [0.5, 1, 2]
+    busy = llm_client.Trouble("busy", "")
+    assert [llm_client.waiting_time(busy, turn, 1.0) for turn in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert [llm_client.waiting_time(busy, turn, 0.0) for turn in range(3)] == [0.5, 1, 2]
 
 
 def test_it_does_wait():

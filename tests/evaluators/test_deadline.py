@@ -11,8 +11,8 @@ from contextlib import closing, contextmanager, suppress
 
 import pytest
 
-from ethogram.evaluators.protocol import make_evaluator
-from ethogram.evaluators.wire import Trouble, attempt
+from ethogram.evaluators.base import make_evaluator
+from ethogram.evaluators.llm_client import Trouble, attempt
 
 TIMEOUT = 1.0
 GRACE = 1.0

@@ -10,14 +10,12 @@ import pytest
 from ruamel.yaml import YAML
 
 from ethogram import registry
-from ethogram.evaluators.answer import check_answer
-from ethogram.evaluators.protocol import Question
-from ethogram.records import Event
-from ethogram.scanner import scan
-from ethogram.scanner.fold import fold
-from ethogram.signals.judge_cues import load_cues
-from ethogram.signals.judge_injection import judge_injection, steers_its_judge
-from ethogram.signals.judge_literals import required_words
+from ethogram.evaluators.base import Question
+from ethogram.evaluators.response_parser import check_answer
+from ethogram.lexicon import scan
+from ethogram.lexicon.normalize import fold
+from ethogram.models import Event
+from ethogram.signals.judge_injection import judge_injection, load_cues, required_words, steers_its_judge
 
 CORPUS = YAML(typ="safe", pure=True).load(
     Path(__file__).with_name("judge_injections.yaml").read_text("utf-8")

@@ -13,13 +13,11 @@ from hypothesis import strategies as some
 
 from benchmarks.local_model.probes import HIGHER, PROBES
 from ethogram.errors import BadUsage
-from ethogram.evaluators.local import TOO_SHORT, UNKNOWN_LANGUAGE, Local
-from ethogram.evaluators.local_model.indicators import SUPPORT
-from ethogram.evaluators.local_model.weights import shipped
-from ethogram.evaluators.protocol import Answer, Evaluation, NotMeasured, Question, make_evaluator
-from ethogram.library.vocabulary import indicator_catalogue
-from ethogram.records import TRAITS
-from ethogram.scanner import scan
+from ethogram.evaluators.base import Answer, Evaluation, NotMeasured, Question, make_evaluator
+from ethogram.evaluators.local import SUPPORT, TOO_SHORT, UNKNOWN_LANGUAGE, Local, shipped
+from ethogram.lexicon import scan
+from ethogram.models import TRAITS
+from ethogram.patterns.catalogue import indicator_catalogue
 
 LOCAL = Local({})
 ALL_PROBES = [text for texts in PROBES.values() for text in texts]
@@ -75,7 +73,7 @@ def test_it_does_not_matter_with_which_others_a_message_comes(texts):
 def test_another_process_says_the_same_to_the_last_digit():
     code = (
         "import sys; from ethogram.evaluators.local import Local\n"
-        "from ethogram.evaluators.protocol import Question\nfrom ethogram.scanner import scan\n"
+        "from ethogram.evaluators.base import Question\nfrom ethogram.lexicon import scan\n"
         "t = sys.argv[1]; print(Local().evaluate(Question('s', '1', 'a', t, scan(t), 'focused')))"
     )
     ran = subprocess.run([sys.executable, "-c", code, PRESSING], capture_output=True, text=True, timeout=60)

@@ -17,12 +17,11 @@ import pytest
 from benchmarks.local_model.card import write_card
 from benchmarks.local_model.data import read_corpus
 from benchmarks.local_model.train import PAGE, is_ahead, main
-from ethogram.evaluators.local_model.features import read_text
-from ethogram.evaluators.local_model.weights import CARD, FILE, Weights, read_weights, scores, shipped
-from ethogram.library.vocabulary import indicator_catalogue
-from ethogram.records import TRAITS
-from ethogram.scanner import scan
-from ethogram.scanner.content import read_categories
+from ethogram.evaluators.local import CARD, FILE, Weights, read_text, read_weights, scores, shipped
+from ethogram.lexicon import scan
+from ethogram.lexicon.lexicon import read_categories
+from ethogram.models import TRAITS
+from ethogram.patterns.catalogue import indicator_catalogue
 
 NUMBERS = json.loads(CARD.read_text("utf-8"))
 NAMES = {"version", "lexicon", "traits", "categories", "indicators"}

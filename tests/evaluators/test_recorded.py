@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from ethogram.errors import BadEvents, BadUsage
-from ethogram.evaluators.dimensions import dimensions
-from ethogram.evaluators.protocol import Evaluation, NotMeasured, Question, make_evaluator
+from ethogram.evaluators.base import Evaluation, NotMeasured, Question, dimensions, make_evaluator
 from ethogram.evaluators.recorded import text_digest
-from ethogram.records import TRAITS
-from ethogram.scanner.message import scan
+from ethogram.lexicon.scan import scan
+from ethogram.models import TRAITS
 
 TEXT = "Act now."
 

@@ -12,14 +12,21 @@ from hypothesis import strategies as st
 
 from ethogram.errors import BadConfig, BadUsage
 from ethogram.evaluators import rubric
-from ethogram.evaluators.answer import check_answer
-from ethogram.evaluators.fence import LONGEST_NAME, fenced, shown_name
-from ethogram.evaluators.pattern_names import names_a_pattern
-from ethogram.evaluators.prompt import MOST_MESSAGES, MOST_TEXT, MOST_THREAD, evaluation_prompt, system_prompt
+from ethogram.evaluators.prompt import (
+    LONGEST_NAME,
+    MOST_MESSAGES,
+    MOST_TEXT,
+    MOST_THREAD,
+    evaluation_prompt,
+    fenced,
+    shown_name,
+    system_prompt,
+)
+from ethogram.evaluators.response_parser import check_answer, names_a_pattern
 from ethogram.evaluators.rubric import answer_schema, load_rubric, read_rubric, rubric_version
-from ethogram.library.vocabulary import indicator_catalogue
-from ethogram.records import TRAITS
-from ethogram.scanner import scan
+from ethogram.lexicon import scan
+from ethogram.models import TRAITS
+from ethogram.patterns.catalogue import indicator_catalogue
 
 FENCE = "5f0c1d2e3b4a6978"
 NOTHING = scan("hello")

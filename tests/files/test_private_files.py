@@ -11,7 +11,7 @@ import pytest
 
 from ethogram.cli.main import main
 from ethogram.files import make_private_folder, write_whole
-from ethogram.stores import open_store
+from ethogram.store import open_store
 from small import HOT, turns, write_events, write_patterns
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")

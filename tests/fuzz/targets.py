@@ -12,25 +12,25 @@ from typing import Any
 
 import ethogram
 from ethogram import registry
+from ethogram.agents.hook import state_db
+from ethogram.agents.hook.replay import within
+from ethogram.app.chat_files import read_said
+from ethogram.app.verdicts import read_verdicts
 from ethogram.config import load_settings
 from ethogram.config.learned import read_changes
-from ethogram.config.mutes import read_mutes
-from ethogram.config.mutes_write import add_mute
+from ethogram.config.mutes import add_mute, read_mutes
 from ethogram.config.settings import Settings
 from ethogram.errors import BadInput, EthogramError, Fault
-from ethogram.evaluators.answer import check_answer
-from ethogram.hook import keep
-from ethogram.hook.replay import within
-from ethogram.ingest import Limits, events_of, read, read_events
-from ethogram.library.load import SHIPPED
-from ethogram.library.pattern_file import read_pattern_file
-from ethogram.library.vocabulary import load_vocabulary
-from ethogram.modes.chat_turns import read_said
-from ethogram.modes.verdict_file import read_verdicts
-from ethogram.records import TRAITS, Event
-from ethogram.records.mute import Mute, mute_id
-from ethogram.shapes.compile import compile_patterns
-from ethogram.stores import open_store
+from ethogram.evaluators.response_parser import check_answer
+from ethogram.ingest import Limits, events_of, read_events
+from ethogram.ingest import reader as read
+from ethogram.language.compiler import compile_patterns
+from ethogram.models import TRAITS, Event
+from ethogram.models.mute import Mute, mute_id
+from ethogram.patterns.catalogue import load_vocabulary
+from ethogram.patterns.library import SHIPPED
+from ethogram.patterns.pattern_file import read_pattern_file
+from ethogram.store import open_store
 from fuzz.loop import Target
 from run_cases import CASES
 
@@ -287,7 +287,7 @@ def _answer(data: bytes) -> None:
 
 def _hook(folder: Path) -> Callable[[bytes], None]:
     (folder / "project").mkdir()
-    tell = within(keep.opened(str(folder / "runs.sqlite")), str(folder / "project"))
+    tell = within(state_db.opened(str(folder / "runs.sqlite")), str(folder / "project"))
 
     def run(data: bytes) -> None:
         try:

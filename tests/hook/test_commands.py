@@ -13,13 +13,12 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from ethogram.agents.hook import location, state_db
+from ethogram.agents.hook.install import EVENTS
+from ethogram.agents.hook.status import Watching, effects, steps_until, watching
+from ethogram.agents.status import Advice, Settled
 from ethogram.cli.main import main
-from ethogram.hook import keep, place
-from ethogram.hook.effects import effects, steps_until
-from ethogram.hook.entries import EVENTS
-from ethogram.hook.plan_records import Advice, Settled
-from ethogram.hook.status import Watching, watching
-from ethogram.library.schemas import schema
+from ethogram.patterns.schemas import schema
 from settings_files import trusted_settings
 
 DAY = 86_400.0
@@ -41,8 +40,8 @@ def folder(tmp_path, monkeypatch) -> Path:
 def quick(monkeypatch) -> list[str]:
     """Installs without the plan, which takes a second; the folders it would have been made for."""
     made: list[str] = []
-    monkeypatch.setattr("ethogram.hook.planning.prepare", made.append)
-    monkeypatch.setattr("ethogram.hook.status.watching", watching_once)
+    monkeypatch.setattr("ethogram.agents.hook.plan.prepare", made.append)
+    monkeypatch.setattr("ethogram.agents.hook.status.watching", watching_once)
     return made
 
 
@@ -78,16 +77,16 @@ def remember(
     session: str, at: float, *told: tuple[Advice, str, int], state: str = "", agent: str = "agent"
 ) -> None:
     """A run in the state file, with what was said in it and what came of that."""
-    with closing(keep.opened(place.state_path())) as db, keep.turn(db):
-        keep.save(db, session, agent, at, {"note": state})
+    with closing(state_db.opened(location.state_path())) as db, state_db.turn(db):
+        state_db.save(db, session, agent, at, {"note": state})
         for one, effect, after in told:
-            keep.note(db, session, agent, at, one)
+            state_db.note(db, session, agent, at, one)
             if effect != "open":
-                keep.settle(db, session, agent, Settled(one.pattern, one.step, effect, after))
+                state_db.settle(db, session, agent, Settled(one.pattern, one.step, effect, after))
 
 
 def bytes_in_state() -> bytes:
-    files = (one for one in Path(place.state_dir()).rglob("*") if one.is_file())
+    files = (one for one in Path(location.state_dir()).rglob("*") if one.is_file())
     return b"".join(one.read_bytes() for one in files)
 
 
@@ -118,7 +117,7 @@ def test_a_dry_run_writes_nothing_at_all(folder, quick, capsys):
     assert '+            "timeout": 10' in said
     assert said.endswith("Nothing was written (--dry-run).\n")
     assert list(folder.iterdir()) == []
-    assert not Path(place.state_dir()).exists()
+    assert not Path(location.state_dir()).exists()
     assert quick == []
     run(capsys, "install", "claude-code")
     before = bytes_in_state(), (folder / ".claude" / "settings.json").read_bytes()
@@ -142,7 +141,7 @@ def test_settings_that_cannot_be_used_are_told_and_nothing_is_written(folder, qu
     assert "'cool_down'" in said
     assert len(said.splitlines()) == 2
     assert [one.name for one in folder.iterdir()] == [".ethogram.yaml"]
-    assert not Path(place.state_dir()).exists()
+    assert not Path(location.state_dir()).exists()
 
 
 def test_a_settings_file_of_the_agent_that_is_no_json_is_left_alone(folder, quick, capsys):
@@ -174,8 +173,8 @@ def test_the_status_of_nothing(folder, quick, capsys):
     assert told["installed"][0]["missing"] == list(EVENTS)
     assert told["plan"]["state"] == "none"
     assert (told["state"]["bytes"], told["state"]["last_event"]) == (0, None)
-    assert told["faults"] == {"path": place.log_path(), "count": 0, "newest": None}
-    assert not Path(place.state_dir()).exists()
+    assert told["faults"] == {"path": location.log_path(), "count": 0, "newest": None}
+    assert not Path(location.state_dir()).exists()
     said = run(capsys, "status")
     assert said.startswith(f"Project: not installed ({folder}/.claude/settings.json)\nUser: not installed (")
     assert "State: none yet" in said
@@ -187,7 +186,7 @@ def test_the_status_of_a_hook_that_works(folder, capsys):
     trusted_settings(folder, settings, ".ethogram.yaml")
     run(capsys, "install", "claude-code")
     remember("s", 1_700_000_000.0, (advice(3), "open", 0))
-    Path(place.log_path()).write_text("2026-01-01T00:00:00Z A at b:1\n2026-01-02T00:00:00Z C at d:2\n")
+    Path(location.log_path()).write_text("2026-01-01T00:00:00Z A at b:1\n2026-01-02T00:00:00Z C at d:2\n")
     (told,) = records(run(capsys, "status", "--json"))
     first = told["installed"][0]
     assert (first["installed"], first["executable"], first["missing"]) == ("yes", True, [])
@@ -218,8 +217,8 @@ def test_the_status_of_all_that_can_be_wrong(folder, capsys):
     user = Path(os.environ["HOME"], ".claude", "settings.json")
     user.parent.mkdir(parents=True)
     user.write_text("{")
-    Path(place.state_dir()).mkdir()
-    Path(place.state_path()).write_bytes(b"no database at all" * 100)
+    Path(location.state_dir()).mkdir()
+    Path(location.state_path()).write_bytes(b"no database at all" * 100)
     (told,) = records(run(capsys, "status", "--json"))
     project, own = told["installed"]
     assert (project["installed"], project["executable"], project["disabled"]) == ("partly", False, True)
@@ -238,9 +237,9 @@ def test_the_status_of_all_that_can_be_wrong(folder, capsys):
 
 
 def test_the_status_where_nothing_can_be_kept(folder, quick, capsys):
-    Path(place.state_dir()).write_text("a file where the folder should be")
+    Path(location.state_dir()).write_text("a file where the folder should be")
     (told,) = records(run(capsys, "status", "--json"))
-    assert told["state"]["folder_fault"] == f"{place.state_dir()} is no folder"
+    assert told["state"]["folder_fault"] == f"{location.state_dir()} is no folder"
     assert "nothing can be kept: " in run(capsys, "status")
 
 
@@ -291,8 +290,8 @@ def test_what_stopped_begins_anew_when_it_comes_again():
 
 
 def test_a_report_from_a_file_that_cannot_be_read(folder, capsys):
-    Path(place.state_dir()).mkdir()
-    Path(place.state_path()).write_bytes(b"no database at all" * 100)
+    Path(location.state_dir()).mkdir()
+    Path(location.state_path()).write_bytes(b"no database at all" * 100)
     assert "cannot be read (file is not a database)" in run(capsys, "report", code=2)
 
 
@@ -318,19 +317,19 @@ def test_a_purge_leaves_no_byte_of_a_session_and_all_of_the_others(folder, capsy
 
 
 def test_a_purge_while_a_hook_has_the_file_open_leaves_nothing_in_its_log(folder, capsys):
-    with closing(keep.opened(place.state_path())) as other:
+    with closing(state_db.opened(location.state_path())) as other:
         remember("s", time.time(), (advice(1, text=SECRET), "open", 0), state=SECRET * 100)
         other.execute("select * from said").fetchall()
-        assert SECRET.encode() in Path(place.state_path() + "-wal").read_bytes()
+        assert SECRET.encode() in Path(location.state_path() + "-wal").read_bytes()
         assert "old pages" not in run(capsys, "purge", "--yes")
         assert SECRET.encode() not in bytes_in_state()
         assert other.execute("select count(*) from said").fetchone() == (0,)
 
 
 def test_a_purge_that_a_reader_hinders_says_so(folder, capsys, monkeypatch):
-    monkeypatch.setattr("ethogram.hook.purge.WAIT", 0.1)
+    monkeypatch.setattr("ethogram.agents.hook.status.WAIT", 0.1)
     remember("s", time.time(), (advice(1, text=SECRET), "open", 0))
-    with closing(sqlite3.connect(place.state_path(), isolation_level=None)) as other:
+    with closing(sqlite3.connect(location.state_path(), isolation_level=None)) as other:
         other.execute("begin")
         other.execute("select * from said").fetchall()
         assert "Purge again then" in run(capsys, "purge", "--yes")
@@ -353,7 +352,7 @@ def test_a_purge_of_what_is_old(folder, capsys):
 def test_a_purge_of_everything_takes_plans_logs_and_what_was_set_aside(folder, quick, capsys):
     run(capsys, "install", "claude-code")
     remember("s", time.time(), (advice(1, text=SECRET), "open", 0))
-    state = Path(place.state_dir())
+    state = Path(location.state_dir())
     (state / "plans").mkdir()
     for name in ("plans/a.json", "faults.log", "faults.log.old", "runs.sqlite.unreadable"):
         (state / name).write_text(SECRET)
@@ -368,10 +367,10 @@ def test_a_purge_of_everything_takes_plans_logs_and_what_was_set_aside(folder, q
 
 
 def test_a_file_that_cannot_be_read_goes_as_a_whole(folder, capsys):
-    Path(place.state_dir()).mkdir()
-    Path(place.state_path()).write_bytes(SECRET.encode() * 100)
+    Path(location.state_dir()).mkdir()
+    Path(location.state_path()).write_bytes(SECRET.encode() * 100)
     assert "1 file" in run(capsys, "purge", "--session", "s", "--yes")
-    assert not Path(place.state_path()).exists()
+    assert not Path(location.state_path()).exists()
     assert run(capsys, "purge", "--yes") == "Removed for good: 0 runs, 0 interventions.\n"
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from ethogram.agents.hook import state_db
+from ethogram.agents.hook.claude_code import handle
+from ethogram.agents.hook.plan import choose, library_of, plan_of
 from ethogram.config import Settings
-from ethogram.hook import keep
-from ethogram.hook.answer import handle
-from ethogram.hook.planning import choose, library_of, plan_of
 
 Ask = Callable[..., str]
 ASKED = "Allow it?"
@@ -27,7 +27,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
         plan = plan_of(choose(library_of(own)), own, str(tmp_path))
         payload = {"session_id": "s", "cwd": str(tmp_path), "hook_event_name": "PreToolUse"}
         call = {"tool_name": tool, "tool_input": given, "tool_use_id": "1"}
-        db = keep.opened(str(tmp_path / "state" / "runs.sqlite"))
+        db = state_db.opened(str(tmp_path / "state" / "runs.sqlite"))
         answer = handle({**payload, **call}, plan, db, datetime.now(UTC).timestamp())
         return str(answer.get("hookSpecificOutput", {}).get("permissionDecisionReason", ""))
 
@@ -190,7 +190,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     monkeypatch.setenv("ETHOGRAM_HOOK_DIR", str(tmp_path / "state"))
     own = Settings(deny=("README.md",))
     plan = plan_of(choose(library_of(own)), own, str(tmp_path))
-    db = keep.opened(str(tmp_path / "state" / "runs.sqlite"))
+    db = state_db.opened(str(tmp_path / "state" / "runs.sqlite"))
     calls = iter(range(1000))
 
     def asked(command: str) -> str:

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import settings as settings_of_search
 from hypothesis import strategies as st
 
+from ethogram.agents.hook import install
+from ethogram.agents.hook.install import EVENTS, WITH_TOOLS, kind_of, parse, undo, with_hook, without_hook
 from ethogram.errors import BadInput, BadUsage
-from ethogram.hook import install
-from ethogram.hook.entries import EVENTS, WITH_TOOLS, kind_of, with_hook, without_hook
-from ethogram.hook.json_text import parse, undo
 
 COMMAND = "/opt/e/bin/ethogram hook"
 OTHERS = """\

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ethogram.agents.hook.plan import library_of, rules_in
+from ethogram.agents.rules import RUNGS, Rules, climb, is_same, with_tuples
 from ethogram.config import Settings
 from ethogram.config.settings import RUNGS as SETTING_RUNGS
-from ethogram.hook.ladder import RUNGS, Rules, climb, is_same, with_tuples
-from ethogram.hook.planning import library_of, rules_in
 
 Seen = tuple[int, str, tuple[str, ...]]
 """A thing that goes on at a step: the step, its cause, its keys."""

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ethogram import RunGuard
-from ethogram.hook.nudge import QUOTES, UNTRIED, About, said, seen, to_person, untried
+from ethogram.agents.messages import QUOTES, UNTRIED, About, said, seen, to_person, untried
 
 WORDS = dict(UNTRIED)
 BOTH = ("nudge", "remind", "ask", "stop")

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from ethogram.agents.hook import state_db
+from ethogram.agents.hook.claude_code import plan_of
+from ethogram.agents.hook.location import is_current, plan_path, read_data, write_data
+from ethogram.agents.hook.plan import prepare
+from ethogram.agents.hook.replay import by_process, within
 from ethogram.config.learned import LEARNED_FILE, write_changes
-from ethogram.hook import keep
-from ethogram.hook.answer import plan_of
-from ethogram.hook.place import is_current, plan_path, read_data, write_data
-from ethogram.hook.planning import prepare
-from ethogram.hook.replay import by_process, within
-from ethogram.risk.changes import Change
+from ethogram.risk.proposal import Change
 from settings_files import trusted_settings
 
 
@@ -42,7 +42,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_process_answers_as_the_code_does(place: Path, tmp_path: Path) -> None:
-    tell = within(keep.opened(str(tmp_path / "other.sqlite")), str(place))
+    tell = within(state_db.opened(str(tmp_path / "other.sqlite")), str(place))
     asked = [failing(place, n) for n in range(5)]
     answers = [by_process(one) for one in asked]
     assert answers == [tell(one) for one in asked]
@@ -63,7 +63,7 @@ def test_the_process_loads_the_standard_library_and_what_answers_alone(place: Pa
     foreign = {name.partition(".")[0] for name in names - ours} - set(sys.stdlib_module_names)
     # What the interpreter itself loads at its start: the files in site-packages that say where packages are.
     assert {one for one in foreign if not one.startswith(("_", "imported", "sitecustomize"))} <= {"encodings"}
-    assert "ethogram.hook.answer" in ours
+    assert "ethogram.agents.hook.claude_code" in ours
     assert not {one for one in ours if one.startswith(("ethogram.cli", "ethogram.modes", "ethogram.library"))}
 
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from ethogram.hook import keep, place, start
-from ethogram.hook.planning import prepare
-from ethogram.hook.replay import within
-from ethogram.hook.start import EVENTS
+from ethogram.agents.hook import location, main, state_db
+from ethogram.agents.hook.main import EVENTS
+from ethogram.agents.hook.plan import prepare
+from ethogram.agents.hook.replay import within
 from settings_files import trusted_settings
 
 SPEAKS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit")
@@ -94,13 +94,13 @@ def payload(project: Path, name: str = "PreToolUse", call: str = "c1", **more: A
 
 
 def faults() -> list[str]:
-    path = Path(place.log_path())
+    path = Path(location.log_path())
     return path.read_text().splitlines() if path.exists() else []
 
 
 def known(session: str = "s", agent: str = "agent") -> dict[str, Any]:
-    with closing(keep.opened(place.state_path())) as db:
-        return keep.load(db, session, agent) or {}
+    with closing(state_db.opened(location.state_path())) as db:
+        return state_db.load(db, session, agent) or {}
 
 
 NOT_EVENTS = {
@@ -123,9 +123,9 @@ NOT_EVENTS = {
 def test_what_is_no_event_of_ours_is_ignored(project, given, capsys, monkeypatch):
     # In this process, since nothing is loaded for such input; a few of them as the agent would send them.
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
-    assert start.main() == 0
+    assert main.main() == 0
     assert capsys.readouterr() == ("", "")
-    assert not Path(place.state_path()).exists()
+    assert not Path(location.state_path()).exists()
 
 
 @pytest.mark.parametrize("what", ["nothing", "no JSON", "a list", "an unknown event"])
@@ -151,7 +151,7 @@ FIELDS = {
 def test_a_field_may_be_missing_or_of_any_type(project, tmp_path):
     assert list(FIELDS) == list(EVENTS)
     more = {"tool_response": "ok", "error": "bad", "prompt": "do it", "last_assistant_message": "done"}
-    with closing(keep.opened(str(tmp_path / "other.sqlite"))) as db:
+    with closing(state_db.opened(str(tmp_path / "other.sqlite"))) as db:
         tell = within(db, str(project))
         for name, own in FIELDS.items():
             full = payload(project, name, **more)
@@ -182,22 +182,22 @@ def test_huge_input_is_answered_in_time_and_little_of_it_is_kept(project):
     began = time.monotonic()
     hook(payload(project, "PostToolUse", tool_response={"stdout": big}))
     assert time.monotonic() - began < 20
-    assert Path(place.state_path()).stat().st_size < 1_000_000
+    assert Path(location.state_path()).stat().st_size < 1_000_000
     # What is cut off at the end is no JSON any more.
     assert hook(b'{"hook_event_name": "Stop", "x": "' + b"a" * 40_000_000 + b'"}') == {}
 
 
 def test_a_state_file_that_is_no_database_is_set_aside(project):
-    Path(place.state_path()).write_bytes(b"this is no database " * 500)
+    Path(location.state_path()).write_bytes(b"this is no database " * 500)
     hook(payload(project))
     assert known()["n"] == 1
-    assert Path(f"{place.state_path()}.unreadable").read_bytes().startswith(b"this is no database")
+    assert Path(f"{location.state_path()}.unreadable").read_bytes().startswith(b"this is no database")
 
 
 @pytest.mark.parametrize("kept", [100, 4096])
 def test_a_state_file_with_broken_pages_is_set_aside(project, kept):
     hook(payload(project))
-    path = Path(place.state_path())
+    path = Path(location.state_path())
     with closing(sqlite3.connect(path)) as db:
         db.execute("pragma wal_checkpoint(truncate)")
     whole = path.read_bytes()
@@ -210,7 +210,7 @@ def test_a_state_file_with_broken_pages_is_set_aside(project, kept):
 
 @pytest.mark.parametrize("state", ['{"n": "x', "[]", "{}"])
 def test_a_row_of_the_state_that_makes_no_sense_is_begun_anew(project, state):
-    with closing(keep.opened(place.state_path())) as db:
+    with closing(state_db.opened(location.state_path())) as db:
         db.execute("insert into run values ('s', 'agent', 0, ?)", (state,))
     hook(payload(project))
     assert known()["n"] == 1
@@ -219,7 +219,7 @@ def test_a_row_of_the_state_that_makes_no_sense_is_begun_anew(project, state):
 
 def test_a_locked_state_file_is_not_waited_for_long(project):
     hook(payload(project))
-    with closing(sqlite3.connect(place.state_path(), isolation_level=None)) as other:
+    with closing(sqlite3.connect(location.state_path(), isolation_level=None)) as other:
         other.execute("begin exclusive")
         began = time.monotonic()
         assert hook(payload(project, call="c2")) == {}
@@ -228,7 +228,7 @@ def test_a_locked_state_file_is_not_waited_for_long(project):
     assert len(faults()) == 1
     hook(payload(project, call="c3"))
     assert known()["n"] == 2
-    assert not Path(f"{place.state_path()}.unreadable").exists()
+    assert not Path(f"{location.state_path()}.unreadable").exists()
 
 
 def test_a_state_folder_that_cannot_be_made(project, tmp_path, monkeypatch):
@@ -242,7 +242,7 @@ def test_a_state_folder_that_cannot_be_made(project, tmp_path, monkeypatch):
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
 def test_a_state_folder_that_cannot_be_written(project):
-    folder = Path(place.state_dir())
+    folder = Path(location.state_dir())
     folder.chmod(0o500)
     try:
         assert hook(payload(project)) == {}
@@ -273,11 +273,11 @@ def test_the_settings_are_those_of_the_project_wherever_the_agent_goes(project, 
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(project))
     hook(payload(tmp_path / "inner"))
     assert known()["n"] == 1
-    assert len(list(Path(place.state_dir(), "plans").iterdir())) == 1
+    assert len(list(Path(location.state_dir(), "plans").iterdir())) == 1
 
 
 def test_a_broken_plan_is_made_anew(project):
-    (plan,) = Path(place.state_dir(), "plans").glob("*.json")
+    (plan,) = Path(location.state_dir(), "plans").glob("*.json")
     plan.write_bytes(plan.read_bytes()[:1000])
     hook(payload(project))
     assert known()["n"] == 1
@@ -306,20 +306,20 @@ def test_twenty_at_once_in_a_new_folder_are_all_seen(tmp_path, monkeypatch):
 
 
 def test_an_event_that_is_dropped_is_logged(project, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(start, "PATIENCE", 0.1)
-    Path(place.plan_path(str(tmp_path)) + ".lock").touch()
-    assert start.PATIENCE < start.STALE
+    monkeypatch.setattr(main, "PATIENCE", 0.1)
+    Path(location.plan_path(str(tmp_path)) + ".lock").touch()
+    assert main.PATIENCE < main.STALE
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(payload(tmp_path)).encode())))
-    assert start.main() == 0
+    assert main.main() == 0
     assert capsys.readouterr().out == ""
     assert len(faults()) == 1
     assert faults()[0].endswith("PreToolUse not seen: no plan for its folder within 0.1 seconds")
 
 
 def test_whoever_died_while_writing_a_plan_is_not_waited_for(project, tmp_path):
-    lock = Path(place.plan_path(str(tmp_path)) + ".lock")
+    lock = Path(location.plan_path(str(tmp_path)) + ".lock")
     lock.touch()
-    os.utime(lock, (time.time() - 2 * start.STALE,) * 2)
+    os.utime(lock, (time.time() - 2 * main.STALE,) * 2)
     hook(payload(tmp_path))
     assert known()["n"] == 1
 

@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 from ethogram import RunGuard
+from ethogram.agents.hook import state_db
+from ethogram.agents.hook.claude_code import handle
+from ethogram.agents.hook.plan import choose, library_of, plan_of
+from ethogram.agents.messages import PREFIX, QUOTES, quoted, shorten
 from ethogram.config import Settings
-from ethogram.hook import keep
-from ethogram.hook.answer import handle
-from ethogram.hook.nudge import PREFIX, QUOTES, quoted
-from ethogram.hook.planning import choose, library_of, plan_of
-from ethogram.hook.remember import shorten
 
 CANARY = "canary"
 ATTEMPTS = [
@@ -110,7 +109,7 @@ def test_the_task_and_globs_stay_quoted(attempt: str) -> None:
 def ask(tmp_path: Path) -> Callable[[str, dict[str, Any]], str]:
     settings = Settings(deny=("private/**",))
     plan = plan_of(choose(library_of(settings)), settings, str(tmp_path))
-    db = keep.opened(str(tmp_path / "state" / "runs.sqlite"))
+    db = state_db.opened(str(tmp_path / "state" / "runs.sqlite"))
 
     def asked(tool: str, given: dict[str, Any]) -> str:
         payload = {"session_id": "s", "cwd": str(tmp_path), "hook_event_name": "PreToolUse"}

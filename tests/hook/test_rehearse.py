@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from ethogram.agents.hook.replay import rehearse
 from ethogram.cli.main import main
-from ethogram.hook.rehearse import rehearse
-from ethogram.library.schemas import schema
-from ethogram.records import Event
+from ethogram.models import Event
+from ethogram.patterns.schemas import schema
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from ethogram.agents.hook.plan import rules_in
+from ethogram.agents.rules import DEFAULT, RUNGS, Rules
 from ethogram.cli.main import main
 from ethogram.config import Settings, load_settings
 from ethogram.config.settings import HOOK
 from ethogram.errors import BadConfig
-from ethogram.hook.ladder import DEFAULT, RUNGS, Rules
-from ethogram.hook.planning import rules_in
 from settings_files import trusted_settings
 
 

@@ -18,15 +18,13 @@ from hypothesis import strategies as st
 import code_patterns
 import ethogram
 from ethogram import Event, Match, Watch, analyze, registry
+from ethogram.agents.hook.plan import choose
 from ethogram.cli.main import main
 from ethogram.config import Settings
 from ethogram.errors import BadPattern, BadUsage, EthogramError
-from ethogram.hook.planning import choose
-from ethogram.in_code.state import MOST_STATE, frozen
-from ethogram.in_code.window import MOST_WINDOW, Window, event_of, row_of
-from ethogram.library.in_code import code_patterns as registered
-from ethogram.library.load import Library, load_patterns
-from ethogram.library.select import select
+from ethogram.patterns.code_patterns import code_patterns as registered
+from ethogram.patterns.library import Library, load_patterns, select
+from ethogram.patterns.register import MOST_STATE, WINDOW_MOST_WINDOW, Window, event_of, frozen, row_of
 from ethogram.testing import action, numbered
 
 SOME = numbered([action("file_read", path="a.py"), action("file_read", path="b.py")])
@@ -190,7 +188,7 @@ def test_a_window_holds_the_newest_events_and_has_a_bound():
     huge = replace(SOME[0], text="x" * 10**6, attributes={f"a{n}": "y" * 5000 for n in range(500)})
     for n in range(20):
         _, state = window.step(replace(huge, id=str(n)), state)
-    assert sum(row[0] for row in state) <= MOST_WINDOW
+    assert sum(row[0] for row in state) <= WINDOW_MOST_WINDOW
     assert event_of(state[-1]).id == "19"
 
 

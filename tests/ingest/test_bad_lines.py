@@ -8,8 +8,7 @@ import pytest
 
 from ethogram.errors import BadEvents, BadUsage
 from ethogram.ingest import Limits, events_of, read_events
-from ethogram.ingest.batch import Place
-from ethogram.ingest.faults import Faults
+from ethogram.ingest.batch import Faults, Place
 
 DEEP = "[" * 40 + "]" * 40
 BAD = {

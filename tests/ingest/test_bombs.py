@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from bombs import BOMBS, MB, packed
+from ethogram.app.chat_files import read_said
+from ethogram.app.importing import Options, import_events
 from ethogram.cli.main import main
 from ethogram.errors import BadEvents
 from ethogram.ingest import Limits, gather_events, read_events
-from ethogram.modes.chat_turns import read_said
-from ethogram.modes.importing import Options, import_events
-from ethogram.stores import open_store
+from ethogram.store import open_store
 
 SECONDS = 4.0
 """Of a busy processor; on a free one each ends in under 2, and without limits each took 8 to 140."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ethogram.errors import Conflict
 from ethogram.ingest import Buffer, flush, in_order, release
-from ethogram.records import Event
+from ethogram.models import Event
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -155,7 +155,7 @@ def test_flushing_nothing_gives_nothing():
 
 
 def test_so_many_events_wait_and_beyond_that_the_earliest_is_let_go(monkeypatch):
-    monkeypatch.setattr("ethogram.ingest.order.MOST_WAITING", 3)
+    monkeypatch.setattr("ethogram.ingest.ordering.MOST_WAITING", 3)
     buffer, gone = Buffer(), []
     for k in (0, 2, 1, 4, 3):
         at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=k)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ethogram.ingest import events_of, read_events
-from ethogram.records import Event
+from ethogram.models import Event
 
 characters = st.characters(codec="utf-8", exclude_characters="\0")
 names = st.text(characters, min_size=1, max_size=20)

@@ -8,11 +8,11 @@ import os
 
 import pytest
 
+from ethogram.app.importing import Options, import_events
 from ethogram.errors import BadEvents
 from ethogram.ingest import read_events
-from ethogram.modes.importing import Options, import_events
-from ethogram.records import EPOCH
-from ethogram.stores import open_store
+from ethogram.models import EPOCH
+from ethogram.store import open_store
 
 GOOD = b'{"subject": "a"}\n{"subject": "b"}\n'
 BLANKS = b" \n" * 150_000

@@ -7,12 +7,12 @@ import math
 import pytest
 
 from ethogram import analyze
+from ethogram.app.result import MOST, strange
 from ethogram.cli.report_rest import left_out
 from ethogram.errors import BadEvents
 from ethogram.ingest import Batch, events_of, read_events
-from ethogram.library.vocabulary import known_ranges
-from ethogram.modes.unread import MOST, strange
-from ethogram.records import Event
+from ethogram.models import Event
+from ethogram.patterns.catalogue import known_ranges
 
 RANGES = {"x": (0.0, 1.0), "calls": (0.0, math.inf), "stage": ("what", "how")}
 OUTSIDE = [

@@ -6,7 +6,7 @@ import pytest
 
 from ethogram.errors import BadEvents
 from ethogram.ingest import Limits, read_events
-from ethogram.ingest.csv_table import attribute_cell, reading_cell
+from ethogram.ingest.formats.csv import attribute_cell, reading_cell
 
 
 @pytest.fixture

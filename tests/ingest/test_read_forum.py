@@ -10,7 +10,7 @@ import pytest
 
 from ethogram.errors import EthogramError
 from ethogram.ingest import read_events
-from ethogram.records import Event
+from ethogram.models import Event
 
 
 def message(name: str, author: Any, content: Any, minute: int, **more: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from ethogram.errors import BadEvents
 from ethogram.ingest import Limits, read_events
-from ethogram.records import EPOCH, default_id
+from ethogram.models import EPOCH, default_id
 
 T1, T2, T3 = (f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3))
 

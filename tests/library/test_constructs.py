@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from ethogram.library.load import load_patterns
-from ethogram.library.pattern_file import PatternFile
-from ethogram.shapes.measures import MEASURES
-from ethogram.shapes.tree import (
+from ethogram.language.aggregates import MEASURES
+from ethogram.language.ast import (
     AnyOf,
     Attribute,
     Combination,
@@ -40,7 +38,9 @@ from ethogram.shapes.tree import (
     Trend,
     Window,
 )
-from ethogram.shapes.walk import expressions, walk
+from ethogram.language.visitor import expressions, walk
+from ethogram.patterns.library import load_patterns
+from ethogram.patterns.pattern_file import PatternFile
 
 FILES = {file.name: file for file in load_patterns(["*"])}
 DURATIONS = ("seconds", "minutes", "hours", "days")

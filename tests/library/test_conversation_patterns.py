@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ethogram import analyze
-from ethogram.library.select import select
-from ethogram.library.vocabulary import load_tables
-from ethogram.records import Event
+from ethogram.models import Event
+from ethogram.patterns.catalogue import load_tables
+from ethogram.patterns.library import select
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 

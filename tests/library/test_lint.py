@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from ethogram.errors import Fault
-from ethogram.library import load
-from ethogram.library.lint import WANTED, lint
-from ethogram.library.select import select
-from ethogram.library.vocabulary import load_vocabulary
+from ethogram.patterns import library
+from ethogram.patterns.catalogue import load_vocabulary
+from ethogram.patterns.library import select
+from ethogram.patterns.lint import WANTED, lint
 from pattern_files import BUSY, CALM_THEN_LOUD, examples, write
 
 
 @pytest.fixture(autouse=True)
 def shipped(tmp_path, monkeypatch) -> Path:
     """A library without patterns."""
-    monkeypatch.setattr(load, "SHIPPED", tmp_path / "shipped")
-    load.SHIPPED.mkdir()
-    return load.SHIPPED
+    monkeypatch.setattr(library, "SHIPPED", tmp_path / "shipped")
+    library.SHIPPED.mkdir()
+    return library.SHIPPED
 
 
 def warnings(folder: Path, pattern: dict[str, Any] = CALM_THEN_LOUD, **changes: Any) -> list[Fault]:

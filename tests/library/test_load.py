@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from ethogram.errors import BadPattern
-from ethogram.library.load import ON, load_patterns
-from ethogram.library.parts import with_parts
-from ethogram.library.vocabulary import load_vocabulary
+from ethogram.patterns.catalogue import load_vocabulary
+from ethogram.patterns.library import ON, load_patterns, with_parts
 
 PART = """\
 name: {name}
@@ -119,7 +118,7 @@ def test_settings_turn_a_shipped_experimental_pattern_on():
 
 def test_loading_writes_no_cache(tmp_path: Path):
     """And reads none: what a cache held could be run."""
-    code = "import sys; from ethogram.library.load import load_patterns; load_patterns(); print(*sys.modules)"
+    code = "import sys; from ethogram.patterns.library import load_patterns; load_patterns(); print(*sys.modules)"
     places = {
         "HOME": str(tmp_path),
         "XDG_CACHE_HOME": str(tmp_path / "cache"),

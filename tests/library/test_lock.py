@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from ethogram.errors import BadPattern
-from ethogram.library.load import SHIPPED, load_patterns
-from ethogram.library.lock import (
+from ethogram.patterns.catalogue import load_vocabulary
+from ethogram.patterns.library import SHIPPED, load_patterns
+from ethogram.patterns.lock import (
     FILE,
     GONE,
     MEANING,
@@ -24,8 +25,7 @@ from ethogram.library.lock import (
     read_lock,
     write_lock,
 )
-from ethogram.library.pattern_file import read_pattern_file
-from ethogram.library.vocabulary import load_vocabulary
+from ethogram.patterns.pattern_file import read_pattern_file
 from pattern_files import BUSY, CALM_THEN_LOUD, write
 
 

@@ -7,14 +7,14 @@ from uuid import UUID
 
 import pytest
 
+from ethogram.app.pattern_tests import prove
 from ethogram.errors import BadUsage
-from ethogram.library import load
-from ethogram.library.lint import lint
-from ethogram.library.new import COMBINED, write_new
-from ethogram.library.select import select
-from ethogram.library.vocabulary import load_vocabulary
-from ethogram.modes.prove import prove
-from ethogram.shapes.parse_shape import KINDS
+from ethogram.language.shape_parser import KINDS
+from ethogram.patterns import library as load
+from ethogram.patterns.catalogue import load_vocabulary
+from ethogram.patterns.library import select
+from ethogram.patterns.lint import lint
+from ethogram.patterns.scaffold import COMBINED, write_new
 
 
 @pytest.fixture(autouse=True)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from ethogram.detections.find import RUNNERS
-from ethogram.library import load
-from ethogram.library.select import select
-from ethogram.library.vocabulary import load_vocabulary
-from ethogram.modes.prove import Proof, prove, summary, summary_line
-from ethogram.shapes import plain
+from ethogram.app.pattern_tests import Proof, prove, summary, summary_line
+from ethogram.engine import plain
+from ethogram.engine.detect import RUNNERS
+from ethogram.patterns import library
+from ethogram.patterns.catalogue import load_vocabulary
+from ethogram.patterns.library import select
 from markdown_blocks import Block, blocks
 from pattern_files import BUSY, CALM_THEN_LOUD, examples, write
 
@@ -22,8 +22,8 @@ from pattern_files import BUSY, CALM_THEN_LOUD, examples, write
 def folder(tmp_path, monkeypatch) -> Path:
     """A folder of its own for every test, beside a library without patterns."""
     (tmp_path / "shipped").mkdir()
-    monkeypatch.setattr(load, "SHIPPED", tmp_path / "shipped")
-    monkeypatch.setattr("ethogram.modes.prove.RUNNERS", {"plain": plain.run})
+    monkeypatch.setattr(library, "SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr("ethogram.app.pattern_tests.RUNNERS", {"plain": plain.run})
     return tmp_path / "mine"
 
 
@@ -278,8 +278,8 @@ def test_every_runner_is_asked_and_the_one_that_differs_is_named(folder, monkeyp
         return plain.Outcome()
 
     both_runners = {"plain": plain.run, "blind": blind}
-    monkeypatch.setattr("ethogram.modes.prove.RUNNERS", both_runners)
-    monkeypatch.setattr("ethogram.detections.find.RUNNERS", both_runners)
+    monkeypatch.setattr("ethogram.app.pattern_tests.RUNNERS", both_runners)
+    monkeypatch.setattr("ethogram.engine.detect.RUNNERS", both_runners)
     write(folder)
     proofs = prove(select([folder]))
     (failed,) = [proof for proof in proofs if not proof.ok]
@@ -289,7 +289,7 @@ def test_every_runner_is_asked_and_the_one_that_differs_is_named(folder, monkeyp
 
 
 def test_the_runners_are_those_that_detections_are_found_with():
-    from ethogram.modes import prove as module
+    from ethogram.app import pattern_tests as module
 
     assert RUNNERS
     assert module.find.__globals__["RUNNERS"] is RUNNERS

@@ -13,12 +13,12 @@ import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
+from ethogram.app.analyze import analyze
 from ethogram.errors import Fault
-from ethogram.library.load import SHIPPED
-from ethogram.library.schemas import VERSION, schema, schema_names
-from ethogram.modes.analyze import analyze
-from ethogram.records import Detection, Event, Evidence
-from ethogram.records.mute import Mute, Muting
+from ethogram.models import Detection, Event, Evidence
+from ethogram.models.mute import Mute, Muting
+from ethogram.patterns.library import SHIPPED
+from ethogram.patterns.schemas import VERSION, schema, schema_names
 from markdown_blocks import ROOT, blocks
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ethogram.climb.records import Readings
-from ethogram.climb.stretch import AT_REST, Stretch, add, risk_of, strength
+from ethogram.chat.accumulation import AT_REST, Stretch, risk_of, strength, stretch_add
+from ethogram.chat.embeddings.base import load
+from ethogram.chat.embeddings.closeness import exemplars
+from ethogram.chat.embeddings.harm_reader import WEIGHTS, Reader, reader_of, version
+from ethogram.chat.records import Readings
 from ethogram.errors import BadUsage
-from ethogram.meaning.embedder import load
-from ethogram.meaning.exemplars import exemplars
-from ethogram.meaning.fitted import WEIGHTS, version
-from ethogram.meaning.reader import Reader, reader_of
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +37,7 @@ def highest(levels: Iterable[float]) -> float:
     """The highest strength of a conversation whose turns are of these levels."""
     stretch, best = Stretch(), AT_REST
     for level in levels:
-        stretch = add(stretch, float(level))
+        stretch = stretch_add(stretch, float(level))
         best = max(best, strength(stretch.levels))
     return best
 
@@ -124,7 +123,7 @@ def test_odd_texts_are_read_without_alarm(reader: Reader, text: str):
 
 
 def test_what_was_fitted_is_of_these_sentences():
-    # Else it is fitted anew in every process; `python -m ethogram.meaning.fitted small wordllama` writes it.
+    # Else it is fitted anew in every process; `python -m ethogram.chat.embeddings.harm_reader small wordllama` writes it.
     with np.load(WEIGHTS / "small@2.npz") as kept:
         assert str(kept["version"]) == version(load("small"))
 

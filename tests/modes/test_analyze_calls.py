@@ -8,7 +8,7 @@ import pytest
 
 import ethogram
 from ethogram.errors import BadUsage
-from ethogram.library.load import load_patterns
+from ethogram.patterns.library import load_patterns
 from small import warm_messages
 
 LIBRARY = load_patterns(["love_bombing"])

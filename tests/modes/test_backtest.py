@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from ethogram.app.backtest import backtest_patterns
 from ethogram.cli.main import main
 from ethogram.config import Settings
 from ethogram.ingest import gather_events, read_events
-from ethogram.library.load import load_patterns
-from ethogram.library.schemas import schema
-from ethogram.modes.backtest import backtest_patterns
-from ethogram.records import Event
+from ethogram.models import Event
+from ethogram.patterns.library import load_patterns
+from ethogram.patterns.schemas import schema
 from ethogram.testing import history
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

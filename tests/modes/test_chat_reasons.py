@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ethogram.climb.modes import FLOORS, HYSTERESIS
-from ethogram.climb.records import Change, Mode, Signal
-from ethogram.modes.chat import Scored
-from ethogram.modes.chat_reasons import changes, is_own, left_at, reason_of, standing, strongest
-from ethogram.modes.chat_talks import Said
-from ethogram.modes.conversation_state import ConversationState
+from ethogram.app.chat import Scored, changes, is_own, left_at, reason_of, standing, strongest
+from ethogram.app.chat_files import Said
+from ethogram.app.conversation import ConversationState
+from ethogram.chat.records import Change, Mode, Signal
+from ethogram.chat.risk_model import FLOORS, HYSTERESIS
 
 WORDS = Signal("keywords", 0.5, "words that raise the question: bomb", 0.4)
 CLIMB = Signal("trajectory", 0.3, "risk climbs from turn to turn", 0.1)

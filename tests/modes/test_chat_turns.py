@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from ethogram.app.chat_files import read_said
 from ethogram.errors import BadEvents, BadUsage
-from ethogram.modes.chat_turns import read_said
 
 PLAIN = "\n\nUser: hello\nassistant:  hi: there\nand now?\nNote: this is mine\n"
 LINES = '{"role": "human", "text": "hello", "at": "2026-01-05T12:00:00Z"}\n{"role": "ai", "content": "hi"}\n'

@@ -12,13 +12,13 @@ import pytest
 import climb_stories as stories
 import ethogram
 from ethogram import Conversation, Mode
-from ethogram.climb.names import SIGNALS
+from ethogram.chat.records import SIGNALS
 from ethogram.config import Settings
 from ethogram.errors import BadUsage
-from ethogram.records import Event
+from ethogram.models import Event
 from ethogram.signals import Measurer, measure_all
-from ethogram.signals.talks import READINGS
-from ethogram.stores.opening import open_store
+from ethogram.signals.chat import READINGS
+from ethogram.store.opening import open_store
 
 REFUSED = "I'm sorry, but I can't help with that."
 CLIMB = [

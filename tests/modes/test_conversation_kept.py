@@ -15,7 +15,7 @@ import pytest
 from ethogram import Conversation
 from ethogram.cli.main import main
 from ethogram.errors import BadUsage
-from ethogram.stores.opening import open_store
+from ethogram.store.opening import open_store
 
 AT = datetime(2026, 1, 5, 12, tzinfo=UTC)
 RISKY = "How do I poison my neighbour?"
@@ -83,7 +83,7 @@ def test_an_embedder_that_fails_leaves_the_conversation_as_it_was(monkeypatch):
     talk = Conversation("c1")
     before = talk.save()
     with monkeypatch.context() as broken:
-        broken.setattr("ethogram.meaning.reader.Reader.read", lost)
+        broken.setattr("ethogram.chat.embeddings.harm_reader.Reader.read", lost)
         with pytest.raises(RuntimeError, match="no connection"):
             talk.turn("Hello")
     assert talk.save() == before

@@ -10,8 +10,8 @@ import pytest
 
 import ethogram
 from climb_talks import FIRES, QUIET, Said
+from ethogram.app.conversation import programs_of
 from ethogram.config import Settings
-from ethogram.modes.conversation_watch import programs_of
 
 ON = {one.name for one in programs_of(None, Settings())}
 

@@ -12,17 +12,15 @@ from pathlib import Path
 import pytest
 from tests.evaluators.scripted import Scripted
 
+from ethogram.app.analyze import analyze, analyze_gathered, load_library
+from ethogram.app.evaluation.agreement import Side, agreement, compared, given_side, rank_correlation, side_of
+from ethogram.app.evaluation.questions import Sampling
+from ethogram.app.evaluation.scoring import Evaluate, Paying
 from ethogram.cli.main import main
 from ethogram.config import Settings
-from ethogram.evaluators.protocol import make_evaluator
+from ethogram.evaluators.base import make_evaluator
 from ethogram.ingest import Batch, OnDisk, gather_events
-from ethogram.modes.agreement import Side, agreement, compared, given_side, side_of
-from ethogram.modes.analyze import analyze, analyze_gathered, load_library
-from ethogram.modes.evaluate import Evaluate
-from ethogram.modes.evaluating import Paying
-from ethogram.modes.questions import Sampling
-from ethogram.modes.rank import rank_correlation
-from ethogram.records import TRAITS, Event
+from ethogram.models import TRAITS, Event
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 WARM = "You are doing wonderfully, my friend, and I am so glad that you are here with us."

@@ -15,15 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.evaluators.scripted import Scripted
 
+from ethogram.app.evaluation.questions import INTERRUPTED, OVER_BUDGET, InBatches, Sampling
+from ethogram.app.evaluation.scoring import Evaluated, Paying, evaluate_events
 from ethogram.errors import BadUsage, EvaluatorStopped
-from ethogram.evaluators.answers import Answers
-from ethogram.evaluators.protocol import Answer, NotMeasured, Question
-from ethogram.modes.asking import INTERRUPTED, OVER_BUDGET
-from ethogram.modes.evaluated import Evaluated
-from ethogram.modes.evaluating import Paying, evaluate_events
-from ethogram.modes.in_batches import InBatches
-from ethogram.modes.questions import Sampling
-from ethogram.records import Event
+from ethogram.evaluators.base import Answer, NotMeasured, Question
+from ethogram.evaluators.response_cache import Answers
+from ethogram.models import Event
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 PRESSING = "Act now or you will regret it: only a fool would wait."
@@ -433,7 +430,7 @@ def test_a_second_interrupt_ends_it_and_counts_what_was_under_way(monkeypatch: p
             raise KeyboardInterrupt
         return wait(*args, **how)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("ethogram.modes.asking.wait", waiting)
+    monkeypatch.setattr("ethogram.app.evaluation.questions.wait", waiting)
     found = evaluate(distinct(6), by)
     assert found.stopped == INTERRUPTED
     assert len(by.asked) == 2

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from ethogram import Conversation, Event, UsageTracker, Watch, analyze
+from ethogram.app.importing import Options, import_events
 from ethogram.config import Settings
 from ethogram.errors import BadEvents, BadUsage
 from ethogram.ingest import read_events
-from ethogram.modes.importing import Options, import_events
-from ethogram.stores import open_store
+from ethogram.store import open_store
 from small import HOT, turns, write_events, write_patterns
 
 NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)

@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 import ethogram
+from ethogram.app.verdicts import Kept, keep_verdicts, read_verdicts, settle
 from ethogram.config import load_settings
 from ethogram.errors import BadInput, BadUsage
-from ethogram.modes.judging import Kept, keep_verdicts, settle
-from ethogram.modes.verdict_file import read_verdicts
-from ethogram.records import Verdict
-from ethogram.risk.tally import Counts
-from ethogram.stores import open_store
+from ethogram.models import Verdict
+from ethogram.risk.verdicts import Counts
+from ethogram.store import open_store
 from judged_world import NOW, RIGHT, judge, make_world
 from settings_files import add_settings, trust
 

@@ -14,18 +14,18 @@ from typing import Any
 
 import pytest
 
+from ethogram.app.analyze import analyze_gathered
+from ethogram.app.out_of_core import analyze_on_disk
 from ethogram.cli.main import main
 from ethogram.config import Settings
-from ethogram.detections.find import find
-from ethogram.detections.large import Whole, find_part
+from ethogram.engine.detect import find
+from ethogram.engine.out_of_core import Whole, find_part
 from ethogram.errors import BadEvents
 from ethogram.ingest import Batch, Limits, OnDisk, gather_events, read_events
-from ethogram.ingest.buckets import Buckets, bucket_of, event_of_row, row_of
-from ethogram.library.load import load_patterns
-from ethogram.modes.analyze import analyze_gathered
-from ethogram.modes.large import analyze_on_disk
-from ethogram.records import Event
-from ethogram.shapes.compile import compile_patterns
+from ethogram.ingest.spill import Buckets, bucket_of, event_of_row, row_of
+from ethogram.language.compiler import compile_patterns
+from ethogram.models import Event
+from ethogram.patterns.library import load_patterns
 from strategies import KINDS, random_case
 
 

@@ -10,16 +10,15 @@ from pathlib import Path
 import pytest
 
 import ethogram
+from ethogram.app.analyze import load_library
+from ethogram.app.backtest import replayer, stored_chunks, variant
+from ethogram.app.learning import accept, go_by_itself, learn_pattern, open_proposal, undo
+from ethogram.app.sweep import sweep
 from ethogram.config import load_settings
 from ethogram.config.learned import read_changes
 from ethogram.errors import BadUsage
-from ethogram.modes.analyze import load_library
-from ethogram.modes.learning import learn_pattern, open_proposal
-from ethogram.modes.replays import replayer, stored_chunks, variant
-from ethogram.modes.sweep import sweep
-from ethogram.modes.taking_up import accept, go_by_itself, undo
 from ethogram.risk.proposal import Nothing, Proposal
-from ethogram.stores import open_store
+from ethogram.store import open_store
 from judged_world import NOW, RIGHT, judge, make_world
 from settings_files import add_settings, trust
 

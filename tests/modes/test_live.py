@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from ethogram import Event, Watch, analyze
+from ethogram.app.analyze import names_used
 from ethogram.config import Settings
 from ethogram.errors import BadEvents, BadUsage, Conflict
-from ethogram.library.load import load_patterns
-from ethogram.modes.analyze import names_used
-from ethogram.records import Detection
+from ethogram.models import Detection
+from ethogram.patterns.library import load_patterns
 from live_cases import events_of, last_rows, live_rows, plain_rows
 from small import BOTH, GONE, HOT, WARM, turns, warm_messages, write_patterns
 from strategies import KINDS, random_case
@@ -145,9 +145,9 @@ def test_each_opening_rise_and_closing_is_told_once(tmp_path):
 
 @pytest.mark.parametrize("kind", ["level", "trend", "contrast", "silence", "sequence"])
 def test_nothing_is_told_twice(kind: str):
-    from ethogram.modes.live import Watch
-    from ethogram.records import rank
-    from ethogram.shapes.compile import compile_patterns
+    from ethogram.app.watch import Watch
+    from ethogram.language.compiler import compile_patterns
+    from ethogram.models import rank
 
     for seed in range(CASES):
         case = random_case(seed, kind)

@@ -38,7 +38,7 @@ def said(k: int, subject: str, risk: float = 0.9, *, source: str = "input", targ
 @pytest.fixture
 def small(tmp_path, monkeypatch):
     (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.library.load.SHIPPED", tmp_path / "nothing")
+    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
     folder = write_patterns(tmp_path / "p", WARM, HOT, GONE, BOTH, SPREAD)
 
     def make(most: int, **settings: Any) -> Watch:

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ethogram import Event, Watch
+from ethogram.app.watch import Watch as Live
 from ethogram.config import Settings
 from ethogram.errors import Conflict
-from ethogram.modes.live import Watch as Live
-from ethogram.records import Detection
-from ethogram.shapes.compile import compile_patterns
+from ethogram.language.compiler import compile_patterns
+from ethogram.models import Detection
 from live_cases import events_of, row
 from small import WARM, warm_messages, write_patterns
 from strategies import KINDS, random_case

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from ethogram import Watch
-from ethogram.records.mute import Mute, mute_id
+from ethogram.models.mute import Mute, mute_id
 from small import BOTH, GONE, HOT, WARM, turns, warm_messages, write_patterns
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from ethogram.app.analyze import analyze
+from ethogram.app.mute import mutes, pattern_names
 from ethogram.config import Settings
-from ethogram.modes.analyze import analyze
-from ethogram.modes.mute import mutes, pattern_names
-from ethogram.records import Event, parse_time
-from ethogram.records.mute import Mute, mute_id
+from ethogram.models import Event, parse_time
+from ethogram.models.mute import Mute, mute_id
 from reports import NOW, analyzed
 from small import turns, warm_messages
 

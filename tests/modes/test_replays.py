@@ -8,14 +8,14 @@ import secrets
 import numpy as np
 import pytest
 
+from ethogram.app.backtest import replayer, variant
+from ethogram.app.readings import measured_events
 from ethogram.config import Settings
-from ethogram.detections.find import find
-from ethogram.library.load import load_patterns
-from ethogram.modes.measured import measured_events
-from ethogram.modes.replays import replayer, variant
-from ethogram.risk.judged import Judged, group_of, stretch_of
-from ethogram.risk.learn import learn
+from ethogram.engine.detect import find
+from ethogram.patterns.library import load_patterns
+from ethogram.risk.parameter_grid import Judged, group_of, stretch_of
 from ethogram.risk.proposal import Proposal
+from ethogram.risk.tuning import learn
 from risk_readings_world import event, failing_run, warm_then_hard
 
 CASES = [

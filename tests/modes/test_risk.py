@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import ethogram
+from ethogram.app.risk import Muted, newest, weighing_of
 from ethogram.config import Settings
 from ethogram.errors import BadUsage
-from ethogram.modes.risk import Muted, newest, weighing_of
-from ethogram.records import Verdict
-from ethogram.records.mute import Mute
-from ethogram.risk.weighing import Weighing
-from ethogram.stores import open_store
-from ethogram.stores.protocol import Found
+from ethogram.models import Verdict
+from ethogram.models.mute import Mute
+from ethogram.risk.scoring import Weighing
+from ethogram.store import open_store
+from ethogram.store.protocol import Found
 from risk_makers import DAY, NOW, detection
 
 PLAIN = Settings(calibration=False)

@@ -10,14 +10,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from agent_runs import SAME_ERROR, SAME_STEP, SAME_WORDS, Maker, analyzed_runs, four_failing_edits, runs_of
+from ethogram.app.analyze import analyze_gathered, load_library
+from ethogram.app.run_record import CELLS, ROWS, Repeated
+from ethogram.app.runs import run_report
 from ethogram.config import Settings
 from ethogram.ingest import OnDisk, gather_events
-from ethogram.library.schemas import schema
-from ethogram.modes.analyze import analyze_gathered, load_library
-from ethogram.modes.run_lane import CELLS, ROWS
-from ethogram.modes.run_record import Repeated
-from ethogram.modes.run_report import run_report
-from ethogram.records import parse_time
+from ethogram.models import parse_time
+from ethogram.patterns.schemas import schema
 from small import write_patterns
 
 SECRET = "sk-proj-4fT9aQ2LxW8zR7KdLm3Np6Qs"

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from ethogram.app import sweep as sweeping
+from ethogram.app.analyze import analyze
+from ethogram.app.sweep import Sweep, chunks, reset_clock, sweep
 from ethogram.config import Settings
 from ethogram.errors import BadUsage
 from ethogram.ingest import events_of
-from ethogram.library.load import Library, load_patterns
-from ethogram.modes import sweep as sweeping
-from ethogram.modes.analyze import analyze
-from ethogram.modes.sweep import Sweep, chunks, reset_clock, sweep
-from ethogram.records import Event
-from ethogram.stores import Store, SubjectRow, open_store
+from ethogram.models import Event
+from ethogram.patterns.library import Library, load_patterns
+from ethogram.store import Store, SubjectRow, open_store
 from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_patterns
 
 SPREAD = """\
@@ -36,7 +36,7 @@ NOW = datetime(2026, 1, 4, 13, tzinfo=UTC)
 @pytest.fixture
 def library(tmp_path, monkeypatch) -> Library:
     (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.library.load.SHIPPED", tmp_path / "nothing")
+    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
     return load_patterns([write_patterns(tmp_path / "patterns", WARM, HOT, GONE, BOTH, SPREAD)])
 
 
@@ -217,7 +217,7 @@ def test_subjects_come_in_pieces_of_bounded_size(monkeypatch):
 
 def test_the_readings_of_a_thread_are_those_of_all_who_were_in_it(tmp_path, store, monkeypatch):
     """A late word of somebody else changes when ann was answered, though ann did nothing new."""
-    monkeypatch.setattr("ethogram.library.load.SHIPPED", tmp_path / "nothing")
+    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
     pattern = """\
 name: slow_answer
 title: Slow
@@ -297,8 +297,8 @@ def test_the_random_histories_are_not_dull(library):
 
 
 def test_the_shipped_patterns_sweep_to_what_analyze_finds(tmp_path):
-    from ethogram.modes.demo import examples
-    from ethogram.modes.importing import import_events
+    from ethogram.app.demo import examples
+    from ethogram.app.importing import import_events
 
     paths = [one.path for one in examples()]
     as_of = datetime(2026, 4, 1, tzinfo=UTC)
@@ -353,8 +353,8 @@ def test_a_reset_leaves_sweeps_before_the_clock_alone(store, swept):
 
 
 def test_a_lock_of_another_machine_with_a_beat_in_the_future_is_left_behind():
-    from ethogram.records import micros
-    from ethogram.stores.locks import is_left
+    from ethogram.models import micros
+    from ethogram.store.locks import is_left
 
     row = {"host": "elsewhere", "pid": 1, "started": "", "beat_us": micros(FAR)}
     assert is_left(row, micros(NOW))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ethogram.modes.traces import MOST, thin
+from ethogram.app.traces import MOST, thin
 from reports import analyzed
 from small import message, turns, warm_messages
 

@@ -13,13 +13,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ethogram import analyze
+from ethogram.app.labels import Label, course, label_of, labels_in, located, marks, read_labels, things_of
+from ethogram.app.validate import compared, summary, validate_labelled
 from ethogram.errors import BadLabels, BadUsage
-from ethogram.library.schemas import schema
-from ethogram.modes.labelled_set import labels_in, located
-from ethogram.modes.labelled_things import course, marks, things_of
-from ethogram.modes.labels import Label, label_of, read_labels
-from ethogram.modes.validate_labelled import compared, summary, validate_labelled
-from ethogram.records import Detection, Event
+from ethogram.models import Detection, Event
+from ethogram.patterns.schemas import schema
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 HERE = Path("labels.jsonl")

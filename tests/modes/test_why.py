@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 import pytest
 
 import strategies
+from ethogram.app.explain import FIRED, INSUFFICIENT, NO_HISTORY, QUIET, Question, Run, Why, why
 from ethogram.cli.why_report import lines
-from ethogram.detections.find import find
+from ethogram.engine.detect import find
 from ethogram.errors import BadUsage
 from ethogram.ingest import events_of, in_order
-from ethogram.library.load import load_patterns
-from ethogram.modes.why import FIRED, INSUFFICIENT, NO_HISTORY, QUIET, Question, Run, Why, why
-from ethogram.shapes.compile import compile_patterns
+from ethogram.language.compiler import compile_patterns
+from ethogram.patterns.library import load_patterns
 from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_patterns
 
 
@@ -23,7 +23,7 @@ def ask(tmp_path, monkeypatch):
     """Asks why of one pattern; gives the answers."""
     nothing = tmp_path / "nothing"
     nothing.mkdir()
-    monkeypatch.setattr("ethogram.library.load.SHIPPED", nothing)
+    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", nothing)
     folder = write_patterns(tmp_path / "patterns", WARM, HOT, GONE, BOTH)
 
     def answer(pattern: str, events: list[dict], subject: str = "ann", as_of=None, **more) -> tuple[Why, ...]:

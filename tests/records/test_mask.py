@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ethogram.records import Event
-from ethogram.records.mask import MOST_READ, MOST_SHOWN, excerpt, mask
-from ethogram.records.mask_forms import is_card
+from ethogram.models import Event
+from ethogram.models.redaction import MOST_READ, MOST_SHOWN, excerpt, is_card, mask
 
 BASE62 = string.ascii_letters + string.digits
 WORDS = st.sampled_from(["", "see ", "the key is ", "x=", '{"a": "', "(", "look: "])

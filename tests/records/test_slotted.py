@@ -8,7 +8,7 @@ import pickle
 
 import pytest
 
-from ethogram.records import slotted
+from ethogram.models import slotted
 
 
 def point(by, **options):

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from ethogram.records.mute import Mute, mute_id
+from ethogram.models.mute import Mute, mute_id
 from ethogram.report.beside import Beside
 from ethogram.report.page import page
 from reports import NOW, analyzed

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ethogram.records import moment
+from ethogram.models import moment
 from ethogram.report.scales import ABOUT, axis_of, ticks
 
 FIRST = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ethogram.risk.accuracy import accuracy, recall_at_least, recall_at_most
-from ethogram.risk.judges import agreement, cohen, fleiss, second_look
-from ethogram.risk.standing import standings
-from ethogram.risk.tally import Counts, Slot, added, settle, tally
+from ethogram.risk.agreement import agreement, cohen, fleiss, second_look
+from ethogram.risk.verdicts import Counts, Slot, added, settle, standings, tally
 from risk_makers import NOW, detection, verdict, verdicts
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from ethogram.library.load import load_patterns
-from ethogram.risk.assess import LOOK, Done, assess
-from ethogram.risk.compose import compose
-from ethogram.risk.counting import Known
-from ethogram.risk.ladder import Given
-from ethogram.risk.weighing import Weighing
+from ethogram.patterns.library import load_patterns
+from ethogram.risk.assessment import LOOK, Done, assess
+from ethogram.risk.scoring import Given, Known, Weighing, compose
 from risk_makers import DAY, NOW, detection, verdict
 
 LADDER = ("nudge", "remind", "ask")

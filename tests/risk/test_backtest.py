@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ethogram.records import Detection, Evidence
+from ethogram.models import Detection, Evidence
 from ethogram.risk.backtest import backtest
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

@@ -5,11 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ethogram.risk.calibrate import by_pattern, calibrated, probability
-from ethogram.risk.compose import compose
-from ethogram.risk.counting import Known
-from ethogram.risk.isotonic import rising
-from ethogram.risk.reliability import reliability
+from ethogram.risk.accuracy import reliability
+from ethogram.risk.calibration import by_pattern, calibrated, probability, rising
+from ethogram.risk.scoring import Known, compose
 from risk_makers import NOW, detection
 
 scores = st.one_of(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.floats(0, 1))

@@ -11,12 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ethogram.records import LEVELS
-from ethogram.records.chances import chance, either, multiplied, odds
-from ethogram.risk.compose import compose, what_if
-from ethogram.risk.counting import Known, combined_of, falls_with
-from ethogram.risk.weighing import DAY as DAY_US
-from ethogram.risk.weighing import Weighing
+from ethogram.models import LEVELS
+from ethogram.risk.scoring import DAY as DAY_US
+from ethogram.risk.scoring import Known, Weighing, combined_of, compose, falls_with, what_if
+from ethogram.stats import chance, either, multiplied, odds
 from risk_makers import DAY, NOW, detection, detections, verdict, verdicts
 
 WEIGHING = Weighing(multipliers={"both": 2.0, "trio": 1.5}, half_lives={"drift": DAY_US})

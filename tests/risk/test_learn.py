@@ -5,12 +5,17 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from ethogram.risk.choose import best, luck, worth
-from ethogram.risk.judged import Judged, Stretch, found_again, judged_detections, judged_misses, stretch_of
-from ethogram.risk.learn import Learning, learn
-from ethogram.risk.lines import Line
+from ethogram.risk.parameter_grid import (
+    Judged,
+    Line,
+    Stretch,
+    found_again,
+    judged_detections,
+    judged_misses,
+    stretch_of,
+)
 from ethogram.risk.proposal import Effect, Nothing, Proposal, effect, proposal_of, with_recent
-from ethogram.risk.turning import interval, posterior
+from ethogram.risk.tuning import Learning, best, interval, learn, luck, posterior, worth
 from risk_lines_world import NOW_AT, made, one_run, replayer, things
 from risk_makers import NOW, detection, verdict
 
@@ -195,7 +200,7 @@ def test_what_one_subject_repeats_widens_the_interval_and_single_things_do_not()
 
 
 def test_what_luck_alone_would_let_through_must_still_help_others(monkeypatch):
-    monkeypatch.setattr("ethogram.risk.learn.luck", lambda *_: 0.0)
+    monkeypatch.setattr("ethogram.risk.tuning.luck", lambda *_: 0.0)
     told = [one_run(np.random.default_rng(seed), wrong=0.5)[1] for seed in range(8)]
     blocked = [one for one in told if isinstance(one, Nothing) and "does not help with others" in one.why]
     passed = [one for one in told if isinstance(one, Proposal)]

@@ -11,12 +11,21 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, mannwhitneyu
 
 from ethogram.risk import versions
-from ethogram.risk.apart import figures, recall_within
-from ethogram.risk.auroc import area_difference, area_of, auroc
-from ethogram.risk.horizon import Course, horizon, recovery
+from ethogram.risk.discrimination import (
+    Course,
+    Labelled,
+    area_difference,
+    area_of,
+    auroc,
+    figures,
+    horizon,
+    over_time,
+    rate,
+    recall_within,
+    recovery,
+    score,
+)
 from ethogram.risk.intervals import wilson
-from ethogram.risk.labelled import Labelled
-from ethogram.risk.score import over_time, rate, score
 from ethogram.risk.versions import compare, flipped
 
 cases = st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.9]), st.booleans()), min_size=2, max_size=30)

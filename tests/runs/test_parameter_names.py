@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ethogram.config import Settings
-from ethogram.library.load import places_of
-from ethogram.shapes.yaml import plain, read_yaml_file
+from ethogram.language.yaml_source import plain, read_yaml_file
+from ethogram.patterns.library import places_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "run_patterns.md"
 WANTED = [

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_scan
-from ethogram.scanner.fold import Offsets, fold
-from ethogram.scanner.matching import Matcher
+from ethogram.lexicon.matcher import Matcher
+from ethogram.lexicon.normalize import Offsets, fold
 
 ALPHABET = "act now'’ -_*~\n\t@$0134579.,\"|Аасоеﬁ½é́​­－Ｎ𝐧あж🦞\x00\x7f\u2028한"
 PHRASES = ["act", "now", "act now", "now act", "can", "can't", "a", "cat act", "not", "fin"]
@@ -49,8 +49,7 @@ WORDS = " ".join(LINES).replace("(", " ").replace(")", " ").replace("|", " ").re
 
 @given(st.lists(st.sampled_from([*WORDS, "you're", "youre", ",", "ACT", "\u200b", "now\n\n"]), max_size=14))
 def test_lines_with_variants_are_matched_as_if_written_out(words):
-    from ethogram.scanner.content import Category
-    from ethogram.scanner.lexicon import make_lexicon
+    from ethogram.lexicon.lexicon import Category, make_lexicon
 
     text = " ".join(words)
     folded = fold(text)
@@ -63,8 +62,7 @@ def test_lines_with_variants_are_matched_as_if_written_out(words):
 
 
 def test_what_is_passed_over_folds_to_one_character_each():
-    from ethogram.scanner.characters import fold_character
-    from ethogram.scanner.fold import _UNUSUAL
+    from ethogram.lexicon.normalize import _UNUSUAL, fold_character
 
     passed = [one for one in map(chr, range(128, 0x20000)) if not _UNUSUAL.match(one)]
     assert [one for one in passed if len(fold_character(one)) != 1] == []
@@ -103,7 +101,7 @@ def test_what_a_text_folds_to(text, folded):
      "act now ", "act ", "not ", "``", "`a", "'a ", "‘a", "“", "«a", "> ", "http://", "@a", "💥 "],
 )  # fmt: skip
 def test_a_megabyte_of_anything_takes_a_moment(piece):
-    from ethogram.scanner.message import scan
+    from ethogram.lexicon.scan import scan
 
     text = (piece * 1_000_000)[:1_000_000]
     scan("warm")

@@ -7,11 +7,17 @@ from ruamel.yaml import YAML
 
 import ethogram
 from ethogram.errors import BadInput
-from ethogram.library.vocabulary import indicator_catalogue
-from ethogram.records import TRAITS
-from ethogram.scanner.content import CONTENT, read_categories, read_plain
-from ethogram.scanner.lexicon import faults_of, load_lexicon, make_lexicon
-from ethogram.scanner.records import HARD_CONSTRAINT, NEGATIVE
+from ethogram.lexicon.lexicon import (
+    CONTENT,
+    faults_of,
+    load_lexicon,
+    make_lexicon,
+    read_categories,
+    read_plain,
+)
+from ethogram.lexicon.records import HARD_CONSTRAINT, NEGATIVE
+from ethogram.models import TRAITS
+from ethogram.patterns.catalogue import indicator_catalogue
 
 # Nobody said these in what the lexicon was measured on; they stay because of what it would mean if one did.
 NEVER_MET = {

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 import pytest
 
+from ethogram.app.evaluation.triage import prompt_for, route_record, scan_events
 from ethogram.errors import BadUsage
 from ethogram.evaluators.prompt import MOST_TEXT, evaluation_prompt, system_prompt
-from ethogram.modes.scanning import prompt_for, route_record, scan_events
-from ethogram.records import TRAITS, Event
-from ethogram.scanner import scan, scan_thread
-from ethogram.scanner.router import Route, Router, beside_expected, cost, is_sampled
+from ethogram.lexicon import scan, scan_thread
+from ethogram.lexicon.triage import Route, Router, beside_expected, cost, is_sampled
+from ethogram.models import TRAITS, Event
 
 PLAIN = "The build finished and the tests are green."
 FLATTERY, URGENCY = "You are so smart.", "Act now!"

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ethogram
-import ethogram.scanner
-from ethogram.scanner.fold import fold
-from ethogram.scanner.lexicon import load_lexicon
-from ethogram.scanner.message import LONGEST, scan_many
-from ethogram.scanner.variants import forms
+import ethogram.lexicon
+from ethogram.lexicon.lexicon import load_lexicon
+from ethogram.lexicon.matcher import forms
+from ethogram.lexicon.normalize import fold
+from ethogram.lexicon.scan import LONGEST, scan_many
 
 LINES = [line for one in load_lexicon().categories for line in one.phrases]
 EVERY = [form.strip() for line in LINES for form in list(islice(forms(line), 400))[::97]]
@@ -270,12 +270,12 @@ def test_the_same_text_gives_the_same_scan():
 def test_a_scan_is_as_its_schema_says(text):
     from jsonschema import Draft202012Validator
 
-    from ethogram.library.schemas import schema
+    from ethogram.patterns.schemas import schema
 
     said = ethogram.scan(text).to_dict()
     assert Draft202012Validator(schema("scan")).is_valid(said)
     assert said.keys() == schema("scan")["properties"].keys()
-    assert schema("scan")["properties"]["tier"]["enum"] == list(ethogram.scanner.TIERS)
+    assert schema("scan")["properties"]["tier"]["enum"] == list(ethogram.lexicon.TIERS)
 
 
 def test_a_scan_is_a_json_record():

@@ -8,8 +8,8 @@ import pytest
 from ruamel.yaml import YAML
 
 import ethogram
-from ethogram.scanner.content import read_categories
-from ethogram.scanner.records import HARD_CONSTRAINT, NEGATIVE
+from ethogram.lexicon.lexicon import read_categories
+from ethogram.lexicon.records import HARD_CONSTRAINT, NEGATIVE
 
 HERE = Path(__file__).parent
 FOUND_OF_HELD_OUT = 35

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ethogram
-from ethogram.records import Event
+from ethogram.models import Event
 
 QUIET = "We met at the old house."
 # Categories: urgency, flattery (both manipulation), guilt (manipulation), fear-free and of different traits.
@@ -131,7 +131,7 @@ def test_the_first_part_of_a_thread_gives_the_first_part_of_its_scan(talk):
 
 @given(LINES)
 def test_the_thread_never_lowers_a_tier_and_never_raises_what_has_no_flags(talk):
-    from ethogram.scanner import TIERS
+    from ethogram.lexicon import TIERS
 
     for one in ethogram.scan_thread(talk).messages:
         assert TIERS.index(one.tier) >= TIERS.index(one.scan.tier)

@@ -6,16 +6,16 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from ethogram.app.evaluation.triage import scan_events
+from ethogram.app.importing import import_events
+from ethogram.app.subject import subject_context
+from ethogram.app.sweep import sweep
 from ethogram.evaluators.prompt import evaluation_prompt
-from ethogram.library.load import load_patterns
-from ethogram.modes.importing import import_events
-from ethogram.modes.scanning import scan_events
-from ethogram.modes.subject import subject_context
-from ethogram.modes.sweep import sweep
-from ethogram.records import Event
-from ethogram.scanner import scan
-from ethogram.scanner.router import Router
-from ethogram.stores import open_store
+from ethogram.lexicon import scan
+from ethogram.lexicon.triage import Router
+from ethogram.models import Event
+from ethogram.patterns.library import load_patterns
+from ethogram.store import open_store
 
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 KIRA = (

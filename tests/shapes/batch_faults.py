@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-PACKAGE = "ethogram.shapes.batch"
+PACKAGE = "ethogram.engine.columns"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections import Counter
 import pytest
 
 from agreement import differences, plain_reading, product
-from ethogram.detections.find import RUNNERS
+from ethogram.engine.detect import RUNNERS
 from strategies import KINDS, MEASURES, Case, constructs, near_miss, random_case
 
 CASES = 400 if os.environ.get("ETHOGRAM_TESTS") == "long" else 90

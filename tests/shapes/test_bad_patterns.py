@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ethogram.errors import BadPattern
-from ethogram.library.pattern_file import read_pattern_file, read_pattern_text
-from ethogram.library.vocabulary import load_vocabulary
+from ethogram.patterns.catalogue import load_vocabulary
+from ethogram.patterns.pattern_file import read_pattern_file, read_pattern_text
 
 GOOD = """\
 name: warm

@@ -13,16 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ethogram.detections.find import find
-from ethogram.records import EPOCH, Event, micros
-from ethogram.shapes import plain
-from ethogram.shapes.batch import blocks, run
-from ethogram.shapes.batch.columns import EventColumns, Texts, values_of
-from ethogram.shapes.batch.numbers import highest_below, lowest_above
-from ethogram.shapes.batch.parquet import from_parquet
-from ethogram.shapes.compile import compile_patterns
-from ethogram.shapes.finding import Finding
-from ethogram.shapes.tree import (
+from ethogram.engine import plain
+from ethogram.engine.columns import blocks, run
+from ethogram.engine.columns.numbers import highest_below, lowest_above
+from ethogram.engine.columns.table import EventColumns, Texts, from_parquet, values_of
+from ethogram.engine.detect import find
+from ethogram.engine.match import Finding
+from ethogram.language.ast import (
     And,
     Compare,
     Elapsed,
@@ -38,7 +35,9 @@ from ethogram.shapes.tree import (
     StepMean,
     Window,
 )
-from ethogram.shapes.truth import above
+from ethogram.language.compiler import compile_patterns
+from ethogram.language.three_valued import above
+from ethogram.models import EPOCH, Event, micros
 from strategies import KINDS, Case, random_case
 
 
@@ -291,7 +290,7 @@ def test_events_of_a_parquet_file_read_like_any_other(tmp_path: Path):
 
 
 def test_numpy_is_not_loaded_before_it_is_used():
-    code = "import sys, ethogram.cli.main, ethogram.detections.find; sys.exit('numpy' in sys.modules)"
+    code = "import sys, ethogram.cli.main, ethogram.engine.detect; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from benchmarks.speed.data import six_programs
-from ethogram.library.pattern_file import read_pattern_text
-from ethogram.library.vocabulary import load_vocabulary
-from ethogram.records import Event, moment
-from ethogram.shapes import plain
-from ethogram.shapes.batch import blocks
-from ethogram.shapes.batch.run import run
-from ethogram.shapes.compile import compile_patterns
-from ethogram.shapes.program import Program
+from ethogram.engine import plain
+from ethogram.engine.columns import blocks
+from ethogram.engine.columns.run import run
+from ethogram.language.compiler import compile_patterns
+from ethogram.language.program import Program
+from ethogram.models import Event, moment
+from ethogram.patterns.catalogue import load_vocabulary
+from ethogram.patterns.pattern_file import read_pattern_text
 from shapes.batch_faults import AMONG_MANY, Fault, faulty
 
 LATER = 1_800_000_000_000_000

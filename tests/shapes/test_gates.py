@@ -8,11 +8,10 @@ from datetime import timedelta
 import pytest
 
 from agreement import differences, plain_reading, product
-from ethogram.shapes.compile import compile_pattern
-from ethogram.shapes.stream import route
-from ethogram.shapes.stream.reduce import ABSENT, FALSE, TRUE, Carried
-from ethogram.shapes.stream.stream import Stream
-from ethogram.shapes.tree import (
+from ethogram.engine.live import engine
+from ethogram.engine.live.engine import Stream
+from ethogram.engine.live.prefilter import ABSENT, FALSE, TRUE, Carried
+from ethogram.language.ast import (
     And,
     AnyOf,
     Compare,
@@ -31,6 +30,7 @@ from ethogram.shapes.tree import (
     Step,
     Window,
 )
+from ethogram.language.compiler import compile_pattern
 from naive import Event
 from strategies import KINDS, START, random_case
 
@@ -40,7 +40,7 @@ CASES = 12
 @pytest.mark.parametrize("gated", [0, 1, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_gates_and_mixed_the_plain_reading_is_met(kind: str, gated: int, monkeypatch):
-    monkeypatch.setattr(route, "MOST_GATED", gated)
+    monkeypatch.setattr(engine, "MOST_GATED", gated)
     for seed in range(CASES):
         case = random_case(seed, kind)
         theirs, insufficient = plain_reading(case)
@@ -155,4 +155,4 @@ def test_any_number_of_names_makes_no_more_than_so_many_gates():
         readings = {"x": 0.1, f"made_up_{rng.random()}": 1.0}
         stream.observe(Event(f"e{k}", START + timedelta(minutes=k), "ann", seq=k, readings=readings))
     assert len(stream._routes._gated) == 1
-    assert all(len(found) <= route.MOST_ROUTES for found in stream._found)
+    assert all(len(found) <= engine.MOST_ROUTES for found in stream._found)

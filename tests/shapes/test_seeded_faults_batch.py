@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agreement import differences, plain_reading, product
-from ethogram.detections.find import RUNNERS
+from ethogram.engine.detect import RUNNERS
 from shapes.batch_faults import FAULTS, Fault, faulty
 from strategies import KINDS, Case, random_case
 

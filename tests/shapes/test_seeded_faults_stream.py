@@ -17,8 +17,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from ethogram.records import Event
-from ethogram.shapes.tree import (
+from ethogram.language.ast import (
     Compare,
     Events,
     Level,
@@ -31,10 +30,11 @@ from ethogram.shapes.tree import (
     StepCount,
     Window,
 )
+from ethogram.models import Event
 from faults import Fault, seeded
 from strategies import KINDS, MEASURES, START, Case, random_case
 
-STREAM, DETECTIONS, MODES = "ethogram.shapes.stream", "ethogram.detections", "ethogram.modes"
+STREAM, DETECTIONS, MODES = "ethogram.engine.live", "ethogram.detections", "ethogram.modes"
 ANEW = (
     STREAM,
     *(f"{DETECTIONS}.{name}" for name in ("live", "parts_live", "spread_live", "episode")),

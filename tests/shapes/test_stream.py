@@ -8,15 +8,11 @@ from datetime import timedelta
 
 import pytest
 
-from ethogram.records import micros
-from ethogram.shapes import statistics as st
-from ethogram.shapes.compile import compile_pattern
-from ethogram.shapes.stream import quick
-from ethogram.shapes.stream.captured import Captures
-from ethogram.shapes.stream.code import functions
-from ethogram.shapes.stream.source import Writer
-from ethogram.shapes.stream.stream import Stream
-from ethogram.shapes.tree import (
+from ethogram.engine import values as st
+from ethogram.engine.live import aggregates
+from ethogram.engine.live.engine import Stream
+from ethogram.engine.live.source import Captures, Writer, functions
+from ethogram.language.ast import (
     Arithmetic,
     Compare,
     Elapsed,
@@ -32,6 +28,8 @@ from ethogram.shapes.tree import (
     Text,
     Window,
 )
+from ethogram.language.compiler import compile_pattern
+from ethogram.models import micros
 from naive import Event
 from strategies import START
 
@@ -99,7 +97,7 @@ def test_further_evidence_is_at_most_fifty_events_before_the_first():
 
 
 def test_a_deadline_waits_once_for_each_history():
-    from ethogram.shapes.tree import Silence
+    from ethogram.language.ast import Silence
 
     stream = stream_of(Pattern("gone", Silence(Number(3600.0)), confidence=Number(1.0)))
     for event in events_with("x", [0.1] * 500):
@@ -113,7 +111,7 @@ def test_a_deadline_waits_once_for_each_history():
 
 
 def test_a_deadline_is_worked_out_only_when_it_may_have_passed():
-    from ethogram.shapes.tree import Function, Silence
+    from ethogram.language.ast import Function, Silence
 
     # Twice the longest pause so far, which is 50 minutes, and an hour at least.
     longest = Measure("max", Elapsed("gap"), Window(keep=50))
@@ -138,10 +136,10 @@ def test_quick_measures_are_the_same_to_the_last_bit(seed: int):
     rng = random.Random(seed)
     count = rng.choice((0, 1, 2, 3, 10, 60))
     values = [rng.choice((rng.random(), 0.25, 0.5, -1.0, 1e6 * rng.random())) for _ in range(count)]
-    assert quick.rise(values) == st.rise(values)
-    assert quick.tau(values) == st.tau(values)
-    assert quick.top_count(values) == st.top_count(values)
-    assert quick.excess(values, 0.3) == st.excess(values, 0.3)
-    assert quick.legs(values, 0.25) == st.legs(values, 0.25)
-    assert quick.swing_growth(values, 0.25) == st.swing_growth(values, 0.25)
-    assert not any(x is not None and math.isnan(x) for x in (quick.rise(values), quick.tau(values)))
+    assert aggregates.rise(values) == st.rise(values)
+    assert aggregates.tau(values) == st.tau(values)
+    assert aggregates.top_count(values) == st.top_count(values)
+    assert aggregates.excess(values, 0.3) == st.excess(values, 0.3)
+    assert aggregates.legs(values, 0.25) == st.legs(values, 0.25)
+    assert aggregates.swing_growth(values, 0.25) == st.swing_growth(values, 0.25)
+    assert not any(x is not None and math.isnan(x) for x in (aggregates.rise(values), aggregates.tau(values)))

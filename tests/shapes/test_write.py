@@ -7,12 +7,7 @@ from pathlib import Path
 import pytest
 
 import strategies
-from ethogram.library.load import SHIPPED
-from ethogram.library.pattern_file import PatternFile, read_pattern_file
-from ethogram.library.vocabulary import load_vocabulary
-from ethogram.shapes.expression import Reader
-from ethogram.shapes.scope import Scope
-from ethogram.shapes.tree import (
+from ethogram.language.ast import (
     Attribute,
     Cover,
     Duration,
@@ -27,9 +22,13 @@ from ethogram.shapes.tree import (
     StepMean,
     StepValue,
 )
-from ethogram.shapes.vocabulary import Vocabulary
-from ethogram.shapes.walk import expressions, walk
-from ethogram.shapes.write import Names, write, write_limits
+from ethogram.language.expressions import Reader, Scope
+from ethogram.language.unparse import Names, write, write_limits
+from ethogram.language.visitor import expressions, walk
+from ethogram.language.vocabulary import Vocabulary
+from ethogram.patterns.catalogue import load_vocabulary
+from ethogram.patterns.library import SHIPPED
+from ethogram.patterns.pattern_file import PatternFile, read_pattern_file
 
 NAMES = (Signal, Indicator, Attribute, Elapsed)
 PLAIN = Scope(

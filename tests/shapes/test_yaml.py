@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ethogram.errors import BadInput, BadPattern
-from ethogram.shapes import yaml as reader
-from ethogram.shapes.yaml import Fields, Items, Node, Scalar, plain, read_yaml
+from ethogram.language import yaml_source as reader
+from ethogram.language.yaml_source import Fields, Items, Node, Scalar, plain, read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted(path for folder in ("src", "examples", "tests") for path in (ROOT / folder).rglob("*.yaml"))

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ethogram.modes.analyze import analyze
-from ethogram.records import Event
+from ethogram.app.analyze import analyze
+from ethogram.models import Event
 
 MONDAY = datetime(2025, 3, 3, tzinfo=UTC)
 

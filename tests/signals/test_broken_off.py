@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ethogram.modes.analyze import analyze
-from ethogram.modes.live import Watch
-from ethogram.records import Event
-from ethogram.records.roles import SERVICE_ROLES
+from ethogram.app.analyze import analyze
+from ethogram.app.watch import Watch
+from ethogram.models import Event
+from ethogram.models.roles import SERVICE_ROLES
 from ethogram.signals import measure_all
 from ethogram.usage import Summary, record, signals
-from ethogram.usage.seen import arguments_of
+from ethogram.usage.event import arguments_of
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 PATTERN = ["abrupt_termination"]

@@ -6,9 +6,10 @@ from itertools import count
 
 import pytest
 
-from ethogram.records import Event
-from ethogram.scanner.copies import fingerprint
-from ethogram.signals import Measurer, measure, measure_all
+from ethogram.lexicon.near_duplicates import fingerprint
+from ethogram.models import Event
+from ethogram.signals import Measurer, measure_all
+from ethogram.signals import measurer as measure
 
 SPAM = "Join our great group today and get your free coins now"
 

@@ -4,8 +4,8 @@ import pytest
 
 from ethogram import registry
 from ethogram.errors import BadUsage, EthogramError
-from ethogram.records import Event
-from ethogram.signals.define import lookup, make, signal
+from ethogram.models import Event
+from ethogram.signals.base import lookup, make, signal
 from ethogram.signals.options import Options
 
 
@@ -31,7 +31,7 @@ def test_its_kind_follows_from_its_range(allowed: object, kind: str):
 
 def test_the_decorated_function_stays_a_function():
     assert lookup("late_night").name == "late_night"
-    from ethogram.signals.late_night import late_night
+    from ethogram.signals.timing import late_night
 
     assert late_night(Event.sample(local="2026-11-15 03:10")) == 1.0
 

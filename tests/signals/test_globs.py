@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ethogram.signals.steps.scope import matches
+from ethogram.signals.agent.path_scope import matches
 
 
 def meaning(glob: str) -> re.Pattern[str]:

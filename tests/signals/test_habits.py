@@ -8,19 +8,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from ethogram.app.analyze import analyze, load_library
+from ethogram.app.sweep import sweep
+from ethogram.app.watch import Watch
 from ethogram.config import Settings
-from ethogram.modes.analyze import analyze, load_library
-from ethogram.modes.live import Watch
-from ethogram.modes.sweep import sweep
-from ethogram.records import Event
+from ethogram.models import Event
 from ethogram.signals import Measurer, Options, measure_all
 from ethogram.signals.habits import READINGS
-from ethogram.stores import open_store
+from ethogram.store import open_store
 from ethogram.usage import COHORTS, Summary, record
 from ethogram.usage import Settings as Limits
+from ethogram.usage.baseline import closed_days
 from ethogram.usage.clock import MORNING, day_of
-from ethogram.usage.gone import withdrawal
-from ethogram.usage.habit import closed_days
+from ethogram.usage.withdrawal import withdrawal
 from usage_people import DAY, HOUR, Person
 
 NAMES = [name for name, _, _ in READINGS]

@@ -7,9 +7,9 @@ import pytest
 
 from ethogram import registry
 from ethogram.errors import BadUsage, EthogramError
-from ethogram.records import GIVEN, Event
+from ethogram.models import GIVEN, Event
 from ethogram.signals import Measurer, Unmeasured, measure_all, plan, signal
-from ethogram.signals.measure import MAX_REASONS, OTHER
+from ethogram.signals.measurer import MAX_REASONS, OTHER
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

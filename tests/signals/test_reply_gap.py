@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from ethogram.records import Event
+from ethogram.models import Event
 from ethogram.signals import measure_all
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

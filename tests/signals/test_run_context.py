@@ -9,7 +9,7 @@ import pytest
 from ethogram import analyze
 from ethogram.config import Settings
 from ethogram.config.settings import RESOURCES as OF_SETTINGS
-from ethogram.records import Event
+from ethogram.models import Event
 from ethogram.signals import Measurer, Options
 from ethogram.signals.options import RESOURCES as OF_SIGNALS
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ethogram.records import Event
+from ethogram.models import Event
 from ethogram.signals import Measurer, Options
-from ethogram.signals.steps.failure import failure_line, is_report
-from ethogram.signals.steps.operations import of_command, operation_of, operations_of
-from ethogram.signals.steps.paths import in_command
-from ethogram.signals.steps.shell import simple_commands
-from ethogram.signals.steps.step import Step, read_step
-from ethogram.signals.steps.telling import telling_line
+from ethogram.signals.agent.errors import failure_line, is_report, telling_line
+from ethogram.signals.agent.operations import of_command, operation_of, operations_of
+from ethogram.signals.agent.paths import in_command
+from ethogram.signals.agent.shell_parser import simple_commands
+from ethogram.signals.agent.step import Step, read_step
 
 REFUSED = "Your proposed edit has introduced new syntax error(s). Please read this error message carefully."
 

@@ -7,14 +7,13 @@ import time
 
 import pytest
 
-from ethogram.records import Event
+from ethogram.models import Event
 from ethogram.signals import Measurer, Options
-from ethogram.signals.steps import failure, volatile
-from ethogram.signals.steps.failure import error_key
-from ethogram.signals.steps.operations import of_command, of_tool
-from ethogram.signals.steps.paths import in_command
-from ethogram.signals.steps.telling import telling_line
-from ethogram.signals.steps.volatile import STRENGTHS, cleaned, digest
+from ethogram.signals.agent import errors, normalization
+from ethogram.signals.agent.errors import error_key, telling_line
+from ethogram.signals.agent.normalization import STRENGTHS, cleaned, digest
+from ethogram.signals.agent.operations import of_command, of_tool
+from ethogram.signals.agent.paths import in_command
 
 
 class Told:
@@ -234,9 +233,9 @@ def test_no_sign_keeps_a_rule_from_a_text_it_would_change():
     )
     for _ in range(20_000):
         text = "".join(rng.choices(parts, k=rng.randint(1, 7)))
-        put = volatile._TEMPORARY.sub(volatile._temporary, text)
-        put = volatile._LONG.sub("N", volatile._MEDIUM.sub(volatile._put, put))
-        assert cleaned(text) == " ".join(volatile._PROCESS.sub(r"\1\2N", put).split()), text
+        put = normalization._TEMPORARY.sub(normalization._temporary, text)
+        put = normalization._LONG.sub("N", normalization._MEDIUM.sub(normalization._put, put))
+        assert cleaned(text) == " ".join(normalization._PROCESS.sub(r"\1\2N", put).split()), text
 
 
 @pytest.mark.parametrize(
@@ -267,15 +266,15 @@ def test_no_sign_keeps_a_rule_from_a_text_it_would_change():
     ],
 )
 def test_trouble_outside_is_seen_in_all_its_wordings(text: str):
-    assert failure._OUTSIDE.search(text)
-    assert failure._found(failure._OUTSIDE, failure._OUTSIDE_SIGNS, f"é {text}")
+    assert errors._OUTSIDE.search(text)
+    assert errors._found(errors._OUTSIDE, errors._OUTSIDE_SIGNS, f"é {text}")
 
 
 @pytest.mark.parametrize(
     "text", ["BUILD FAILURE", "Compilation error", "syntax error(s) were", "3 Failing", "errors: 2"]
 )
 def test_a_broken_build_is_seen_in_all_its_wordings(text: str):
-    assert failure._broken(text)
+    assert errors._broken(text)
 
 
 def test_a_label_alone_is_not_the_error() -> None:

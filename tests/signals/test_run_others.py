@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from ethogram.records import Event
+from ethogram.models import Event
 from ethogram.signals import Measurer, measure_all
-from ethogram.signals.measure import MAX_RUNS
+from ethogram.signals.measurer import MAX_RUNS
 
 START = datetime(2026, 5, 1, tzinfo=UTC)
 

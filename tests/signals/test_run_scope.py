@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ethogram.records import Event
+from ethogram.models import Event
 from ethogram.signals import Measurer, Options
-from ethogram.signals.steps.paths import in_command
-from ethogram.signals.steps.sabotage import copies_out
-from ethogram.signals.steps.scope import is_critical, matches
-from ethogram.signals.steps.step import read_step
+from ethogram.signals.agent.path_scope import is_critical, matches
+from ethogram.signals.agent.paths import in_command
+from ethogram.signals.agent.sabotage import copies_out
+from ethogram.signals.agent.step import read_step
 
 NAMES = ("critical_path", "out_of_scope", "touched_path", "directory", "depth", "distance")
 

@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
-from ethogram.records import Event, parse_duration
+from ethogram.models import Event, parse_duration
 from ethogram.signals import Options, measure_all
-from ethogram.signals.sessions import sessions
+from ethogram.signals.timing import sessions
 
 HALF_HOUR = parse_duration("30m")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

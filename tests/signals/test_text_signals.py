@@ -4,9 +4,8 @@ import math
 
 import pytest
 
-from ethogram.records import Event
-from ethogram.signals.length import length
-from ethogram.signals.question import question
+from ethogram.models import Event
+from ethogram.signals.text import length, question
 
 
 def test_length_counts_characters_not_bytes():

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ethogram.records import Event
+from ethogram.models import Event
 from ethogram.signals import Measurer, Options
 
 NAMES = ("critical_path", "out_of_scope")

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ethogram.signals.steps.prompt_paths import path_in_prompt
-from ethogram.signals.steps.wishes import MOST, wishes
+from ethogram.signals.agent.user_paths import MOST, path_in_prompt, wishes
 
 VERBS = ("touch", "change", "edit", "modify", "delete")
 NOTS = ("do not", "don't", "never", "Do not", "DON'T", "Don’t", "must not", "Please do not")

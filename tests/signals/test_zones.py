@@ -4,12 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ethogram.records import Event
-from ethogram.signals.define import Unmeasured
-from ethogram.signals.late_night import late_night
-from ethogram.signals.local_hour import local_hour
+from ethogram.models import Event
+from ethogram.signals.base import Unmeasured
 from ethogram.signals.options import Options
-from ethogram.signals.zones import is_zone, local_time
+from ethogram.signals.timing import is_zone, late_night, local_hour, local_time
 
 
 def at(text: str, **attributes: object) -> Event:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ethogram.records import Event
-from ethogram.stores import Store, open_store
+from ethogram.models import Event
+from ethogram.store import Store, open_store
 from stores_support import NOON
 
 

@@ -31,7 +31,7 @@ def whole(tmp_path_factory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("whole")
     (folder / "nothing").mkdir()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ethogram.library.load.SHIPPED", folder / "nothing")
+        patch.setattr("ethogram.patterns.library.SHIPPED", folder / "nothing")
         patch.setattr(cli, "build_app", cache(cli.build_app))
         patch.chdir(folder)
         make_folder(folder)

@@ -11,7 +11,7 @@ import pytest
 
 from ethogram.cli import main as cli
 from ethogram.errors import BadUsage
-from ethogram.evaluators.answers import Answers
+from ethogram.evaluators.response_cache import Answers
 from ethogram.usage.pseudonym import new_keys
 from ethogram.usage.tracker import UsageTracker
 from store_files import OF_EVENTS, OF_USE, make_folder
@@ -22,7 +22,7 @@ KINDS = ["plain", "wal", "log left", "journal left", "numbered", "schema_version
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     (tmp_path / "nothing").mkdir()
-    monkeypatch.setattr("ethogram.library.load.SHIPPED", tmp_path / "nothing")
+    monkeypatch.setattr("ethogram.patterns.library.SHIPPED", tmp_path / "nothing")
     monkeypatch.setattr(cli, "build_app", cache(cli.build_app))
     monkeypatch.chdir(tmp_path)
     make_folder(tmp_path)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from ethogram.app.importing import Imported, Options, import_events
 from ethogram.config import Settings
 from ethogram.errors import BadEvents, BadUsage
 from ethogram.ingest import read_events
-from ethogram.modes.importing import Imported, Options, import_events
-from ethogram.stores import open_store
+from ethogram.store import open_store
 from small import turns, warm_messages, write_events
 from stores_support import LATER
 

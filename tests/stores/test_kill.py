@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from ethogram.modes.importing import Options, import_events
-from ethogram.stores import open_store
+from ethogram.app.importing import Options, import_events
+from ethogram.store import open_store
 from small import turns, write_events
 from stores_support import LATER
 
@@ -26,10 +26,10 @@ EVENTS = 3000
 IMPORTER = """
 import sys
 from datetime import UTC, datetime
-from ethogram.modes.importing import Options, import_events
-from ethogram.stores import open_store
+from ethogram.app.importing import Options, import_events
+from ethogram.store import open_store
 from ethogram.config import Settings
-from ethogram.modes.importing import known_kinds
+from ethogram.app.importing import known_kinds
 with open_store(sys.argv[1], create=True) as store:
     known_kinds(Settings())  # so that what follows is the import and not the loading of code
     print("go", flush=True)
@@ -39,8 +39,8 @@ with open_store(sys.argv[1], create=True) as store:
 OBSERVER = """
 import sys
 from datetime import UTC, datetime, timedelta
-from ethogram.records import Event
-from ethogram.stores import open_store
+from ethogram.models import Event
+from ethogram.store import open_store
 first = int(sys.argv[2])
 with open_store(sys.argv[1], create=True) as store:
     print("go", flush=True)

@@ -10,12 +10,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ethogram.cli.main import main
-from ethogram.library.schemas import schema
-from ethogram.records import Event, Evidence, Verdict
-from ethogram.stores import open_store
-from ethogram.stores.mentions import PLACES
-from ethogram.stores.protocol import Found
-from ethogram.stores.tables import METADATA
+from ethogram.models import Event, Evidence, Verdict
+from ethogram.patterns.schemas import schema
+from ethogram.store import open_store
+from ethogram.store.mentions import PLACES
+from ethogram.store.protocol import Found
+from ethogram.store.tables import METADATA
 from risk_makers import detection
 from stores_support import NOON
 

@@ -12,12 +12,12 @@ import pytest
 from sqlalchemy import inspect
 
 from ethogram.errors import BadUsage, EthogramError
-from ethogram.records import Event, Reading, Verdict
-from ethogram.stores import migrations, open_store
-from ethogram.stores.migrations import newest
-from ethogram.stores.protocol import Found
-from ethogram.stores.sqlite import SQLiteStore
-from ethogram.stores.tables import METADATA
+from ethogram.models import Event, Reading, Verdict
+from ethogram.store import migrations, open_store
+from ethogram.store.migrations import newest
+from ethogram.store.protocol import Found
+from ethogram.store.sqlite import SQLiteStore
+from ethogram.store.tables import METADATA
 from risk_makers import detection
 
 VERSION_1 = """
@@ -122,9 +122,9 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(path, monkeypatch):
     with sqlite3.connect(path) as old:
         old.executescript(VERSION_1)
     old.close()
-    good = __import__("ethogram.stores.migrations", fromlist=["steps"]).steps()
+    good = __import__("ethogram.store.migrations", fromlist=["steps"]).steps()
     broken = (good[0], (*good[1], "CREATE TABLE nonsense ("))
-    monkeypatch.setattr("ethogram.stores.migrations.steps", lambda: broken)
+    monkeypatch.setattr("ethogram.store.migrations.steps", lambda: broken)
     with pytest.raises(EthogramError):
         open_store(str(path))
     monkeypatch.undo()

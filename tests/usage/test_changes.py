@@ -9,7 +9,7 @@ import pytest
 
 from ethogram.usage import Settings, Summary, merge, record, signals
 from ethogram.usage.clock import infer_zone
-from ethogram.usage.nights import activity
+from ethogram.usage.night import activity
 from ethogram.usage.sessions import read_sessions
 from ethogram.usage.summary import read_days
 from usage_people import DAY, HOUR, MINUTE, VARIANTS, Event, Person, unzoned

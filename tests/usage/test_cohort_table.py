@@ -9,7 +9,7 @@ from ruamel.yaml import YAML
 
 from ethogram.errors import BadConfig, BadUsage
 from ethogram.usage import COHORTS, Settings, Summary, learn_cohort, record
-from ethogram.usage.cohort import find_cohort
+from ethogram.usage.baseline import find_cohort
 from ethogram.usage.cohort_table import SHIPPED, cohort_of, cohort_text, read_cohort
 
 DAY = 86_400

@@ -8,8 +8,8 @@ import math
 import pytest
 
 from ethogram.usage import COHORTS, Settings
-from ethogram.usage.frequency import frequency
-from ethogram.usage.habit import Daily, Expected
+from ethogram.usage.activity import frequency
+from ethogram.usage.baseline import Daily, Expected
 
 COHORT, SETTINGS = COHORTS[1], Settings()
 

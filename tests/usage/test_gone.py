@@ -7,9 +7,8 @@ import random
 import pytest
 
 from ethogram.usage import COHORTS, Settings
-from ethogram.usage.gone import withdrawal
-from ethogram.usage.habit import Daily
-from ethogram.usage.quiet import Past, is_quiet, look
+from ethogram.usage.baseline import Daily
+from ethogram.usage.withdrawal import Past, is_quiet, look, withdrawal
 
 COHORT, SETTINGS = COHORTS[1], Settings()
 

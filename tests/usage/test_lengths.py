@@ -7,8 +7,8 @@ import random
 import pytest
 
 from ethogram.usage import Settings
-from ethogram.usage.lengths import session_trend
 from ethogram.usage.sessions import Session
+from ethogram.usage.trends import session_trend
 from usage_people import DAY
 
 SETTINGS = Settings()

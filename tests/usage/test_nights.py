@@ -7,7 +7,7 @@ import random
 import pytest
 
 from ethogram.usage import COHORTS, Settings, Summary, record
-from ethogram.usage.nights import late_night, nights_of
+from ethogram.usage.night import late_night, nights_of
 from usage_people import DAY, HOUR
 
 COHORT, SETTINGS = COHORTS[1], Settings()

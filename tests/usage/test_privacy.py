@@ -8,9 +8,9 @@ import struct
 import pytest
 
 from ethogram.errors import BadUsage
-from ethogram.usage.kept_schema import connect
 from ethogram.usage.pseudonym import new_keys, write_keys
 from ethogram.usage.rotation import rotate
+from ethogram.usage.store import connect
 from usage_stores import BEGIN, DAY, EVENT, HALF_HOUR, NOW, SESSION, WHO, fill, is_in, opened
 
 

@@ -11,8 +11,7 @@ import pytest
 from ethogram.errors import BadUsage
 from ethogram.usage import COHORTS, Settings, Summary, merge, record, signals
 from ethogram.usage.chance import at_least, at_most, least_surprising, most_below, rank_change
-from ethogram.usage.outlook import ahead, outlook, with_closes
-from ethogram.usage.quiet import Past, is_fewer, is_quiet, look, silent_days
+from ethogram.usage.withdrawal import Past, ahead, is_fewer, is_quiet, look, outlook, silent_days, with_closes
 from usage_people import DAY, HOUR
 
 COHORT, SETTINGS = COHORTS[1], Settings()

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from ethogram.usage import Settings, Summary, UsageSignals, fuse, merge, record, signals
-from ethogram.usage.returns import Absence, is_heavy, is_unusual
+from ethogram.usage.absence import Absence, is_heavy, is_unusual
 from ethogram.usage.sessions import read_sessions
 from ethogram.usage.summary import ACTIVE_DAYS, DAYS, read_days
 from usage_people import DAY, HOUR, MINUTE

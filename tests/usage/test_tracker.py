@@ -9,8 +9,8 @@ import pytest
 
 import ethogram
 from ethogram.errors import BadUsage
+from ethogram.usage.event import arguments_of
 from ethogram.usage.pseudonym import Pseudonym, new_keys
-from ethogram.usage.seen import arguments_of
 from ethogram.usage.tracker import UsageTracker
 
 DAY = 86_400

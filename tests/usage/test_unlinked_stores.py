@@ -11,7 +11,7 @@ import pytest
 
 from ethogram.cli.main import main
 from ethogram.errors import BadUsage
-from ethogram.stores import open_store
+from ethogram.store import open_store
 from ethogram.usage.pseudonym import read_keys
 from ethogram.usage.rotation import rotate
 from ethogram.usage.tracker import UsageTracker

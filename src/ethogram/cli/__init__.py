@@ -3,3 +3,5 @@
 A file here that defines `register(app: typer.Typer) -> None` is found by itself. It is imported on every
 run, `--help` included, so it imports heavy things inside its commands.
 """
+
+from __future__ import annotations

@@ -12,8 +12,9 @@ from .output import write_json, write_line
 from .stored import StoreUrl
 
 if TYPE_CHECKING:
-    from ethogram.risk.accuracy import Accuracy, Precision
-    from ethogram.risk.judges import Agreement, Kappa
+    from ..risk.accuracy import Accuracy, Precision
+    from ..risk.agreement import Agreement, Kappa
+
 
 Pattern = Annotated[
     str, typer.Argument(metavar="[PATTERN]", help="Its name; without one, all.", show_default=False)
@@ -40,9 +41,9 @@ def accuracy(
     as_json: AsJson = False,
 ) -> None:
     """Say how often each version of a pattern was right: counts, precision, what recall can be at most."""
-    from ethogram.config.settings import learning_in
-    from ethogram.modes.accuracy import accuracies, agreed, check_pattern
-    from ethogram.stores import open_store
+    from ..app.accuracy import accuracies, agreed, check_pattern
+    from ..config.settings import learning_in
+    from ..store import open_store
 
     settings = Asked(config=config).settings()
     minimum = learning_in(settings)["accuracy_minimum"]
@@ -85,7 +86,7 @@ def counts_text(one: Precision) -> str:
     """The counts in words.
 
     >>> from ethogram.risk.accuracy import Precision
-    >>> from ethogram.risk.tally import Counts
+    >>> from ethogram.risk.verdicts import Counts
     >>> counts_text(Precision(Counts(confirmed=3, missed=1)))
     '3 confirmed, 0 false alarms, 1 missed, 0 correct silences'
     """

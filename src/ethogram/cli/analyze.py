@@ -91,12 +91,10 @@ def analyze(
     from contextlib import ExitStack
     from datetime import UTC, datetime
 
-    from ethogram.ingest import OnDisk
-    from ethogram.modes.analyze import analyze_gathered, load_library
-    from ethogram.modes.excerpts import with_excerpts
-    from ethogram.modes.mute import mute
-    from ethogram.modes.run_report import run_report
-
+    from ..app.analyze import analyze_gathered, load_library, with_excerpts
+    from ..app.mute import mute
+    from ..app.runs import run_report
+    from ..ingest import OnDisk
     from .html import write_html
     from .page_file import check_page
     from .progress import Progress

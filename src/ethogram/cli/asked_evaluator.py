@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from ethogram.config import Settings
-    from ethogram.library.load import Library
-    from ethogram.modes.evaluate import Evaluate
-
+    from ..app.evaluation.scoring import Evaluate
+    from ..config import Settings
+    from ..patterns.library import Library
     from .progress import Progress
+
 
 Options = Annotated[
     list[str],
@@ -61,8 +61,8 @@ class AskedEvaluator:
         """The evaluator and how it is asked; None where nobody is."""
         from dataclasses import replace
 
-        from ethogram.modes.evaluate import Evaluate, evaluator_of, paying_for
-        from ethogram.modes.questions import Sampling, sampling_for
+        from ..app.evaluation.questions import Sampling, sampling_for
+        from ..app.evaluation.scoring import Evaluate, evaluator_of, paying_for
 
         if self.answers:
             settings = replace(settings, answers=self.answers)
@@ -82,7 +82,7 @@ class AskedEvaluator:
         return Evaluate(evaluator, sampling, paying, tell)
 
     def _by(self) -> str:
-        from ethogram.errors import BadUsage, did_you_mean
+        from ..errors import BadUsage, did_you_mean
 
         if self.sample_by not in ("", "message", "subject"):
             near = did_you_mean(self.sample_by, ("message", "subject"))
@@ -90,7 +90,7 @@ class AskedEvaluator:
         return self.sample_by
 
     def _refuse_the_rest(self) -> None:
-        from ethogram.errors import BadUsage
+        from ..errors import BadUsage
 
         given = {
             "--option": self.options,
@@ -112,7 +112,7 @@ def options_of(given: Sequence[str]) -> dict[str, Any]:
     >>> options_of(["model=3", "price={input: 0.5, output: 2}"])
     {'model': '3', 'price': {'input': 0.5, 'output': 2}}
     """
-    from ethogram.errors import BadUsage
+    from ..errors import BadUsage
 
     found: dict[str, Any] = {}
     for one in given:
@@ -135,8 +135,8 @@ def options_of(given: Sequence[str]) -> dict[str, Any]:
 
 
 def _value(name: str, text: str) -> Any:
-    from ethogram.errors import BadUsage
-    from ethogram.shapes.yaml import plain, read_yaml
+    from ..errors import BadUsage
+    from ..language.yaml_source import plain, read_yaml
 
     if name in TEXTS:
         return text

@@ -27,8 +27,9 @@ from .inputs import (
 from .output import printable, write_json, write_line
 
 if TYPE_CHECKING:
-    from ethogram.modes.run_record import Run
-    from ethogram.risk.ladder import Given
+    from ..app.run_record import Run
+    from ..risk.scoring import Given
+
 
 FEW = 3
 """So many are told one by one; of more, the gravest are."""
@@ -74,12 +75,11 @@ def assess(
     from contextlib import ExitStack
     from datetime import UTC, datetime
 
-    from ethogram.ingest import OnDisk
-    from ethogram.modes.analyze import analyze_gathered, load_library
-    from ethogram.modes.assess import each, looked_at
-    from ethogram.modes.mute import mute
-    from ethogram.modes.run_report import run_report
-
+    from ..app.analyze import analyze_gathered, load_library
+    from ..app.assess import each, looked_at
+    from ..app.mute import mute
+    from ..app.runs import run_report
+    from ..ingest import OnDisk
     from .progress import Progress
     from .risk_text import risk_lines
     from .text import plural
@@ -124,9 +124,9 @@ def assess(
 
 def hook_said(runs: tuple[Run, ...]) -> dict[str, dict[str, list[Given]]]:
     """What a hook said in these runs, where one watched them: by thread and pattern, oldest first."""
-    from ethogram.errors import BadInput
-    from ethogram.hook.status import said
-    from ethogram.risk.ladder import Given
+    from ..agents.hook.status import said
+    from ..errors import BadInput
+    from ..risk.scoring import Given
 
     if not runs:
         return {}

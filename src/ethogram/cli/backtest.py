@@ -15,12 +15,12 @@ from .stored import StoreUrl, note_all, now
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
-    from ethogram.config import Loaded
-    from ethogram.ingest import Batch, OnDisk
-    from ethogram.library.load import Library
-    from ethogram.modes.backtest import Backtested
-
+    from ..app.backtest import Backtested
+    from ..config import Loaded
+    from ..ingest import Batch, OnDisk
+    from ..patterns.library import Library
     from .progress import Progress
+
 
 SINCE = "Only what was detected since: 30d, or a time."
 Since = Annotated[str, typer.Option(metavar="DURATION|TIME", help=SINCE)]
@@ -52,9 +52,8 @@ def backtest(
     parameters: Parameters = [],  # noqa: B006
 ) -> None:
     """Say what patterns would have found in history, beside chance and beside other patterns."""
-    from ethogram.ingest import OnDisk
-    from ethogram.modes.backtest import backtest_patterns
-
+    from ..app.backtest import backtest_patterns
+    from ..ingest import OnDisk
     from .progress import Progress
 
     if bool(store) == bool(data):
@@ -91,11 +90,10 @@ def shadow(
     config: Config = "",
 ) -> None:
     """Show what patterns under test (status: test) have found in a store, which nobody was told."""
-    from ethogram.library.select import select
-    from ethogram.library.vocabulary import load_vocabulary
-    from ethogram.modes.backtest import shadow as look
-    from ethogram.stores import open_store
-
+    from ..app.backtest import shadow as look
+    from ..patterns.catalogue import load_vocabulary
+    from ..patterns.library import select
+    from ..store import open_store
     from .inputs import load_config
 
     settings = load_config(config).settings
@@ -118,10 +116,10 @@ def _libraries(
     """What is tested, what is on, and the other version as its own file says it."""
     from dataclasses import replace
 
-    from ethogram.library.load import load_patterns
-    from ethogram.library.settings_check import check_patterns
-    from ethogram.library.vocabulary import load_vocabulary
-    from ethogram.modes.analyze import load_library
+    from ..app.analyze import load_library
+    from ..patterns.catalogue import load_vocabulary
+    from ..patterns.library import load_patterns
+    from ..patterns.settings_check import check_patterns
 
     settings = loaded.settings
     check_patterns(loaded, patterns)
@@ -147,8 +145,8 @@ def _libraries(
 def _given(
     url: str, asked: Asked, loaded: Loaded, libraries: Sequence[Library], progress: Progress
 ) -> Batch | OnDisk:
-    from ethogram.modes.stored import gather
-    from ethogram.stores import open_store
+    from ..app.stored_events import gather
+    from ..store import open_store
 
     if not url:
         return asked.gather(libraries[0], loaded.settings, progress)
@@ -166,8 +164,8 @@ def since_of(given: str) -> timedelta | datetime | None:
     """
     from datetime import timedelta
 
-    from ethogram.errors import BadUsage
-    from ethogram.records import parse_duration, parse_time
+    from ..errors import BadUsage
+    from ..models import parse_duration, parse_time
 
     if not given:
         return None

@@ -11,7 +11,7 @@ from .text import clean, plural, stamp
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ethogram.modes.backtest import Backtested
+    from ..app.backtest import Backtested
 
 
 def backtest_parts(told: Backtested) -> Iterator[RenderableType]:

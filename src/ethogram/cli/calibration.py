@@ -13,7 +13,8 @@ from .output import write_json, write_line
 from .stored import StoreUrl
 
 if TYPE_CHECKING:
-    from ethogram.modes.calibrating import Calibrated
+    from ..app.accuracy import Calibrated
+
 
 WIDE, HIGH = 41, 11
 """Columns and rows of the plot in text."""
@@ -32,9 +33,8 @@ def calibration(
     as_json: AsJson = False,
 ) -> None:
     """Show how often detections of each confidence were right, and what a confidence stands for now."""
-    from ethogram.modes.accuracy import check_pattern
-    from ethogram.modes.calibrating import calibrations
-    from ethogram.stores import open_store
+    from ..app.accuracy import calibrations, check_pattern
+    from ..store import open_store
 
     settings = Asked(config=config).settings()
     with open_store(store) as opened:
@@ -56,8 +56,7 @@ def calibration(
 
 def write_calibration(path: str, found: list[Calibrated]) -> None:
     """Write the page."""
-    from ethogram.report.calibration import calibration_page
-
+    from ..report.calibration import calibration_page
     from .page_file import write_page
 
     write_page(path, calibration_page(found))

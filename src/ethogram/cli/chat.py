@@ -11,7 +11,8 @@ from .inputs import AsJson, Config, latest_of, load_config
 from .output import flush, write_json
 
 if TYPE_CHECKING:
-    from ethogram.modes.chat import Followed, Make, Scored
+    from ..app.chat import Followed, Make, Scored
+
 
 FOUND = 3
 """The exit code where a conversation reached --fail-on."""
@@ -52,9 +53,8 @@ def chat(
 
     Of what signals add to the risk the strongest counts whole, each further one half of the one before.
     """
-    from ethogram.modes.chat import follow, summary_record, turn_record
-    from ethogram.modes.chat_turns import read_said
-
+    from ..app.chat import follow, summary_record, turn_record
+    from ..app.chat_files import read_said
     from .chat_text import Writer, written
     from .page_file import check_page, write_page
 
@@ -85,7 +85,7 @@ def chat(
         else:
             written(told, summed=summed)
     if html:
-        from ethogram.report.chat import chat_page
+        from ..report.chat import chat_page
 
         write_page(html, chat_page(kept, followed, excerpts=excerpts))
     if fail_on and any(MODES.index(told["highest_mode"]) >= limit for told in summaries):
@@ -111,7 +111,7 @@ def mode_of(name: str) -> int:
     >>> mode_of("suspect")
     3
     """
-    from ethogram.errors import BadUsage, did_you_mean
+    from ..errors import BadUsage, did_you_mean
 
     if name and name.upper() not in MODES:
         hint = did_you_mean(name.upper(), MODES) or f"; there are {', '.join(MODES)}"

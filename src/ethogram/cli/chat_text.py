@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from .output import printable, write_line
 
 if TYPE_CHECKING:
-    from ethogram.modes.chat import Scored
+    from ..app.chat import Scored
+
 
 BLOCKS, ASCII = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 """Heights of a sparkline, from risk 0 to 1; the second where the first cannot be written."""
@@ -62,13 +63,13 @@ class Writer:
 
     def close(self) -> None:
         """How the numbers under the turns make up the risk, where there were any."""
-        from ethogram.modes.chat_reasons import COMBINED
+        from ..app.chat import COMBINED
 
         if self._explains:
             write_line(f"\n{COMBINED}")
 
     def _line(self, one: Scored, risks: Sequence[float]) -> str:
-        from ethogram.modes.chat import excerpt
+        from ..app.chat import excerpt
 
         name = one.state.mode.name
         mode = f"{name:8}"
@@ -85,7 +86,7 @@ def under(one: Scored, *, signals: bool = False) -> Iterator[str]:
 
     Every signal where they are asked for.
     """
-    from ethogram.modes.chat_reasons import changes, reason_of, standing
+    from ..app.chat import changes, reason_of, standing
 
     moved = changes(one, REASONS)
     for each in moved:
@@ -113,7 +114,7 @@ def summed_up(told: Mapping[str, Any]) -> str:
     >>> summed_up({**told, "first": {"CAUTIOUS": 5, "ELEVATED": 7}, "patterns": {}})
     'c1: 9 turns, highest ELEVATED 0.41; CAUTIOUS from turn 5, ELEVATED from turn 7'
     """
-    from ethogram.modes.chat import rises
+    from ..app.chat import rises
 
     turns = f"{told['turns']} turn{'' if told['turns'] == 1 else 's'}"
     line = f"{told['conversation'][:120]}: {turns}, highest {told['highest_mode']} {told['highest_risk']:.2f}"

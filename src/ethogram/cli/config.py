@@ -23,8 +23,8 @@ def register(app: typer.Typer) -> None:
 
 def show(as_json: AsJson = False, config: Config = "") -> None:
     """List every setting with its value and what set it."""
-    from ethogram.config import show as settings_of
-    from ethogram.library.settings_check import check_patterns
+    from ..config import show as settings_of
+    from ..patterns.settings_check import check_patterns
 
     loaded = load_config(config, as_json=as_json)
     check_patterns(loaded)
@@ -49,9 +49,9 @@ def path(as_json: AsJson = False, config: Config = "") -> None:
     """Show which settings file is read."""
     import os
 
-    from ethogram.config import CONFIG_FILE, CONFIG_VARIABLE
-    from ethogram.config.layers import find_file
-    from ethogram.config.trust import read_record, trust_of, user_file
+    from ..config import CONFIG_FILE, CONFIG_VARIABLE
+    from ..config.loading import find_file
+    from ..config.trust import read_record, trust_of, user_file
 
     found = find_file(config or None, os.environ)
     full = None if found is None else os.path.abspath(found)  # noqa: PTH100 (links are left as they are)
@@ -75,7 +75,7 @@ def path(as_json: AsJson = False, config: Config = "") -> None:
 
 def schema(as_json: AsJson = False) -> None:
     """Show the JSON Schema of ethogram.yaml, for editors and for checks elsewhere."""
-    from ethogram.library.schemas import schema as schema_of
+    from ..patterns.schemas import schema as schema_of
 
     told = schema_of("config")
     # A record a line, or as a person and an editor read it.

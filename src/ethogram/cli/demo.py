@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from ethogram.ingest import Batch
-    from ethogram.modes.analyze import Analysis
-    from ethogram.modes.demo import Example
-    from ethogram.records import Detection
+    from ..app.analyze import Analysis
+    from ..app.demo import Example
+    from ..ingest import Batch
+    from ..models import Detection
+
 
 FOLDER = "ethogram-examples"
 
@@ -57,10 +58,10 @@ def demo(
 
 def look(*, traced: bool = False) -> list[Looked]:
     """Every example with its events and what was found in them, by the patterns that are on by default."""
-    from ethogram.config import Settings
-    from ethogram.ingest import read_events
-    from ethogram.modes.analyze import analyze_batch, load_library
-    from ethogram.modes.demo import examples
+    from ..app.analyze import analyze_batch, load_library
+    from ..app.demo import examples
+    from ..config import Settings
+    from ..ingest import read_events
 
     found = examples()
     library = load_library(None, Settings())
@@ -74,11 +75,10 @@ def look(*, traced: bool = False) -> list[Looked]:
 def _write_html(path: str, looked: Sequence[Looked]) -> None:
     from dataclasses import replace
 
-    from ethogram.config import Settings
-    from ethogram.modes.analyze import load_library
-    from ethogram.modes.demo import together
-    from ethogram.modes.run_report import run_report
-
+    from ..app.analyze import load_library
+    from ..app.demo import together
+    from ..app.runs import run_report
+    from ..config import Settings
     from .html import write_html
 
     events = tuple(event for _, batch, _ in looked for event in batch.events)
@@ -92,8 +92,7 @@ def demo_parts(looked: Sequence[Looked]) -> Iterator[RenderableType]:
     """A headline for each example, what was found in it, and what to try next."""
     from rich.text import Text
 
-    from ethogram.report.words import gravest_first
-
+    from ..report.words import gravest_first
     from .report import untimed_sources
     from .text import plural
 
@@ -123,8 +122,7 @@ def without_early(detections: Sequence[Detection]) -> list[Detection]:
 def _detection(one: Detection, *, timed: bool) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    from ethogram.report.words import sentence, whom
-
+    from ..report.words import sentence, whom
     from .text import STYLES, clean, span
 
     title = (clean(one.title or one.pattern), "bold")
@@ -158,7 +156,7 @@ def _next(folder: str, paths: Sequence[Path], looked: Sequence[Looked] = ()) -> 
 def _copy(folder: str, *, as_json: bool) -> None:
     from pathlib import Path
 
-    from ethogram.modes.demo import copy_examples
+    from ..app.demo import copy_examples
 
     written = copy_examples(Path(folder))
     if as_json:

@@ -19,8 +19,7 @@ from collections.abc import Iterable
 
 import typer
 
-from ethogram.errors import BadInput, EthogramError, Fault
-
+from ..errors import BadInput, EthogramError, Fault
 from .output import CannotWrite, drop, printable, write_json, write_line
 
 INTERNAL, BAD, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141

@@ -12,10 +12,10 @@ from .inputs import AsJson, Asked, AsOf, Config, Paths, SkipBad, Source
 from .output import printable, write_json, write_line
 
 if TYPE_CHECKING:
-    from ethogram.modes.evaluated import Evaluated
-    from ethogram.records import Event
-
+    from ..app.evaluation.scoring import Evaluated
+    from ..models import Event
     from .target import Target
+
 
 MOST = 20
 """Messages without an answer that are named one by one."""
@@ -56,8 +56,7 @@ def evaluate(
     """Score the messages that earn it: twelve traits and the indicators found, as readings."""
     from dataclasses import replace
 
-    from ethogram.modes.analyze import load_library
-
+    from ..app.analyze import load_library
     from .progress import Progress
 
     targets = _targets(paths, output, record)
@@ -103,9 +102,9 @@ def evaluation_records(
     found: Evaluated, events: Iterable[Event], *, quotes: bool = False
 ) -> Iterator[dict[str, Any]]:
     """One `evaluation` record for every message that was scored, in order of time."""
-    from ethogram.evaluators.answers import record_of
-    from ethogram.evaluators.recorded import text_digest
-    from ethogram.records.mask import mask
+    from ..evaluators.recorded import text_digest
+    from ..evaluators.response_cache import record_of
+    from ..models.redaction import mask
 
     for event in events:
         key = (event.source, event.id)

@@ -12,11 +12,11 @@ from .inputs import AsJson, Asked, Config, SkipBad, Source
 from .output import printable, write_json, write_line
 
 if TYPE_CHECKING:
-    from ethogram.config import Settings
-    from ethogram.ingest import Batch
-    from ethogram.library.load import Library
-    from ethogram.modes.agreement import Side
-    from ethogram.modes.questions import Sampling
+    from ..app.evaluation.agreement import Side
+    from ..app.evaluation.questions import Sampling
+    from ..config import Settings
+    from ..ingest import Batch
+    from ..patterns.library import Library
 
 
 def register(app: typer.Typer) -> None:
@@ -31,7 +31,7 @@ def list_evaluators(as_json: AsJson = False) -> None:
     """The evaluators there are, with what each needs."""
     from inspect import getdoc
 
-    from ethogram import registry
+    from .. import registry
 
     rows = [
         (name, str(getattr(one, "needs", "")), (getdoc(one) or "").split("\n", 1)[0])
@@ -71,9 +71,8 @@ def compare(
     """How far two evaluators agree on the same messages, what they cost, what changes in the detections."""
     from dataclasses import replace
 
-    from ethogram.modes.agreement import compared
-    from ethogram.modes.analyze import load_library
-
+    from ..app.analyze import load_library
+    from ..app.evaluation.agreement import compared
     from .progress import Progress
 
     asked = Asked(data, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
@@ -100,9 +99,9 @@ class _Maker:
     """One of the two, made before anything is read so that a mistake is told at once."""
 
     def __init__(self, name: str, options: Options, settings: Settings, library: Library) -> None:
-        from ethogram.errors import BadUsage
-        from ethogram.modes.agreement import GIVEN_WITH
-        from ethogram.modes.evaluate import evaluator_of
+        from ..app.evaluation.agreement import GIVEN_WITH
+        from ..app.evaluation.scoring import evaluator_of
+        from ..errors import BadUsage
 
         self.settings, self.library = settings, library
         self.evaluator = None if name == GIVEN_WITH else evaluator_of(settings, name, options_of(options))
@@ -110,8 +109,8 @@ class _Maker:
             raise BadUsage(f"{name!r:.40} scores nothing; name an evaluator, or `given`")
 
     def side(self, batch: Batch, sampling: Sampling, budget: float | None) -> Side:
-        from ethogram.modes.agreement import given_side, side_of
-        from ethogram.modes.evaluate import paying_for
+        from ..app.evaluation.agreement import given_side, side_of
+        from ..app.evaluation.scoring import paying_for
 
         if self.evaluator is None:
             return given_side(batch.events, sampling)
@@ -121,7 +120,7 @@ class _Maker:
 
 def _sampling(makers: list[_Maker], share: float | None) -> Sampling:
     """All messages where that costs nothing; else those that earn it and a few more."""
-    from ethogram.modes.questions import Sampling
+    from ..app.evaluation.questions import Sampling
 
     if share is not None:
         return Sampling(share)

@@ -28,7 +28,7 @@ def export(
     is_pseudonym: IsPseudonym = False,
 ) -> None:
     """Write a person's own data as lines of JSON: events, aggregates, what was told, and who looked."""
-    from ethogram.usage.kept_schema import is_usage_store
+    from ..usage.store import is_usage_store
 
     given = whom(subject, is_pseudonym)
     if not is_usage_store(path_of(store)):
@@ -44,9 +44,9 @@ def stored_data(
     store: str, subject: str, source: str, key: str, who: str, why: str
 ) -> Iterator[dict[str, Any]]:
     """The same of a store of events: events, detections, verdicts, conversations, and who looked."""
-    from ethogram.modes.private import note_looks, stored_name, stored_source
-    from ethogram.stores import open_store
-    from ethogram.stores.kept import TALKS
+    from ..app.stored_events import note_looks, stored_name, stored_source
+    from ..store import open_store
+    from ..store.kept import TALKS
 
     with open_store(store) as opened:
         name = stored_name(opened, subject, key)

@@ -12,7 +12,8 @@ from .inputs import AsJson, Paths
 from .output import printable, write_json, write_line
 
 if TYPE_CHECKING:
-    from ethogram.hook.install import Change
+    from ..agents.hook.install import Change
+
 
 HELP = """Tell a coding agent what it does, while it does it.
 
@@ -44,10 +45,9 @@ def install(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
     """Put the hook into the settings of a coding agent, and show the change."""
     from pathlib import Path
 
-    from ethogram.hook import install as settings
-    from ethogram.hook.planning import prepare
-    from ethogram.hook.status import watching
-
+    from ..agents.hook import install as settings
+    from ..agents.hook.plan import prepare
+    from ..agents.hook.status import watching
     from .hook_text import watching_lines
 
     settings.check_agent(agent)
@@ -79,7 +79,7 @@ def install(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
 
 def uninstall(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
     """Take the hook out of the settings again; all else stays as it is."""
-    from ethogram.hook import install as settings
+    from ..agents.hook import install as settings
 
     settings.check_agent(agent)
     path = settings.settings_path("user" if user else "project", ".")
@@ -102,7 +102,7 @@ def uninstall(agent: Agent, user: User = False, dry_run: DryRun = False) -> None
 
 
 def _show(change: Change, shown: str) -> None:
-    from ethogram.hook.install import difference
+    from ..agents.hook.install import difference
 
     for line in difference(change, shown):
         # Tabs are how some people indent; everything else that a terminal would obey is spelled out.
@@ -111,7 +111,7 @@ def _show(change: Change, shown: str) -> None:
 
 def _elsewhere(user: bool) -> str:
     """Where it is instead, if it is."""
-    from ethogram.hook.status import place
+    from ..agents.hook.status import place
 
     other = "project" if user else "user"
     return f"; --{other} has one" if place(other, ".")["command"] else ""
@@ -119,8 +119,7 @@ def _elsewhere(user: bool) -> str:
 
 def status(as_json: AsJson = False) -> None:
     """Say where the hook is installed, what it watches in this folder, and how it fares."""
-    from ethogram.hook.status import status as status_of
-
+    from ..agents.hook.status import status as status_of
     from .hook_text import status_lines
 
     told = status_of(".")
@@ -137,9 +136,8 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """List every intervention with its effect, and how often each kind helped."""
-    from ethogram.hook import effects
-    from ethogram.hook.status import said
-
+    from ..agents.hook import status as effects
+    from ..agents.hook.status import said
     from .hook_text import report_lines
 
     start = _ago(since, "--since")
@@ -164,10 +162,9 @@ def rehearse(
     as_json: AsJson = False,
 ) -> None:
     """Say what the hook would have said in runs that are over, by the settings of this folder."""
-    from ethogram import read_events
-    from ethogram.hook.rehearse import by_processes
-    from ethogram.hook.rehearse import rehearse as rehearsed
-
+    from .. import read_events
+    from ..agents.hook.replay import by_processes
+    from ..agents.hook.replay import rehearse as rehearsed
     from .hook_text import rehearsed_lines
     from .progress import Progress
 
@@ -190,10 +187,9 @@ def purge(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Remove what is known of runs, for good: no copy stays in a file. Without options, everything."""
-    from ethogram.errors import BadUsage
-    from ethogram.hook.place import state_dir
-    from ethogram.hook.purge import purge as remove
-
+    from ..agents.hook.location import state_dir
+    from ..agents.hook.status import purge as remove
+    from ..errors import BadUsage
     from .hook_text import purge_lines
 
     end = _ago(before, "--before")
@@ -216,8 +212,8 @@ def _ago(given: str, option: str) -> float | None:
     """The moment that lies so long back, if that was asked for."""
     import time
 
-    from ethogram.errors import BadUsage
-    from ethogram.records import parse_duration
+    from ..errors import BadUsage
+    from ..models import parse_duration
 
     try:
         return time.time() - parse_duration(given) / 1e6 if given else None

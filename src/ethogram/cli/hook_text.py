@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from .text import clean, plural
 
 if TYPE_CHECKING:
-    from ethogram.hook.purge import Purged
-    from ethogram.hook.status import Watching
+    from ..agents.hook.status import Purged, Watching
+
 
 INSTALLED = {
     "yes": "installed",
@@ -26,8 +26,8 @@ PLANS = {
 
 def watching_lines(seen: Watching) -> Iterator[str]:
     """What is watched, how far the ladder goes, and where all of it stays."""
-    from ethogram.hook.place import state_dir
-    from ethogram.hook.status import watched_facts
+    from ..agents.hook.location import state_dir
+    from ..agents.hook.status import watched_facts
 
     yield from watched_lines(watched_facts(seen))
     yield f"Nothing leaves this machine: what is known of runs stays in {clean(state_dir())}."
@@ -127,7 +127,7 @@ def report_lines(
 
 def _effect_text(one: Mapping[str, Any]) -> str:
     parts = [f"given {one['given']}"]
-    from ethogram.hook.effects import EFFECTS
+    from ..agents.hook.status import EFFECTS
 
     parts += [f"{name.replace('_', ' ')} {one[name]}" for name in EFFECTS]
     text = ", ".join(parts)

@@ -9,10 +9,10 @@ from .report_rest import family_of, left_out, quiet_and_without, unused_lines
 from .text import clean, plural
 
 if TYPE_CHECKING:
-    from ethogram.ingest import Gathered
-    from ethogram.library.load import Library
-    from ethogram.modes.analyze import Analysis
-    from ethogram.modes.run_record import Run
+    from ..app.analyze import Analysis
+    from ..app.run_record import Run
+    from ..ingest import Gathered
+    from ..patterns.library import Library
 
 
 def write_html(
@@ -25,9 +25,8 @@ def write_html(
     runs: Sequence[Run] = (),
 ) -> None:
     """Write the page; a folder that is not there is made. BadUsage where it cannot be written."""
-    from ethogram.report.beside import Beside
-    from ethogram.report.page import page
-
+    from ..report.beside import Beside
+    from ..report.page import page
     from .page_file import write_page
 
     quiet, without = quiet_and_without(analysis, library, batch) if analysis.events else ([], [])

@@ -13,11 +13,10 @@ from .output import printable, write_json, write_line
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ethogram.config import Loaded, Settings
-    from ethogram.ingest import Batch, Gathered, OnDisk
-    from ethogram.library.load import Library
-    from ethogram.records.mute import Mute
-
+    from ..config import Loaded, Settings
+    from ..ingest import Batch, Gathered, OnDisk
+    from ..models.mute import Mute
+    from ..patterns.library import Library
     from .progress import Progress
 
 
@@ -100,7 +99,7 @@ class Asked:
     def __post_init__(self) -> None:
         import sys
 
-        from ethogram.errors import BadUsage
+        from ..errors import BadUsage
 
         if "-" in self.paths and sys.stdin is None:
             raise BadUsage("-: standard input is closed; send events into it, or name a file")
@@ -132,8 +131,8 @@ class Asked:
 
     def moment(self) -> datetime | None:
         """The moment of the question, if one was given."""
-        from ethogram.errors import BadUsage
-        from ethogram.records import parse_time
+        from ..errors import BadUsage
+        from ..models import parse_time
 
         try:
             return parse_time(self.as_of) if self.as_of else None
@@ -142,7 +141,7 @@ class Asked:
 
     def read(self, library: Library, settings: Settings, progress: Progress) -> Batch:
         """The events; bad lines that were left out are listed on standard error."""
-        from ethogram.ingest import read_events
+        from ..ingest import read_events
 
         batch = read_events(self.paths, **self._how(library, settings, progress))
         progress.stop()
@@ -151,7 +150,7 @@ class Asked:
 
     def gather(self, library: Library, settings: Settings, progress: Progress) -> Batch | OnDisk:
         """The same, on disk where the events are too many to be held in memory."""
-        from ethogram.ingest import gather_events
+        from ..ingest import gather_events
 
         how = self._how(library, settings, progress)
         gathered = gather_events(self.paths, memory=settings.memory, **how)
@@ -160,8 +159,8 @@ class Asked:
         return gathered
 
     def _how(self, library: Library, settings: Settings, progress: Progress) -> dict[str, Any]:
-        from ethogram.ingest import Limits
-        from ethogram.library.vocabulary import known_ranges
+        from ..ingest import Limits
+        from ..patterns.catalogue import known_ranges
 
         return {
             "source": settings.source,
@@ -177,8 +176,7 @@ class Asked:
         """List bad lines that were left out on standard error."""
         import sys
 
-        from ethogram.errors import BadEvents
-
+        from ..errors import BadEvents
         from .errors import faults_of
 
         for fault in faults_of(BadEvents(batch.bad, more=batch.bad_count - len(batch.bad))):
@@ -192,7 +190,7 @@ def latest_of(settings: Settings) -> datetime | None:
     """The latest time an event may have, by the machine's clock."""
     from datetime import UTC, datetime
 
-    from ethogram.ingest.future import latest_time
+    from ..ingest.collector import latest_time
 
     return latest_time(datetime.now(UTC), settings.max_future)
 
@@ -202,9 +200,8 @@ def load_config(config: str, overrides: Mapping[str, Any] | None = None, *, as_j
 
     What is refused of a file that is not trusted is said on standard error.
     """
-    from ethogram.config import load_settings
-    from ethogram.library.settings_check import check_names
-
+    from ..config import load_settings
+    from ..patterns.settings_check import check_names
     from .errors import warn
 
     loaded = load_settings(config or None, overrides=overrides)
@@ -220,7 +217,7 @@ def scorers_of(given: Sequence[str]) -> dict[str, str]:
     >>> scorers_of(["rubric-2", "compassion=local@3"])
     {'*': 'rubric-2', 'compassion': 'local@3'}
     """
-    from ethogram.errors import BadUsage
+    from ..errors import BadUsage
 
     found: dict[str, str] = {}
     for one in given:
@@ -239,7 +236,7 @@ def parameters_of(given: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
     >>> parameters_of(["love_bombing.warmth=0.3"])
     {'love_bombing': {'warmth': 0.3}}
     """
-    from ethogram.errors import BadUsage
+    from ..errors import BadUsage
 
     found: dict[str, dict[str, Any]] = {}
     for one in given:

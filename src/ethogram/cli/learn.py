@@ -17,11 +17,10 @@ from .verdict import By
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ethogram.config import Loaded
-    from ethogram.modes.learning import Lesson
-    from ethogram.risk.changes import Change
-    from ethogram.risk.proposal import Effect, Proposal
-    from ethogram.stores import Store
+    from ..app.learning import Lesson
+    from ..config import Loaded
+    from ..risk.proposal import Change, Effect, Proposal
+    from ..store import Store
 
 
 def register(app: typer.Typer) -> None:
@@ -54,9 +53,9 @@ def learn(
 
     Nothing is changed before it is accepted, unless the settings allow small steps (learning.automatic).
     """
-    from ethogram.errors import BadUsage
-    from ethogram.modes import learning, taking_up
-    from ethogram.stores import open_store
+    from ..app import learning
+    from ..errors import BadUsage
+    from ..store import open_store
 
     if [accept, undo, listed].count(True) > 1 or ((accept or undo) and not pattern):
         raise BadUsage("--accept and --undo take one PATTERN, and one of --accept, --undo, --list is asked")
@@ -66,11 +65,11 @@ def learn(
         tell_changes(loaded, pattern, as_json=as_json)
         return
     if undo:
-        tell_change(taking_up.undo(pattern, loaded, by=judge, at=now()), loaded, as_json=as_json)
+        tell_change(learning.undo(pattern, loaded, by=judge, at=now()), loaded, as_json=as_json)
         return
     with open_store(store) as opened:
         if accept:
-            change = taking_up.accept(opened, pattern, loaded, by=judge, at=now())
+            change = learning.accept(opened, pattern, loaded, by=judge, at=now())
             tell_change(change, loaded, as_json=as_json)
             return
         names = [pattern] if pattern else learning.judged_patterns(opened)
@@ -87,12 +86,10 @@ def tell(
 
     `named`: somebody asked for it by its name, and wants to know where there is none.
     """
-    from ethogram.config.settings import learning_in
-    from ethogram.errors import BadPattern
-    from ethogram.modes.learning import Lesson, learn_pattern
-    from ethogram.modes.taking_up import go_by_itself
-    from ethogram.risk.proposal import Nothing, Proposal
-
+    from ..app.learning import Lesson, go_by_itself, learn_pattern
+    from ..config.settings import learning_in
+    from ..errors import BadPattern
+    from ..risk.proposal import Nothing, Proposal
     from .progress import Progress
 
     at = now()
@@ -127,7 +124,7 @@ def record(lesson: Lesson, not_changed: str | None = None) -> dict[str, Any]:
 
 def lines(lesson: Lesson, at: datetime) -> Iterator[str]:
     """The text form."""
-    from ethogram.risk.proposal import Nothing
+    from ..risk.proposal import Nothing
 
     told = lesson.told
     if isinstance(told, Nothing):
@@ -180,8 +177,7 @@ def tell_change(change: Change, loaded: Loaded, *, as_json: bool) -> None:
 
 def tell_changes(loaded: Loaded, pattern: str, *, as_json: bool) -> None:
     """Every change so far, oldest first."""
-    from ethogram.config.learned import read_changes
-
+    from ..config.learned import read_changes
     from .text import stamp
 
     changes = read_changes(loaded.learned)

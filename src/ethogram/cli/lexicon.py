@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 
 def list_categories(as_json: AsJson = False) -> None:
     """List the categories with what was measured of each."""
-    from ethogram.scanner.lexicon import load_lexicon
+    from ..lexicon.lexicon import load_lexicon
 
     lexicon = load_lexicon()
     if not as_json:
@@ -63,7 +63,7 @@ def measure(data: Data, rate: Rate = "moltbook_threads") -> None:
 
     Nothing is written down: what the messages say stays where it is.
     """
-    from ethogram.scanner.measure import measure
+    from ..lexicon.measure import measure
 
     for one in measure(_messages(data), rate):
         head = f"{one.category.trait} / {one.category.name}: {one.hits_per_10000:g} per 10,000"
@@ -77,7 +77,7 @@ def measure(data: Data, rate: Rate = "moltbook_threads") -> None:
 
 def _messages(folder: Path) -> Iterator[tuple[str, str]]:
     """File and text of every turn in every conversation."""
-    from ethogram.errors import BadUsage
+    from ..errors import BadUsage
 
     paths = sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.gz")])
     if not paths:

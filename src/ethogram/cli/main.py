@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 
 import ethogram
-from ethogram import cli
 
+from .. import cli
 from .errors import begin, tell
 from .output import CannotWrite, flush, make_streams_safe, write_line
 

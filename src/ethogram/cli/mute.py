@@ -12,7 +12,7 @@ from .output import printable, write_json, write_line
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ethogram.records.mute import Mute
+    from ..models.mute import Mute
 
 
 def register(app: typer.Typer) -> None:
@@ -39,8 +39,8 @@ def add(
     """Mute detections: all criteria that are given must match."""
     from datetime import UTC, datetime
 
-    from ethogram.config.mutes_write import add_mute
-    from ethogram.records.mute import Mute, mute_id
+    from ..config.mutes import add_mute
+    from ..models.mute import Mute, mute_id
 
     now = datetime.now(UTC).replace(microsecond=0)
     given = {"subject": subject, "pattern": pattern, "path": path, "command": command}
@@ -78,7 +78,7 @@ def remove(
     entry: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False, config: Config = ""
 ) -> None:
     """Take an entry out: what it muted is told again."""
-    from ethogram.config.mutes_write import remove_mute
+    from ..config.mutes import remove_mute
 
     removed = remove_mute(Asked(config=config, as_json=as_json).loaded().mutes_path, entry)
     if as_json:
@@ -89,8 +89,8 @@ def remove(
 
 def check(asks: dict[str, str], reason: str) -> None:
     """BadUsage where it is not said what to mute, or why."""
-    from ethogram.config.mutes import LONGEST
-    from ethogram.errors import BadUsage
+    from ..config.mutes import LONGEST
+    from ..errors import BadUsage
 
     if not asks:
         raise BadUsage("say what to mute: --subject, --pattern, --path or --command")
@@ -104,8 +104,8 @@ def ending(until: str, lasting: str, forever: bool, now: datetime) -> datetime |
     """When it ends; None for never. BadUsage unless exactly one of the three was given, and is to come."""
     from datetime import timedelta
 
-    from ethogram.errors import BadUsage
-    from ethogram.records import parse_duration, parse_time
+    from ..errors import BadUsage
+    from ..models import parse_duration, parse_time
 
     if [bool(until), bool(lasting), forever].count(True) != 1:
         raise BadUsage("say when it ends: --until 2026-12-31T00:00:00Z, --for 30d, or --forever")
@@ -125,7 +125,7 @@ def ending(until: str, lasting: str, forever: bool, now: datetime) -> datetime |
 
 def line(entry: Mute, now: datetime) -> str:
     """One entry in a line."""
-    from ethogram.report.words import clean, mute_text, until_text
+    from ..report.words import clean, mute_text, until_text
 
     expired = frozenset({entry.id} if entry.is_expired(now) else ())
     until = until_text(entry, expired)

@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from ethogram.errors import EthogramError
-from ethogram.report.plain import printable
+from ..errors import EthogramError
+from ..report.plain import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
+
 
 __all__ = [
     "console",

@@ -9,7 +9,7 @@ def check_page(path: str, read: Iterable[str]) -> None:
     """BadUsage where the page would be written over something that is read: both would be lost."""
     from pathlib import Path
 
-    from ethogram.errors import BadUsage
+    from ..errors import BadUsage
 
     page = Path(path) if path else None
     for one in read:
@@ -24,8 +24,8 @@ def write_page(path: str, content: str) -> None:
     """
     from pathlib import Path
 
-    from ethogram.errors import BadUsage
-    from ethogram.files import make_private_folder, write_whole
+    from ..errors import BadUsage
+    from ..files import make_private_folder, write_whole
 
     try:
         make_private_folder(Path(path).parent)

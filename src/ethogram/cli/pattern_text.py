@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from .output import printable
 
 if TYPE_CHECKING:
-    from ethogram.library.pattern_file import PatternFile
+    from ..patterns.pattern_file import PatternFile
+
 
 IN_FILE = "pattern file"
 ON = ("stable", "test")
@@ -33,7 +34,7 @@ def brief_record(file: PatternFile) -> dict[str, Any]:
 
 def full_record(file: PatternFile, origins: Mapping[str, str]) -> dict[str, Any]:
     """Everything about a pattern, with its compiled programs. `origins`: what set each of the settings."""
-    from ethogram.shapes.compile import compile_patterns
+    from ..language.compiler import compile_patterns
 
     first = file.patterns[0]
     return brief_record(file) | {
@@ -59,7 +60,7 @@ def full_record(file: PatternFile, origins: Mapping[str, str]) -> dict[str, Any]
 
 def shape_of(file: PatternFile) -> str:
     """The kind of shape: sequence, level, ..."""
-    from ethogram.shapes.parse_shape import KINDS
+    from ..language.shape_parser import KINDS
 
     if file.in_code:
         return "code"

@@ -19,8 +19,9 @@ from .output import printable, write_json, write_line
 from .text import plural
 
 if TYPE_CHECKING:
-    from ethogram.config.load import Loaded
-    from ethogram.library.load import Library
+    from ..config.loading import Loaded
+    from ..patterns.library import Library
+
 
 Selectors = Annotated[
     list[str] | None,
@@ -55,7 +56,7 @@ def new(
     as_json: AsJson = False,
 ) -> None:
     """Write a complete pattern to start from; nothing is ever overwritten."""
-    from ethogram.library.new import write_new
+    from ..patterns.scaffold import write_new
 
     for path in write_new(name, shape, folder):
         if as_json:
@@ -83,9 +84,8 @@ def show(
     config: Config = "",
 ) -> None:
     """Show what a pattern means, misses and mistakes; with --json its compiled program too."""
-    from ethogram.config.crawl import SUFFIXES
-    from ethogram.library.parts import base
-
+    from ..config.trust import SUFFIXES
+    from ..patterns.library import base
     from .pattern_text import full_record, pattern_lines
 
     loaded = _settings(config)
@@ -106,8 +106,8 @@ def lint(
     config: Config = "",
 ) -> None:
     """Check patterns: every fault of every file at once, then what could be better."""
-    from ethogram.library import lint as linting
-    from ethogram.library.vocabulary import load_vocabulary
+    from ..patterns import lint as linting
+    from ..patterns.catalogue import load_vocabulary
 
     loaded = _settings(config)
     library = _as_written(loaded, selectors)
@@ -128,8 +128,8 @@ def lint(
 
 def prove(selectors: Selectors = None, as_json: AsJson = False, config: Config = "") -> None:
     """Run every example of every pattern, and fail where one does not come as stated."""
-    from ethogram.errors import BadPattern
-    from ethogram.modes import prove as proving
+    from ..app import pattern_tests as proving
+    from ..errors import BadPattern
 
     proofs = proving.prove(_as_written(_settings(config), selectors))
     if as_json:
@@ -151,9 +151,9 @@ def lock(
     config: Config = "",
 ) -> None:
     """Write, or compare, the hashes of what patterns detect and say."""
-    from ethogram.errors import BadPattern, Fault
-    from ethogram.library import load
-    from ethogram.library import lock as locking
+    from ..errors import BadPattern, Fault
+    from ..patterns import library as load
+    from ..patterns import lock as locking
 
     root = load.SHIPPED if folder is None else folder
     library = (
@@ -188,9 +188,9 @@ def _as_written(loaded: Loaded, selectors: Sequence[str | Path] | None) -> Libra
 
 def as_set(loaded: Loaded, selectors: Sequence[str | Path] | None) -> Library:
     """The patterns asked for, of every status, with parameters and statuses as the settings have them."""
-    from ethogram.library.select import select
-    from ethogram.library.settings_check import check_patterns
-    from ethogram.library.vocabulary import load_vocabulary
+    from ..patterns.catalogue import load_vocabulary
+    from ..patterns.library import select
+    from ..patterns.settings_check import check_patterns
 
     settings = loaded.settings
     check_patterns(loaded, selectors)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
+
 PATIENCE = 2.0
 """Seconds before a bar is shown."""
 

@@ -47,7 +47,7 @@ def purge(
     What others wrote stays. Where it mentions the person's id, it is counted, and --redact replaces it. The
     audit keeps that something was removed, not who.
     """
-    from ethogram.usage.kept_schema import is_usage_store
+    from ..usage.store import is_usage_store
 
     check(subject, before, source, redact=redact)
     given = whom(subject, is_pseudonym)
@@ -86,9 +86,8 @@ def purge_stored(
     as_json: bool = False,
 ) -> None:
     """The same for a store of events."""
-    from ethogram.modes.private import note_looks, stored_name, stored_source
-    from ethogram.stores import open_store
-
+    from ..app.stored_events import note_looks, stored_name, stored_source
+    from ..store import open_store
     from .text import plural
 
     check(subject, before, source, redact=redact)
@@ -128,7 +127,7 @@ def mentions_line(mentions: Mapping[str, int], placeholder: str | None) -> str:
 
 def check(subject: str, before: str, source: str, *, redact: bool = False) -> None:
     """Nothing, where the options say what is to go; else BadUsage."""
-    from ethogram.errors import BadUsage
+    from ..errors import BadUsage
 
     if not subject and not before:
         raise BadUsage("purge what? Give --subject NAME or --before TIME, or both")

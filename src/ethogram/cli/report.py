@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ethogram.report.words import by_level, gravest_first, sentence, whom
-
+from ..report.words import by_level, gravest_first, sentence, whom
 from .report_rest import rest
 from .report_runs import run_parts
 from .text import STYLES, clean, pairs_text, plural, show, span, stamp, value_text
@@ -15,11 +14,12 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from ethogram.ingest import Gathered
-    from ethogram.library.load import Library
-    from ethogram.modes.analyze import Analysis
-    from ethogram.modes.run_record import Run
-    from ethogram.records import Detection, Evidence
+    from ..app.analyze import Analysis
+    from ..app.run_record import Run
+    from ..ingest import Gathered
+    from ..models import Detection, Evidence
+    from ..patterns.library import Library
+
 
 ROWS = 12
 """Evidence rows shown of one detection; all are in the JSON."""

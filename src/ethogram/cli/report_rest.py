@@ -6,18 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ethogram.report.words import gravest_first, mute_text, until_text
-
+from ..report.words import gravest_first, mute_text, until_text
 from .text import clean, pairs_text, plural
 
 if TYPE_CHECKING:
-    from ethogram.ingest import Gathered
-    from ethogram.library.load import Library
-    from ethogram.modes.analyze import Analysis
-    from ethogram.records import Detection
-    from ethogram.records.mute import Mute
-    from ethogram.shapes.finding import Insufficient
-    from ethogram.shapes.program import Program
+    from ..app.analyze import Analysis
+    from ..engine.match import Insufficient
+    from ..ingest import Gathered
+    from ..language.program import Program
+    from ..models import Detection
+    from ..models.mute import Mute
+    from ..patterns.library import Library
+
 
 OWN = "your own"
 MOST = 4
@@ -57,7 +57,7 @@ def evaluated_lines(
     """Who scored how many messages; or that somebody could, where patterns wait for it."""
     said = analysis.evaluated
     if said is None:
-        from ethogram.modes.evaluate import looks_at_scores
+        from ..app.evaluation.scoring import looks_at_scores
 
         waiting = any(one.name in without and looks_at_scores(one) for one in library.programs)
         if waiting and any(event.text for event in batch.events):
@@ -83,7 +83,7 @@ def untrusted_line(count: int) -> str:
 
 def family_of(library: Library) -> dict[str, str]:
     """Program to the folder its pattern is in, for those that ship; others are the user's own."""
-    from ethogram.library.load import SHIPPED
+    from ..patterns.library import SHIPPED
 
     def family(path: str) -> str:
         from pathlib import Path
@@ -100,7 +100,7 @@ def quiet_and_without(analysis: Analysis, library: Library, batch: Gathered) -> 
 
     A combination looks at its parts, so it could have been found where all its parts could.
     """
-    from ethogram.detections.combine import parts_meant
+    from ..engine.combination import parts_meant
 
     programs = {one.name: one for one in library.programs}
     checked = {one.pattern: one for one in analysis.checked}
@@ -127,8 +127,8 @@ def has_what_it_reads(program: Program, batch: Gathered) -> bool:
 
     For parts of combinations that were not asked for: nobody counted their histories.
     """
-    from ethogram import registry
-    from ethogram.shapes.history import belongs
+    from .. import registry
+    from ..language.history import belongs
 
     measured = any(name in registry.signals for name in program.signals)
     return measured or any(belongs(program, event) for event in batch.events)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ethogram.report.run_words import (
+from ..report.run_words import (
     agents_text,
     episode_cells,
     episode_text,
@@ -16,14 +16,14 @@ from ethogram.report.run_words import (
     totals_text,
     tried_text,
 )
-
 from .text import STYLES, clean, plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from ethogram.modes.run_record import Lane, Run, RunEpisode
+    from ..app.run_record import Lane, Run, RunEpisode
+
 
 FEW = 3
 """So many runs are told one by one."""
@@ -117,7 +117,7 @@ def episode_parts(one: RunEpisode, run: Run) -> Iterator[RenderableType]:
 
 def lane_lines(lane: Lane, run: Run) -> Iterator[str]:
     """Where the agent was at each step, with the stretches that were found under it."""
-    from ethogram.modes.run_lane import narrowed
+    from ..app.run_record import narrowed
 
     lane = narrowed(lane, CELLS)
     each = "a mark is a step" if lane.per_cell == 1 else f"a mark is {lane.per_cell} steps"

@@ -12,7 +12,8 @@ from .stored import StoreUrl, note_all, now
 from .usage_common import IsPseudonym, KeyFile, Who, Why, user_name, whom
 
 if TYPE_CHECKING:
-    from ethogram.risk.assess import Assessment
+    from ..risk.assessment import Assessment
+
 
 AsOf = Annotated[
     str,
@@ -45,11 +46,10 @@ def risk(
     as_json: AsJson = False,
 ) -> None:
     """Say how high the risk of a subject is and what makes it up; without a subject, rank all of them."""
-    from ethogram.library.settings_check import check_patterns
-    from ethogram.modes.private import note_looks, stored_name
-    from ethogram.modes.risk import Muted, subject_risk, subject_risks
-    from ethogram.stores import open_store
-
+    from ..app.risk import Muted, subject_risk, subject_risks
+    from ..app.stored_events import note_looks, stored_name
+    from ..patterns.settings_check import check_patterns
+    from ..store import open_store
     from .progress import Progress
     from .risk_text import ranking, risk_lines
 

@@ -10,10 +10,11 @@ from .text import clean, plural, stamp
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ethogram.modes.risk import SubjectRisk
-    from ethogram.records import Detection
-    from ethogram.risk.assess import Assessment, Recommendation
-    from ethogram.risk.compose import Composition
+    from ..app.risk import SubjectRisk
+    from ..models import Detection
+    from ..risk.assessment import Assessment, Recommendation
+    from ..risk.scoring import Composition
+
 
 SHOWN = 8
 """Lines of a part; all are in the JSON."""

@@ -10,8 +10,8 @@ from .inputs import AsJson, Asked, Config, Paths, SkipBad, Source
 from .output import printable, write_json, write_line
 
 if TYPE_CHECKING:
-    from ethogram.modes.scanning import Scanned
-    from ethogram.scanner.router import Route
+    from ..app.evaluation.triage import Scanned
+    from ..lexicon.triage import Route
 
 
 def register(app: typer.Typer) -> None:
@@ -36,9 +36,8 @@ def scan(
     config: Config = "",
 ) -> None:
     """Scan messages for phrases: which are worth an evaluator's look, how wide, and at what cost."""
-    from ethogram.library.load import Library
-    from ethogram.modes.scanning import prompt_for, route_record, scan_events
-
+    from ..app.evaluation.triage import prompt_for, route_record, scan_events
+    from ..patterns.library import Library
     from .progress import Progress
 
     asked = Asked(paths, config=config, source=source, skip_bad=skip_bad, as_json=as_json)

@@ -19,8 +19,8 @@ def show(
     name: Annotated[str, typer.Argument(help="Which one; none lists them.", show_default=False)] = "",
 ) -> None:
     """Show the JSON Schema of an event, a detection, a pattern file, ..."""
-    from ethogram.errors import BadUsage, did_you_mean
-    from ethogram.library.schemas import schema, schema_names, schema_summary
+    from ..errors import BadUsage, did_you_mean
+    from ..patterns.schemas import schema, schema_names, schema_summary
 
     names = schema_names()
     if not name:

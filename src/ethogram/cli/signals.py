@@ -56,8 +56,8 @@ def signal_rows(declared: Mapping[str, str]) -> Iterator[Row]:
 
     `cost` is that of measuring it here: free, cheap or model; supplied ones come with the events.
     """
-    from ethogram import registry
-    from ethogram.library.vocabulary import load_vocabulary, signal_catalogue
+    from .. import registry
+    from ..patterns.catalogue import load_vocabulary, signal_catalogue
 
     load_vocabulary(declared)  # a declaration that contradicts what is known is an error here too
     found = {name: _signal(name, kind, None, "declared in the settings") for name, kind in declared.items()}
@@ -97,7 +97,7 @@ def _range(kind: str, allowed: Any) -> Any:
 
 def indicator_rows() -> Iterator[Row]:
     """Every indicator in the order of the catalogue, with the line that says by what it is seen."""
-    from ethogram.library.vocabulary import indicator_catalogue
+    from ..patterns.catalogue import indicator_catalogue
 
     for one in indicator_catalogue().values():
         yield {
@@ -113,7 +113,7 @@ def indicator_rows() -> Iterator[Row]:
 
 def attribute_rows() -> Iterator[Row]:
     """Every attribute in the catalogue, by name."""
-    from ethogram.library.vocabulary import attribute_catalogue
+    from ..patterns.catalogue import attribute_catalogue
 
     for _, one in sorted(attribute_catalogue().items()):
         yield {"record": "attribute", "name": one.name, "kind": one.kind, "description": one.description}
@@ -121,7 +121,7 @@ def attribute_rows() -> Iterator[Row]:
 
 def table_rows() -> Iterator[Row]:
     """Every table by name, with its numbers."""
-    from ethogram.library.vocabulary import load_tables
+    from ..patterns.catalogue import load_tables
 
     for name, values in sorted(load_tables().items()):
         yield {"record": "table", "name": name, "entries": len(values), "values": dict(values)}
@@ -152,7 +152,7 @@ def range_text(kind: str, allowed: Sequence[Any] | None) -> str:
     >>> range_text("number", [0, None]), range_text("category", None), range_text("category", ["a", "b"])
     ('0 or more', 'any', 'a, b')
     """
-    from ethogram.signals.define import describe_range
+    from ..signals.base import describe_range
 
     if allowed is None:
         return "any"

@@ -15,8 +15,9 @@ from .stored import StoreUrl, note_all, run_import
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ethogram.modes.importing import Imported
-    from ethogram.stores import Info
+    from ..app.importing import Imported
+    from ..store import Info
+
 
 KeepText = Annotated[bool, typer.Option("--keep-text", help="Keep the text of events too.")]
 Pseudonyms = Annotated[
@@ -51,7 +52,7 @@ def import_files(
 
     Interrupted, the same command goes on where it was.
     """
-    from ethogram.stores import open_store
+    from ..store import open_store
 
     asked = Asked(paths, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
     if pseudonyms:
@@ -67,9 +68,8 @@ def import_files(
 
 def make_private_file(store: str, key: str) -> None:
     """A new file that only its owner may read, where none is; the key is looked at before."""
-    from ethogram.usage.kept_schema import make_file
-    from ethogram.usage.pseudonym import read_keys
-
+    from ..usage.pseudonym import read_keys
+    from ..usage.store import make_file
     from .usage_common import path_of
 
     read_keys(key)
@@ -95,9 +95,8 @@ def imported_record(done: Imported, url: str) -> dict[str, Any]:
 
 def imported_lines(done: Imported, url: str) -> Iterator[str]:
     """The text form."""
-    from ethogram.errors import did_you_mean
-    from ethogram.library.vocabulary import load_vocabulary
-
+    from ..errors import did_you_mean
+    from ..patterns.catalogue import load_vocabulary
     from .report_rest import skipped_text
     from .text import clean, plural
 
@@ -116,7 +115,7 @@ def imported_lines(done: Imported, url: str) -> Iterator[str]:
 
 def info(store: StoreUrl, as_json: AsJson = False) -> None:
     """Say what is in a store."""
-    from ethogram.stores import open_store
+    from ..store import open_store
 
     with open_store(store) as opened:
         found = opened.info()
@@ -129,7 +128,7 @@ def info(store: StoreUrl, as_json: AsJson = False) -> None:
 
 def info_record(found: Info) -> dict[str, Any]:
     """The JSON form."""
-    from ethogram.records import format_time
+    from ..models import format_time
 
     def told(at: datetime | None) -> str | None:
         return None if at is None else format_time(at)
@@ -172,8 +171,8 @@ def export(
     source: Source = "",
 ) -> None:
     """Write the events of a store as event lines, in order."""
-    from ethogram.modes.private import stored_name
-    from ethogram.stores import open_store
+    from ..app.stored_events import stored_name
+    from ..store import open_store
 
     with open_store(store) as opened:
         note_all(opened, "export")

@@ -12,12 +12,13 @@ from .output import write_line
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ethogram.config import Settings
-    from ethogram.ingest import Batch, OnDisk
-    from ethogram.library.load import Library
-    from ethogram.modes.analyze import Analysis
-    from ethogram.modes.importing import Imported
-    from ethogram.stores import Store
+    from ..app.analyze import Analysis
+    from ..app.importing import Imported
+    from ..config import Settings
+    from ..ingest import Batch, OnDisk
+    from ..patterns.library import Library
+    from ..store import Store
+
 
 StoreUrl = Annotated[
     str, typer.Option("--store", metavar="URL", help="Where events are kept: a path, or sqlite:///path.")
@@ -30,9 +31,8 @@ def run_import(
     """What an import of the paths did; bad lines that were left out are listed on standard error."""
     import sys
 
-    from ethogram.modes.importing import Options, import_events
-    from ethogram.usage.pseudonym import read_keys
-
+    from ..app.importing import Options, import_events
+    from ..usage.pseudonym import read_keys
     from .progress import Progress
 
     progress = Progress()
@@ -59,8 +59,8 @@ def gather_stored(
     url: str, asked: Asked, library: Library, settings: Settings, *, keep_text: bool = False
 ) -> Batch | OnDisk:
     """Everything in a store, with the paths brought in first, as what `analyze` looks at."""
-    from ethogram.modes.stored import gather
-    from ethogram.stores import open_store
+    from ..app.stored_events import gather
+    from ..store import open_store
 
     with open_store(url, create=bool(asked.paths)) as opened:
         note_all(opened, "analyze")
@@ -72,14 +72,14 @@ def judged(analysis: Analysis, url: str, settings: Settings) -> Analysis:
     """The analysis with what confidences have meant by the verdicts of a store, where the settings say so."""
     from dataclasses import replace
 
-    from ethogram.stores import open_store
+    from ..store import open_store
 
     if not settings.calibration or not analysis.detections:
         return analysis
     with open_store(url) as opened:
         if not opened.has_verdicts():
             return analysis
-        from ethogram.modes.calibrating import with_probabilities
+        from ..app.accuracy import with_probabilities
 
         found: Analysis = replace(
             analysis, detections=tuple(with_probabilities(analysis.detections, opened, settings))
@@ -89,8 +89,7 @@ def judged(analysis: Analysis, url: str, settings: Settings) -> Analysis:
 
 def note_all(store: Store, what: str) -> None:
     """Write down that somebody looked at everybody, where the store is private."""
-    from ethogram.modes.private import note_looks
-
+    from ..app.stored_events import note_looks
     from .usage_common import user_name
 
     note_looks(store, what, [None], at=now(), who=user_name())
@@ -98,7 +97,7 @@ def note_all(store: Store, what: str) -> None:
 
 def as_batch(done: Imported) -> Batch:
     """What an import says of bad lines, as reading says it."""
-    from ethogram.ingest import Batch
+    from ..ingest import Batch
 
     return Batch((), done.bad, done.bad_count)
 
@@ -112,8 +111,8 @@ def now() -> datetime:
 
 def moment(given: str, option: str) -> datetime | None:
     """The moment an option names, if it was given."""
-    from ethogram.errors import BadUsage
-    from ethogram.records import parse_time
+    from ..errors import BadUsage
+    from ..models import parse_time
 
     try:
         return parse_time(given) if given else None

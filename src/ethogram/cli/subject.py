@@ -14,11 +14,11 @@ from .stored import StoreUrl, note_all, now
 from .usage_common import IsPseudonym, KeyFile, Who, Why, user_name, whom
 
 if TYPE_CHECKING:
-    from ethogram.modes.stages import Stage
-    from ethogram.modes.subject import SignalContext, SubjectContext
-    from ethogram.records import Detection
-    from ethogram.risk.assess import Assessment
-    from ethogram.stores import SubjectRow
+    from ..app.subject import SignalContext, Stage, SubjectContext
+    from ..models import Detection
+    from ..risk.assessment import Assessment
+    from ..store import SubjectRow
+
 
 SORTS = ("name", "events", "last", "detections")
 
@@ -48,11 +48,11 @@ def subject(
     as_json: AsJson = False,
 ) -> None:
     """Say where a subject stands: what it did, where its readings go, what was detected, what may come."""
-    from ethogram.modes.analyze import load_library
-    from ethogram.modes.private import note_looks, stored_name
-    from ethogram.modes.risk import Muted, newest, subject_risk
-    from ethogram.modes.subject import find_subject, subject_context
-    from ethogram.stores import open_store
+    from ..app.analyze import load_library
+    from ..app.risk import Muted, newest, subject_risk
+    from ..app.stored_events import note_looks, stored_name
+    from ..app.subject import find_subject, subject_context
+    from ..store import open_store
 
     asked = Asked((), as_of, config, "", False, scorers, parameters, "", as_json)
     loaded = asked.loaded()
@@ -144,8 +144,8 @@ def subjects(
     """List the subjects of a store."""
     from collections import Counter
 
-    from ethogram.errors import BadUsage, did_you_mean
-    from ethogram.stores import open_store
+    from ..errors import BadUsage, did_you_mean
+    from ..store import open_store
 
     if sort not in SORTS:
         raise BadUsage(f"--sort takes {', '.join(SORTS)}, not {sort!r:.40}{did_you_mean(sort, SORTS)}")
@@ -176,7 +176,7 @@ def _sorter(sort: str, counts: Any) -> Callable[[SubjectRow], Any]:
 
 def row_record(one: SubjectRow, detections: int, *, timed: bool) -> dict[str, Any]:
     """The JSON form of one line."""
-    from ethogram.records import format_time
+    from ..models import format_time
 
     return {
         "record": "subject_row",

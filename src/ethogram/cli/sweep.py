@@ -14,10 +14,11 @@ from .stored import StoreUrl, moment, note_all, now
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ethogram.config import Settings
-    from ethogram.modes.sweep import Sweep
-    from ethogram.records.mute import Mute
-    from ethogram.stores import Change, Store
+    from ..app.sweep import Sweep
+    from ..config import Settings
+    from ..models.mute import Mute
+    from ..store import Change, Store
+
 
 FOUND = 3
 SHOWN_WHOLE = ("new", "found again", "risen")
@@ -62,10 +63,10 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Look at every subject with something new in a store, and tell what changed, each change once."""
-    from ethogram.errors import BadUsage
-    from ethogram.modes.analyze import load_library
-    from ethogram.modes.judging import settle
-    from ethogram.stores import open_store
+    from ..app.analyze import load_library
+    from ..app.verdicts import settle
+    from ..errors import BadUsage
+    from ..store import open_store
 
     asked = Asked((), as_of, config, "", False, scorers, parameters, fail_on, as_json)
     loaded, pause = asked.loaded(), duration(every)
@@ -96,7 +97,7 @@ def muted(
     """The sweep as --fail-on sees it, as it is told, and what an untrusted file mutes."""
     from dataclasses import replace
 
-    from ethogram.modes.sweep import mute_changes
+    from ..app.sweep import mute_changes
 
     at = now()
     failing = mute_changes(done, [one for one in entries if not one.untrusted], store, at)
@@ -113,8 +114,7 @@ def muted(
 def _reset_clock(store: Store) -> None:
     import sys
 
-    from ethogram.modes.sweep import reset_clock
-
+    from ..app.sweep import reset_clock
     from .output import write_line
     from .text import plural
 
@@ -128,7 +128,7 @@ def judged(done: Sweep, store: Store, settings: Settings) -> Sweep:
 
     if not done.changes or not store.has_verdicts():
         return done
-    from ethogram.modes.calibrating import with_probabilities
+    from ..app.accuracy import with_probabilities
 
     found = with_probabilities([one.detection for one in done.changes], store, settings)
     changes = [replace(one, detection=other) for one, other in zip(done.changes, found, strict=True)]
@@ -136,8 +136,7 @@ def judged(done: Sweep, store: Store, settings: Settings) -> Sweep:
 
 
 def _once(store: Store, library: Any, settings: Any, at: Any, options: dict[str, Any]) -> Sweep:
-    from ethogram.modes.sweep import sweep as run
-
+    from ..app.sweep import sweep as run
     from .progress import Progress
 
     progress = Progress()
@@ -147,8 +146,8 @@ def _once(store: Store, library: Any, settings: Any, at: Any, options: dict[str,
 
 def duration(given: str) -> float:
     """Seconds of a duration such as 1h; 0 where none is given."""
-    from ethogram.errors import BadUsage
-    from ethogram.records import parse_duration
+    from ..errors import BadUsage
+    from ..models import parse_duration
 
     if not given:
         return 0.0
@@ -170,8 +169,7 @@ def wait(seconds: float) -> None:
 
 def tell(store: Store, done: Sweep, shown: Sequence[tuple[Change, Mute]] = (), *, as_json: bool) -> None:
     """Print the changes, then remember that they were told: who is killed in between hears them again."""
-    from ethogram.modes.private import note_looks
-
+    from ..app.stored_events import note_looks
     from .output import flush
     from .report_rest import untrusted_lines
     from .text import show
@@ -201,7 +199,7 @@ def summary(done: Sweep) -> dict[str, Any]:
     """What was looked at."""
     from collections import Counter
 
-    from ethogram.records import format_time
+    from ..models import format_time
 
     return {
         "record": "sweep",
@@ -217,8 +215,7 @@ def summary(done: Sweep) -> dict[str, Any]:
 
 def sweep_parts(done: Sweep, untimed: set[str]) -> Iterator[RenderableType]:
     """What changed, the gravest first; then what is over or taken back."""
-    from ethogram.records import rank
-
+    from ..models import rank
     from .report import detection_parts
     from .text import clean, plural, stamp
 

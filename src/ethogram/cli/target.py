@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ethogram.errors import BadUsage
+from ..errors import BadUsage
 
 
 class Target:
@@ -38,7 +38,7 @@ class Target:
         """Write all of them."""
         import json
 
-        from ethogram.files import write_whole
+        from ..files import write_whole
 
         try:
             write_whole(self._path, (json.dumps(one) + "\n" for one in records))

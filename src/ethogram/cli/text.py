@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ethogram.report.words import clean, pairs_text, plural, span, stamp, value_text
+from ..report.words import clean, pairs_text, plural, span, stamp, value_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
 
 __all__ = ["STYLES", "clean", "pairs_text", "plural", "show", "span", "stamp", "value_text"]
 

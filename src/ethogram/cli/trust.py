@@ -15,7 +15,7 @@ from .output import printable, write_json, write_line
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ethogram.config import Loaded
+    from ..config import Loaded
 
 
 def register(app: typer.Typer) -> None:
@@ -31,8 +31,8 @@ def trust(
     as_json: AsJson = False,
 ) -> None:
     """Trust the settings of a folder as they are now, after showing what they set."""
-    from ethogram.config.trust import add_trust, digest_of, key_of
-    from ethogram.errors import BadUsage
+    from ..config.trust import add_trust, digest_of, key_of
+    from ..errors import BadUsage
 
     if [listed, revoke, yes].count(True) > 1:
         raise BadUsage("--list, --revoke and --yes exclude each other")
@@ -71,7 +71,7 @@ def folder_of(given: str) -> str:
     """The folder of a path, or of a file in it; '' is the working directory."""
     from pathlib import Path
 
-    from ethogram.errors import BadUsage
+    from ..errors import BadUsage
 
     path = Path(given)
     if not path.exists():
@@ -85,11 +85,11 @@ def folder_files(folder: str) -> list[Reviewed]:
     import os
     from pathlib import Path
 
-    from ethogram.config.load import review_settings
-    from ethogram.config.mutes import read_mutes
-    from ethogram.config.trust import is_inside, used_files
-    from ethogram.errors import BadUsage
-    from ethogram.report.words import mute_text
+    from ..config.loading import review_settings
+    from ..config.mutes import read_mutes
+    from ..config.trust import is_inside, used_files
+    from ..errors import BadUsage
+    from ..report.words import mute_text
 
     loaded = review_settings(folder)
     found: list[Reviewed] = []
@@ -111,8 +111,7 @@ def folder_files(folder: str) -> list[Reviewed]:
 
 def values_of(loaded: Loaded, name: str) -> tuple[tuple[str, str], ...]:
     """What one file sets, value by value."""
-    from ethogram.config.untrusted import leaves_of
-
+    from ..config.loading import leaves_of
     from .config import as_text
 
     return tuple(
@@ -136,8 +135,7 @@ def review_lines(files: list[Reviewed]) -> Iterator[str]:
 
 def ask() -> None:
     """Ask the person at the terminal. BadUsage where there is none, or where they do not say yes."""
-    from ethogram.errors import BadUsage
-
+    from ..errors import BadUsage
     from .output import flush, write_text
 
     if not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
@@ -150,7 +148,7 @@ def ask() -> None:
 
 def tell_entry(name: str, *, as_json: bool) -> None:
     """One file of the record and whether it is still as it was reviewed."""
-    from ethogram.config.trust import read_record, trust_of
+    from ..config.trust import read_record, trust_of
 
     record, _ = read_record()
     trust = trust_of(name, record.get)
@@ -165,8 +163,7 @@ def tell_entry(name: str, *, as_json: bool) -> None:
 
 def tell_list(*, as_json: bool) -> None:
     """Every file of the record."""
-    from ethogram.config.trust import read_record
-
+    from ..config.trust import read_record
     from .errors import warn
 
     record, warning = read_record()
@@ -182,8 +179,8 @@ def tell_revoked(given: str, *, as_json: bool) -> None:
     """Take a file, or all files of a folder, out of the record."""
     from pathlib import Path
 
-    from ethogram.config.trust import key_of, read_record, revoke_trust
-    from ethogram.errors import BadUsage
+    from ..config.trust import key_of, read_record, revoke_trust
+    from ..errors import BadUsage
 
     folder = key_of(Path(given, "x")).removesuffix("x")
     names = [name for name in sorted(read_record()[0]) if name == key_of(given) or name.startswith(folder)]

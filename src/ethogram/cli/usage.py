@@ -25,8 +25,9 @@ from .usage_common import (
 )
 
 if TYPE_CHECKING:
-    from ethogram.usage import UsageSignals
-    from ethogram.usage.telling import News
+    from ..usage import UsageSignals
+    from ..usage.signals import News
+
 
 FOUND = 3
 LEVELS = ("low", "medium")
@@ -90,8 +91,8 @@ def record(
 
 def seconds(given: str, option: str) -> float | None:
     """Seconds of a duration such as 90d, if one is given."""
-    from ethogram.errors import BadUsage
-    from ethogram.records import parse_duration
+    from ..errors import BadUsage
+    from ..models import parse_duration
 
     try:
         found = parse_duration(given) / 1e6 if given else None
@@ -127,8 +128,7 @@ def signals(
     as_json: AsJson = False,
 ) -> None:
     """Say what is unusual about a person against their own habit; without --as-of, now."""
-    from ethogram.records import format_time
-
+    from ..models import format_time
     from .usage_beside import fused_with, helpline_for
 
     at, said = moment(as_of, "--as-of") or now(), helpline_for(region, config)
@@ -186,9 +186,8 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Tell of everybody about whom something is unusual, each change once; without --as-of, now."""
-    from ethogram.errors import BadUsage, did_you_mean
-    from ethogram.records import format_time
-
+    from ..errors import BadUsage, did_you_mean
+    from ..models import format_time
     from .usage_beside import helpline_for
 
     if fail_on and fail_on not in LEVELS:
@@ -225,7 +224,7 @@ def sweep(
 
 def read_ids(path: str) -> list[str]:
     """The ids of a file, one a line."""
-    from ethogram.errors import BadUsage
+    from ..errors import BadUsage
 
     try:
         with open(path, encoding="utf-8") as file:
@@ -251,7 +250,7 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """List who looked at whom, when, and why; oldest first."""
-    from ethogram.usage.kept_schema import is_usage_store
+    from ..usage.store import is_usage_store
 
     given = whom(subject, is_pseudonym) if subject else None
     if not is_usage_store(path_of(store)):
@@ -268,8 +267,8 @@ def audit(
 
 def stored_looks(store: str, subject: str | None, key: str) -> list[dict[str, Any]]:
     """The same of a store of events that keeps people under other names."""
-    from ethogram.modes.private import stored_name
-    from ethogram.stores import open_store
+    from ..app.stored_events import stored_name
+    from ..store import open_store
 
     with open_store(store) as opened:
         name = None if subject is None else stored_name(opened, subject, key)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from .inputs import load_config
 
 if TYPE_CHECKING:
-    from ethogram.usage import Fused, Helpline, UsageSignals
+    from ..usage import Fused, Helpline, UsageSignals
 
 
 def helpline_for(region: str, config: str) -> Helpline | None:
     """The words that the settings have for a region, or for where people are by default."""
-    from ethogram.usage import helpline
+    from ..usage import helpline
 
     usage = load_config(config).settings.usage
     return helpline(usage["helplines"], region or usage["region"])
@@ -26,7 +26,7 @@ def fused_with(
 
     A bad score is told before anybody is looked at.
     """
-    from ethogram.usage import fuse
+    from ..usage import fuse
 
     if not scores and crisis is None:
         return None
@@ -43,7 +43,7 @@ def parse_scores(scores: Sequence[str]) -> dict[str, float]:
     >>> parse_scores(["text=0.4", "voice=1"])
     {'text': 0.4, 'voice': 1.0}
     """
-    from ethogram.errors import BadUsage
+    from ..errors import BadUsage
 
     found: dict[str, float] = {}
     for one in scores:

@@ -14,8 +14,9 @@ from .stored import now
 from .usage_common import user_name
 
 if TYPE_CHECKING:
-    from ethogram.config import Settings
-    from ethogram.records import Event
+    from ..config import Settings
+    from ..models import Event
+
 
 GROUP = "usage"
 
@@ -48,8 +49,8 @@ def cohort(
     config: Config = "",
 ) -> None:
     """Learn what is usual from at least twenty people: figures of all of them, of nobody alone."""
-    from ethogram.modes.usage_cohort import cohort_from
-    from ethogram.usage.cohort_table import cohort_text
+    from ..app.cohort import cohort_from
+    from ..usage.cohort_table import cohort_text
 
     if not data:
         raise typer.BadParameter("name the events to learn from: --from PATH")
@@ -75,8 +76,8 @@ def _events(asked: Asked, settings: Settings) -> Iterable[Event]:
     """What is in the files and stores that were named."""
     from itertools import chain
 
-    from ethogram.ingest import Limits, read_events
-    from ethogram.modes.usage_cohort import is_database, stored_events
+    from ..app.cohort import is_database, stored_events
+    from ..ingest import Limits, read_events
 
     stores = [path for path in asked.paths if is_database(Path(path))]
     files = [path for path in asked.paths if path not in stores]
@@ -93,7 +94,7 @@ def _events(asked: Asked, settings: Settings) -> Iterable[Event]:
 
 
 def _write(path: Path, text: str) -> None:
-    from ethogram.errors import BadUsage
+    from ..errors import BadUsage
 
     if path.exists():
         raise BadUsage(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from ethogram.usage.tracker import UsageTracker
+    from ..usage.tracker import UsageTracker
+
 
 UsageStore = Annotated[str, typer.Option("--store", metavar="FILE", help="The file that people are kept in.")]
 KeyFile = Annotated[
@@ -33,7 +34,7 @@ IsPseudonym = Annotated[
 
 def open_tracker(store: str, key: str, who: str, **how: Any) -> UsageTracker:
     """The tracker of a file that is there, unless told otherwise."""
-    from ethogram.usage.tracker import UsageTracker
+    from ..usage.tracker import UsageTracker
 
     how = {"create": False, **how}
     return UsageTracker(path_of(store), key=key or None, who=who or user_name(), **how)
@@ -43,9 +44,8 @@ def measured_by(config: str) -> dict[str, Any]:
     """How a tracker measures, as ethogram.yaml has it under `usage` and `time_zone`."""
     from dataclasses import fields
 
-    from ethogram.usage.cohort import find_cohort
-    from ethogram.usage.settings import Settings
-
+    from ..usage.baseline import find_cohort
+    from ..usage.settings import Settings
     from .inputs import load_config
 
     settings = load_config(config).settings
@@ -60,13 +60,13 @@ def measured_by(config: str) -> dict[str, Any]:
 
 def path_of(store: str) -> Path:
     """The file that --store names, as a path or a URL."""
-    from ethogram.errors import BadUsage
+    from ..errors import BadUsage
 
     if not store:
         raise BadUsage("which store? Give --store with a path, such as --store usage.db")
     if "://" not in store:
         return Path(store)
-    from ethogram.stores.sqlite import parse
+    from ..store.sqlite import parse
 
     return parse(store)[0]
 
@@ -83,6 +83,6 @@ def user_name() -> str:
 
 def whom(subject: str, is_pseudonym: bool) -> str:
     """The subject, as the tracker takes it."""
-    from ethogram.usage.pseudonym import Pseudonym
+    from ..usage.pseudonym import Pseudonym
 
     return Pseudonym(subject) if is_pseudonym else subject

@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 
 def new(file: File, as_json: AsJson = False) -> None:
     """Make a key, in a file that only you can read. Without it nobody finds anybody in a store again."""
-    from ethogram.usage.pseudonym import new_keys, write_keys
+    from ..usage.pseudonym import new_keys, write_keys
 
     write_keys(file, new_keys())
     _tell("new", file, 1, as_json=as_json)
@@ -48,8 +48,8 @@ def rotate(
     """
     import time
 
-    from ethogram.usage.pseudonym import read_keys
-    from ethogram.usage.rotation import rotate as turn
+    from ..usage.pseudonym import read_keys
+    from ..usage.rotation import rotate as turn
 
     before = read_keys(file)
     keys = turn(file, [path_of(one) for one in stores], at=time.time(), who=who or user_name())
@@ -60,7 +60,7 @@ def check(store: UsageStore, key: KeyFile = "", as_json: AsJson = False) -> None
     """Say whether a key is that of a store; exit 2 where it is not."""
     import os
 
-    from ethogram.usage.pseudonym import VARIABLE
+    from ..usage.pseudonym import VARIABLE
 
     with open_tracker(store, key, "") as tracker:
         found = tracker.info()

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 from .inputs import Asked, latest_of
 
 if TYPE_CHECKING:
-    from ethogram.ingest import Batch
-    from ethogram.records import Event
-    from ethogram.usage.tracker import UsageTracker
+    from ..ingest import Batch
+    from ..models import Event
+    from ..usage.tracker import UsageTracker
 
 
 def read_files(paths: Sequence[str], *, skip_bad: bool, config: str, as_json: bool) -> Batch:
     """The events of the paths; BadEvents with every fault, or bad lines told and left out."""
-    from ethogram.ingest import Limits, read_events
-    from ethogram.library.vocabulary import known_ranges
-    from ethogram.modes.importing import known_kinds
-
+    from ..app.importing import known_kinds
+    from ..ingest import Limits, read_events
+    from ..patterns.catalogue import known_ranges
     from .progress import Progress
 
     asked = Asked(paths, config=config, skip_bad=skip_bad, as_json=as_json)
@@ -42,10 +41,10 @@ def read_files(paths: Sequence[str], *, skip_bad: bool, config: str, as_json: bo
 
 def checker() -> Callable[[Event], None]:
     """What raises BadLine at an event that could not be recorded, its time apart."""
-    from ethogram.errors import BadUsage
-    from ethogram.ingest import BadLine
-    from ethogram.usage.pseudonym import new_keys
-    from ethogram.usage.seen import arguments_of, seen_of
+    from ..errors import BadUsage
+    from ..ingest import BadLine
+    from ..usage.event import arguments_of, seen_of
+    from ..usage.pseudonym import new_keys
 
     keys = new_keys()
 
@@ -60,8 +59,7 @@ def checker() -> Callable[[Event], None]:
 
 def record_events(tracker: UsageTracker, batch: Batch) -> dict[str, int]:
     """How many events were added, known already, and left out: not by the person, or bad."""
-    from ethogram.usage.seen import arguments_of
-
+    from ..usage.event import arguments_of
     from .progress import Progress
 
     events = [arguments_of(event) for event in batch.events]

@@ -12,11 +12,9 @@ from .inputs import AsJson, Asked, Config, Parameters, Scorers, SkipBad
 from .output import printable, write_json, write_line
 
 if TYPE_CHECKING:
-    from ethogram.config import Loaded
-    from ethogram.modes.labelled_set import LabelledSet
-    from ethogram.modes.labels import Label
-    from ethogram.records import Detection, Event
-
+    from ..app.labels import Label, LabelledSet
+    from ..config import Loaded
+    from ..models import Detection, Event
     from .progress import Progress
 
 
@@ -60,9 +58,8 @@ def labelled(
     config: Config = "",
 ) -> None:
     """Precision, recall, false alarms, AUROC, horizon and recovery on your own labels."""
-    from ethogram.modes import validate_labelled as validating
-    from ethogram.modes.labelled_things import things_of
-
+    from ..app import validate as validating
+    from ..app.labels import things_of
     from .progress import Progress
     from .validate import digest
     from .validate_labelled_text import lines, too_little
@@ -95,16 +92,15 @@ def labelled(
 def _located(given: str, data: Sequence[str], label: str) -> LabelledSet:
     import os
 
-    from ethogram.modes.labelled_set import located
-
+    from ..app.labels import located
     from .validate import DATA
 
     return located(given, data, os.environ.get(DATA, ""), in_events=bool(label))
 
 
 def _check_level(level: str) -> None:
-    from ethogram.errors import BadUsage, did_you_mean
-    from ethogram.records import LEVELS
+    from ..errors import BadUsage, did_you_mean
+    from ..models import LEVELS
 
     known = ("any", *LEVELS)
     if level not in known:
@@ -124,8 +120,7 @@ def _found(
     asked: Asked, loaded: Loaded, selectors: Sequence[str], progress: Progress
 ) -> tuple[tuple[Event, ...], list[str], list[Detection]]:
     """The events, the names of what was looked for, and all that was found."""
-    from ethogram.modes.analyze import analyze_batch, load_library
-
+    from ..app.analyze import analyze_batch, load_library
     from .text import plural
 
     library = load_library(list(selectors) or None, loaded)
@@ -136,9 +131,8 @@ def _found(
 
 
 def _labels(found: LabelledSet, label: str, events: Sequence[Event]) -> list[Label]:
-    from ethogram.errors import BadUsage
-    from ethogram.modes.labelled_set import labels_in
-    from ethogram.modes.labels import read_labels
+    from ..app.labels import labels_in, read_labels
+    from ..errors import BadUsage
 
     if found.labels is not None:
         return read_labels(found.labels)
@@ -149,7 +143,7 @@ def _labels(found: LabelledSet, label: str, events: Sequence[Event]) -> list[Lab
 
 
 def _in_split(labels: list[Label], split: str) -> list[Label]:
-    from ethogram.errors import BadUsage
+    from ..errors import BadUsage
 
     own = [one for one in labels if split in ("", one.split)]
     if not own:

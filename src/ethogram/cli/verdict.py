@@ -15,10 +15,11 @@ from .usage_common import IsPseudonym, KeyFile, user_name, whom
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ethogram.config import Settings
-    from ethogram.modes.judging import Said, Silence
-    from ethogram.records import Verdict
-    from ethogram.stores import Store
+    from ..app.verdicts import Said, Silence
+    from ..config import Settings
+    from ..models import Verdict
+    from ..store import Store
+
 
 By = Annotated[str, typer.Option("--by", metavar="NAME", help="Who judges; without it, your user name.")]
 
@@ -64,10 +65,10 @@ def verdict(
     as_json: AsJson = False,
 ) -> None:
     """Say whether a detection was right (confirmed, false_alarm), what was missed, or rightly not told."""
-    from ethogram.errors import BadUsage
-    from ethogram.modes.judging import Said
-    from ethogram.modes.private import note_looks
-    from ethogram.stores import open_store
+    from ..app.stored_events import note_looks
+    from ..app.verdicts import Said
+    from ..errors import BadUsage
+    from ..store import open_store
 
     check_one(detection, missed, correct_silence, file, second, listed)
     if (listed or (detection and not said)) and (why or by or blind or at):
@@ -95,8 +96,8 @@ def verdict(
 
 def silence(store: Store, asked: Sequence[str], key: str, *, is_pseudonym: bool) -> Silence:
     """The stretch that is meant, by the names that the store has: a private one has its own."""
-    from ethogram.modes.judging import Silence
-    from ethogram.modes.private import stored_event, stored_name, stored_source
+    from ..app.stored_events import stored_event, stored_name, stored_source
+    from ..app.verdicts import Silence
 
     pattern, subject, first, last, source = asked
     name = stored_name(store, whom(subject, is_pseudonym), key) if subject else ""
@@ -107,7 +108,7 @@ def silence(store: Store, asked: Sequence[str], key: str, *, is_pseudonym: bool)
 
 def check_one(*given: object) -> None:
     """BadUsage unless exactly one thing was asked for."""
-    from ethogram.errors import BadUsage
+    from ..errors import BadUsage
 
     if [bool(one) for one in given].count(True) != 1:
         raise BadUsage(
@@ -118,7 +119,7 @@ def check_one(*given: object) -> None:
 
 def keep_one(store: Store, said: Said, settings: Settings, *, as_json: bool) -> None:
     """Keep one verdict, and tell it."""
-    from ethogram.modes.judging import keep_verdicts, verdict_of
+    from ..app.verdicts import keep_verdicts, verdict_of
 
     found = verdict_of(store, said, settings, now=now())
     kept = keep_verdicts(store, [found])
@@ -133,9 +134,7 @@ def keep_file(
     store: Store, path: str, settings: Settings, judge: str, at: datetime, *, as_json: bool
 ) -> None:
     """Keep the verdicts of a file, and tell how many."""
-    from ethogram.modes.judging import keep_verdicts
-    from ethogram.modes.verdict_file import read_verdicts
-
+    from ..app.verdicts import keep_verdicts, read_verdicts
     from .progress import Progress
     from .text import plural
 
@@ -152,9 +151,8 @@ def tell_settled(store: Store, settings: Settings, *, as_json: bool) -> None:
     """Count what was judged long ago, and say so: its verdicts are gone then."""
     import sys
 
-    from ethogram.config.settings import learning_in
-    from ethogram.modes.judging import settle
-
+    from ..app.verdicts import settle
+    from ..config.settings import learning_in
     from .text import plural
 
     settled = settle(store, settings, now())
@@ -168,9 +166,8 @@ def tell_settled(store: Store, settings: Settings, *, as_json: bool) -> None:
 
 def tell_second(store: Store, judge: str, settings: Settings, *, as_json: bool) -> None:
     """Show the next detection that this judge should judge too, without what others said of it."""
-    from ethogram.modes.accuracy import to_look_at
-    from ethogram.modes.private import note_looks
-
+    from ..app.accuracy import to_look_at
+    from ..app.stored_events import note_looks
     from .report import detection_parts
     from .text import show
 
@@ -195,7 +192,7 @@ def tell_said(store: Store, detection: str, *, as_json: bool) -> None:
 
     note_all(store, "verdicts")
     if detection:
-        from ethogram.modes.judging import detection_of
+        from ..app.verdicts import detection_of
 
         detection_of(store, detection)
     found = store.verdicts(detection or None)

@@ -10,9 +10,9 @@ from .inputs import AsJson, Asked, AsOf, Config, Parameters, Paths, Scorers, Ski
 from .output import write_json
 
 if TYPE_CHECKING:
-    from ethogram.config import Loaded, Settings
-    from ethogram.library.load import Library
-    from ethogram.shapes.program import Program
+    from ..config import Loaded, Settings
+    from ..language.program import Program
+    from ..patterns.library import Library
 
 
 def register(app: typer.Typer) -> None:
@@ -36,9 +36,8 @@ def why(
     parameters: Parameters = [],  # noqa: B006
 ) -> None:
     """Say why a pattern did or did not fire for a subject."""
-    from ethogram.modes.why import Question
-    from ethogram.modes.why import why as ask
-
+    from ..app.explain import Question
+    from ..app.explain import why as ask
     from .progress import Progress
     from .text import show
     from .why_report import why_parts
@@ -64,9 +63,9 @@ def load_one(pattern: str, settings: Settings | Loaded) -> tuple[Library, list[P
 
     BadPattern or BadUsage where there is no such pattern, or more than one.
     """
-    from ethogram.errors import BadUsage, did_you_mean
-    from ethogram.library.parts import base
-    from ethogram.modes.analyze import load_library
+    from ..app.analyze import load_library
+    from ..errors import BadUsage, did_you_mean
+    from ..patterns.library import base
 
     is_file = pattern.endswith((".yaml", ".yml"))
     library = load_library([pattern if is_file else base(pattern)], settings)

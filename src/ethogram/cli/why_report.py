@@ -10,11 +10,19 @@ from .text import clean, plural, stamp, value_text
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ethogram.modes.why import Why
-    from ethogram.modes.why_combination import PartWhy
-    from ethogram.modes.why_condition import Comparison, Judged, Limit, Spot
-    from ethogram.modes.why_level import LevelWhy, SilenceWhy, Wait
-    from ethogram.modes.why_sequence import SequenceWhy, StepWhy
+    from ..app.explain import PartWhy, Why
+    from ..app.explain_condition import (
+        Comparison,
+        Judged,
+        LevelWhy,
+        Limit,
+        SequenceWhy,
+        SilenceWhy,
+        Spot,
+        StepWhy,
+        Wait,
+    )
+
 
 TRUTHS = {True: "yes", False: "no", None: "unknown"}
 MOST = 5
@@ -150,7 +158,7 @@ def _wait(wait: Wait, found: SilenceWhy) -> Iterator[str]:
     elif wait.deadline is None:
         yield f"no deadline: the limit is {value_text(wait.seconds)}"
     else:
-        from ethogram.modes.why_condition import how_long
+        from ..app.explain_condition import how_long
 
         assert wait.seconds is not None
         limit = how_long(round(wait.seconds * 1e6))

@@ -4,11 +4,11 @@ Defaults, then the user's own file, then `ethogram.yaml`, then the environment (
 what the caller says. A file that was only found in the folder counts whole once it is trusted.
 """
 
-from .layers import CONFIG_VARIABLE
-from .load import Loaded, load_settings, show
+from __future__ import annotations
+
+from .loading import CONFIG_VARIABLE, Loaded, Refused, load_settings, show
 from .settings import STATUSES, Settings
 from .trust import CONFIG_FILE
-from .untrusted import Refused
 
 __all__ = [
     "CONFIG_FILE",

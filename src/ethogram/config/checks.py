@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from ..climb.names import SIGNALS
+from ..chat.records import SIGNALS
 from ..errors import did_you_mean
-from ..records import LEVELS, parse_duration
-from ..shapes.calls import NAMES
-from ..shapes.scope import ELAPSED
+from ..language.expressions import ELAPSED, NAMES
+from ..models import LEVELS, parse_duration
 from .settings import EMBEDDERS, LIMITS, RESOURCES, RUNGS, STATUSES, USAGE, USAGE_KINDS, USAGE_LIMITS
 
 Place = tuple[str | int, ...]

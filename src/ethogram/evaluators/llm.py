@@ -17,12 +17,21 @@ from functools import partial
 from typing import Any
 
 from ..errors import EvaluatorStopped
-from .answer import check_answer
-from .client_options import Provider, Settings, read_options
-from .prices import most_tokens
-from .protocol import Answer, Evaluation, Evaluator, NotMeasured, Options, Question, Usage
+from .base import Answer, Evaluation, Evaluator, NotMeasured, Options, Question, Usage
+from .llm_client import (
+    ENDED,
+    Line,
+    Provider,
+    Settings,
+    Trouble,
+    attempt,
+    http_client,
+    read_options,
+    waiting_time,
+)
+from .pricing import most_tokens
+from .response_parser import check_answer
 from .rubric import answer_schema, rubric_version
-from .wire import ENDED, Line, Trouble, attempt, http_client, waiting_time
 
 ASKED = 2
 """How often a question is asked that may have been answered."""

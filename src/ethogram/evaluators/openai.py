@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .client_options import Provider
+from .base import Usage, evaluator
 from .llm import CUT, EMPTY, REFUSED, LanguageModel, Reply, tokens, usage_or_none
-from .protocol import Usage, evaluator
+from .llm_client import Provider, body_of, timeouts
 from .rubric import rubric_version
-from .wire import body_of, timeouts
 
 # They think before they answer, and take no temperature.
 _THINKERS = ("gpt-5", "gpt-6", "o1", "o3", "o4")

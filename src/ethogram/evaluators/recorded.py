@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadEvents, BadUsage, Fault, did_you_mean
-from .answers import evaluation_of, fault_of
-from .protocol import Answer, Evaluation, Evaluator, NotMeasured, Options, Question, Usage, evaluator
+from .base import Answer, Evaluation, Evaluator, NotMeasured, Options, Question, Usage, evaluator
+from .response_cache import evaluation_of, fault_of
 
 LONGEST_LINE = 1_000_000
 

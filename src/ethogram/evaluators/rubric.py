@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import BadConfig, Fault
-from ..library.vocabulary import CONTENT, indicator_catalogue
-from ..records import TRAITS
+from ..models import TRAITS
+from ..patterns.catalogue import CONTENT, indicator_catalogue
 
 LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Where the anchors of a trait stand."""

@@ -7,12 +7,11 @@ found by itself. Everything an adapter yields goes through the same checks, in e
 
 from __future__ import annotations
 
-from .adapter import Adapter, Input, Record, Skipped, adapter
-from .batch import Batch, Gathered
+from .batch import Batch, Gathered, Limits
 from .errors import BadLine, Unreadable
-from .limits import Limits
-from .order import Buffer, Released, flush, in_order, release
-from .read import events_of, gather_events, read_events
+from .format import Adapter, Input, Record, Skipped, adapter
+from .ordering import Buffer, Released, flush, in_order, release
+from .reader import events_of, gather_events, read_events
 from .spill import OnDisk
 
 __all__ = [

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .adapter import Adapter, Input, Record, adapter
 from .errors import BadLine
-from .jsonl import JsonLines
-from .messages import name_of, plain_labels, time_of
-from .strict_json import BOM
+from .format import Adapter, Input, Record, adapter
+from .formats.jsonl import JsonLines
+from .streams import BOM
+from .transcript import name_of, plain_labels, time_of
 
 _TURNS = re.compile(rb'"turns"\s*:\s*\[')
 _WHO = re.compile(rb'"(?:speaker|role)"\s*:')

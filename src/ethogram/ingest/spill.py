@@ -1,23 +1,279 @@
-"""Spilling: events go on gathering on disk once they would take too much memory."""
+"""Events larger than memory: spilled to disk in buckets by subject."""
 
 from __future__ import annotations
 
+import marshal
 from array import array
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from heapq import merge
+from operator import itemgetter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
+from typing import Any, BinaryIO
+from zlib import crc32
 
 from ..errors import Fault
-from ..records import Event, micros, moment
-from .batch import Batch, Place
-from .buckets import AT_ONCE, BUCKETS, Buckets, event_of_row, row_of, rows_of
-from .collect import Collector, Seen, check_kinds, too_many
+from ..models import Event, content_hash, micros, moment
+from ..models.quick import quick_event
+from .batch import Batch, Faults, Place
+from .collector import NO_TIME, Collector, Seen, check_kinds, clash, too_many
 from .errors import BadLine
-from .event_line import Fields
-from .readings import Rules
-from .replay import replay, rewrite, twice
+from .event_parser import Fields, Rules
+
+# Buckets: events that do not fit into memory, shared out on disk by subject.
+#
+# Every history holds the subject in its key, so a bucket has all that its histories need. What is written is
+# read by the same program only, so it is in Python's own plain format, six times as quick as pickles.
+
+BUCKETS = 64
+AT_ONCE = 16_384
+"""Rows held back before they are written, of all buckets together."""
+IN_ONE_PIECE = 256
+LENGTH = 8
+"""Bytes in front of each piece that say how long it is."""
+
+Row = tuple[Any, ...]
+"""Number, file and line of an event, then its fields as Event has them, times as microseconds."""
+NUMBER, FILE, LINE, ID, AT, SUBJECT, SOURCE, TIMED = 0, 1, 2, 3, 4, 5, 7, 8
+
+
+def row_of(event: Event, number: int = 0, file: int = 0, line: int = 0) -> Row:
+    """The row of an event.
+
+    >>> event_of_row(row_of(Event.sample())) == Event.sample()
+    True
+    """
+    received = None if event.received_at is None else micros(event.received_at)
+    return (
+        *(number, file, line, event.id, micros(event.at), event.subject, event.seq, event.source),
+        *(
+            event.timed,
+            received,
+            event.target,
+            event.reply_to,
+            event.thread,
+            event.session,
+            event.kind,
+            event.text,
+        ),
+        *map(dict, (event.attributes, event.readings, event.scorers, event.widths)),
+    )
+
+
+def event_of_row(row: Row) -> Event:
+    """The event of a row."""
+    _, _, _, name, at, subject, seq, source, timed, received, *rest = row
+    received = None if received is None else moment(received)
+    return quick_event(name, moment(at), subject, seq, source, timed, received, *rest)
+
+
+def bucket_of(source: str, subject: str, count: int) -> int:
+    """The bucket of a subject: the same in every process."""
+    return crc32(f"{source}\0{subject}".encode("utf-8", "surrogatepass")) % count
+
+
+class Buckets:
+    """Rows on disk, in a folder of its own that is removed at the end.
+
+    >>> with Buckets(count=2) as found:
+    ...     found.put(row_of(Event.sample()))
+    ...     found.flush()
+    ...     sum(len(list(found.rows(number))) for number in range(2))
+    1
+    """
+
+    def __init__(self, *, count: int = BUCKETS, folder: Path | None = None) -> None:
+        self.total = 0
+        self.newest = -(2**63)
+        self._folder = TemporaryDirectory(prefix="ethogram-", dir=folder)
+        self.folder = Path(self._folder.name)
+        self.paths = [self.folder / f"{number:04d}" for number in range(count)]
+        self._waiting: list[list[Row]] = [[] for _ in self.paths]
+        self._left = AT_ONCE
+        self._files: list[BinaryIO] = []
+
+    def put(self, row: Row) -> None:
+        """Add a row; it is on disk after `flush`."""
+        self._waiting[bucket_of(row[SOURCE], row[SUBJECT], len(self.paths))].append(row)
+        self.total += 1
+        if row[AT] > self.newest:
+            self.newest = row[AT]
+        self._left -= 1
+        if not self._left:
+            self._write()
+
+    def _write(self) -> None:
+        self._files = self._files or [path.open("ab") for path in self.paths]
+        for file, rows in zip(self._files, self._waiting, strict=True):
+            _put(file, rows)
+        self._left = AT_ONCE
+
+    def flush(self) -> None:
+        """Write everything that was put."""
+        self._write()
+        for file in self._files:
+            file.close()
+        self._files = []
+
+    def rows(self, number: int) -> Iterator[Row]:
+        """The rows of one bucket as they came, few of them in memory at a time."""
+        return rows_of(self.paths[number])
+
+    def all_rows(self) -> Iterator[Row]:
+        """The rows of all buckets in the order of their numbers, which is how each of them was written."""
+        return merge(*map(rows_of, self.paths), key=itemgetter(NUMBER))
+
+    def close(self) -> None:
+        """Remove everything written."""
+        for file in self._files:
+            file.close()
+        self._files = []
+        self._folder.cleanup()
+
+    def __enter__(self) -> Buckets:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def rows_of(path: Path) -> Iterator[Row]:
+    """The rows in a file."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        while length := file.read(LENGTH):
+            yield from marshal.loads(file.read(int.from_bytes(length, "little")))
+
+
+def write_rows(path: Path, rows: Iterable[Row]) -> None:
+    """Rows into a file, in place of what is there."""
+    with path.open("wb") as file:
+        waiting: list[Row] = []
+        for row in rows:
+            waiting.append(row)
+            if len(waiting) >= IN_ONE_PIECE:
+                _put(file, waiting)
+        _put(file, waiting)
+
+
+def _put(file: BinaryIO, rows: list[Row]) -> None:
+    if rows:
+        packed = marshal.dumps(rows)
+        file.write(len(packed).to_bytes(LENGTH, "little") + packed)
+        rows.clear()
+
+
+# Replay: what the rows on disk come to one after the other, where one depends on those before it.
+#
+# An id may have come before, a reading may have changed its kind, an event may lack the time that others of its
+# source have. While rows are written nobody knows the ids before; afterwards only the few that came twice have
+# to be remembered.
+
+READINGS = 17
+"""Where the readings are in a row."""
+First = tuple[bool, str, Place]
+"""What the first event of an id said (whether it has a time, and its content), and where."""
+
+
+@dataclass(slots=True)
+class Replayed:
+    """What came of the rows. `dropped` has a 1 at the number of every row that does not count."""
+
+    dropped: bytearray
+    faults: Faults
+    repeated: int = 0
+    kept: int = 0
+    sources: dict[str, Seen] = field(default_factory=dict)
+
+
+def twice(hashes: array[int]) -> set[int]:
+    """The hashes that are there more than once.
+
+    >>> twice(array("q", [3, 1, 3]))
+    {3}
+    """
+    import numpy as np
+
+    found = np.sort(np.frombuffer(hashes, np.int64)) if hashes else np.empty(0, np.int64)
+    return set(found[1:][found[1:] == found[:-1]].tolist())
+
+
+def replay(
+    buckets: Buckets, names: Mapping[int, str], suspects: set[int], *, most: int, told: int
+) -> Replayed:
+    """What would have come of the same events in memory. BadEvents where more than `most` are kept."""
+    done = Replayed(bytearray(buckets.total), Faults(told))
+    first: dict[tuple[str, str], First] = {}
+    for row in buckets.all_rows():
+        place = Place(row[FILE], row[LINE], names[row[FILE]])
+        state = done.sources.setdefault(row[SOURCE], Seen())
+        try:
+            counts = _counts(row, place, state, suspects, first)
+        except BadLine as bad:
+            counts = False
+            done.faults.add(place, bad.message)
+        else:
+            done.repeated += not counts
+        if not counts:
+            done.dropped[row[NUMBER]] = 1
+            continue
+        if done.kept >= most:
+            raise too_many(place, most)
+        done.kept += 1
+        state.saw(row[TIMED])
+    _drop_untimed(buckets, names, done)
+    return done
+
+
+def _counts(
+    row: Row, place: Place, state: Seen, suspects: set[int], first: dict[tuple[str, str], First]
+) -> bool:
+    """Whether a row is an event of its own: false for a repeat, BadLine where it does not fit."""
+    key = (row[SOURCE], row[ID])
+    if hash(key) not in suspects:
+        check_kinds(state, row[READINGS], place)
+        return True
+    said = (row[TIMED], content_hash(event_of_row(row).to_dict()))
+    if (known := first.get(key)) is not None:
+        if known[:2] != said:
+            raise BadLine(clash(row[ID], known[2]))
+        return False
+    check_kinds(state, row[READINGS], place)
+    first[key] = (*said, place)
+    return True
+
+
+def _drop_untimed(buckets: Buckets, names: Mapping[int, str], done: Replayed) -> None:
+    mixed = {name for name, one in done.sources.items() if one.is_timed and one.is_untimed}
+    for row in buckets.all_rows() if mixed else ():
+        if not row[TIMED] and row[SOURCE] in mixed and not done.dropped[row[NUMBER]]:
+            done.dropped[row[NUMBER]] = 1
+            done.kept -= 1
+            done.faults.add(Place(row[FILE], row[LINE], names[row[FILE]]), NO_TIME)
+    for name in mixed:
+        done.sources[name].is_untimed = False
+
+
+def rewrite(buckets: Buckets, dropped: bytearray) -> None:
+    """The buckets without the rows that do not count."""
+    newest = buckets.newest = -(2**63)
+    for path in buckets.paths:
+        if not path.exists():
+            continue
+        new = path.with_suffix(".new")
+        write_rows(new, (row for row in rows_of(path) if not dropped[row[NUMBER]]))
+        new.replace(path)
+        newest = max(newest, max((row[AT] for row in rows_of(path)), default=newest))
+    buckets.newest, buckets.total = newest, dropped.count(0)
+
+
+# Spilling: events go on gathering on disk once they would take too much memory.
 
 EVENT, READING, ATTRIBUTE = 1000, 40, 300
 """About how many bytes of memory an event takes, and each reading and attribute of it more."""

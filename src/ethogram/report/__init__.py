@@ -1,1 +1,3 @@
 """What an analysis says to a person: the words for it, and the page."""
+
+from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..records import Detection, Evidence, stable_hash
+from ..models import Detection, Evidence, stable_hash
 
 MANY = 300
 """Detections above which each is told more shortly, so that the page stays small."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..modes.analyze import Analysis
+from ..app.analyze import Analysis
 from .html import Html, cell, tag
 from .words import clean, mute_text, plural, until_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..modes.calibrating import Calibrated
+from ..app.accuracy import Calibrated
 from .chat import head
 from .html import Html, number, tag
 from .words import clean, plural

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..modes.traces import Trace, Traces
-from ..records import Detection, highest, rank
+from ..app.traces import Trace, Traces
+from ..models import Detection, highest, rank
 from .anchors import rows_for
 from .html import Html, join, tag
 from .lanes import lane

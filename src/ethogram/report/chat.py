@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..climb.records import Change
-from ..modes.chat import Followed, Scored, excerpt, rises, summary_record
-from ..modes.chat_reasons import COMBINED, changes, reason_of, standing
-from ..records import Detection
+from ..app.chat import (
+    COMBINED,
+    Followed,
+    Scored,
+    changes,
+    excerpt,
+    reason_of,
+    rises,
+    standing,
+    summary_record,
+)
+from ..chat.records import Change
+from ..models import Detection
 from .html import Html, number, raw, tag
 from .page import asset, digest
 from .words import clean, plural, stamp

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from ..records import LEVELS, Detection, Evidence
+from ..models import LEVELS, Detection, Evidence
 from .anchors import evidence_anchor, shown_evidence
 from .html import Html, number, tag
 from .scales import Axis

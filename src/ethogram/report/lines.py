@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
 
-from ..modes.traces import Trace
-from ..records import Detection
+from ..app.traces import Trace
+from ..models import Detection
 from .html import Html, join, number, tag
 from .scales import Axis
 from .words import clean, plural, value_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..records import Detection, Evidence
+from ..models import Detection, Evidence
 from .anchors import detection_anchor, evidence_anchor, rows_for, shown_evidence
 from .html import Html, cell, join, tag
 from .marks import chip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..records import LEVELS
+from ..models import LEVELS
 from .html import Html, join, raw, tag
 
 SHAPES = {

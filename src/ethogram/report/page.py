@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from ..modes.analyze import Analysis
-from ..modes.run_record import Run
-from ..records import LEVELS, Detection
+from ..app.analyze import Analysis
+from ..app.run_record import Run
+from ..models import LEVELS, Detection
 from .beside import Beside, beside
 from .chart import Who, chart, grouped
 from .html import Html, raw, tag

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from .words import clean, plural
 
 if TYPE_CHECKING:
-    from ..modes.run_record import Run, RunEpisode
+    from ..app.run_record import Run, RunEpisode
+
 
 NAME = 60
 

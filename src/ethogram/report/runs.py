@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..modes.run_lane import MARKS, NOTHING
-from ..modes.run_record import Lane, Run, RunEpisode
+from ..app.run_record import MARKS, NOTHING, Lane, Run, RunEpisode
 from .chart import Who
 from .html import Html, cell, number, raw, tag
 from .marks import chip

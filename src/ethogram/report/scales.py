@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from ..records import micros, moment
+from ..models import micros, moment
 
 SECOND = 1_000_000
 DAY = 86_400

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from .plain import printable
 
 if TYPE_CHECKING:
-    from ..records import Detection
-    from ..records.mute import Mute
+    from ..models import Detection
+    from ..models.mute import Mute
+
 
 # Imports stand in the functions: every command imports this file, and few need what it needs.
 
@@ -73,8 +74,8 @@ def value_text(value: Any) -> str:
     >>> value_text("no access for ann@example.com")
     'no access for [e-mail]'
     """
-    from ..records.mask import mask
-    from ..shapes.explanation import write
+    from ..language.templates import write
+    from ..models.redaction import mask
 
     if isinstance(value, (list, tuple)):
         return ", ".join(value_text(item) for item in value) or "none"
@@ -103,7 +104,7 @@ def whom(one: Detection) -> str:
 
 def sentence(one: Detection) -> str:
     """The explanation, masked except for the names that are told anyway."""
-    from ..records.mask import mask
+    from ..models.redaction import mask
 
     names = [one.subject, one.target, one.thread]
     return clean(mask(one.explanation, keep=[name for name in names if name]), 2 * LONGEST)
@@ -111,7 +112,7 @@ def sentence(one: Detection) -> str:
 
 def gravest_first(detections: Sequence[Detection]) -> list[Detection]:
     """By level from the highest, and in output order within a level."""
-    from ..records import rank
+    from ..models import rank
 
     return sorted(detections, key=lambda one: (-rank(one.level), one.order))
 
@@ -122,7 +123,7 @@ def by_level(detections: Sequence[Detection]) -> str:
     >>> by_level([])
     ''
     """
-    from ..records import LEVELS
+    from ..models import LEVELS
 
     counts = Counter(one.level for one in detections)
     return ", ".join(f"{counts[level]} {level}" for level in reversed(LEVELS) if counts[level])

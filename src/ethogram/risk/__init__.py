@@ -2,3 +2,5 @@
 
 Nothing here reads the clock, a file or a store; time is an argument and randomness has a seed.
 """
+
+from __future__ import annotations

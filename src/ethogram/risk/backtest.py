@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from ..records import LEVELS, Detection, rank, stable_hash
+from ..models import LEVELS, Detection, rank, stable_hash
 
 Events = frozenset[tuple[str, str]]
 """Events by source and id."""

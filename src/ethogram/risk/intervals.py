@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..usage.beta import share_below
+from ..usage.chance import share_below
 
 Z = 1.959964
 """Standard deviations that hold 95 % of a normal law."""

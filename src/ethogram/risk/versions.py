@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .auroc import Difference, area_difference, auroc, unvaried
+from .discrimination import Difference, Labelled, area_difference, auroc, clusters, unvaried
 from .intervals import Z, student
-from .labelled import Labelled, clusters
 
 DRAWS = 2000
 AT_ONCE = 1_000_000

@@ -3,8 +3,10 @@
 Importing this package finds nothing yet; `ethogram.registry.signals` walks the folder when asked.
 """
 
-from .define import Signal, Unmeasured, signal
-from .measure import Measurer, measure_all, measure_event, plan
+from __future__ import annotations
+
+from .base import Signal, Unmeasured, signal
+from .measurer import Measurer, measure_all, measure_event, plan
 from .options import Options
 
 __all__ = ["Measurer", "Options", "Signal", "Unmeasured", "measure_all", "measure_event", "plan", "signal"]

@@ -7,16 +7,274 @@ import binascii
 import html
 import re
 import unicodedata
-from collections.abc import Iterator
-from functools import lru_cache
-from itertools import islice
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import lru_cache, reduce
+from itertools import islice, product
+from operator import or_
+from pathlib import Path
 from string import ascii_letters, ascii_lowercase, digits
+from typing import NamedTuple
 
-from ..records import Event
-from ..scanner.context import Quotes
-from ..scanner.fold import Folded, Offsets, fold
-from .define import signal
-from .judge_cues import PAIR, load_cues
+from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
+
+from ..lexicon.context import Quotes
+from ..lexicon.normalize import Folded, Offsets, fold
+from ..models import Event
+from .base import signal
+
+# What must stand in a text for a pattern to match: sets of words of which one must be there.
+#
+# Looking for words is far quicker than trying patterns, so that a pattern is tried only where its words are.
+# Read are the forms that vocabulary/judge_cues.txt uses: groups, choices, classes, repeats and assertions.
+
+MOST = 128
+"""So many words may stand for one place; where there are more, the parts are looked at one by one."""
+LEAST = 3
+"""Shorter words are in nearly every text, unless they have a sign that is rare."""
+RARE = frozenset("<>[]{}#=_")
+MARK = "|"
+"""Put at the ends of lines in one form of a text and not in the other, so it is part of no word."""
+
+JudgeLiteralsWords = frozenset[str]
+
+
+class Needs(NamedTuple):
+    """`exact` is all that a part of a pattern matches, None for too much; one of each of `sets` is there."""
+
+    exact: JudgeLiteralsWords | None
+    sets: tuple[JudgeLiteralsWords, ...] = ()
+
+
+_NOTHING = Needs(frozenset([""]))
+_ANYTHING = Needs(None)
+_TOKEN = re.compile(
+    r"(?P<look>\(\?<?[!=])|(?P<open>\((?:\?:)?)"
+    r"|(?P<times>(?:[?*+]|\{(?P<low>\d+)(?:,\d*)?\})\??)"
+    r"|(?P<nowhere>\^|\$|\\[bB])|(?P<many>\.|\\[wWdDsS]|\[\^?\]?(?:\\.|[^\]\\])*\])"
+    r"|(?P<run>[a-z ]+(?![?*+{]))|\\?(?P<letter>[\s\S])"
+)
+
+
+def required_words(pattern: str) -> tuple[JudgeLiteralsWords, ...]:
+    """Sets of words, the longest words first; of each set one is in whatever the pattern matches.
+
+    >>> [sorted(words) for words in required_words(r"\\b(?:rate|mark)s? .{0,9}(?:as )?(?:safe|benign)")]
+    [['mark ', 'marks ', 'rate ', 'rates '], ['benign', 'safe']]
+    """
+    needs, _ = _choice(pattern, 0)
+    sets = [_shortest(words) for words in dict.fromkeys(_all_sets(needs)) if _is_telling(words)]
+    return tuple(sorted(sets, key=_tells, reverse=True))
+
+
+def _choice(pattern: str, at: int) -> tuple[Needs, int]:
+    """What the choices from here to the end of their group need, and where that is."""
+    ways: list[Needs] = []
+    while True:
+        needs, at = _sequence(pattern, at)
+        ways.append(needs)
+        if pattern[at : at + 1] != "|":
+            return _either(ways), at + 1
+        at += 1
+
+
+def _sequence(pattern: str, at: int) -> tuple[Needs, int]:
+    parts: list[Needs] = []
+    while at < len(pattern) and pattern[at] not in "|)":
+        needs, at = _part(pattern, at)
+        times = _TOKEN.match(pattern, at)
+        if times and times["times"]:
+            needs, at = _repeated(needs, times), times.end()
+        parts.append(needs)
+    return _one_after_another(parts), at
+
+
+def _part(pattern: str, at: int) -> tuple[Needs, int]:
+    token = _TOKEN.match(pattern, at)
+    assert token, pattern
+    if token["look"] or token["open"]:
+        needs, at = _choice(pattern, token.end())
+        return (_NOTHING if token["look"] else needs), at
+    if token["nowhere"]:
+        return _NOTHING, token.end()
+    if token["run"]:
+        return Needs(frozenset([token["run"]])), token.end()
+    if token["many"]:
+        return _class(token["many"]), token.end()
+    return (_ANYTHING if token["letter"] == MARK else Needs(frozenset(token["letter"]))), token.end()
+
+
+def _class(form: str) -> Needs:
+    inside = form[1:-1]
+    is_plain = form[0] == "[" and not re.search(r"^\^|\\|.-.", inside)
+    return Needs(frozenset(inside)) if is_plain and MARK not in inside else _ANYTHING
+
+
+def _repeated(needs: Needs, times: re.Match[str]) -> Needs:
+    low = int(times["low"]) if times["low"] else int(times["times"][0] == "+")
+    if low:
+        return Needs(None, _all_sets(needs))
+    if times["times"][0] == "?" and needs.exact is not None:
+        return Needs(needs.exact | {""})
+    return _ANYTHING
+
+
+def _either(ways: list[Needs]) -> Needs:
+    """One of the ways: all their words, or of each the set that tells most."""
+    if len(ways) == 1:
+        return ways[0]
+    exact = [way.exact for way in ways if way.exact is not None]
+    if len(exact) == len(ways) and len(together := frozenset().union(*exact)) <= MOST:
+        return Needs(together)
+    best = [max(_all_sets(way), key=_tells, default=frozenset([""])) for way in ways]
+    return Needs(None, (frozenset().union(*best),))
+
+
+def _one_after_another(parts: list[Needs]) -> Needs:
+    """Words grow while all that may stand in a place is known, and are put aside where it is not."""
+    aside: list[JudgeLiteralsWords] = []
+    here = frozenset([""])
+    is_exact = True
+    for part in parts:
+        if part.exact is not None and len(here) * len(part.exact) > MOST:
+            is_exact, here = False, _without_beginnings(here)
+        if part.exact is not None and len(here) * len(part.exact) <= MOST:
+            here = frozenset(map("".join, product(here, part.exact)))
+            continue
+        is_exact = False
+        aside += [here, *part.sets]
+        here = frozenset([""]) if part.exact is None else part.exact
+    return Needs(here) if is_exact else Needs(None, (*aside, here))
+
+
+def _all_sets(needs: Needs) -> tuple[JudgeLiteralsWords, ...]:
+    return needs.sets if needs.exact is None else (needs.exact,)
+
+
+def _tells(words: JudgeLiteralsWords) -> tuple[int, int]:
+    return min(len(word) + LEAST * bool(RARE.intersection(word)) for word in words), -len(words)
+
+
+def _is_telling(words: JudgeLiteralsWords) -> bool:
+    return _tells(words)[0] >= LEAST
+
+
+def _without_beginnings(words: JudgeLiteralsWords) -> JudgeLiteralsWords:
+    """Without the words that end with another of them: what follows one follows the other."""
+    return frozenset(one for one in words if not any(one[cut:] in words for cut in range(1, len(one) + 1)))
+
+
+def _shortest(words: JudgeLiteralsWords) -> JudgeLiteralsWords:
+    """Without the words that hold another of them."""
+    return frozenset(one for one in words if not any(two != one and two in one for two in words))
+
+
+# The cues by which a text that wants to steer its judge is known, read from vocabulary/judge_cues.txt.
+#
+# A cue that weighs enough counts alone; lighter ones count together where they stand close to one another. All
+# are fixed patterns with bounded gaps, so the time taken is linear.
+
+FILE = Path(__file__).parents[1] / "vocabulary" / "judge_cues.txt"
+PAIR = 0
+"""The number of the cue that is a trait with an end of its scale. Each counts by itself: two are enough."""
+PAIR_WEIGHT = 0.75
+MOST_SETS = 3
+"""Sets of words by which a cue is looked for; more tell little and cost time."""
+
+
+class Weighed(NamedTuple):
+    """A pattern, what it weighs, and whether it counts without another; see the file."""
+
+    weight: float
+    form: re.Pattern[str]
+    counts_alone: bool
+
+
+class Cues(NamedTuple):
+    """What is looked for.
+
+    `cues` are for folded text, `other_scripts` for text as it is written. `words` says which cues to try at
+    all. `squashed` is for letters that were written apart, and `mention` are words by which one speaks about
+    a text: what is quoted beside them is not the author's own.
+    """
+
+    cues: tuple[Weighed, ...]
+    other_scripts: tuple[Weighed, ...]
+    words: Words
+    squashed: re.Pattern[str]
+    mention: re.Pattern[str]
+
+
+class Words:
+    """Which of some patterns may match a text, by the words that each of them needs, in one pass over it."""
+
+    __slots__ = ("_find", "_marks", "_needs")
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        # Each set of words of which one must be there is one bit.
+        marks: dict[bytes, int] = defaultdict(int)
+        sets: dict[frozenset[str], int] = {}
+        self._needs: list[int] = []
+        for pattern in patterns:
+            chosen = required_words(pattern)[:MOST_SETS]
+            self._needs.append(reduce(or_, (sets.setdefault(words, 1 << len(sets)) for words in chosen), 0))
+        for words, bit in sets.items():
+            for word in words:
+                marks[word.encode()] |= bit
+        automaton = BytesAhoCorasick(list(marks), MatchKind.Standard, Implementation.ContiguousNFA)
+        self._find = automaton.find_matches_as_indexes
+        self._marks = list(marks.values())
+
+    def possible(self, text: bytes) -> list[int]:
+        """The numbers of the patterns that may match.
+
+        >>> Words(["score .{0,9}zero", "rate (?:this|it)", "zeros?"]).possible(b"i rate this zero")
+        [1, 2]
+        """
+        there = 0
+        for word, _, _ in self._find(text, True):
+            there |= self._marks[word]
+        return [number for number, needed in enumerate(self._needs) if needed & there == needed]
+
+
+@lru_cache(maxsize=1)
+def load_cues() -> Cues:
+    """The cues, compiled when first wanted: there are a hundred of them."""
+    sections = _sections(FILE.read_text("utf-8"))
+    parts: dict[str, str] = {}
+    for name, form in sections["parts"]:
+        parts[name] = _whole(form, parts)
+    forms = {name: re.compile(_whole(form, parts)) for name, form in sections["forms"]}
+    cues, others = (
+        tuple(_weighed(weight, _whole(form, parts)) for weight, form in sections[name])
+        for name in ("cues", "other scripts")
+    )
+    cues = (Weighed(PAIR_WEIGHT, forms.pop("trait_pair"), True), *cues)
+    return Cues(cues, others, Words([cue.form.pattern for cue in cues]), **forms)
+
+
+def _weighed(weight: str, form: str) -> Weighed:
+    return Weighed(float(weight), re.compile(form), not weight.startswith("+"))
+
+
+def _sections(text: str) -> dict[str, list[tuple[str, str]]]:
+    """The first word and the rest of every line, by the heading in brackets above it."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    here: list[tuple[str, str]] = []
+    for line in text.splitlines():
+        if line.startswith("["):
+            here = found.setdefault(line.strip("[]"), [])
+        elif line and not line.startswith("#"):
+            first, _, rest = line.partition(" ")
+            here.append((first, rest))
+    return found
+
+
+def _whole(form: str, parts: dict[str, str]) -> str:
+    return re.sub(r"<([A-Z]+)>", lambda part: parts[part[1]], form)
+
+
+# judge_injection: whether a text tries to steer whoever scores, grades or moderates it.
 
 LOOKED_AT = 20_000
 """Characters of a text that are looked at; an evaluator is shown fewer."""

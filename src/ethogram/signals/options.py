@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..records import parse_duration
-from ..records.slotted import dataclass, field
+from ..models import parse_duration
+from ..models.slotted import dataclass, field
 
 if TYPE_CHECKING:
     from ..config import Settings

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from ..in_code.register import forget
+from ..patterns.register import forget
 from .check import assert_fires, assert_quiet, confidence, detections
 from .events import action, numbered, says
 from .scenarios import SCENARIOS, history

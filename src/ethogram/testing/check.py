@@ -8,15 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..app.analyze import analyze
+from ..app.pattern_tests import prove
+from ..app.watch import Watch
 from ..config import Settings
-from ..library.examples import Example
-from ..library.in_code import CodePattern, code_patterns
-from ..library.load import Library
-from ..library.select import select
-from ..modes.analyze import analyze
-from ..modes.live import Watch
-from ..modes.prove import prove
-from ..records import Detection, Event
+from ..models import Detection, Event
+from ..patterns.code_patterns import CodePattern, code_patterns
+from ..patterns.examples import Example
+from ..patterns.library import Library, select
 from .events import numbered
 from .scenarios import history
 

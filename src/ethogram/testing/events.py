@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ..records import Event
+from ..models import Event
 
 START = datetime(2026, 1, 5, 12, tzinfo=UTC)
 EVERY = timedelta(seconds=10)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ..errors import BadUsage, did_you_mean
-from ..records import Event
+from ..models import Event
 from .events import action, numbered, says
 
 Scenario = Callable[[], list[Event]]

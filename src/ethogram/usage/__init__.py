@@ -6,7 +6,9 @@
 No content is needed or kept. Nothing here diagnoses anybody; it tells a human that something changed.
 """
 
-from .cohort import COHORTS, Cohort, learn_cohort
+from __future__ import annotations
+
+from .baseline import COHORTS, Cohort, learn_cohort
 from .fusion import Fused, fuse
 from .helpline import Helpline, helpline
 from .settings import Settings

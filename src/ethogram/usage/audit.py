@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..errors import BadUsage
-from ..records import format_time, moment
+from ..models import format_time, moment
 from .pseudonym import Pseudonym
 
 WHATS = ("signals", "listed", "sweep", "export", "purge", "rotate", "refused", "unknown", "subject", "why")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import BadUsage
-from ..records.chances import either
+from ..stats import either
 from .finding import Finding
 
 CAUSES = {

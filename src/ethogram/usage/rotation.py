@@ -8,9 +8,8 @@ from pathlib import Path
 
 from ..errors import BadUsage
 from .audit import Look
-from .kept import Kept
-from .kept_schema import Marks, marks_of
 from .pseudonym import NAME_BYTES, Keys, new_keys, read_keys, turned, waiting_file, write_keys
+from .store import Kept, Marks, marks_of
 
 
 def rotate(key_file: str | Path, stores: Sequence[str | Path], *, at: float, who: str = "") -> Keys:

@@ -1,7 +1,4 @@
-"""UsageTracker: people's use of a service as it happens, and what is unusual about a person, at any time.
-
-In memory, or in a file that many processes share. Ids are kept as keyed hashes only, and no text at all.
-"""
+"""UsageTracker: people's use of a service as it happens."""
 
 from __future__ import annotations
 
@@ -10,23 +7,24 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
 from ..errors import BadUsage
 from .audit import Look, check_ids, check_words
-from .coarse import Keeping
-from .cohort import Cohort
-from .holding import Holding
-from .kept import RETENTION, Kept
-from .memory import Memory
+from .baseline import Cohort
+from .event import AHEAD, Moment, check_name, check_zone, is_activity, seconds, seen_of
 from .pseudonym import Keys, Pseudonym, find_keys, new_keys
-from .seen import AHEAD, Moment, check_name, check_zone, is_activity, seconds, seen_of
+from .retention import Keeping
 from .settings import Settings
-from .shelf import Gone, Person, Shelf, Who
-from .signals import UsageSignals, signals
+from .signals import Episode, News, UsageSignals, news_of, signals
+from .store import RETENTION, Gone, Holding, Kept, Memory, Person, Shelf, Who
 from .summary import Summary
-from .telling import Episode, News, news_of
+
+# UsageTracker: people's use of a service as it happens, and what is unusual about a person, at any time.
+#
+# In memory, or in a file that many processes share. Ids are kept as keyed hashes only, and no text at all.
 
 AT_ONCE = 5000
 """Events of a file in one transaction."""
@@ -225,7 +223,7 @@ class UsageTracker:
 
     def export(self, subject: str, why: str | None = None) -> Iterator[dict[str, Any]]:
         """Everything that is kept of a person, as records: for the person themselves."""
-        from .own_data import own_data
+        from .retention import own_data
 
         found = self._looked(subject, "export", why)
         yield from own_data(self._shelf, self._shelf.name(self._named(subject)), found)
@@ -314,3 +312,46 @@ def _seconds_of(given: float, what: str) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 3600:
         raise BadUsage(f"{what} is a number of seconds from 0 to 3600, not {given!r:.40}")
     return float(given)
+
+
+# Two functions over one tracker in memory, for a service that needs no more than that.
+
+_LOCK = Lock()
+_TRACKER: list[UsageTracker] = []
+
+
+def default_tracker() -> UsageTracker:
+    """The tracker of this process, made when first asked for."""
+    with _LOCK:
+        if not _TRACKER:
+            _TRACKER.append(UsageTracker())
+        return _TRACKER[0]
+
+
+def record_event(
+    subject: str,
+    timestamp: Moment | None = None,
+    message_length: int | None = None,
+    is_user: bool = True,
+    emotional_content: float = False,
+    terminated_abruptly: float = False,
+    *,
+    session: str | None = None,
+    time_zone: str | None = None,
+) -> None:
+    """Note one event of a person in this process's memory, without a time now; see UsageTracker.record."""
+    default_tracker().record(
+        subject,
+        time.time() if timestamp is None else timestamp,
+        message_length,
+        is_user,
+        emotional_content,
+        terminated_abruptly,
+        session,
+        time_zone=time_zone,
+    )
+
+
+def get_risk_signals(subject: str, as_of: Moment | None = None) -> UsageSignals:
+    """What is unusual about a person, from what `record_event` noted; see UsageTracker.signals."""
+    return default_tracker().signals(subject, as_of)

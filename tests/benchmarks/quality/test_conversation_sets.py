@@ -11,8 +11,7 @@ import pytest
 
 from benchmarks.quality.conversation_sets import chosen_sets, half_of, read_sets, read_talks
 from ethogram.errors import BadEvents, BadUsage
-from ethogram.risk.apart import figures, limit_for, recall_at
-from ethogram.risk.auroc import area_of
+from ethogram.risk.discrimination import area_of, figures, limit_for, recall_at
 
 
 def line(name: str, label: int | None = None, said: str = "hello") -> str:

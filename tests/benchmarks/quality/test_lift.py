@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from benchmarks.quality.lift import Lift, lift, ratio_interval
+from ethogram.app.backtest import shuffled
 from ethogram.errors import BadUsage
-from ethogram.library.load import load_patterns
-from ethogram.modes.backtest import shuffled
-from ethogram.records import Event
+from ethogram.models import Event
+from ethogram.patterns.library import load_patterns
 from pattern_files import examples, write
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -16,9 +16,8 @@ from benchmarks.quality.planting import Planted, plant
 from ethogram import analyze
 from ethogram.errors import BadUsage
 from ethogram.ingest import events_of
-from ethogram.library.load import SHIPPED
-from ethogram.library.select import select
-from ethogram.records import Event
+from ethogram.models import Event
+from ethogram.patterns.library import SHIPPED, select
 from ethogram.risk.intervals import wilson
 from pattern_files import BUSY, write
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from benchmarks.quality.simulate import KINDS, Simulated, followed, phrases, simulate, simulated
-from ethogram.climb.lexicon import find
-from ethogram.climb.words import tokens
+from ethogram.app.conversation import Conversation
+from ethogram.chat.harm_lexicon import find
+from ethogram.chat.words import tokens
 from ethogram.errors import BadUsage
-from ethogram.modes.conversation import Conversation
 
 INNOCENT = ("calm", "student", "novelist", "security professional")
 

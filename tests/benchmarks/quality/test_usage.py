@@ -50,9 +50,9 @@ from benchmarks.quality.usage_people import (
 )
 from benchmarks.quality.usage_planting import draw, planted, steady, steady_rows, to_expect
 from ethogram.config import Settings
-from ethogram.records import Event
-from ethogram.shapes.compile import compile_pattern
-from ethogram.shapes.tree import Compare, Level, Number, Pattern, Signal
+from ethogram.language.ast import Compare, Level, Number, Pattern, Signal
+from ethogram.language.compiler import compile_pattern
+from ethogram.models import Event
 
 HOUR, DAY = 3_600, 86_400
 START = 1_767_225_600

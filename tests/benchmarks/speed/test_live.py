@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from benchmarks.speed.data import TRAITS, evaluations, six_programs
 from benchmarks.speed.matchers import Interpreted, Matcher
-from ethogram.records import moment
-from ethogram.shapes.stream.record import OPENED
-from ethogram.shapes.stream.rows import Mark
+from ethogram.engine.live.buffer import Mark
+from ethogram.engine.live.episode import OPENED
+from ethogram.models import moment
 
 
 def test_the_matcher_finds_what_an_interpreted_one_finds():

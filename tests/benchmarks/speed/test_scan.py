@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from benchmarks.speed.scan import alternation, compare, phrases_for_peers, texts, verdicts
-from ethogram.scanner.fold import fold
-from ethogram.scanner.matching import Matcher
+from ethogram.lexicon.matcher import Matcher
+from ethogram.lexicon.normalize import fold
 
 
 def test_re_and_the_matcher_find_the_same():

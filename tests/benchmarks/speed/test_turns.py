@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from benchmarks.speed.turns import measure, said
-from ethogram.modes.conversation import Conversation
+from ethogram.app.conversation import Conversation
 
 
 def test_early_and_late_turns_are_timed_beside_a_peer_and_every_bar_is_told():

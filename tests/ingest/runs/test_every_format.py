@@ -12,7 +12,7 @@ import pytest
 
 from ethogram import registry
 from ethogram.ingest import Batch, read_events
-from ethogram.ingest.adapter import HEAD, choose
+from ethogram.ingest.format import HEAD, choose
 from run_cases import ASKED, CASES, CODE, FAILED, MISSING, SAID, THOUGHT, Case
 
 PARTICULAR = [name for name, item in registry.adapters.items() if not item.general]

@@ -17,8 +17,7 @@ import pytest
 from ethogram import registry
 from ethogram.ingest import Input, Limits, read_events
 from ethogram.ingest.errors import BadLine
-from ethogram.ingest.event_line import fields_of
-from ethogram.ingest.readings import Rules
+from ethogram.ingest.event_parser import Rules, fields_of
 from run_cases import CASES, SAMPLE, Case, zipped
 
 DEEP: Any = 1

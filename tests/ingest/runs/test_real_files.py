@@ -15,7 +15,7 @@ import pytest
 
 from ethogram import registry
 from ethogram.ingest import read_events
-from ethogram.ingest.adapter import HEAD
+from ethogram.ingest.format import HEAD
 
 DATA = Path(os.environ.get("ETHOGRAM_DATA") or "/nowhere")
 MISSING = "no real data: set ETHOGRAM_DATA to a folder with raw/ and runs/"

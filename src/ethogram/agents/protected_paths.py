@@ -1,0 +1,171 @@
+"""What a call is asked about before it is made: critical paths, and whatever changes the watching itself.
+
+The signal `critical_path` goes by paths that are plainly named. Here a question is cheap and a miss is not,
+so words that programs are given, redirections and code in quotes are looked through as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..models.lazy_regex import Rule
+from ..signals.agent.operations import operation_of
+from ..signals.agent.path_scope import is_critical, matches
+from ..signals.agent.paths import joined, touched
+from ..signals.agent.shell_parser import MOST_COMMANDS, MOST_WORDS, Simple, simple_commands
+from ..signals.agent.step import Step
+from ..signals.options import Options
+
+TALKERS = frozenset("echo printf grep egrep fgrep rg ag ack sed awk".split())  # noqa: SIM905 (a list of words)
+"""Programs whose words are often about a path and do not touch it."""
+READERS = frozenset("echo printf grep egrep fgrep rg cat head tail diff cmp ls wc stat file jq cd".split())  # noqa: SIM905
+"""Programs that change nothing they are given, whatever their options."""
+GIT_READERS = ("add", "blame", "commit", "diff", "log", "show", "status")
+RUNNERS = Rule(r"(?:ba|z|da)?sh|python[\d.]*|node|ruby|perl|php|deno|bun")
+LOOKS = ("read", "list", "search", "fetch")
+CONTENT = frozenset(
+    (
+        *("content", "contents", "file_text", "text", "new_string", "old_string", "new_str", "old_str"),
+        *("new_source", "message", "description", "prompt", "query", "pattern", "todos", "thought"),
+    )
+)
+"""Arguments that hold what is written or looked for, not where."""
+_RUNS_TEXT = Rule(r"(?:ba|z|da)?sh|eval|xargs|parallel|ssh|tmux|screen|script|watch")
+"""Programs that run what they are given, also by a pipe."""
+READERS_BUT = Rule(r"sed|g?awk|find|tree|less|more|sort|git")
+"""Programs that change nothing either, unless an option or expression says so."""
+_WRITES = Rule(
+    r"--output|--in-place|-o|-\w*i|.*\binplace\b.*|-delete|-exec(?:dir)?|-ok|-fprint\w*|.*(?:>|\bw\s+\S).*"
+)
+_WATCHER = Rule(
+    r"(?:^|[^\w-])\.?ethogram(?:\.(?:learned|mutes))?\.yaml\b"
+    r"|(?:^|[^\w.-])\.claude(?![\w.-])(?!/(?:plans|todos)/)"
+    r"|\.(?:config|local/state)/ethogram(?![\w-])|\$\{?(?:ETHOGRAM_HOOK_DIR|CLAUDE_CONFIG_DIR|XDG_\w+_HOME)\b"
+    r"|/bin/ethogram(?![\w-])|site-packages/ethogram(?![\w-])",
+    re.IGNORECASE,
+)
+"""Settings of ours and of the agent, and ourselves, wherever they stand in a text."""
+_OURS = r"\bethogram(?:\.__main__)?['\"]?,?(?:\s+-\S+)*\s+['\"]?"
+_COMMAND = Rule(
+    rf"{_OURS}(?:trust|mute|learn|purge)\b"
+    rf"|{_OURS}hook\b(?!['\"]?,?\s+['\"]?(?:status|report|rehearse|replay)\b)"
+    r"|\b(?:uninstall|remove)\s(?:[^\n;|&]{0,80}\s)?ethogram\b",
+)
+"""Commands of ours that change what is watched, or tell the hook things; and our own removal."""
+_WORD = Rule(r"[^\s'\"`()\[\]{}<>|;&,=]{1,200}")
+_INPUT = Rule(r"<\s*([^\s<>|;&()'\"]{1,200})")
+
+
+def paths_to_ask(
+    step: Step, options: Options, cwd: str, *, is_critical_step: bool
+) -> Iterator[tuple[str, bool]]:
+    """The paths a call should be asked about, each with whether the settings deny it.
+
+    `is_critical_step`: the signal says so, who named the path and what is allowed being known to it.
+    """
+    named = [(joined(cwd, path), bool(changes)) for path, changes in touched(step)]
+    found = [path for path, changes in named if is_critical_step and _counts(path, changes, options, cwd)]
+    if is_critical_step and not found:
+        found = [path for path, _ in named[:1]]
+    known = {path for path, _ in named}
+    for word in words_in(step.command) if step.command else ():
+        path = joined(cwd, word)
+        if path not in known and is_critical(path, False) and not matches(path, options.allow, cwd):
+            found.append(path)
+    yield from ((path, False) for path in dict.fromkeys(found))
+    for path, _ in named:
+        if options.deny and path not in found and matches(path, options.deny, cwd):
+            yield path, True
+
+
+def _counts(path: str, changes: bool, options: Options, cwd: str) -> bool:
+    return is_critical(path, changes) or matches(path, options.critical_paths, cwd)
+
+
+def change_of_watching(step: Step) -> str | None:
+    """The command, or the path, by which a call may change what is watched; None where it does not.
+
+    Only what is in plain sight: a name that a program puts together is not seen.
+    """
+    if step.command:
+        return next(_changing_parts(step.command), None)
+    if operation_of(step) in LOOKS:
+        return None
+    for text in _places(step.arguments):
+        if match := _WATCHER.search(text) or _COMMAND.search(text):
+            return match[0].strip(" /")
+    return None
+
+
+def _changing_parts(line: str) -> Iterator[str]:
+    commands = simple_commands(line)
+    # What is only shown or looked for changes nothing, unless something runs it.
+    runs_text = any(_RUNS_TEXT.fullmatch(command.program.rpartition("/")[2]) for command in commands)
+    for command in commands:
+        text = " ".join((command.program, *command.words, command.code)).strip()
+        shown = " > ".join((text, *command.outputs))
+        reads = _only_reads(command) and not runs_text
+        if (
+            any(_WATCHER.search(output) for output in command.outputs)
+            or (_COMMAND.search(text) and not reads)
+            or (_WATCHER.search(text) and not reads and not _is_ours(command))
+        ):
+            yield shown
+    is_cut = len(commands) >= MOST_COMMANDS or any(len(command.words) >= MOST_WORDS for command in commands)
+    if is_cut and (match := _WATCHER.search(line) or _COMMAND.search(line)):
+        yield match[0].strip(" /")
+
+
+def _only_reads(command: Simple) -> bool:
+    if READERS_BUT.fullmatch(command.program):
+        words = [word for word in command.words if command.program != "git" or word[:1] != "-"]
+        known = command.program != "git" or (words[:1] and words[0] in GIT_READERS)
+        return bool(known) and not any(_WRITES.fullmatch(word.partition("=")[0]) for word in command.words)
+    return command.program in READERS
+
+
+def _is_ours(command: Simple) -> bool:
+    """Whether it is ethogram itself that reads its settings: which commands of ours change them is known."""
+    return command.program.rpartition("/")[2] == "ethogram"
+
+
+def _places(value: Any, name: str = "") -> Iterator[str]:
+    """The texts in the arguments of a tool that may say where something is done."""
+    if isinstance(value, str):
+        if name not in CONTENT:
+            yield value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _places(part, str(key))
+    elif isinstance(value, list):
+        if value and all(isinstance(part, str) for part in value):
+            yield " ".join(value)
+        else:
+            for part in value:
+                yield from _places(part, name)
+
+
+def words_in(line: str) -> Iterator[str]:
+    """Words of a command line that may be paths.
+
+    >>> list(words_in("docker run --env-file .env x < $HOME/.netrc"))
+    ['run', '', '.env', 'x', '~/.netrc']
+    """
+    for one in simple_commands(line):
+        if one.program in TALKERS:
+            continue
+        runs_code = RUNNERS.fullmatch(one.program) is not None
+        for word in one.words:
+            if runs_code or not any(sign in word for sign in " \t\n"):
+                yield from map(_plain, _WORD.findall(word) if runs_code else [word.rpartition("=")[2]])
+    yield from map(_plain, _INPUT.findall(line))
+
+
+def _plain(word: str) -> str:
+    word = word.lstrip("@")
+    for home in ("$HOME/", "${HOME}/"):
+        if word.startswith(home):
+            return "~/" + word[len(home) :]
+    return word if not word.startswith("-") else ""

@@ -1,0 +1,91 @@
+"""The ladder: what is done about a thing that recurs, one rung at a time.
+
+    nudge    a sentence for the agent: what repeats, how often, what has not been tried
+    remind   the goal and the scope, in the person's words
+    ask      the person is told, and asked before the agent does it again
+    stop     the run ends; only where somebody put it on the ladder
+
+Pure: what was given so far comes in and goes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..models.slotted import dataclass
+
+RUNGS = ("nudge", "remind", "ask", "stop")
+DEFAULT = ("nudge", "remind", "ask")
+MOST_KEYS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How the ladder is climbed. `off` are rungs, patterns and tools that somebody turned off.
+
+    `cool_down` is how many steps lie between two rungs about one thing, `most` how many times a run is
+    interrupted at all, and `lowest` the level from which anything is said.
+    """
+
+    rungs: tuple[str, ...] = DEFAULT
+    cool_down: int = 5
+    most: int = 6
+    lowest: str = "medium"
+    off: tuple[str, ...] = ()
+    critical: str = "ask"
+
+    def has(self, name: str) -> bool:
+        """Whether a rung, pattern or tool is on."""
+        return name not in self.off
+
+    @property
+    def climbed(self) -> tuple[str, ...]:
+        """The rungs that are on, from the lowest."""
+        return tuple(one for one in RUNGS if one in self.rungs and self.has(one))
+
+
+Given = dict[str, Any]
+"""One thing that was spoken of: its cause, its keys (what it is known by), its rung (a place on the ladder),
+the step at which that was taken, and how many times it was spoken of."""
+
+
+def climb(
+    given: Sequence[Given], cause: str, keys: Sequence[str], step: int, rules: Rules
+) -> tuple[list[Given], str | None]:
+    """What has been given by now, and the rung to take at this step about a thing that goes on; or None.
+
+    The same thing is the same cause with one of the same keys: two patterns may speak of one thing. It is
+    spoken of again only after the cool-down, and then one rung higher; at the top nothing further is said.
+    Nothing at all is said within half the cool-down of anything else.
+    """
+    rungs, given, pause = rules.climbed, list(given), (rules.cool_down + 1) // 2
+    if not rungs or is_enough(given, rules) or any(step - one["step"] < pause for one in given):
+        return given, None
+    # What was two things before may turn out to be one.
+    same = [one for one in given if is_same(one, cause, keys)]
+    others = [one for one in given if one not in same]
+    rung = 1 + max((one["rung"] for one in same), default=-1)
+    if rung >= len(rungs) or any(step - one["step"] < rules.cool_down for one in same):
+        return given, None
+    known = [key for one in same for key in one["keys"]]
+    times = 1 + sum(one["times"] for one in same)
+    kept = list(dict.fromkeys([*keys, *known]))[:MOST_KEYS]
+    return [*others, {"cause": cause, "keys": kept, "rung": rung, "step": step, "times": times}], rungs[rung]
+
+
+def is_enough(given: Sequence[Given], rules: Rules) -> bool:
+    """Whether a run has been interrupted as often as it may be."""
+    return sum(int(one["times"]) for one in given) >= rules.most
+
+
+def is_same(one: Given, cause: str, keys: Sequence[str]) -> bool:
+    """Whether a thing is the one that was spoken of; without keys on either side the cause alone decides."""
+    if one["cause"] != cause:
+        return False
+    return not keys or not one["keys"] or not set(keys).isdisjoint(one["keys"])
+
+
+def with_tuples(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain data with tuples instead of lists, as records have them."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}

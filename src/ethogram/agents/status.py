@@ -1,0 +1,187 @@
+"""Where each pattern stands in a run, and the records of the monitor."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..engine.evaluate import NO_CHAIN, reader
+from ..engine.grading import Judge
+from ..language.history import CAP, History
+from ..language.program import LevelProgram, Program
+from ..models.event import Value
+from ..models.severity import rank
+from ..models.slotted import dataclass, field
+from ..signals.base import Signal
+from ..signals.options import Options
+from .rules import Rules
+
+# Standing: where each program stands in one run, one event after the other, on rows of readings alone.
+#
+# The meaning is that of the plain runner: the same readers and the same judge, asked at the newest row. What is
+# kept is as many rows as the program's windows can reach, with what could be text as a digest.
+
+Row = list[Any]
+"""Microseconds, and the readings."""
+
+Saved = dict[str, Any]
+"""Of one program: its rows, and the episode that is open or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A program, how many rows it can look back on, the signals it reads, and those of which only digests
+    are kept."""
+
+    program: Program
+    rows: int
+    names: tuple[str, ...]
+    hashed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a program stands after an event. `holds`: its condition is true at this very event.
+
+    `change` is 'opened', 'closed' or ''. `since` is the number of the event at which it opened, and `level`
+    and `confidence` the highest so far.
+    """
+
+    pattern: str
+    change: str
+    holds: bool
+    level: str
+    confidence: float
+    since: int
+
+
+class Seen:
+    """An event as readers of histories need it: its readings."""
+
+    __slots__ = ("attributes", "readings")
+
+    def __init__(self, readings: Mapping[str, Value]) -> None:
+        self.readings = readings
+        self.attributes: Mapping[str, Any] = {}
+
+
+def digest(text: str) -> str:
+    """A short mark of a text, from which nobody can tell the text.
+
+    >>> digest("make test") == digest("make test"), len(digest("x"))
+    (True, 16)
+    """
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def stand(
+    one: Watched, saved: Saved | None, readings: Mapping[str, Value], us: int, number: int
+) -> tuple[Saved | None, Standing | None]:
+    """What is kept of a program after an event, and where it stands; None while it has nothing to say."""
+    program = one.program
+    if not any(name in readings for name in program.signals):
+        return saved, None
+    rows, opened = (saved["rows"], saved["open"]) if saved else ([], None)
+    kept = {name: readings[name] for name in one.names if name in readings}
+    for name in one.hashed:
+        if isinstance(value := kept.get(name), str):
+            kept[name] = digest(value)
+    rows = [*rows, [us, kept]][-one.rows :]
+    opened, standing = _judged(program, rows, opened, number)
+    return {"rows": rows, "open": opened}, standing
+
+
+def _judged(
+    program: Program, rows: Sequence[Row], opened: list[Any] | None, number: int
+) -> tuple[list[Any] | None, Standing | None]:
+    body = program.body
+    assert isinstance(body, LevelProgram)
+    history = _history(rows)
+    at = len(rows) - 1
+    truth = reader(body.when, CAP)(history, at, NO_CHAIN)
+    clear = truth is False
+    if body.clears is not None:
+        clear = reader(body.clears, CAP)(history, at, NO_CHAIN) is True
+    change = ""
+    if opened is None and truth is True and not clear:
+        opened, change = [number, "", 0.0], "opened"
+    elif opened is not None and clear and not body.stays:
+        since, level, confidence = opened
+        return None, Standing(program.name, "closed", False, level, confidence, since)
+    if opened is None:
+        return None, None
+    judge = Judge(program, CAP)
+    since, level, confidence = opened
+    now = judge.level(history, at)
+    level = now if not level or rank(now) > rank(level) else level
+    confidence = max(confidence, judge.confidence(history, at))
+    return [since, level, confidence], Standing(program.name, change, truth is True, level, confidence, since)
+
+
+def _history(rows: Sequence[Row]) -> History:
+    history = History((), "", True)
+    history.times = [us for us, _ in rows]
+    history.events = [Seen(readings) for _, readings in rows]  # type: ignore[misc]
+    history.evaluated = [False] * len(rows)
+    return history
+
+
+# What a hook watches, and what an event brings about: the records of the core.
+
+SIGNALS = "ethogram.signals."
+"""What the modules of signals are called that a hook may load."""
+
+State = dict[str, Any]
+"""All that is known of a run, as plain JSON data of bounded size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is watched: signals and programs, what a task allows, and how the ladder is climbed."""
+
+    signals: tuple[Signal, ...]
+    watched: tuple[Watched, ...]
+    options: Options
+    rules: Rules
+
+    def program(self, pattern: str) -> Program:
+        """The program of a pattern that is watched."""
+        return next(one.program for one in self.watched if one.program.name == pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to do about a step. `rung` is one of the ladder's; `person` is for the person's eyes."""
+
+    rung: str
+    pattern: str
+    level: str
+    text: str
+    step: int
+    person: str = ""
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of an advice given at a step, and after how many steps that was known.
+
+    went_on: it came again. stopped: it did not for five steps. allowed: a person was asked and it was done.
+    """
+
+    pattern: str
+    step: int
+    effect: str
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What one event brought about."""
+
+    state: State
+    standings: tuple[Standing, ...] = ()
+    advice: Advice | None = None
+    settled: tuple[Settled, ...] = ()
+    readings: Mapping[str, Value] = field(default_factory=dict)

@@ -1,0 +1,210 @@
+"""Accuracy and calibration from the verdicts of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from ..config import Settings
+from ..config.settings import learning_in
+from ..errors import BadUsage, did_you_mean
+from ..models import Detection, Verdict
+from ..patterns.library import base
+from ..risk.accuracy import Accuracy, Reliability, Row, accuracy, reliability
+from ..risk.agreement import Agreement, agreement, second_look
+from ..risk.calibration import Calibration, by_pattern, calibrated, probability
+from ..risk.verdicts import Counts, Slot, added, hundredths, standings, tally
+from ..store.protocol import Store
+from .risk import every_file
+
+# Accuracy: what the verdicts of a store come to, those too that are gone, and how far judges agree.
+
+
+def counts_of(store: Store, as_of: datetime | None = None) -> dict[Slot, Counts]:
+    """The counts of all verdicts, those that are gone too."""
+    said = store.verdicts()
+    ids = {one.detection for one in said if one.detection is not None}
+    untimed = {one.name for one in store.sources().values() if not one.timed}
+    found, ends = store.detections(ids=ids), store.silence_ends()
+    return added(store.verdict_counts(), tally(said, found, ends=ends, untimed=untimed, as_of=as_of))
+
+
+def accuracies(
+    store: Store, pattern: str | None = None, *, minimum: int, silences: int = 0
+) -> list[Accuracy]:
+    """What is known of each version of a pattern, or of all.
+
+    `silences` is how many stretches without a detection there were, where those judged were drawn at random;
+    BadUsage where more were judged.
+    """
+    counts = counts_of(store)
+    names = sorted({slot.pattern for slot in counts})
+    chosen = [one for one in names if pattern is None or pattern in (one, base(one))]
+    unjudged = _unjudged(store, chosen)
+    found = [
+        one
+        for name in chosen
+        for one in accuracy(counts, name, minimum=minimum, unjudged=unjudged, silences=silences)
+    ]
+    for one in found:
+        looked_at = one.whole.counts.missed + one.whole.counts.correct_silence
+        if 0 < silences < looked_at:
+            raise BadUsage(
+                f"of {one.pattern} {looked_at} silences were judged, which cannot be drawn from {silences}: "
+                "say how many there were in all"
+            )
+    return found
+
+
+def check_pattern(store: Store, pattern: str, settings: Settings) -> None:
+    """BadUsage where there is no pattern of that name, in the library, in detections or in verdicts."""
+    names = {slot.pattern for slot in store.verdict_counts()} | {one.pattern for one in store.verdicts()}
+    known = names | {base(one) for one in names}
+    if pattern in known or store.detections(patterns=[pattern]):
+        return
+    files = every_file(settings)
+    if base(pattern) not in files:
+        raise BadUsage(f"there is no pattern {pattern!r:.60}{did_you_mean(pattern, {*files, *known})}")
+
+
+def _unjudged(store: Store, patterns: Iterable[str]) -> dict[tuple[str, str], int]:
+    """How many detections that stand nobody has judged, by pattern and version."""
+    judged = {one.detection for one in store.verdicts()}
+    found = store.detections(patterns=patterns, states=["opened", "closed"])
+    going = store.settled_detections()
+    out: dict[tuple[str, str], int] = {}
+    for one in found:
+        if one.id not in judged and one.id not in going:
+            out[one.pattern, one.version] = out.get((one.pattern, one.version), 0) + 1
+    return out
+
+
+def agreed(store: Store, pattern: str | None = None, *, blind: bool = False) -> Agreement:
+    """How far judges agree; `blind`: only where all but the first could not see what was said before."""
+    said = [one for one in store.verdicts() if pattern is None or pattern in (one.pattern, base(one.pattern))]
+    return agreement(_blind(said) if blind else said)
+
+
+def _blind(said: Sequence[Verdict]) -> list[Verdict]:
+    """Of each detection the first judge's verdicts, and those of later ones who were not told of them."""
+    first: dict[str | None, str] = {}
+    for one in said:
+        first.setdefault(one.detection, one.by)
+    return [one for one in said if one.blind or first[one.detection] == one.by]
+
+
+def to_look_at(store: Store, judge: str, settings: Settings, pattern: str | None = None) -> list[Detection]:
+    """Detections that a second judge should judge too, in an order that tells nothing of what was said."""
+    said = [one for one in store.verdicts() if pattern is None or pattern in (one.pattern, base(one.pattern))]
+    ids = second_look(said, judge, share=learning_in(settings)["second_look"])
+    found = {one.id: one for one in store.detections(ids=ids)}
+    return [found[one] for one in ids if one in found]
+
+
+# Calibrating: what confidences have meant in a store, by its verdicts and the counts of those gone.
+
+Pairs = dict[str, list[tuple[float, bool]]]
+"""For each pattern: the confidence of each judged detection, and whether it was right."""
+
+
+def judged_pairs(store: Store) -> Pairs:
+    """What calibration goes by. Every version of a pattern counts: its confidence is the same formula.
+
+    Confidences are taken to the hundredth, as they stay when the verdicts are gone: were they not, the curve
+    would move on that day, and somebody's risk could rise without a reason.
+    """
+    out = settled_pairs(store.verdict_counts())
+    said = [one for one in store.verdicts() if one.detection is not None]
+    about = {one.id: one for one in store.detections(ids={one.detection for one in said if one.detection})}
+    for item, standing in sorted(standings(said).items()):
+        if item[1] in about and standing.verdict != "disputed":
+            one = about[item[1]]
+            out.setdefault(one.pattern, []).append(
+                (hundredths(one.confidence) / 100, standing.verdict == "confirmed")
+            )
+    return {pattern: sorted(pairs) for pattern, pairs in out.items()}
+
+
+def settled_pairs(counts: Mapping[Slot, Counts]) -> Pairs:
+    """The same of verdicts that are gone; their confidences are known to the hundredth."""
+    out: Pairs = {}
+    for slot, own in sorted(counts.items()):
+        if slot.percent >= 0:
+            pairs = [True] * own.confirmed + [False] * own.false_alarm
+            out.setdefault(slot.pattern, []).extend((slot.percent / 100, true) for true in pairs)
+    return out
+
+
+def stored_calibrations(store: Store) -> dict[str, Calibration]:
+    """A calibration for each pattern that has verdicts."""
+    return by_pattern(judged_pairs(store))
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """What the confidences of one pattern have meant: in groups, and as a curve."""
+
+    pattern: str
+    calibration: Calibration
+    reliability: Reliability
+    minimum: int
+
+    @property
+    def is_sufficient(self) -> bool:
+        """Whether there are enough verdicts to go by the table; few of them move the curve only a little."""
+        return self.reliability.count >= self.minimum
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form; `curve` has confidences and probabilities, with straight lines between."""
+        found = self.reliability
+        told = zip(self.calibration.confidences, self.calibration.probabilities, strict=True)
+        return {
+            "record": "calibration",
+            "pattern": self.pattern,
+            "verdicts": found.count,
+            "sufficient": self.is_sufficient,
+            "brier": round(found.brier, 6),
+            "distance": round(found.distance, 6),
+            "rows": [self._row(one) for one in found.rows],
+            "curve": [[round(one, 6), round(other, 6)] for one, other in told],
+        }
+
+    def _row(self, one: Row) -> dict[str, Any]:
+        low, high = one.interval
+        numbers = {
+            "low": one.low,
+            "high": one.high,
+            "said": one.said,
+            "share": one.right / one.count,
+            "share_low": low,
+            "share_high": high,
+            "probability": self.calibration(one.said),
+        }
+        return {
+            "count": one.count,
+            "right": one.right,
+            **{name: round(value, 6) for name, value in numbers.items()},
+        }
+
+
+def calibrations(store: Store, pattern: str | None, settings: Settings) -> list[Calibrated]:
+    """What confidences have meant, for one pattern or for all that have verdicts."""
+    minimum, out = learning_in(settings)["accuracy_minimum"], []
+    for name, pairs in sorted(judged_pairs(store).items()):
+        found = reliability(pairs) if pattern is None or pattern in (name, base(name)) else None
+        if found is not None:
+            out.append(Calibrated(name, calibrated(pairs), found, minimum))
+    return out
+
+
+def with_probabilities(detections: Iterable[Detection], store: Store, settings: Settings) -> list[Detection]:
+    """The detections, each with the probability that its confidence has meant; as they are where calibration
+    is off in the settings, or nothing of its pattern was judged."""
+    found = list(detections)
+    table = stored_calibrations(store) if settings.calibration and found else {}
+    return [
+        replace(one, probability=round(probability(table, one), 6)) if one.pattern in table else one
+        for one in found
+    ]

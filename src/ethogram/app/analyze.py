@@ -1,0 +1,248 @@
+"""analyze: events in, detections out, with what was quiet and what could not be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..config import Loaded, Settings
+from ..config.mutes import read_mutes
+from ..engine.detect import find
+from ..errors import BadUsage
+from ..evaluators.base import Evaluator
+from ..ingest import Batch, Limits, OnDisk, events_of, gather_events
+from ..ingest.collector import checked_events, latest_time
+from ..language.history import CAP
+from ..models import EPOCH, Detection, Event, parse_time
+from ..models.redaction import excerpt
+from ..patterns.catalogue import known_ranges, load_vocabulary
+from ..patterns.library import Library, load_patterns, without_combinations
+from ..patterns.settings_check import check_patterns
+from .evaluation.scoring import Evaluate, evaluator_of, paying_for, settings_for
+from .mute import evidence_events, mute
+from .readings import measured_events, names_used, only_scorers
+from .result import Analysis, Checked, insufficient_to_dict, known_signals, strange, summed_up, unread
+from .traces import Traces, trace
+
+# Analyze: events in, detections out, with what was quiet and what could not be judged.
+
+__all__ = [
+    "Analysis",
+    "Checked",
+    "analyze",
+    "analyze_batch",
+    "analyze_gathered",
+    "insufficient_to_dict",
+    "load_library",
+    "measured_events",
+    "names_used",
+]
+
+Source = str | Path | Iterable[Event] | Iterable[Mapping[str, Any]]
+
+
+def analyze(
+    events: Source,
+    patterns: Sequence[str | Path] | Library | None = None,
+    *,
+    as_of: datetime | str | None = None,
+    settings: Settings | None = None,
+    skip_bad: bool = False,
+    now: datetime | None = None,
+    evaluator: str | Evaluator | None = None,
+) -> Analysis:
+    """Look for patterns in events: Event objects, dicts as in an event line, or a path to read.
+
+    `patterns` are files, folders, names or globs; without any, those that are on by default. `as_of` is
+    the moment of the question, with a time zone or as ISO text (default: the newest event). What
+    `settings.mutes` mutes at the moment `now` (default: the machine's clock) is set apart, and events dated
+    more than `settings.max_future` after it are refused. `evaluator` scores the messages that earn it
+    first (default: the one in the settings, if any). Nothing is kept but answers that were paid for.
+
+    >>> analyze([], patterns=["love_bombing"]).detections
+    ()
+    """
+    settings = settings or Settings()
+    library = patterns if isinstance(patterns, Library) else load_library(patterns, settings)
+    entries = read_mutes(Path(settings.mutes)) if settings.mutes else ()
+    moment = moment_of(as_of)
+    asked = _evaluate(evaluator, library, settings)
+    now = now or datetime.now(UTC)
+    gathered = gathered_events(events, library, settings, skip_bad, now=now)
+    try:
+        analysis = analyze_gathered(gathered, library, as_of=moment, settings=settings, evaluate=asked)
+        return mute(analysis, entries, gathered.events, now=now) if entries else analysis
+    finally:
+        if isinstance(gathered, OnDisk):
+            gathered.close()
+
+
+def _evaluate(given: str | Evaluator | None, library: Library, settings: Settings) -> Evaluate | None:
+    one = given if isinstance(given, Evaluator) else evaluator_of(settings, given)
+    return None if one is None else Evaluate(one, paying=paying_for(one, settings, library))
+
+
+def moment_of(given: object) -> datetime | None:
+    """The moment of a question: a datetime with a zone, or ISO text; None where none is given."""
+    if isinstance(given, str):
+        try:
+            return parse_time(given)
+        except ValueError as error:
+            raise BadUsage(f"as_of: {error}") from None
+    if isinstance(given, datetime) and given.tzinfo is None:
+        raise BadUsage("as_of needs a time zone: datetime(..., tzinfo=UTC)")
+    if given is None or isinstance(given, datetime):
+        return given
+    raise BadUsage(f"as_of takes a datetime or ISO text like 2026-01-31T12:00:00Z; here is {given!r:.80}")
+
+
+def load_library(patterns: Sequence[str | Path] | str | Path | None, settings: Settings | Loaded) -> Library:
+    """The patterns asked for, with the overlays of the settings.
+
+    Where none is asked for, those of `enabled_patterns`, or all that are on. Given with their origins, a
+    mistake in the settings is BadConfig that says where it was made.
+    """
+    chosen = [patterns] if isinstance(patterns, (str, Path)) else patterns
+    if isinstance(settings, Loaded):
+        check_patterns(settings, chosen)
+        settings = settings.settings
+    library = load_patterns(
+        chosen or settings.enabled_patterns or None,
+        more=settings.patterns,
+        vocabulary=load_vocabulary(settings.signals),
+        parameters=settings.parameters,
+        status=settings.status,
+    )
+    return library if chosen or settings.combination_detection else without_combinations(library)
+
+
+def gathered_events(
+    events: Source,
+    library: Library,
+    settings: Settings,
+    skip_bad: bool = False,
+    *,
+    now: datetime | None = None,
+) -> Batch | OnDisk:
+    """The events that were given, in order: in memory, or on disk where they are too many.
+
+    Times more than `settings.max_future` after `now` are refused.
+    """
+    limits = Limits(**settings.limits)
+    latest = latest_time(now or datetime.now(UTC), settings.max_future)
+    common: dict[str, Any] = {
+        "source": settings.source,
+        "skip_bad": skip_bad,
+        "kinds": library.kinds,
+        "ranges": known_ranges(),
+        "limits": limits,
+        "latest": latest,
+    }
+    if isinstance(events, (str, Path)):
+        return gather_events([events], memory=settings.memory, **common)
+    if isinstance(events, (bytes, Mapping, Event)) or not isinstance(events, Iterable):
+        raise BadUsage(
+            f"events are a path, or a list of Event objects or of dicts; here is {type(events).__name__}"
+        )
+    given = list(events)
+    if all(isinstance(one, Event) for one in given):
+        return checked_events(given, latest, skip_bad=skip_bad)  # type: ignore[arg-type]
+    if any(isinstance(one, Event) for one in given):
+        raise BadUsage("events are all Event objects or all dicts, not a mixture")
+    return events_of(given, **common)
+
+
+def analyze_gathered(
+    gathered: Batch | OnDisk,
+    library: Library,
+    *,
+    as_of: datetime | None = None,
+    settings: Settings | None = None,
+    cap: int = CAP,
+    runner: str = "stream",
+    traced: bool = False,
+    evaluate: Evaluate | None = None,
+) -> Analysis:
+    """The analysis of events that were read already, in memory or on disk; the same either way.
+
+    `traced` keeps what a chart of it needs. With `evaluate` messages are scored first, and only the
+    readings of that scorer count.
+    """
+    if evaluate is not None:
+        scored, found = evaluate(gathered, as_of)
+        ours = settings_for(settings or Settings(), found.scorer)
+        try:
+            found.must_not_have_stopped()
+            analysis = analyze_gathered(
+                scored, library, as_of=as_of, settings=ours, cap=cap, runner=runner, traced=traced
+            )
+        finally:
+            if isinstance(scored, OnDisk):
+                scored.close()
+        return replace(analysis, evaluated=found.to_dict())
+    if isinstance(gathered, Batch):
+        return analyze_batch(
+            gathered, library, as_of=as_of, settings=settings, cap=cap, runner=runner, traced=traced
+        )
+    from .out_of_core import analyze_on_disk
+
+    settings = settings or Settings()
+    return analyze_on_disk(gathered, library, settings, as_of=as_of, cap=cap, runner=runner, traced=traced)
+
+
+def analyze_batch(
+    batch: Batch,
+    library: Library,
+    *,
+    as_of: datetime | None = None,
+    settings: Settings | None = None,
+    cap: int = CAP,
+    runner: str = "stream",
+    traced: bool = False,
+) -> Analysis:
+    """The analysis of events that are in memory."""
+    settings = settings or Settings()
+    asked = as_of or max((event.at for event in batch.events), default=EPOCH)
+    if asked.tzinfo is None:
+        raise BadUsage("as_of needs a time zone: datetime(..., tzinfo=UTC)")
+    programs = library.programs
+    events = [event for event in batch.events if event.at <= asked]
+    supplied, unused = only_scorers(events, settings.scorers)
+    measured, unmeasured = measured_events(supplied, programs, settings)
+    scored, not_ours = only_scorers(measured, settings.scorers)
+    found = find(programs, scored, as_of=asked, cap=cap, runner=runner)
+    vocabulary = load_vocabulary(settings.signals)
+    analysis = summed_up(library, found, batch, asked if as_of or batch.events else None)
+    return analysis.with_counts(
+        events=len(events),
+        subjects=len({(event.source, event.subject) for event in events}),
+        unused=dict(unused + not_ours),
+        unmeasured=dict(unmeasured),
+        unknown=unread(
+            strange(events, known_signals(programs, vocabulary)), batch.strays, programs, vocabulary
+        ),
+        traces=trace(analysis.every, scored, asked) if traced else Traces(),
+    )
+
+
+# Excerpts: what the events of the evidence say, masked, where somebody asked for it.
+
+
+def with_excerpts(analysis: Analysis, events: Iterable[Event]) -> Analysis:
+    """The analysis with an excerpt on every piece of evidence whose event says something."""
+    every = [*analysis.detections, *(one for one, _ in analysis.muting.muted)]
+    said = {key: excerpt(event) for key, event in evidence_events(every, events).items()}
+
+    def told(one: Detection) -> Detection:
+        evidence = (replace(each, excerpt=said.get((one.source, each.event))) for each in one.evidence)
+        return replace(one, evidence=tuple(evidence))
+
+    muted = tuple((told(one), by) for one, by in analysis.muting.muted)
+    return replace(
+        analysis,
+        detections=tuple(map(told, analysis.detections)),
+        muting=replace(analysis.muting, muted=muted),
+    )

@@ -1,0 +1,191 @@
+"""Conversations scored turn by turn, and why each stands where it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..chat.records import Change, Mode, Signal
+from ..chat.risk_model import FLOORS, HYSTERESIS, together
+from ..models import Detection, format_time
+from ..models.redaction import mask
+from .chat_files import Said
+from .conversation import Conversation, ConversationState
+
+# Why a conversation stands where it does, in words: what moved it, what is carried over, what is held.
+
+LEAST = 0.02
+"""A change of risk below this is not worth a line."""
+COMBINED = (
+    "+ and - tell what a signal adds more or less than a turn before. They do not sum up to the risk: the "
+    "strongest counts whole, each further one half of the one before; `standing` is not added to the others, "
+    "the greater of the two counts."
+)
+"""How parts make a risk."""
+
+
+def is_own(state: ConversationState, before: float) -> bool:
+    """Whether the risk comes from this turn: its signals come to it, or it rose with it."""
+    adds = {one.name: one.adds for one in state.signals}
+    own = max(adds.pop("standing", 0.0), together(adds.values()))
+    return own >= state.risk - LEAST or state.risk >= before + LEAST
+
+
+def strongest(state: ConversationState) -> str:
+    """The signal that adds most, with its reason; empty where none adds anything."""
+    most: Signal | None = max(state.signals, key=lambda one: one.adds, default=None)
+    return "" if most is None or most.adds <= 0 else f"{most.name}: {most.reason}"
+
+
+def changes(one: Scored, most: int) -> list[Change]:
+    """What moved the risk, the most first; nothing where it did not move."""
+    if abs(one.state.risk - one.before) < LEAST:
+        return []
+    return [each for each in one.state.changes if abs(each.by) >= LEAST][:most]
+
+
+def reason_of(change: Change, state: ConversationState) -> str:
+    """Why a signal adds more, or less, than before.
+
+    What still adds something is told as less of it: "risk climbs" is no reason to be calmer.
+    """
+    still = any(one.name == change.name and one.adds > 0 for one in state.signals)
+    return f"less than before: {change.reason}" if change.by < 0 and still else change.reason
+
+
+def standing(one: Scored, *, moved: bool) -> Iterator[str]:
+    """Above SAFE: what is carried over from which turn, or is as before; and a mode that is only held.
+
+    `moved`: changes were told of this turn.
+    """
+    mode, risk = one.state.mode, one.state.risk
+    if mode == Mode.SAFE:
+        return
+    turn, what = one.source
+    if turn and what and turn != one.number:
+        yield f"carried over from turn {turn}: {what}"
+    elif not moved and what:
+        yield f"as before: {what}"
+    if risk < FLOORS[mode]:
+        yield f"{mode.name}, which begins at {FLOORS[mode]:.2f}, is held until below {left_at(mode):.2f}"
+
+
+def left_at(mode: Mode) -> float:
+    """The risk below which a mode is left.
+
+    >>> left_at(Mode.CRITICAL)
+    0.65
+    """
+    return round(FLOORS[mode] - HYSTERESIS, 4)
+
+
+# Conversations scored turn by turn: what is told of a turn, and of a conversation when it is over.
+
+WATCHED = ("CAUTIOUS", "ELEVATED", "SUSPECT", "CRITICAL", "UNSAFE")
+"""Modes whose first turn is told."""
+Make = Callable[[str, str], Conversation]
+"""A new conversation, by its id and its subject."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A turn with where its conversation stands after it.
+
+    `number` counts the turns of both sides, from 1; `before` is the risk before it; `found` are detections
+    that were not told of this conversation before. `source` is the turn that the risk comes from and what it
+    was: this one, or an earlier one where nothing new holds the risk up.
+    """
+
+    said: Said
+    number: int
+    state: ConversationState
+    before: float
+    found: tuple[Detection, ...]
+    source: tuple[int, str] = (0, "")
+
+
+@dataclass(slots=True)
+class Followed:
+    """A conversation so far, as it is summed up."""
+
+    talk: Conversation
+    subject: str
+    risks: list[float] = field(default_factory=list)
+    users: int = 0
+    first: dict[str, int] = field(default_factory=dict)
+    mode: str = "SAFE"
+    patterns: dict[str, int] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
+    source: tuple[int, str] = (0, "")
+
+
+def follow(said: Iterable[Said], make: Make, followed: dict[str, Followed]) -> Iterator[Scored]:
+    """Every turn as it comes, scored; `followed` is filled by conversation, in order of their beginning."""
+    for one in said:
+        kept = followed.get(one.thread)
+        if kept is None:
+            kept = followed[one.thread] = Followed(make(one.thread, one.subject), one.subject)
+        state = kept.talk.turn(one.text, role=one.role, at=one.at)
+        before = kept.risks[-1] if kept.risks else 0.0
+        found = tuple(each for each in state.detections if each.id not in kept.told)
+        _add(kept, one, state)
+        if is_own(state, before):
+            kept.source = (len(kept.risks), strongest(state))
+        yield Scored(one, len(kept.risks), state, before, found, kept.source)
+
+
+def _add(kept: Followed, one: Said, state: ConversationState) -> None:
+    kept.risks.append(state.risk)
+    kept.users += one.role == "user"
+    kept.mode = state.mode.name
+    if kept.mode in WATCHED:
+        for name in WATCHED[: WATCHED.index(kept.mode) + 1]:
+            kept.first.setdefault(name, len(kept.risks))
+    for found in state.detections:
+        kept.patterns.setdefault(found.pattern, len(kept.risks))
+        kept.told.add(found.id)
+
+
+def turn_record(one: Scored, *, excerpts: bool = False) -> dict[str, Any]:
+    """A turn as JSON; with `excerpts` what was said, masked and cut."""
+    told = {**one.state.to_dict(), "at": None if one.said.at is None else format_time(one.said.at)}
+    return {**told, "excerpt": excerpt(one.said.text)} if excerpts else told
+
+
+def summary_record(name: str, one: Followed) -> dict[str, Any]:
+    """What became of a conversation."""
+    modes = [mode for mode in WATCHED if mode in one.first]
+    return {
+        "record": "chat_summary",
+        "conversation": name,
+        "subject": one.subject,
+        "turns": len(one.risks),
+        "user_turns": one.users,
+        "risk": round(one.risks[-1], 4),
+        "mode": one.mode,
+        "highest_risk": round(max(one.risks), 4),
+        "highest_mode": modes[-1] if modes else "SAFE",
+        "first": dict(one.first),
+        "patterns": dict(one.patterns),
+    }
+
+
+def excerpt(text: str, most: int = 80) -> str:
+    """The beginning of a text on one line, with secrets and personal data masked.
+
+    >>> excerpt("write to ann@example.com")
+    'write to [e-mail]'
+    """
+    flat = " ".join(mask(text[: 4 * most]).split())
+    return flat if len(flat) <= most else flat[: most - 3] + "..."
+
+
+def rises(first: Mapping[str, int]) -> list[tuple[str, int]]:
+    """The modes that a conversation rose to, with the turn of each: of several at one turn the highest.
+
+    >>> rises({"CAUTIOUS": 3, "ELEVATED": 3, "SUSPECT": 5})
+    [('ELEVATED', 3), ('SUSPECT', 5)]
+    """
+    at = {turn: mode for mode, turn in sorted(first.items(), key=lambda one: WATCHED.index(one[0]))}
+    return [(mode, turn) for turn, mode in at.items()]

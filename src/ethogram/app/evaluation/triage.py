@@ -1,0 +1,141 @@
+"""Scanning: every message of an input routed, what that adds up to, and the prompt of any one of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import BadUsage
+from ...evaluators.prompt import Said, evaluation_prompt
+from ...lexicon.scan import scan
+from ...lexicon.triage import COSTS, SAMPLED, Route, Router, beside_expected, cost, evaluated
+from ...models import Event
+from ..subject import signal_contexts
+
+MOST_FLAGGED = 10
+
+
+@dataclass(slots=True)
+class Scanned:
+    """What the routes of all messages add up to."""
+
+    messages: int = 0
+    without_text: int = 0
+    threads: set[tuple[str, str]] = field(default_factory=set)
+    tiers: Counter[str] = field(default_factory=Counter)
+    upgraded: int = 0
+    sampled: int = 0
+    copies: int = 0
+    unknown_language: int = 0
+    signals: Counter[str] = field(default_factory=Counter)
+    flagged: Counter[str] = field(default_factory=Counter)
+    flags: Counter[str] = field(default_factory=Counter)
+    categories: Counter[str] = field(default_factory=Counter)
+
+    def add(self, route: Route) -> None:
+        """Take in where one message goes."""
+        event, found = route.event, route.scan
+        if event.text is None:
+            self.without_text += 1
+            return
+        self.messages += 1
+        if event.thread is not None:
+            self.threads.add((event.source, event.thread))
+        self.tiers[route.tier] += 1
+        self.upgraded += route.upgraded and not route.copy
+        self.sampled += route.sampled
+        self.copies += route.copy
+        self.unknown_language += not found.measured
+        self.signals.update(one.kind for one in route.signals)
+        if found.negative and not route.copy:
+            self.flagged[event.subject] += 1
+            self.flags[event.subject] += found.negative
+        if not route.copy:
+            self.categories.update(found.by_category or {})
+
+    @property
+    def evaluated(self) -> dict[str, int]:
+        """How many messages of each tier would be evaluated."""
+        return evaluated(self.tiers, self.sampled)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "record": "scan_summary",
+            "messages": self.messages,
+            "without_text": self.without_text,
+            "threads": len(self.threads),
+            "tiers": beside_expected(self.tiers),
+            "upgraded": self.upgraded,
+            "sampled": self.sampled,
+            "copies": self.copies,
+            "unknown_language": self.unknown_language,
+            "thread_signals": dict(sorted(self.signals.items())),
+            "categories": dict(self.categories.most_common()),
+            "most_flagged": [
+                {"subject": name, "messages": count, "flags": self.flags[name]}
+                for name, count in most(self.flagged, self.flags)
+            ],
+            "evaluated": self.evaluated,
+            "cost": {kind: {k: list(v) for k, v in cost(self.evaluated, kind).items()} for kind in COSTS},
+        }
+
+
+def most(flagged: Counter[str], flags: Counter[str]) -> list[tuple[str, int]]:
+    """The subjects with the most flagged messages, of equals those with more flags."""
+    return sorted(flagged.items(), key=lambda pair: (-pair[1], -flags[pair[0]], pair[0]))[:MOST_FLAGGED]
+
+
+def scan_events(
+    events: Iterable[Event], *, sampled: float = SAMPLED, chosen: Callable[[Route], None] | None = None
+) -> Scanned:
+    """Every message routed, in order; `chosen` is told of each that is worth an evaluator's look."""
+    router, out = Router(sampled), Scanned()
+    for event in events:
+        route = router.route(event)
+        out.add(route)
+        if chosen is not None and route.depth is not None:
+            chosen(route)
+    return out
+
+
+def route_record(route: Route) -> dict[str, Any]:
+    """Where a message goes, as a JSON record."""
+    event, found = route.event, route.scan
+    return {
+        "record": "route",
+        "id": event.id,
+        "subject": event.subject,
+        "thread": event.thread,
+        "tier": route.tier,
+        "depth": route.depth,
+        "prior": route.prior,
+        "sampled": route.sampled,
+        "upgraded": route.upgraded,
+        "by_category": found.by_category,
+        "hard_constraint": list(found.hard_constraint),
+    }
+
+
+def prompt_for(events: Sequence[Event], name: str, *, sampled: float = SAMPLED) -> tuple[str, str]:
+    """(system, user) that an evaluator would be given for the message of that id."""
+    router = Router(sampled)
+    earlier: list[Event] = []
+    for event in events:
+        route = router.route(event)
+        if event.id == name:
+            break
+        earlier.append(event)
+    else:
+        raise BadUsage(f"no message has the id {name!r:.80}")
+    thread = [one for one in earlier if event.thread is not None and one.thread == event.thread]
+    said: list[Said] = [(one.subject, one.text or "", scan(one.text or "")) for one in thread]
+    own = [one for one in earlier if (one.source, one.subject) == (event.source, event.subject)]
+    history = {
+        "messages": len(own),
+        "threads": len({one.thread for one in own}),
+        "signals": [one.to_dict() for one in signal_contexts(own)],
+    }
+    return evaluation_prompt(event.text or "", route.scan, route.tier, said, history)

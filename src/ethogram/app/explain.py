@@ -1,0 +1,433 @@
+"""Why: how far a pattern came in a subject's histories, and which limit failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
+from typing import Any
+
+from ..config import Settings
+from ..engine.combination import key_of, parts_meant
+from ..engine.combination import key_of as key_of_detection
+from ..engine.contagion import Contacts, contacts
+from ..engine.detect import find
+from ..engine.match import NO_TIMES, Finding
+from ..engine.plain import Outcome, run_history
+from ..errors import BadUsage, did_you_mean
+from ..ingest import Batch
+from ..language.ast import Combination, Spread
+from ..language.history import CAP, History, belongs, histories
+from ..language.program import LevelProgram, Program, SequenceProgram, SilenceProgram
+from ..models import EPOCH, Detection, Event, Value, format_time, micros, moment
+from ..models.timestamps import format_duration
+from ..patterns.library import Library
+from .analyze import measured_events
+from .explain_condition import (
+    LevelWhy,
+    Limit,
+    SequenceWhy,
+    SilenceWhy,
+    how_long,
+    why_level,
+    why_sequence,
+    why_silence,
+)
+from .readings import only_scorers
+
+# Which parts of a combination were there, when, and which limit kept it from firing.
+
+
+@dataclass(frozen=True, slots=True)
+class PartWhy:
+    """The detections of one part, oldest first. `elsewhere` belong to other histories of the subject."""
+
+    part: str
+    detections: tuple[Detection, ...]
+    elsewhere: int = 0
+
+
+def why_combination(
+    program: Program, body: Combination, found: Sequence[Detection], key: tuple[str, ...]
+) -> tuple[tuple[PartWhy, ...], tuple[Limit, ...]]:
+    """Parts of one history (its source and key values), and the limits that held or failed."""
+    parts = []
+    for part in body.parts:
+        seen = [one for one in found if parts_meant((part,), one.pattern)]
+        here = [one for one in seen if key_of(program, one) == key]
+        parts.append(PartWhy(part, tuple(here), len(seen) - len(here)))
+    missing = [Limit("there", False, f"no detection of {one.part}") for one in parts if not one.detections]
+    if missing:
+        return tuple(parts), tuple(missing)
+    limits = {"all_of": _all_of, "in_order": _in_order, "any_of": _any_of}[body.kind](body, parts)
+    return tuple(parts), tuple(limits)
+
+
+def _any_of(body: Combination, parts: list[PartWhy]) -> list[Limit]:
+    return [Limit("there", True, "any detection of a part is enough")]
+
+
+def _all_of(body: Combination, parts: list[PartWhy]) -> list[Limit]:
+    """The newest of every part: the set that was looked at last."""
+    newest = [one.detections[-1] for one in parts]
+    limits = [_within(body, newest)]
+    if body.overlapping:
+        last = max(one.detected_at for one in newest)
+        ends = [one for one in newest if one.closed_at is not None and one.closed_at <= last]
+        ended = min(ends, key=lambda one: (one.closed_at, one.id), default=None)
+        latest = max(newest, key=lambda one: (one.opened_at, one.id))
+        if ended is None or ended.closed_at is None:
+            limits.append(Limit("overlapping", True, "all were open together"))
+        else:
+            said = f"{latest.pattern} opened at {format_time(latest.opened_at)}; "
+            said += f"{ended.pattern} had closed at {format_time(ended.closed_at)}"
+            limits.append(Limit("overlapping", latest.opened_at <= ended.closed_at, said))
+    return limits
+
+
+def _in_order(body: Combination, parts: list[PartWhy]) -> list[Limit]:
+    """Where the order breaks off; or the chain that ends last, held against `within`."""
+    first: Detection | None = None
+    for one in parts:
+        following = _after(one, first)
+        if first is not None and not following:
+            said = f"no {one.part} after {first.pattern} at {format_time(first.detected_at)}"
+            return [Limit("order", False, said)]
+        first = following[0]
+    # From the end backwards, as the shape does: the latest of each part before the one found.
+    chain = [parts[-1].detections[-1]]
+    for one in reversed(parts[:-1]):
+        chain.append([d for d in one.detections if d.detected_at < chain[-1].detected_at][-1])
+    return [Limit("order", True, "each came after the one before"), _within(body, chain)]
+
+
+def _after(part: PartWhy, before: Detection | None) -> list[Detection]:
+    return [one for one in part.detections if before is None or one.detected_at > before.detected_at]
+
+
+def _within(body: Combination, chosen: list[Detection]) -> Limit:
+    times = [micros(one.detected_at) for one in chosen]
+    apart = max(times) - min(times)
+    said = f"{how_long(apart)} from first to last"
+    if body.within is None:
+        return Limit("within", True, f"{said}; no limit")
+    return Limit("within", apart <= body.within, f"{said}; at most {format_duration(body.within)}")
+
+
+def why_spread(
+    body: Spread, found: Sequence[Detection], subject: tuple[str, str], met: Contacts
+) -> tuple[tuple[PartWhy, ...], tuple[Limit, ...]]:
+    """The starts in a subject (its source and name), and what became of everyone they may have reached."""
+    source, name = subject
+    first = [d for d in found if parts_meant((body.first,), d.pattern) and (d.source, d.subject) == subject]
+    then = [
+        d for d in found if parts_meant((body.then,), d.pattern) and d.source == source and d.subject != name
+    ]
+    parts = (PartWhy(body.first, tuple(first)), PartWhy(body.then, tuple(then)))
+    missing = [Limit("there", False, f"no detection of {one.part}") for one in parts if not one.detections]
+    if missing:
+        return parts, tuple(missing)
+    best = max(([_reached(body, start, end, met) for end in then] for start in first), key=_held)
+    reached = len({end.subject for end, one in zip(then, best, strict=True) if one.holds})
+    said = f"{reached} other subject{'' if reached == 1 else 's'} reached; at least {body.at_least} needed"
+    return parts, (*best, Limit("at_least", reached >= body.at_least, said))
+
+
+def _held(limits: list[Limit]) -> int:
+    return sum(one.holds for one in limits)
+
+
+def _reached(body: Spread, start: Detection, end: Detection, met: Contacts) -> Limit:
+    apart = micros(end.detected_at) - micros(start.detected_at)
+    who = f"{end.subject} at {format_time(end.detected_at)}"
+    if apart <= 0:
+        return Limit("reached", False, f"{who}: not after the start at {format_time(start.detected_at)}")
+    if apart > body.within:
+        late = f"{how_long(apart)} after the start; at most {format_duration(body.within)}"
+        return Limit("reached", False, f"{who}: {late}")
+    times = met.get((start.source, start.subject, end.subject), [])
+    between = [at for at in times if start.detected_at <= at <= end.detected_at]
+    if not between:
+        return Limit("reached", False, f"{who}: no event between the two since the start")
+    return Limit("reached", True, f"{who}: in touch at {format_time(between[0])}")
+
+
+# Why: what became of one pattern in one history, as a record that a program or a page can show.
+
+FIRED, QUIET, INSUFFICIENT, NO_HISTORY = "fired", "quiet", "insufficient data", "no history"
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """One firing: the event at which it fired or opened, and how grave it was."""
+
+    event: str
+    at: datetime
+    level: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """What became of one pattern in one history: `answer` is one of the four words above.
+
+    Of `sequence`, `level`, `silence` and `parts` with `limits` the one is there that is the pattern's shape.
+    """
+
+    pattern: str
+    title: str
+    shape: str
+    source: str
+    subject: str
+    history: Mapping[str, Value]
+    events: int
+    timed: bool
+    answer: str
+    reason: str = ""
+    fired: tuple[Fired, ...] = ()
+    sequence: SequenceWhy | None = None
+    level: LevelWhy | None = None
+    silence: SilenceWhy | None = None
+    parts: tuple[PartWhy, ...] = ()
+    limits: tuple[Limit, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form, one record."""
+        return {"record": "why", **_plain(self)}
+
+
+def _plain(value: Any) -> Any:
+    """Records as plain data: times as text, pairs of text and value as objects."""
+    if isinstance(value, Detection):
+        return value.to_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, datetime):
+        return format_time(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        if len(value) == 2 and isinstance(value[0], str):
+            return {"text": value[0], "value": _plain(value[1])}
+        return [_plain(item) for item in value]
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Whose histories are asked about; `at` is the id of the event to look at."""
+
+    subject: str
+    target: str | None = None
+    thread: str | None = None
+    at: str | None = None
+
+
+# Why: how far a pattern came in a subject's histories, and which limit failed.
+
+__all__ = ["FIRED", "INSUFFICIENT", "NO_HISTORY", "QUIET", "Question", "Why", "why"]
+
+
+def why(
+    question: Question,
+    library: Library,
+    batch: Batch,
+    *,
+    programs: Sequence[Program] | None = None,
+    as_of: datetime | None = None,
+    settings: Settings | None = None,
+    cap: int = CAP,
+) -> tuple[Why, ...]:
+    """What became of the library's chosen patterns (or of these programs) in every history asked about.
+
+    BadUsage where the subject or event is not in the input, with the nearest that is.
+    """
+    settings = settings or Settings()
+    asked = as_of or max((event.at for event in batch.events), default=EPOCH)
+    events = [event for event in batch.events if event.at <= asked]
+    _check_subject(question, events)
+    measured, _ = measured_events(only_scorers(events, settings.scorers)[0], library.programs, settings)
+    scored, _ = only_scorers(measured, settings.scorers)
+    run = Run(library.programs, scored, asked, cap)
+    chosen = [one for one in library.programs if library.is_chosen(one)] if programs is None else programs
+    found = [answer for program in chosen for answer in run.answers(program, question)]
+    _check_event(question, events, found)
+    return tuple(found)
+
+
+def _check_subject(question: Question, events: Sequence[Event]) -> None:
+    subjects = {event.subject for event in events}
+    if question.subject not in subjects:
+        near = did_you_mean(question.subject, subjects) or f"; it has {_some(sorted(subjects))}"
+        raise BadUsage(f"no event of the input is by {question.subject!r}{near}")
+
+
+def _check_event(question: Question, events: Sequence[Event], found: Sequence[Why]) -> None:
+    if question.at is None or any(one.answer != NO_HISTORY for one in found):
+        return
+    known = {event.id: event.subject for event in events}
+    if question.at not in known:
+        raise BadUsage(f"no event of the input is {question.at!r}{did_you_mean(question.at, known)}")
+    if (owner := known[question.at]) != question.subject:
+        raise BadUsage(f"event {question.at!r} is by {owner!r}, not by {question.subject!r}")
+
+
+def _some(names: Sequence[str], most: int = 5) -> str:
+    told = ", ".join(names[:most])
+    return f"{told} and {len(names) - most} more" if len(names) > most else told or "no events"
+
+
+class Run:
+    """Programs and the events they run over; detections are made only for combinations."""
+
+    def __init__(self, programs: Sequence[Program], events: list[Event], as_of: datetime, cap: int) -> None:
+        self.programs, self.events, self.as_of, self.cap = programs, events, as_of, cap
+        self._detections: list[Detection] | None = None
+
+    def answers(self, program: Program, question: Question) -> Iterator[Why]:
+        """One answer per history asked about, or one that says why there is none."""
+        for name in ("target", "thread"):
+            if getattr(question, name) is not None and name not in program.history:
+                keys = ", ".join(program.history)
+                raise BadUsage(f"{program.name} looks at histories by {keys}; --{name} says nothing there")
+        if program.is_combination and question.at is not None:
+            raise BadUsage(f"{program.name} is made of other detections; ask about its parts with --at")
+        make = self._of_detections if program.is_combination else self._of_events
+        found = list(make(program, question))
+        yield from found or [self._nothing(program, question)]
+
+    def _of_events(self, program: Program, question: Question) -> Iterator[Why]:
+        own = [event for event in self.events if event.subject == question.subject]
+        for history in histories(program, own):
+            key = dict(zip(program.history, history.key, strict=True))
+            position = next((i for i, one in enumerate(history.events) if one.id == question.at), None)
+            if _asked(question, key) and (question.at is None or position is not None):
+                yield self._history(program, history, key, position)
+
+    def _history(self, program: Program, history: History, key: Mapping[str, Value], at: int | None) -> Why:
+        outcome, as_of = Outcome(), micros(self.as_of)
+        run_history(program, history, as_of, self.cap, outcome)
+        lacking = outcome.insufficient[0] if outcome.insufficient else None
+        answer = FIRED if outcome.findings else INSUFFICIENT if lacking else QUIET
+        shape: dict[str, Any] = {}
+        if not (program.timed_only and not history.timed):
+            shape = self._shape(program, history, [one.fired for one in outcome.findings], at)
+        return Why(
+            **_heading(program, history.source, key),
+            events=len(history.events),
+            timed=history.timed,
+            answer=answer,
+            reason=_reason(lacking.have, lacking.need, lacking.reason) if lacking else "",
+            fired=tuple(_fired(one) for one in outcome.findings),
+            **shape,
+        )
+
+    def _shape(self, program: Program, history: History, fired: list[int], at: int | None) -> dict[str, Any]:
+        match program.body:
+            case SequenceProgram() as body:
+                return {"sequence": why_sequence(body, history, self.cap, at)}
+            case LevelProgram() as body:
+                return {"level": why_level(body, history, self.cap, fired, at)}
+            case SilenceProgram() as body:
+                return {"silence": why_silence(body, history, self.cap, micros(self.as_of), at)}
+        raise TypeError(f"no answer for {type(program.body).__name__}")
+
+    def _of_detections(self, program: Program, question: Question) -> Iterator[Why]:
+        if self._detections is None:
+            self._detections = find(self.programs, self.events, as_of=self.as_of, cap=self.cap).detections
+        found = self._detections
+        own = [d for d in found if d.subject == question.subject and parts_meant(program.parts, d.pattern)]
+        for key in sorted({key for d in own if (key := key_of_detection(program, d)) is not None}):
+            history = dict(zip(program.history, key[1:], strict=True))
+            if _asked(question, history):
+                yield self._combined(program, key, history, own, found)
+
+    def _combined(
+        self,
+        program: Program,
+        key: tuple[str, ...],
+        history: Mapping[str, Value],
+        own: list[Detection],
+        found: list[Detection],
+    ) -> Why:
+        body = program.body
+        if isinstance(body, Combination):
+            parts, limits = why_combination(program, body, own, key)
+        else:
+            assert isinstance(body, Spread)
+            parts, limits = why_spread(body, found, (key[0], key[1]), contacts(self.events))
+        mine = [one for one in found if one.pattern == program.name]
+        fired = [one for one in mine if key_of_detection(program, one) == key]
+        events = [event for event in self.events if (event.source, event.subject) == (key[0], own[0].subject)]
+        timed = all(event.timed for event in events)
+        lacking = program.timed_only and not timed
+        return Why(
+            **_heading(program, key[0], history),
+            events=len(events),
+            timed=timed,
+            answer=FIRED if fired else INSUFFICIENT if lacking else QUIET,
+            reason=NO_TIMES if lacking else "",
+            fired=tuple(Fired(d.fired_event, d.detected_at, d.level, d.confidence) for d in fired),
+            parts=parts,
+            limits=limits,
+        )
+
+    def _nothing(self, program: Program, question: Question) -> Why:
+        own = [event for event in self.events if event.subject == question.subject]
+        return Why(
+            **_heading(program, own[0].source, {"subject": question.subject}),
+            events=len(own),
+            timed=own[0].timed,
+            answer=NO_HISTORY,
+            reason=self._why_nothing(program, question, own),
+        )
+
+    def _why_nothing(self, program: Program, question: Question, own: list[Event]) -> str:
+        if program.is_combination:
+            return f"none of its parts was found: {', '.join(program.parts)}"
+        if not any(belongs(program, event) for event in own):
+            names = _some(program.signals) if program.signals else "a trait or indicator"
+            return f"none of the {len(own)} events by {question.subject} has a reading of {names}"
+        keys = [name for name in program.history if name != "subject"]
+        asked = [f"{name} {getattr(question, name)!r}" for name in keys if getattr(question, name, None)]
+        if question.at is not None:
+            asked.append(f"event {question.at!r}")
+        if asked:
+            return f"no history of {question.subject} with {' and '.join(asked)} has what the pattern reads"
+        return f"no event by {question.subject} has {' and '.join(keys)}, by which the pattern looks"
+
+
+def _asked(question: Question, key: Mapping[str, Value]) -> bool:
+    return all(
+        getattr(question, name) is None or key.get(name) == getattr(question, name)
+        for name in ("target", "thread")
+    )
+
+
+def _heading(program: Program, source: str, key: Mapping[str, Value]) -> dict[str, Any]:
+    return {
+        "pattern": program.name,
+        "title": program.title,
+        "shape": _SHAPES[type(program.body)],
+        "source": source,
+        "subject": str(key["subject"]),
+        "history": dict(key),
+    }
+
+
+_SHAPES: Mapping[type, str] = {
+    SequenceProgram: "sequence",
+    LevelProgram: "level",
+    SilenceProgram: "silence",
+    Combination: "combination",
+    Spread: "spread",
+}
+
+
+def _fired(one: Finding) -> Fired:
+    event = one.history.events[one.fired]
+    return Fired(event.id, moment(one.detected_at), one.level, one.confidence)
+
+
+def _reason(have: int, need: int, reason: str) -> str:
+    return f"{reason} (have {have}, need {need})" if need else reason

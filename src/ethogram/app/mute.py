@@ -1,0 +1,115 @@
+"""Mute: what is known and need not be told is set apart after detection, and counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from fnmatch import translate
+from functools import lru_cache
+from typing import Any
+
+from ..models import Detection, Event
+from ..models.mute import Mute, Muting
+from .result import Analysis
+
+Events = Mapping[tuple[str, str], Event]
+FACTS = {"path": ("path", "paths"), "command": ("command", "commands")}
+"""Where an event or a detection's details may name what a criterion asks for."""
+
+
+def mute(analysis: Analysis, entries: Sequence[Mute], events: Iterable[Event], now: datetime) -> Analysis:
+    """The analysis without what an entry mutes at this moment; what was muted stands in its `muting`.
+
+    `now` is the moment at which somebody reads it, not the moment of the question: an entry that ran out
+    last week mutes nothing today, whatever time the events are from.
+    """
+    if not entries:
+        return analysis
+    known = evidence_events(analysis.detections, events) if _asks_for_facts(entries) else {}
+    active = [one for one in entries if not one.is_expired(now)]
+    told: list[Detection] = []
+    muted: list[tuple[Detection, str]] = []
+    for one in analysis.detections:
+        entry = next((entry for entry in active if mutes(entry, one, known)), None)
+        if entry is None:
+            told.append(one)
+        else:
+            muted.append((one, entry.id))
+    expired = frozenset(one.id for one in entries if one.is_expired(now))
+    return replace(analysis, detections=tuple(told), muting=Muting(tuple(entries), expired, tuple(muted)))
+
+
+def mutes(entry: Mute, one: Detection, events: Events) -> bool:
+    """Whether an entry, if it is active, mutes a detection: every criterion that is given must match.
+
+    Subject and pattern are matched as they are; a pattern `loop` means `loop@2` and `loop.tokens` too. Of
+    path and command there must be some in the evidence, and all of them must match, so that an entry for
+    build/* never hides that something else was touched as well.
+    """
+    for name, glob in entry.asks.items():
+        if name == "subject":
+            matched = matches(glob, one.subject)
+        elif name == "pattern":
+            matched = any(matches(glob, each) for each in pattern_names(one.pattern))
+        else:
+            found = list(facts(name, one, events))
+            matched = bool(found) and all(matches(glob, each) for each in found)
+        if not matched:
+            return False
+    return True
+
+
+def pattern_names(pattern: str) -> set[str]:
+    """The name of a pattern, and those of the pattern it is a part of.
+
+    >>> sorted(pattern_names("spiral.tokens@2"))
+    ['spiral', 'spiral.tokens', 'spiral.tokens@2']
+    """
+    whole = pattern.partition("@")[0]
+    return {pattern, whole, whole.partition(".")[0]}
+
+
+def facts(name: str, one: Detection, events: Events) -> Iterator[str]:
+    """Every path or command that the evidence names: attributes and readings of its events, and details."""
+    for evidence in one.evidence:
+        event = events.get((one.source, evidence.event))
+        for key in FACTS[name]:
+            yield from _texts(evidence.readings.get(key))
+            if event is not None:
+                yield from _texts(event.attributes.get(key))
+                yield from _texts(event.readings.get(key))
+    for key in FACTS[name]:
+        yield from _texts(one.details.get(key))
+
+
+def matches(glob: str, text: str) -> bool:
+    """Whether a glob matches the whole text: * any characters, ? one, [abc] one of these; case counts.
+
+    >>> matches("build/*", "build/a/b.txt"), matches("loop", "Loop")
+    (True, False)
+    """
+    return _compiled(glob).match(text) is not None
+
+
+def evidence_events(detections: Iterable[Detection], events: Iterable[Event]) -> dict[tuple[str, str], Event]:
+    """The events that are evidence, by source and id."""
+    wanted = {(one.source, evidence.event) for one in detections for evidence in one.evidence}
+    return {(event.source, event.id): event for event in events if (event.source, event.id) in wanted}
+
+
+def _asks_for_facts(entries: Iterable[Mute]) -> bool:
+    return any(name in FACTS for one in entries for name in one.asks)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        yield from (item for item in value if isinstance(item, str))
+
+
+@lru_cache(maxsize=1_000)
+def _compiled(glob: str) -> re.Pattern[str]:
+    return re.compile(translate(glob))

@@ -1,0 +1,270 @@
+"""Run every example of a pattern and compare with what its author expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from ..config import Settings
+from ..engine.combination import parts_meant
+from ..engine.detect import RUNNERS, Found, find
+from ..engine.evaluate import NO_CHAIN, reader
+from ..engine.plain import Matcher
+from ..errors import Conflict, Fault
+from ..ingest import in_order
+from ..language import ast
+from ..language.history import CAP, History, histories
+from ..language.program import LevelProgram, Place, Program, SequenceProgram
+from ..models import EPOCH, Detection, Event
+from ..patterns.examples import Example
+from ..patterns.library import Library
+from ..patterns.pattern_file import PatternFile
+from .analyze import measured_events
+
+# How far a pattern got in a history where it stayed quiet: what to change in it, or in its example.
+
+Positions = Mapping[tuple[str, str], int]
+"""(source, id) of an event to its position, as a person counts them."""
+
+
+def how_far(program: Program, events: Sequence[Event], found: Found, positions: Positions) -> str:
+    """In a few words, what was lacking for the program to fire."""
+    lacking = [one for one in found.insufficient if one.program.name == program.name]
+    checked = found.checked.get(program.name, 0)
+    if lacking and len(lacking) >= checked:
+        return lacking[0].reason
+    if program.is_combination:
+        return _parts_seen(program, found)
+    if not checked:
+        key = ", ".join(program.history)
+        return f"no event has a reading that its shape names and all of its history: [{key}]"
+    match program.body:
+        case SequenceProgram() as body:
+            return _steps_met(program, body, events, positions)
+        case LevelProgram() as body:
+            return _truth(program, body, events)
+        case _:
+            return "no pause was longer than longer_than"
+
+
+def _parts_seen(program: Program, found: Found) -> str:
+    seen = {part for one in found.detections for part in parts_meant(program.parts, one.pattern)}
+    missing = [part for part in program.parts if part not in seen]
+    if missing:
+        return f"nothing was detected of {', '.join(missing)}"
+    return "all its parts were detected, but not together as the shape asks"
+
+
+def _steps_met(program: Program, body: SequenceProgram, events: Sequence[Event], positions: Positions) -> str:
+    reached, at = max(_standing(body, history, positions) for history in histories(program, events))
+    if reached < 0:
+        return f"step {body.places[0].step!r} was not met at any event"
+    if reached == len(body.places) - 1:
+        return f"all steps stood at event {at}, but not within its limits"
+    return _stuck(body.places, reached, at)
+
+
+def _standing(body: SequenceProgram, history: History, positions: Positions) -> tuple[int, int]:
+    """The last place that ever stood, -1 for none, and the latest event at which it did."""
+    matcher = Matcher(body, history, CAP)
+    for _ in matcher.firings():
+        pass
+    for place in reversed(range(len(body.places))):
+        latest = matcher.latest[place]
+        if latest is not None:
+            event = history.events[latest]
+            return place, positions[(event.source, event.id)]
+    return -1, 0
+
+
+def _stuck(places: Sequence[Place], reached: int, at: int) -> str:
+    step, following = places[reached].step, places[reached + 1].step
+    if step == following:
+        done = sum(place.step == step for place in places[: reached + 1])
+        return f"step {step!r} got to {done} of {sum(place.step == step for place in places)}, at event {at}"
+    return f"step {step!r} stood last at event {at}, and step {following!r} did not follow as it must"
+
+
+def _truth(program: Program, body: LevelProgram, events: Sequence[Event]) -> str:
+    when = reader(body.when, CAP)
+    truths = [
+        when(history, at, NO_CHAIN)
+        for history in histories(program, events)
+        for at in range(len(history.events))
+    ]
+    if True in truths:
+        return "its condition was true, but only where it clears too"
+    return f"its condition was never true (false: {truths.count(False)}, unknown: {truths.count(None)})"
+
+
+# Prove: every example of a pattern on every runner, compared with what its author states.
+
+ALL = "all"
+FIRES_AT_ITS_LAST = (ast.Sequence, ast.Combination, ast.Spread)
+"""The other shapes fire where they open, at their first event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """One example: what it states, what came, and whether the two agree.
+
+    `runner` is "all" where every runner says the same, as they should; else there is one proof for each.
+    """
+
+    pattern: str
+    runner: str
+    path: str
+    line: int
+    column: int
+    story: str
+    fires: bool
+    ok: bool
+    expected: str
+    came: str
+
+    @property
+    def fault(self) -> Fault:
+        """The failure as it is told."""
+        said = f"{self.pattern}: {self.story!r} should {self.expected}, but {self.came}"
+        where = "" if self.runner == ALL else f" (runner {self.runner})"
+        return Fault(self.path, self.line, self.column, said + where)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "record": "proof",
+            "pattern": self.pattern,
+            "runner": self.runner,
+            "path": self.path,
+            "line": self.line,
+            "column": self.column,
+            "story": self.story,
+            "fires": self.fires,
+            "ok": self.ok,
+            "expected": self.expected,
+            "came": self.came,
+        }
+
+
+def prove(library: Library) -> list[Proof]:
+    """Every example of every chosen pattern on every runner, in order of patterns, as written.
+
+    A pattern's parts run with it; what they detect by themselves, and what it tells early as `name@k`, is
+    neither asked for nor held against it.
+    """
+    return [proof for file in library for proof in _prove_file(library, file)]
+
+
+def summary(proofs: Sequence[Proof]) -> dict[str, Any]:
+    """How much was proved, and how many examples did not come as stated, over all runners."""
+    return {
+        "record": "summary",
+        "patterns": len({proof.pattern for proof in proofs}),
+        "examples": len({(proof.path, proof.line, proof.column) for proof in proofs}),
+        "runners": len(RUNNERS) if proofs else 0,
+        "failed": sum(not proof.ok for proof in proofs),
+    }
+
+
+def summary_line(proofs: Sequence[Proof]) -> str:
+    """The same for a person: '15 patterns, 52 examples, 1 runner: all as stated'.
+
+    >>> summary_line([])
+    '0 patterns, 0 examples, 0 runners: all as stated'
+    """
+    said = summary(proofs)
+    counts = [
+        f"{said[key]} {key.removesuffix('s') if said[key] == 1 else key}"
+        for key in ("patterns", "examples", "runners")
+    ]
+    failed = said["failed"]
+    return f"{', '.join(counts)}: {f'{failed} not as stated' if failed else 'all as stated'}"
+
+
+def _prove_file(library: Library, file: PatternFile) -> list[Proof]:
+    programs = replace(library, chosen=(file.name,)).programs
+    return [proof for example in file.examples for proof in _on_every_runner(file, programs, example)]
+
+
+def _on_every_runner(file: PatternFile, programs: Sequence[Program], example: Example) -> list[Proof]:
+    proofs = [_prove_example(file, programs, example, runner) for runner in RUNNERS]
+    if len({(proof.ok, proof.came) for proof in proofs}) == 1:
+        return [replace(proofs[0], runner=ALL)]
+    return proofs
+
+
+def _prove_example(file: PatternFile, programs: Sequence[Program], example: Example, runner: str) -> Proof:
+    try:
+        ok, came = _compare(file, programs, example, runner)
+    except Conflict as error:
+        ok, came = False, str(error)
+    return Proof(
+        pattern=file.name,
+        runner=runner,
+        path=file.path,
+        line=example.line,
+        column=example.column,
+        story=example.story,
+        fires=example.fires,
+        ok=ok,
+        expected=_expected(example),
+        came=came,
+    )
+
+
+def _compare(
+    file: PatternFile, programs: Sequence[Program], example: Example, runner: str
+) -> tuple[bool, str]:
+    """Whether an example comes as stated, and in words what came."""
+    events, as_of = _asked(example)
+    # Settings of their own accord: a proof says the same on every machine.
+    measured, _ = measured_events(events, programs, Settings())
+    found = find(programs, measured, as_of=as_of, runner=runner)
+    own = {pattern.name for pattern in file.patterns}
+    first = next((one for one in found.detections if one.pattern in own), None)
+    positions = _positions(example)
+    if first is not None:
+        at = _fired_at(file, first, positions)
+        return _is_stated(example, first, at), f"it fired {_place(at, first)}: {first.explanation}"
+    if not example.fires:
+        return True, "it stayed quiet"
+    main = [program for program in programs if program.name in own]
+    reasons = dict.fromkeys(how_far(program, measured, found, positions) for program in main)
+    return False, f"it stayed quiet: {'; '.join(reasons)}"
+
+
+def _asked(example: Example) -> tuple[list[Event], datetime]:
+    """The events up to the moment of the question, and that moment."""
+    as_of = example.as_of or max((event.at for event in example.events), default=EPOCH)
+    return [event for event in in_order(example.events) if event.at <= as_of], as_of
+
+
+def _is_stated(example: Example, first: Detection, at: int | None) -> bool:
+    return example.fires and example.at in (None, at) and example.level in (None, first.level)
+
+
+def _expected(example: Example) -> str:
+    if not example.fires:
+        return "stay quiet"
+    at = "" if example.at is None else f" at event {example.at}"
+    return f"fire{at}" + ("" if example.level is None else f" with level {example.level}")
+
+
+def _place(at: int | None, first: Detection) -> str:
+    name = f" as {first.pattern}" if "." in first.pattern else ""
+    return f"at event {at} with level {first.level}{name}"
+
+
+def _positions(example: Example) -> Positions:
+    """Where each event stands in the example as written, from 1."""
+    found: dict[tuple[str, str], int] = {}
+    for position, event in enumerate(example.events, start=1):
+        found.setdefault((event.source, event.id), position)
+    return found
+
+
+def _fired_at(file: PatternFile, one: Detection, positions: Positions) -> int | None:
+    shape = file.patterns[0].shape
+    event = one.last_event if isinstance(shape, FIRES_AT_ITS_LAST) else one.first_event
+    return positions.get((one.source, event))

@@ -1,0 +1,171 @@
+"""Readings of our own signals on events, as far as programs need them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+from .. import registry
+from ..config import Settings
+from ..language.program import Program
+from ..models import GIVEN, Event, Reading, stable_hash
+from ..signals import Measurer, Options, plan
+from ..signals.base import Unmeasured
+from ..store.bare import MARK, STEPS, bare_attributes
+
+# Events with the readings of our own signals that programs look at.
+
+Who = tuple[str, str]
+"""Source and subject."""
+NOT_KEPT = ", its text not kept"
+
+
+def measured_events(
+    events: list[Event], programs: Iterable[Program], settings: Settings
+) -> tuple[list[Event], Mapping[tuple[str, str], int]]:
+    """Events with the readings of every signal of ours that a program names, and why some are lacking."""
+    measurer = measurer_of(programs, settings)
+    if not measurer.signals:
+        return events, {}
+    return [measurer.measure(without_steps(event)) for event in events], measurer.unmeasured
+
+
+def measurer_of(programs: Iterable[Program], settings: Settings) -> Measurer:
+    """What measures every signal of ours that a program names."""
+    options = Options.of(settings)
+    return Measurer(needed(programs), options)
+
+
+def needed(programs: Iterable[Program]) -> set[str]:
+    """Names of everything the programs read."""
+    return {name for program in programs for name in names_used(program)}
+
+
+# Remembered, since every new conversation asks it of the same programs.
+@lru_cache(maxsize=512)
+def names_used(program: Program) -> frozenset[str]:
+    """Signals a program reads anywhere, in its shape or in what a detection says."""
+    from ..language.ast import Signal
+    from ..language.visitor import named
+
+    said = (program.body, program.confidence, program.levels, program.details, program.explanation)
+    return frozenset((*named(said, Signal), *program.history))
+
+
+def looks_beyond_subjects(programs: Iterable[Program]) -> bool:
+    """Whether a signal of ours that a program names depends on what others did or said."""
+    return any(one.scope in ("thread", "text") for one in plan(needed(programs)))
+
+
+def said_again(
+    events: Iterable[Event], programs: Iterable[Program], settings: Settings, whose: Collection[Who]
+) -> dict[tuple[str, str], Event]:
+    """The events of some subjects with the readings about copies, which all events in order are needed for.
+
+    Empty where no program names such a signal. Only events that have such readings are held.
+    """
+    names = [one.name for one in plan(needed(programs)) if one.scope == "text"]
+    if not names:
+        return {}
+    options = Options.of(settings)
+    measurer, out = Measurer(names, options), {}
+    for event in events:
+        found = measurer.measure(event)
+        if found is not event and (event.source, event.subject) in whose:
+            out[event.source, event.id] = found
+    return out
+
+
+def reads_text(program: Program) -> bool:
+    """Whether a signal of ours that a program names compares or counts what was said."""
+    return any(one.scope == "text" for one in plan(names_used(program)))
+
+
+def reads_steps(program: Program) -> bool:
+    """Whether a signal of ours that a program names reads the calls of a run and what they gave."""
+    return any(one.kinds is not None and "result" in one.kinds for one in plan(names_used(program)))
+
+
+def without_steps(event: Event) -> Event:
+    """The event; a call or result whose texts were not kept has another kind, which no signal reads.
+
+    Two commands without their words are not the same command, and would be taken for it.
+    """
+    if event.kind in STEPS and MARK in event.attributes:
+        return replace(event, kind=f"{event.kind}{NOT_KEPT}")
+    return event
+
+
+def is_bare_step(event: Event) -> bool:
+    """Whether an event is a call or result without its texts, and without readings that came with it."""
+    return event.kind.endswith(NOT_KEPT) and not event.readings
+
+
+# One scorer per signal and run: readings by others are absent, and counted.
+
+
+def only_scorers(
+    events: Iterable[Event], scorers: Mapping[str, str]
+) -> tuple[list[Event], Counter[tuple[str, str]]]:
+    """Events with the readings that count, and how many of each (signal, scorer) were left out.
+
+    `scorers` names the one for a signal, or under '*' the one for all that come with the events and are
+    not named. Without a word from the settings, what was given with no name counts, and what the newest
+    version of our own signal measured.
+    """
+    kept: list[Event] = []
+    unused: Counter[tuple[str, str]] = Counter()
+    for event in events:
+        if not event.scorers and not scorers:
+            kept.append(event)
+            continue
+        dropped = [name for name in event.readings if not _counts(event, name, scorers)]
+        unused.update((name, event.scorers.get(name, GIVEN)) for name in dropped)
+        left = {name: value for name, value in event.readings.items() if name not in dropped}
+        kept.append(replace(event, readings=left) if dropped else event)
+    return kept, unused
+
+
+def _counts(event: Event, name: str, scorers: Mapping[str, str]) -> bool:
+    scorer = event.scorers.get(name, GIVEN)
+    if name in scorers:
+        return scorer == scorers[name]
+    if scorer != GIVEN and name in registry.signals:
+        return scorer == f"{name}@{registry.signals.get(name).version}"
+    return scorer == scorers.get("*", GIVEN)
+
+
+# What is measured on an event before its texts are left out of a store.
+
+TextSignals = Callable[[Event], tuple[Reading, ...]]
+
+
+def text_signals(settings: Settings, *, keep_text: bool) -> TextSignals | None:
+    """What measures a text before it is left out; None where texts are kept.
+
+    Only signals of one event by itself: what they say of it with its text and not without. Of a category that
+    was read from a text only a mark is kept, which is the same for the same one: it may hold words of it.
+    """
+    if keep_text:
+        return None
+    signals = [one for one in plan(registry.signals.names()) if one.scope is None and not one.needs]
+    options = Options.of(settings)
+
+    def measure(event: Event) -> tuple[Reading, ...]:
+        kept = bare_attributes(event.kind, event.attributes)
+        if event.text is None and kept is event.attributes:
+            return ()
+        bare = without_steps(replace(event, text=None, attributes=kept))
+        found = []
+        for one in signals:
+            value, _ = one.step(event, None, options)
+            if one.name in event.readings or value is None or isinstance(value, Unmeasured):
+                continue
+            if one.step(bare, None, options)[0] != value:
+                marked = f"#{stable_hash(value)[:16]}" if isinstance(value, str) else value
+                found.append(Reading(one.name, marked, one.scorer))
+        return tuple(found)
+
+    return measure

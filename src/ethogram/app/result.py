@@ -1,0 +1,275 @@
+"""Analysis: detections, what was quiet and what could not be judged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from ..engine.detect import Found
+from ..engine.match import Insufficient
+from ..errors import Fault, did_you_mean
+from ..ingest import Gathered
+from ..language.ast import Attribute, Indicator, Signal
+from ..language.program import Program
+from ..language.visitor import named
+from ..language.vocabulary import Vocabulary
+from ..models import Detection, Event, format_time, rank
+from ..models.mute import Muting
+from ..patterns.library import Library
+from .run_record import Run
+from .traces import Traces
+
+# Readings that nobody reads and whose names look misspelt: told, since their values are lost otherwise.
+
+Order = tuple[datetime, int, str]
+MOST = 200
+"""Strange names that are counted; looking for near ones costs about a millisecond each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A name of readings that no pattern and no vocabulary knows, and the known names it is near to."""
+
+    signal: str
+    count: int
+    near: tuple[str, ...]
+
+
+def unread(
+    counts: Mapping[str, int], strays: Mapping[str, int], programs: Sequence[Program], vocabulary: Vocabulary
+) -> tuple[Unread, ...]:
+    """What looks misspelt among strange readings, and among table columns that were kept as attributes."""
+    signals = known_signals(programs, vocabulary)
+    attributes = {*vocabulary.attributes, *_names(programs, Attribute)}
+    every = Counter(counts)
+    every.update({name: n for name, n in strays.items() if name not in attributes})
+    found = (Unread(name, n, _near(name, signals)) for name, n in sorted(every.items()))
+    return tuple(one for one in found if one.near)
+
+
+def strange(events: Iterable[Event], known: set[str]) -> Counter[str]:
+    """How often each name that is not known has a reading; only the first MOST such names count."""
+    return Counter({name: n for name, (n, _) in first_strange(events, known, MOST).items()})
+
+
+Strange = dict[str, tuple[int, Order]]
+"""How often a name came, and the order of the first event that has it."""
+
+
+def first_strange(events: Iterable[Event], known: set[str], most: int) -> Strange:
+    """The first names that are not known among events that are in order."""
+    found: Strange = {}
+    for event in events:
+        if event.readings.keys() <= known:
+            continue
+        for name in sorted(event.readings.keys() - known):
+            if name in found:
+                found[name] = (found[name][0] + 1, found[name][1])
+            elif len(found) < most:
+                found[name] = (1, event.order)
+    return found
+
+
+def joined(some: Iterable[Strange]) -> Counter[str]:
+    """How often each of the first MOST names came in several lots of events that share none."""
+    counts: Counter[str] = Counter()
+    first: dict[str, Order] = {}
+    for found in some:
+        for name, (n, order) in found.items():
+            counts[name] += n
+            first[name] = min(first.get(name, order), order)
+    earliest = sorted(first, key=lambda name: (first[name], name))[:MOST]
+    return Counter({name: counts[name] for name in earliest})
+
+
+def known_signals(programs: Sequence[Program], vocabulary: Vocabulary) -> set[str]:
+    """Names that somebody reads."""
+    return {*vocabulary.signals, *vocabulary.indicators, *_names(programs, Signal, Indicator)}
+
+
+def _names(
+    programs: Iterable[Program], *kinds: type[Signal] | type[Indicator] | type[Attribute]
+) -> Iterable[str]:
+    for one in programs:
+        told = (one.body, one.confidence, one.levels, one.details)
+        for kind in kinds:
+            yield from named(told, kind)
+            yield from named(one.explanation, kind)
+        yield from one.history
+
+
+def _near(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    hint = did_you_mean(name, known)
+    return tuple(sorted(one for one in known if repr(one) in hint)) if hint else ()
+
+
+# Analysis: what was found, with what was quiet and what could not be judged.
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What became of one pattern: in how many histories it was looked for, and what came of it."""
+
+    pattern: str
+    histories: int
+    detections: int
+    insufficient: int
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing was found, and something could have been."""
+        return not self.detections and self.histories > self.insufficient
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What was found. Iterating gives the detections; `kept` are those of patterns under test.
+
+    `as_of` is None where nothing was asked about and there was no event to take it from.
+    """
+
+    detections: tuple[Detection, ...]
+    kept: tuple[Detection, ...]
+    insufficient: tuple[Insufficient, ...]
+    checked: tuple[Checked, ...]
+    as_of: datetime | None
+    events: int
+    subjects: int
+    repeated: int = 0
+    after_as_of: int = 0
+    bad: tuple[Fault, ...] = ()
+    bad_count: int = 0
+    unused: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    unmeasured: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    unknown: tuple[Unread, ...] = ()
+    traces: Traces = field(default_factory=Traces)
+    muting: Muting = field(default_factory=Muting)
+    evaluated: Mapping[str, Any] | None = None
+    """What an evaluator did before, as `ethogram evaluate` tells it; None where nobody was asked."""
+
+    @property
+    def every(self) -> list[Detection]:
+        """What was found of the patterns asked for, those under test included, in output order."""
+        return sorted((*self.detections, *self.kept), key=lambda one: one.order)
+
+    def with_counts(self, *, events: int, **more: Any) -> Analysis:
+        """The same, with what only whoever saw the events can count; it had the events after `as_of` too."""
+        changed: Analysis = replace(self, events=events, after_as_of=self.events - events, **more)
+        return changed
+
+    def __iter__(self) -> Iterator[Detection]:
+        return iter(self.detections)
+
+    def __len__(self) -> int:
+        return len(self.detections)
+
+    def at_or_above(self, level: str) -> list[Detection]:
+        """The detections at this level or a graver one, those that an untrusted file mutes included."""
+        every = (*self.detections, *(one for one, _ in self.muting.shown))
+        return [one for one in every if rank(one.level) >= rank(level)]
+
+    def told(self, *, muted: bool = False) -> list[Detection]:
+        """The detections, and the muted ones if asked for."""
+        return [*self.detections, *(one for one, _ in self.muting.muted if muted)]
+
+    def to_dicts(self, *, muted: bool = False, runs: Iterable[Run] = ()) -> Iterator[dict[str, Any]]:
+        """JSON records: detections, runs with any, insufficient ones, a summary.
+
+        Muted detections if asked for, and always those that an untrusted file mutes.
+        """
+        for one in self.detections:
+            yield one.to_dict()
+        shown = {one.id for _, one in self.muting.shown}
+        for one, by in self.muting.muted:
+            if muted or by in shown:
+                yield {**one.to_dict(), "muted": by, **({"muted_by_untrusted": True} if by in shown else {})}
+        yield from (run.to_dict() for run in runs if run.episodes)
+        for lacking in self.insufficient:
+            yield insufficient_to_dict(lacking)
+        yield self.summary()
+
+    def summary(self) -> dict[str, Any]:
+        """Counts of what was read, checked and left out."""
+        return {
+            "record": "summary",
+            "as_of": None if self.as_of is None else format_time(self.as_of),
+            "events": self.events,
+            "subjects": self.subjects,
+            "detections": len(self.detections),
+            "muted": self.muting.summary(),
+            "under_test": len(self.kept),
+            "insufficient": len(self.insufficient),
+            "checked": [
+                {
+                    "pattern": one.pattern,
+                    "histories": one.histories,
+                    "detections": one.detections,
+                    "insufficient": one.insufficient,
+                }
+                for one in self.checked
+            ],
+            "repeated": self.repeated,
+            "after_as_of": self.after_as_of,
+            "bad": self.bad_count,
+            "unused_readings": [
+                {"signal": signal, "scorer": scorer, "count": count}
+                for (signal, scorer), count in sorted(self.unused.items())
+            ],
+            "evaluated": self.evaluated,
+            "unmeasured": [
+                {"signal": signal, "reason": reason, "count": count}
+                for (signal, reason), count in sorted(self.unmeasured.items())
+            ],
+            "unknown_readings": [
+                {"signal": one.signal, "count": one.count, "near": list(one.near)} for one in self.unknown
+            ],
+        }
+
+
+def insufficient_to_dict(one: Insufficient) -> dict[str, Any]:
+    """The JSON form of a history about which a pattern cannot say yes or no."""
+    history = dict(zip(one.program.history, one.key, strict=True))
+    return {
+        "record": "insufficient",
+        "pattern": one.program.name,
+        "source": one.source,
+        "subject": history["subject"],
+        "history": history,
+        "have": one.have,
+        "need": one.need if one.need > 1 else None,
+        "reason": one.reason,
+    }
+
+
+def summed_up(library: Library, found: Found, gathered: Gathered, as_of: datetime | None) -> Analysis:
+    """What was found of the patterns asked for; `events` are all that were read."""
+    chosen = {program.name: program for program in library.programs if library.is_chosen(program)}
+    told = [one for one in found.detections if one.pattern in chosen]
+    lacking = tuple(one for one in found.insufficient if one.program.name in chosen)
+    return Analysis(
+        detections=tuple(one for one in told if one.status != "test"),
+        kept=tuple(one for one in told if one.status == "test"),
+        insufficient=lacking,
+        checked=checked_patterns(chosen, found.checked, told, lacking),
+        as_of=as_of,
+        events=len(gathered.events),
+        subjects=0,
+        repeated=gathered.repeated,
+        bad=gathered.bad,
+        bad_count=gathered.bad_count,
+    )
+
+
+def checked_patterns(
+    chosen: Mapping[str, Program],
+    histories: Mapping[str, int],
+    detections: Iterable[Detection],
+    insufficient: Iterable[Insufficient],
+) -> tuple[Checked, ...]:
+    """What became of every pattern that was asked for."""
+    found = Counter(one.pattern for one in detections)
+    lacking = Counter(one.program.name for one in insufficient)
+    return tuple(Checked(name, histories.get(name, 0), found[name], lacking[name]) for name in sorted(chosen))

@@ -1,0 +1,206 @@
+"""Risk of the subjects of a store: what sweeps kept, weighed with what judges said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..config import Settings
+from ..config.settings import RISK
+from ..errors import BadUsage, did_you_mean
+from ..models import EPOCH, Detection, Event
+from ..models.mute import Mute
+from ..patterns.catalogue import load_vocabulary
+from ..patterns.library import load_patterns, multipliers_of
+from ..patterns.pattern_file import PatternFile
+from ..risk.assessment import Assessment, assess
+from ..risk.scoring import SHADOW, Composition, Known, Weighing, base, combined_of, compose, falls_with
+from ..store import open_store
+from ..store.protocol import Store, Who
+from .analyze import moment_of
+from .mute import evidence_events, mutes
+from .subject import find_subject
+
+SETTLED = {"confirmed": 1, "false_alarm": -1}
+"""Which way judges went, where their verdicts are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectRisk:
+    """Where one subject stands, and the detections that count, by id."""
+
+    source: str
+    subject: str
+    composition: Composition
+    detections: Mapping[str, Detection]
+
+    @property
+    def value(self) -> float:
+        """The risk, 0 to 1."""
+        return self.composition.value
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form: the risk and what it is made of."""
+        told = self.composition.risk(self.subject, source=self.source)
+        return {**told.to_dict(), **self.composition.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class Muted:
+    """What need not be told, and the moment at which it is asked for."""
+
+    entries: tuple[Mute, ...] = ()
+    now: datetime = EPOCH
+
+
+def subject_risk(
+    store: Store | str | Path,
+    subject: str,
+    *,
+    source: str | None = None,
+    as_of: datetime | str | None = None,
+    settings: Settings | None = None,
+    without: Sequence[str] = (),
+    muted: Muted | None = None,
+) -> Assessment:
+    """Where one subject of a store stands: its risk, what it is made of, and what to do.
+
+    `as_of` is the newest moment that the store knows of, where none is given. `without` are ids of detections
+    that are left out, with all that stands on them.
+    """
+    settings = settings or Settings()
+    with opened(store) as one:
+        row = find_subject(one, subject, source)
+        at = moment_of(as_of) or newest(one)
+        files = every_file(settings)
+        kept = (d for d in one.detections(subjects=[row.who], parts=False) if is_on(d, files, settings))
+        found = list(_told(one, list(kept), muted or Muted()))
+        return assess(
+            left_out(found, without),
+            as_of=at,
+            weighing=weighing_of(settings, files),
+            known=known_in(one, settings),
+            source=row.source,
+            subject=row.name,
+        )
+
+
+def subject_risks(
+    store: Store | str | Path,
+    *,
+    source: str | None = None,
+    as_of: datetime | str | None = None,
+    settings: Settings | None = None,
+    muted: Muted | None = None,
+) -> list[SubjectRisk]:
+    """Where every subject stands of whom a detection counts, the highest risk first."""
+    settings = settings or Settings()
+    with opened(store) as one:
+        at = moment_of(as_of) or newest(one)
+        files = every_file(settings)
+        every = one.detections(sources=None if source is None else [source], parts=False)
+        kept = [d for d in every if is_on(d, files, settings)]
+        by: dict[Who, list[Detection]] = {}
+        for found in _told(one, kept, muted or Muted()):
+            by.setdefault((found.source, found.subject), []).append(found)
+        weighing, known = weighing_of(settings, files), known_in(one, settings)
+    ranked = []
+    for (where, name), own in by.items():
+        whole = compose(own, as_of=at, weighing=weighing, known=known)
+        if whole.detections:
+            counts = set(whole.detections)
+            ranked.append(SubjectRisk(where, name, whole, {d.id: d for d in own if d.id in counts}))
+    return sorted(ranked, key=lambda one: (-one.value, one.source, one.subject))
+
+
+def weighing_of(settings: Settings, files: Mapping[str, PatternFile] | None = None) -> Weighing:
+    """The numbers of the settings; what combinations multiply by is what their files say, or the settings.
+
+    `files` are the patterns that may have been found; without them, all there are.
+    """
+    files = every_file(settings) if files is None else files
+    told = {**RISK, **settings.risk}
+    told["weights"] = {**RISK["weights"], **told["weights"]}
+    told["multipliers"] = {**multipliers_of(files), **told["multipliers"]}
+    try:
+        return Weighing(**told)
+    except (ValueError, TypeError) as error:
+        raise BadUsage(f"settings.risk: {error}") from None
+
+
+def every_file(settings: Settings) -> Mapping[str, PatternFile]:
+    """Every pattern there is, with the status that the settings give it."""
+    vocabulary = load_vocabulary(settings.signals)
+    return load_patterns(
+        more=settings.patterns, vocabulary=vocabulary, status=settings.status, any_status=True
+    ).files
+
+
+def is_on(one: Detection, files: Mapping[str, PatternFile], settings: Settings) -> bool:
+    """Whether the pattern of a detection still counts: not once it was retired, or is only under test.
+
+    What was found by a pattern whose file is gone counts as it was found.
+    """
+    if one.parts and not settings.combination_detection:
+        return False
+    file = files.get(base(one.pattern))
+    return file is None or file.status not in SHADOW
+
+
+def known_in(store: Store, settings: Settings) -> Known:
+    """What a store knows beside detections: verdicts, sources without times, what confidences stand for."""
+    untimed = frozenset(one.name for one in store.sources().values() if not one.timed)
+    verdicts = tuple(store.verdicts())
+    settled = {one: SETTLED.get(verdict, 0) for one, verdict in store.settled_verdicts().items()}
+    if not settings.calibration or not store.has_verdicts():
+        return Known(verdicts, untimed, None, settled)
+    from ..risk.calibration import probability
+    from .accuracy import stored_calibrations
+
+    return Known(verdicts, untimed, partial(probability, stored_calibrations(store)), settled)
+
+
+def newest(store: Store) -> datetime:
+    """The newest moment that a store knows of: its last event or the last sweep."""
+    last = store.last_sweep()
+    return max([*(one.last_at for one in store.subjects()), *([] if last is None else [last])], default=EPOCH)
+
+
+def left_out(found: Sequence[Detection], without: Iterable[str]) -> list[Detection]:
+    """The detections, less these and all that stands on them; BadUsage where one of them is not there."""
+    ids, stands = [one.id for one in found], combined_of(found)
+    gone: set[str] = set()
+    for name in without:
+        if name not in ids:
+            known = did_you_mean(name, ids) or (
+                f"; there are {', '.join(ids[:5])}" if ids else "; there is none"
+            )
+            raise BadUsage(f"no detection {name!r:.60} of this subject{known}")
+        gone |= falls_with(name, stands)
+    return [one for one in found if one.id not in gone]
+
+
+@contextmanager
+def opened(store: Store | str | Path) -> Iterator[Store]:
+    """The store itself, or the one at a path or URL for as long as it is needed."""
+    if not isinstance(store, str | Path):
+        yield store
+        return
+    with open_store(str(store)) as one:
+        yield one
+
+
+def _told(store: Store, found: Sequence[Detection], muted: Muted) -> Iterator[Detection]:
+    """The detections that nobody muted."""
+    active = [one for one in muted.entries if not one.is_expired(muted.now)]
+    events: Mapping[tuple[str, str], Event] = {}
+    if found and any({"path", "command"} & one.asks.keys() for one in active):
+        events = evidence_events(found, store.events({(one.source, one.subject) for one in found}))
+    for one in found:
+        if not any(mutes(entry, one, events) for entry in active):
+            yield one

@@ -1,0 +1,294 @@
+"""Run: the record of one run of an agent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+from typing import Any
+
+from ..models import format_time, rank
+from .run_steps import READS, WRITES, Step, short
+
+# Run: what an agent's run came to, and the stretches of it in which a pattern was found.
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """One thing that came again: the action or words, how often, and the error it met each time if any."""
+
+    what: str
+    times: int
+    error: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {"what": self.what, "times": self.times, "error": self.error}
+
+
+@dataclass(frozen=True, slots=True)
+class RunEpisode:
+    """A detection as a stretch of one agent's steps, both ends included and counted from 1.
+
+    `detected_step` is the first at which it could have been known. Tokens, seconds and cost are None where
+    nobody told them. `ended` is how: "progress" or "stopped", at `ended_step`, or "run_ended".
+    """
+
+    detection: str
+    pattern: str
+    title: str
+    subject: str
+    level: str
+    confidence: float
+    from_step: int
+    to_step: int
+    detected_step: int
+    tokens: int | None
+    seconds: float | None
+    cost: float | None
+    repeated: tuple[Repeated, ...]
+    tried: tuple[str, ...]
+    ended: str
+    ended_step: int | None
+    recommendation: str
+
+    @property
+    def steps(self) -> int:
+        """How many steps it is long."""
+        return self.to_step - self.from_step + 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form; field names are a promise (docs/records.md)."""
+        return {
+            "detection": self.detection,
+            "pattern": self.pattern,
+            "title": self.title,
+            "subject": self.subject,
+            "level": self.level,
+            "confidence": self.confidence,
+            "from_step": self.from_step,
+            "to_step": self.to_step,
+            "detected_step": self.detected_step,
+            "steps": self.steps,
+            "tokens": self.tokens,
+            "seconds": _rounded(self.seconds),
+            "cost": _rounded(self.cost),
+            "repeated": [one.to_dict() for one in self.repeated],
+            "tried": list(self.tried),
+            "ended": self.ended,
+            "ended_step": self.ended_step,
+            "recommendation": self.recommendation,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """Who acted in a run, in how many steps; `parent` is who started it, for a sub-agent."""
+
+    name: str
+    parent: str | None
+    steps: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {"name": self.name, "parent": self.parent, "steps": self.steps}
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Where one agent was, step by step: one row for each folder, one mark for every `per_cell` steps.
+
+    The marks are in `run_lane.MARKS`. Names of rows are relative to `under`, the folder they share.
+    """
+
+    subject: str
+    under: str
+    per_cell: int
+    rows: tuple[tuple[str, str], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        rows = [{"name": name, "marks": marks} for name, marks in self.rows]
+        return {"subject": self.subject, "under": self.under, "steps_per_mark": self.per_cell, "rows": rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run: how much was done, what it cost where that is known, and what was found in it.
+
+    `lost_steps` are those inside an episode in which something repeated, each counted once. Moments are
+    None where the source has none.
+    """
+
+    source: str
+    thread: str
+    task: str | None
+    agents: tuple[Agent, ...]
+    results: int
+    errors: int
+    changed_files: int
+    condensations: int
+    tokens: int | None
+    cost: float | None
+    seconds: float | None
+    first_at: datetime | None
+    last_at: datetime | None
+    lost_steps: int = 0
+    episodes: tuple[RunEpisode, ...] = ()
+    lanes: tuple[Lane, ...] = ()
+
+    @property
+    def steps(self) -> int:
+        """How many actions there were, of all its agents."""
+        return sum(one.steps for one in self.agents)
+
+    @property
+    def lost_share(self) -> float:
+        """The part of the steps that was lost, 0 to 1."""
+        return self.lost_steps / self.steps if self.steps else 0.0
+
+    @property
+    def level(self) -> str | None:
+        """The gravest level found in it."""
+        return max((one.level for one in self.episodes), key=rank, default=None)
+
+    @property
+    def confidence(self) -> float | None:
+        """The highest confidence of a detection at that level."""
+        return max((one.confidence for one in self.episodes if one.level == self.level), default=None)
+
+    @property
+    def place(self) -> tuple[int, float, float, str, str]:
+        """What runs are ranked by: the gravest first, quiet ones last."""
+        level = self.level
+        return (
+            -1 if level is None else -2 - rank(level),
+            -(self.confidence or 0.0),
+            -self.lost_share,
+            self.source,
+            self.thread,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form; field names are a promise (docs/records.md)."""
+        return {
+            "record": "run",
+            "source": self.source,
+            "thread": self.thread,
+            "task": self.task,
+            "agents": [one.to_dict() for one in self.agents],
+            "level": self.level,
+            "confidence": self.confidence,
+            "steps": self.steps,
+            "lost_steps": self.lost_steps,
+            "lost_share": round(self.lost_share, 4),
+            "results": self.results,
+            "errors": self.errors,
+            "changed_files": self.changed_files,
+            "condensations": self.condensations,
+            "tokens": self.tokens,
+            "cost": _rounded(self.cost),
+            "seconds": _rounded(self.seconds),
+            "first_at": None if self.first_at is None else format_time(self.first_at),
+            "last_at": None if self.last_at is None else format_time(self.last_at),
+            "episodes": [one.to_dict() for one in self.episodes],
+            "lanes": [one.to_dict() for one in self.lanes],
+        }
+
+
+def _rounded(value: float | None) -> float | None:
+    """Without the dust that sums of fractions leave."""
+    return None if value is None else round(value, 6)
+
+
+# Path lane: which folders an agent touched over its steps, in as few marks as fit a line.
+
+CELLS = 120
+"""Marks in one row at most."""
+ROWS = 8
+"""Folders with a row of their own."""
+NAME = 60
+MARKS = {"x": "failed", "w": "changed", "r": "read", ".": "other"}
+"""What a mark says, the most telling first: where a cell has several steps, that one is shown."""
+NOTHING = "-"
+NO_PATH, OTHER = "(no path)", "(other paths)"
+
+
+def lane_of(subject: str, steps: Sequence[Step]) -> Lane:
+    """The lane of one agent's steps; rows stand in the order in which their folders were first touched."""
+    per_cell = -(-len(steps) // CELLS) or 1
+    under = shared_folder([step.path for step in steps if step.path])
+    names = [row_name(step.path, under) for step in steps]
+    common = {name for name, _ in Counter(name for name in names if name != NO_PATH).most_common(ROWS)}
+    rows: dict[str, list[str]] = {}
+    cells = -(-len(steps) // per_cell)
+    for index, (name, step) in enumerate(zip(names, steps, strict=True)):
+        shown = name if name == NO_PATH or name in common else OTHER
+        row = rows.setdefault(shown, [NOTHING] * cells)
+        row[index // per_cell] = gravest(row[index // per_cell], mark_of(step))
+    told = tuple((short(name, NAME), "".join(row)) for name, row in rows.items())
+    return Lane(subject, short("/".join(under), NAME), per_cell, told)
+
+
+def narrowed(lane: Lane, most: int) -> Lane:
+    """The same lane with at most so many marks in a row.
+
+    >>> narrowed(Lane("a", "", 1, (("x/", "rrw-"),)), 2)
+    Lane(subject='a', under='', per_cell=2, rows=(('x/', 'rw'),))
+    """
+    cells = max((len(marks) for _, marks in lane.rows), default=0)
+    by = -(-cells // most) or 1
+    rows = tuple(
+        (name, "".join(reduce(gravest, marks[i : i + by]) for i in range(0, len(marks), by)))
+        for name, marks in lane.rows
+    )
+    return Lane(lane.subject, lane.under, lane.per_cell * by, rows)
+
+
+def mark_of(step: Step) -> str:
+    """The mark of one step."""
+    if step.error is not None:
+        return "x"
+    return "r" if step.operation in READS else "w" if step.operation in WRITES else "."
+
+
+def gravest(one: str, other: str) -> str:
+    """The more telling of two marks."""
+    order = [*MARKS, NOTHING]
+    return min(one, other, key=order.index)
+
+
+def shared_folder(paths: Sequence[str]) -> list[str]:
+    """The parts of the folder that all paths lie in.
+
+    >>> shared_folder(["/app/src/a.py", "/app/src/x/b.py", "/app/src"])
+    ['', 'app']
+    """
+    folders = [parts(path)[:-1] for path in paths]
+    if not folders:
+        return []
+    first, last = min(folders), max(folders)
+    same = next((n for n, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), None)
+    return first[: min(len(first), len(last)) if same is None else same]
+
+
+def row_name(path: str, under: Sequence[str]) -> str:
+    """The folder, or the file that is in none, below the shared one.
+
+    >>> row_name("src/x/b.py", ["src"]), row_name("src/b.py", ["src"]), row_name("", [])
+    ('x/', 'b.py', '(no path)')
+    """
+    if not path:
+        return NO_PATH
+    rest = parts(path)[len(under) :]
+    head = rest[:2] if rest[0] == "" else rest[:1]
+    return "/".join(head) + ("/" if len(rest) > len(head) else "")
+
+
+def parts(path: str) -> list[str]:
+    """A path as folders and a name; a leading '' is the root."""
+    named = path.replace("\\", "/").rstrip("/") or "/"
+    first, *rest = named.split("/")
+    return [first, *(one for one in rest if one not in ("", "."))]

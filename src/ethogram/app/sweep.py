@@ -1,0 +1,431 @@
+"""Sweep: look again at every subject of a store with something new."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+
+from ..config import Settings
+from ..engine.combination import SEEN, combine, parts_meant
+from ..engine.contagion import Contacts, contacts, spread
+from ..engine.detect import by_depth, find
+from ..engine.evaluate import NO_CHAIN, number, reader
+from ..errors import BadUsage
+from ..ingest.collector import latest_time
+from ..language.ast import Spread
+from ..language.history import CAP, History, histories
+from ..language.program import Program, SilenceProgram
+from ..models import Detection, Event, format_time, micros, rank, stable_hash
+from ..models.mute import Mute
+from ..patterns.library import Library
+from ..signals import Options, plan
+from ..store.protocol import Change, Found, Held, Store, SubjectRow, Swept, Who
+from .analyze import measured_events, names_used
+from .mute import evidence_events, mutes
+from .readings import is_bare_step, only_scorers, reads_steps, reads_text, said_again
+from .stored_events import as_read
+
+# Comparing: what was kept of a subject with what is found now.
+
+
+def compare(
+    kept: Iterable[Detection],
+    found: Iterable[Detection],
+    programs: Sequence[Program],
+    purged_before: int | None = None,
+) -> Iterator[tuple[str, Detection]]:
+    """Each change with the detection as it is now; '' for one that only grew.
+
+    What is no longer found was undone by late events (withdrawn) or by another version of the pattern
+    (superseded). What began before events were purged cannot be found again, and stays as it was.
+    """
+    versions = {program.name: program.version for program in programs}
+    before = {one.id: one for one in kept}
+    now = {one.id: one for one in found}
+    for one in now.values():
+        yield from ((change, one) for change in changes_of(before.get(one.id), one))
+    for one in before.values():
+        if one.id in now or one.state not in SEEN:
+            continue
+        if purged_before is not None and micros(one.opened_at) < purged_before:
+            continue
+        state = "withdrawn" if one.version == versions.get(one.pattern) else "superseded"
+        yield state, replace(one, state=state)
+
+
+def changes_of(before: Detection | None, now: Detection) -> list[str]:
+    """What happened to a detection, '' where it only grew, nothing where it is the same."""
+    if before is None:
+        return ["new"]
+    if before.state not in SEEN:
+        return ["found again"]
+    changes = []
+    if rank(now.level) > rank(before.level):
+        changes.append("risen")
+    if before.state == "opened" and now.state == "closed":
+        changes.append("closed")
+    if not changes and before.to_dict() != now.to_dict():
+        changes.append("")
+    return changes
+
+
+# When a silence would begin if nothing came: then a subject has to be looked at, though it did nothing.
+
+LATEST = 2**62
+
+
+def next_due(
+    programs: Sequence[Program], events: Sequence[Event], as_of: datetime, cap: int
+) -> dict[Who, int]:
+    """The first deadline of each subject that has not passed at `as_of`, in microseconds since 1970."""
+    due: dict[Who, int] = {}
+    now = micros(as_of)
+    for program in programs:
+        if not isinstance(program.body, SilenceProgram):
+            continue
+        for history in histories(program, events):
+            if program.timed_only and not history.timed:
+                continue
+            deadline = deadline_of(program.body, history, cap)
+            if deadline is not None and now <= deadline < LATEST:
+                who = (history.source, history.events[-1].subject)
+                due[who] = min(deadline, due.get(who, deadline))
+    return due
+
+
+def deadline_of(body: SilenceProgram, history: History, cap: int) -> int | None:
+    """When the silence after the last event would be too long, or None where it never is."""
+    last = len(history.events) - 1
+    if last < body.at_least - 1:
+        return None
+    if body.after is not None and reader(body.after, cap)(history, last, NO_CHAIN) is not True:
+        return None
+    seconds = number(reader(body.longer_than, cap)(history, last, NO_CHAIN))
+    if seconds is None or seconds < 0 or seconds > LATEST / 1e6:
+        return None
+    return history.times[last] + round(seconds * 1e6)
+
+
+# Spread in a sweep: it joins detections of several subjects, so it runs over what is kept of a source.
+
+PENDING = "sweep: sources"
+
+
+def reaches_others(program: Program, programs: Sequence[Program]) -> bool:
+    """Whether a program joins detections of several subjects, by itself or through a part."""
+    if isinstance(program.body, Spread):
+        return True
+    parts = [one for one in programs if one.name != program.name and parts_meant(program.parts, one.name)]
+    return any(reaches_others(one, programs) for one in parts)
+
+
+def sweep_neighbours(
+    looking: Looking, touched: Iterable[str], lock: Held, clock: Callable[[], datetime]
+) -> None:
+    """Write what became of spreads, and of what is made of them, in each source where something changed."""
+    programs = [one for one in by_depth(looking.programs) if reaches_others(one, looking.programs)]
+    if not programs:
+        return
+    sources = looking.store.sources()
+    for source in sorted({*touched, *_ending(looking, programs)} & sources.keys()):
+        seen: list[Detection] | None = None
+        for program in programs:
+            if program.timed_only and not sources[source].timed:
+                continue
+            if seen is None:
+                seen = _seen(looking, programs, source)
+            found = _found(looking, program, seen, source)
+            kept = looking.store.detections(sources=[source], patterns=[program.name])
+            changes = list(compare(kept, found, [program], looking.store.purged_before()))
+            if changes:
+                looking.keep(changes, (), lock, clock())
+            seen = [one for one in seen if one.pattern != program.name] + found
+
+
+def begun(looking: Looking, touched: set[str], at: datetime) -> set[str]:
+    """Sources whose spreads are to be looked at: of this sweep, and of one killed before it could."""
+    known = looking.store.load_state(PENDING, looking.selection)
+    sources = touched | set(json.loads(known or b"[]"))
+    if sources != set(json.loads(known or b"[]")):
+        looking.store.save_state(PENDING, looking.selection, json.dumps(sorted(sources)).encode(), at)
+    return sources
+
+
+def ended(looking: Looking, at: datetime) -> None:
+    """Forget what was begun: it is done."""
+    if looking.store.load_state(PENDING, looking.selection) is not None:
+        looking.store.save_state(PENDING, looking.selection, None, at)
+
+
+def _seen(looking: Looking, programs: Sequence[Program], source: str) -> list[Detection]:
+    wanted = [one.name for one in looking.programs if any(parts_meant(by.parts, one.name) for by in programs)]
+    return looking.store.detections(sources=[source], patterns=wanted, states=SEEN)
+
+
+def _found(looking: Looking, program: Program, seen: Sequence[Detection], source: str) -> list[Detection]:
+    parts = [one for one in seen if parts_meant(program.parts, one.pattern)]
+    if not isinstance(program.body, Spread):
+        return combine(program, parts)
+    starts = {one.subject for one in parts if parts_meant((program.body.first,), one.pattern)}
+    ends = {one.subject for one in parts if parts_meant((program.body.then,), one.pattern)}
+    if not starts or (not ends - starts and len(starts) < 2):
+        return []
+    return spread(program, parts, _met(looking, source, starts | ends), looking.as_of)
+
+
+def _met(looking: Looking, source: str, subjects: Iterable[str]) -> Contacts:
+    """When these subjects met. An event between two of them is one of theirs, so no other need be read."""
+    whose = [(source, name) for name in sorted(subjects)]
+    events = looking.store.events(whose, until=looking.as_of)
+    return contacts(sorted(events, key=lambda event: event.order))
+
+
+def _ending(looking: Looking, programs: Sequence[Program]) -> set[str]:
+    """Sources with an open spread whose time is over."""
+    limits = {one.name: one.body.within for one in programs if isinstance(one.body, Spread)}
+    opened = looking.store.detections(patterns=limits, states=["opened"])
+    now = micros(looking.as_of)
+    return {
+        one.source
+        for one in opened
+        if one.evidence and now > micros(one.evidence[0].at) + limits[one.pattern]
+    }
+
+
+# Sweep: every subject with something new looked at again from the store, and each change told once.
+
+MOST_EVENTS = 20_000
+MOST_SUBJECTS = 500
+"""A chunk is closed when it has so many of either: that much is in memory at once."""
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What a sweep did. `changes` are those nobody was told of yet, also of a sweep that was killed."""
+
+    as_of: datetime
+    changes: tuple[Change, ...]
+    subjects: int
+    events: int
+    insufficient: int
+    muted: tuple[Change, ...] = ()
+    without_text: tuple[str, ...] = ()
+    """Patterns that read texts, or steps of runs, where the store keeps none: they have nothing to go by."""
+
+    def at_or_above(self, level: str) -> list[Change]:
+        """Changes that tell of a detection at this level or a graver one: not those that take one back."""
+        rising = [one for one in self.changes if one.change in ("new", "found again", "risen")]
+        return [one for one in rising if rank(one.detection.level) >= rank(level)]
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """One sweep: what it looks for, and as of when.
+
+    `selection` stands for the names of its patterns, `versions` for what they say and how events are read.
+    """
+
+    store: Store
+    library: Library
+    programs: tuple[Program, ...]
+    settings: Settings
+    as_of: datetime
+    runner: str
+    selection: str
+    versions: str
+
+    def found(self, one: Detection) -> Found:
+        """A detection, with whether it was asked for or is only a part."""
+        return Found(one, part=one.pattern not in self.chosen)
+
+    @property
+    def chosen(self) -> frozenset[str]:
+        return frozenset(one.name for one in self.programs if self.library.is_chosen(one))
+
+    def keep(
+        self, changes: Sequence[tuple[str, Detection]], swept: Sequence[Swept], lock: Held, at: datetime
+    ) -> None:
+        """Write in one commit, if the lock is still ours."""
+        found = [(change, self.found(one)) for change, one in changes]
+        self.store.keep_sweep(
+            self.selection, self.versions, self.as_of, found=found, swept=swept, lock=lock, at=at
+        )
+
+
+def sweep(
+    store: Store,
+    library: Library,
+    *,
+    as_of: datetime,
+    clock: Clock,
+    settings: Settings | None = None,
+    since: datetime | None = None,
+    min_events: int = 1,
+    runner: str = "plain",
+    progress: Callable[[int, int], None] | None = None,
+) -> Sweep:
+    """What changed since the last sweep, written to the store before it is told.
+
+    Looks at subjects with something new, and with a silence that is due by `as_of`; with `since`, at all with
+    an event from then on. The caller tells the changes, then calls `store.mark_told`. `clock` is for the
+    lock, and no sweep is as of a moment more than `settings.max_future` ahead of it.
+    """
+    settings = settings or Settings()
+    looking = look(store, library, settings, as_of, runner)
+    _check_moment(as_of, store.last_sweep(), clock(), settings.max_future)
+    lock = store.lock("sweep", clock())
+    try:
+        return _sweep(looking, lock, clock, since, min_events, progress)
+    finally:
+        store.unlock(lock)
+
+
+def _check_moment(as_of: datetime, last: datetime | None, now: datetime, max_future: int | None) -> None:
+    """BadUsage where a sweep as of this moment would block all later ones, or goes back behind the last."""
+    latest = latest_time(now, max_future)
+    if latest is not None and as_of > latest:
+        raise BadUsage(
+            f"as of {format_time(as_of)} is in the future: expected a time up to {format_time(latest)}; "
+            "it would block every sweep before it (to raise it: max_future: ... in ethogram.yaml)"
+        )
+    if last is None or as_of >= last:
+        return
+    if last > now:
+        raise BadUsage(
+            f"the last sweep was as of {format_time(last)}, which is in the future: a clock was wrong then. "
+            "ethogram sweep --reset-clock forgets that moment, keeps every detection, and looks at everybody "
+            "again"
+        )
+    raise BadUsage(
+        f"the last sweep was as of {format_time(last)}, and a sweep goes forward only; to look back, "
+        f"use ethogram analyze --store with --as-of {format_time(as_of)}"
+    )
+
+
+def reset_clock(store: Store, now: datetime) -> int:
+    """Forget sweeps as of later than now; how many subjects the next one looks at again.
+
+    What they found is kept, and withdrawn by the next sweep where it does not hold.
+    """
+    lock = store.lock("sweep", now)
+    try:
+        return store.reset_sweeps(now)
+    finally:
+        store.unlock(lock)
+
+
+def look(
+    store: Store, library: Library, settings: Settings, as_of: datetime, runner: str = "plain"
+) -> Looking:
+    """What a sweep of these patterns looks for."""
+    programs = library.programs
+    names = sorted(program.name for program in programs)
+    content = [stable_hash(program.to_json()) for program in sorted(programs, key=lambda one: one.name)]
+    ours = [f"{one.name}@{one.version}" for one in plan(needed(programs))]
+    how = [dict(settings.scorers), asdict(Options.of(settings)), ours]
+    selection, versions = stable_hash("sweep", names)[:16], stable_hash(content, how)[:16]
+    return Looking(store, library, programs, settings, as_of, runner, selection, versions)
+
+
+def needed(programs: Sequence[Program]) -> set[str]:
+    """Names of everything the programs read."""
+    return {name for program in programs for name in names_used(program)}
+
+
+def _sweep(
+    looking: Looking,
+    lock: Held,
+    clock: Clock,
+    since: datetime | None,
+    min_events: int,
+    progress: Callable[[int, int], None] | None,
+) -> Sweep:
+    store, as_of = looking.store, looking.as_of
+    threads = any(one.scope == "thread" for one in plan(needed(looking.programs)))
+    touched = store.touched(
+        looking.selection, looking.versions, as_of, since=since, min_events=min_events, threads=threads
+    )
+    sources = begun(looking, {one.source for one in touched}, clock())
+    alone = [one for one in looking.programs if not reaches_others(one, looking.programs)]
+    done = events = lacking = 0
+    bare_runs = False
+    again = said_again(
+        store.events(until=as_of), looking.programs, looking.settings, {one.who for one in touched}
+    )
+    for chunk in chunks(touched):
+        seen = chunk_events(looking, chunk, again, threads=threads)
+        bare_runs = bare_runs or any(map(is_bare_step, seen))
+        found = find(alone, seen, as_of=as_of, runner=looking.runner)
+        whose = [one.who for one in chunk]
+        kept = store.detections(subjects=whose, patterns=[one.name for one in alone])
+        changes = list(compare(kept, found.detections, alone, store.purged_before()))
+        looking.keep(changes, list(_swept(looking, chunk, alone, seen)), lock, clock())
+        done, events, lacking = done + len(chunk), events + len(seen), lacking + len(found.insufficient)
+        if progress is not None:
+            progress(done, len(touched))
+    sweep_neighbours(looking, sources, lock, clock)
+    ended(looking, clock())
+    store.close_sweep(looking.selection, looking.versions, as_of, clock())
+    chosen = [one for one in looking.programs if one.name in looking.chosen]
+    reading = {one.name for one in chosen if reads_text(one)}
+    blind = reading if reading and not any(one.text for one in store.events(until=as_of)) else set()
+    blind |= {one.name for one in chosen if bare_runs and reads_steps(one)}
+    return Sweep(as_of, tuple(store.untold()), done, events, lacking, without_text=tuple(sorted(blind)))
+
+
+def mute_changes(done: Sweep, entries: Sequence[Mute], store: Store, now: datetime) -> Sweep:
+    """The sweep with the changes that an entry mutes at this moment set apart."""
+    active = [one for one in entries if not one.is_expired(now)]
+    if not active or not done.changes:
+        return done
+    found = [one.detection for one in done.changes]
+    known: Mapping[tuple[str, str], Event] = {}
+    if any({"path", "command"} & one.asks.keys() for one in active):
+        known = evidence_events(found, store.events({(one.source, one.subject) for one in found}))
+    muted = [one for one in done.changes if any(mutes(entry, one.detection, known) for entry in active)]
+    told = tuple(one for one in done.changes if one not in muted)
+    return replace(done, changes=told, muted=tuple(muted))
+
+
+def chunks(subjects: Sequence[SubjectRow]) -> Iterator[list[SubjectRow]]:
+    """Subjects in pieces of a bounded number of events; one with more than that is a piece by itself."""
+    piece: list[SubjectRow] = []
+    total = 0
+    for one in subjects:
+        if piece and (total + one.events > MOST_EVENTS or len(piece) >= MOST_SUBJECTS):
+            yield piece
+            piece, total = [], 0
+        piece.append(one)
+        total += one.events
+    if piece:
+        yield piece
+
+
+def chunk_events(
+    looking: Looking, chunk: Sequence[SubjectRow], again: Mapping[Who, Event], *, threads: bool
+) -> list[Event]:
+    """The events of these subjects with all readings, in order."""
+    whose: set[Who] = {one.who for one in chunk}
+    if threads:
+        # What others did in a thread may be in the readings of these.
+        given = looking.store.thread_mates(sorted(whose), looking.as_of)
+    else:
+        given = sorted(looking.store.events(whose, until=looking.as_of), key=lambda event: event.order)
+    given = [again.get((event.source, event.id), event) for event in given] if again else given
+    read = as_read(given, needed(looking.programs))
+    supplied, _ = only_scorers(read, looking.settings.scorers)
+    measured, _ = measured_events(supplied, looking.programs, looking.settings)
+    own = [event for event in measured if (event.source, event.subject) in whose]
+    return only_scorers(own, looking.settings.scorers)[0]
+
+
+def _swept(
+    looking: Looking, chunk: Sequence[SubjectRow], programs: Sequence[Program], events: Sequence[Event]
+) -> Iterator[Swept]:
+    due = next_due(programs, events, looking.as_of, CAP)
+    for one in chunk:
+        yield Swept(one.who, one.changed, due.get(one.who))

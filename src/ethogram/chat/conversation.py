@@ -1,0 +1,73 @@
+"""A conversation as both the readings of events and `ethogram.Conversation` follow it: one step, one
+state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from .accumulation import PLAIN, Tuning
+from .memory import Topic
+from .records import Outcome, Readings
+from .refusals import read_reply
+from .risk_model import turn
+from .state import State, begin, from_json, to_json
+
+REFUSES = 0.4
+"""From how sure on an assistant's turn is a refusal."""
+
+
+class Meaning(Protocol):
+    """An embedder's part. Its own state is JSON's own types and bounded, as the conversation's."""
+
+    @property
+    def name(self) -> str:
+        """The embedder and its version: what two of them keep must not be mixed."""
+
+    def read(self, state: Any, text: str, role: str, refuses: bool) -> tuple[Any, Readings]:
+        """The embedder's state after a turn, and its readings; `refuses`: an assistant's turn refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A conversation so far: its state, and what the embedder keeps."""
+
+    state: State = field(default_factory=State)
+    embedded: Any = None
+    embedder: str | None = None
+
+
+def follow(
+    talk: Talk,
+    text: str,
+    role: str,
+    at: float | None,
+    meaning: Meaning | None = None,
+    tuning: Tuning = PLAIN,
+) -> tuple[Talk, Outcome]:
+    """The conversation after a turn, and where it stands. `at` is in seconds, None where not known."""
+    embedded, name, readings = None, None, None
+    if meaning is not None:
+        name = meaning.name
+        # Vectors of another embedder, or of another version of it, say nothing here.
+        kept = talk.embedded if talk.embedder == name else None
+        refuses = role == "assistant" and read_reply(text).refuses >= REFUSES
+        embedded, readings = meaning.read(kept, text, role, refuses)
+    state, outcome = turn(talk.state, text, role, at, readings, tuning)
+    return Talk(state, embedded, name), outcome
+
+
+def start(topics: tuple[Topic, ...] = ()) -> Talk:
+    """A new conversation; `topics` are risky ones of the subject's earlier conversations, where kept."""
+    return Talk(begin(topics))
+
+
+def talk_to_json(talk: Talk) -> dict[str, Any]:
+    """The conversation as JSON's own types; `talk_from_json` gives back an equal one."""
+    return {"embedded": talk.embedded, "embedder": talk.embedder, **to_json(talk.state)}
+
+
+def talk_from_json(data: dict[str, Any]) -> Talk:
+    """The conversation that `talk_to_json` gave. ValueError for one of another version."""
+    return Talk(from_json(data), data["embedded"], data["embedder"])

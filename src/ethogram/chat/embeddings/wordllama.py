@@ -1,0 +1,40 @@
+"""The embedder `wordllama`: static word vectors of 256 numbers that come inside that package (MIT
+licence, 16 MB).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import MissingExtra
+from .base import MOST_CHARACTERS, Vectors, embedder, unit
+
+
+@embedder("wordllama")
+class Static:
+    """Mean of static vectors of pieces of words. Needs the extra `meaning`; downloads nothing."""
+
+    name = "wordllama@256"
+
+    def __init__(self) -> None:
+        try:
+            import wordllama
+        except ModuleNotFoundError:
+            raise MissingExtra("wordllama", "meaning", "the embedder wordllama") from None
+
+        # Version 0.4 looks for its tokenizer in a folder of another name than the one it ships; named as
+        # the cache, its own
+        # folder is found, and nothing is downloaded.
+        own = Path(wordllama.__file__).parent
+        self._model: Any = wordllama.WordLlama.load(cache_dir=own, disable_download=True)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row for each text."""
+        if not texts:
+            return np.zeros((0, 256), dtype=np.float32)
+        cut = [text[:MOST_CHARACTERS] or " " for text in texts]
+        return unit(np.asarray(self._model.embed(cut), dtype=np.float32))

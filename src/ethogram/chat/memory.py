@@ -1,0 +1,148 @@
+"""Memory.
+
+The newest turns, segments by topic, the session's profile, and which topics were risky. All bounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from .harm_lexicon import shown
+from .records import Mode, Signal, quiet
+from .request import Request
+from .turn_features import View, concept, same_request, telling
+from .words import rarity
+
+RECENT, SEGMENTS, TOPICS, WORDS = 10, 12, 8, 24
+RISKY = 0.25
+AWAY = 3
+"""Turns on other things after which coming to a topic again is a return."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """A turn just past: its content words and its level; never its text."""
+
+    role: str
+    words: tuple[str, ...]
+    level: float
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch on one topic: its weightiest words, first and last turn, highest level."""
+
+    words: tuple[str, ...]
+    first: int
+    last: int
+    peak: float
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic that was risky: its words, how risky, and the user turn at which it was last met."""
+
+    words: tuple[str, ...]
+    risk: float
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Counts over the whole session, and its peak."""
+
+    questions: int = 0
+    probes: int = 0
+    hypotheticals: int = 0
+    meta_instructions: int = 0
+    topic_changes: int = 0
+    refusals: int = 0
+    returns: int = 0
+    mode_changes: int = 0
+    peak: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a conversation remembers of itself."""
+
+    recent: tuple[Recent, ...] = ()
+    segments: tuple[Segment, ...] = ()
+    topics: tuple[Topic, ...] = ()
+    profile: Profile = field(default_factory=Profile)
+
+
+def is_change(memory: Memory, view: View) -> bool:
+    """Whether a user's turn begins another topic; one without words of its own does not."""
+    if len(view.own) < 2 or not memory.segments:
+        return not memory.segments and bool(view.own)
+    likeness = same_request(memory.segments[-1].words, view.own)
+    return likeness < 0.1 and not (view.points and len(view.own) <= 3)
+
+
+def recall(memory: Memory, view: View, turn: int) -> Signal:
+    """The signal of a return to a topic that was risky before."""
+    here = telling(view)
+    for topic in sorted(memory.topics, key=lambda one: -one.risk):
+        shared = here.intersection(topic.words)
+        if shared and turn - topic.last > AWAY:
+            value = topic.risk * min(1.0, 0.5 + 0.25 * len(shared))
+            named = ", ".join(map(shown, sorted(shared)[:3]))
+            said = f"back to {named}, which was risky {turn - topic.last} turns ago"
+            return Signal("topic_return", value, said, 0.7 * value)
+    return quiet("topic_return", "no risky topic met again")
+
+
+def remember(memory: Memory, view: View, role: str, level: float, turn: int, changed: bool) -> Memory:
+    """The memory after a user's turn."""
+    words = tuple(sorted(view.about, key=lambda word: (-rarity(word), word))[:WORDS])
+    recent = (*memory.recent, Recent(role, tuple(sorted(words)), level))[-RECENT:]
+    own = tuple(sorted(map(concept, view.own)))[:WORDS]
+    rare = tuple(sorted(telling(view)))[:WORDS]
+    return replace(
+        memory,
+        recent=recent,
+        segments=_segmented(memory.segments, own, level, turn, changed),
+        topics=_risky(memory.topics, rare, level, turn),
+    )
+
+
+def _segmented(
+    segments: tuple[Segment, ...], own: tuple[str, ...], level: float, turn: int, changed: bool
+) -> tuple[Segment, ...]:
+    if changed or not segments:
+        return (*segments, Segment(own, turn, turn, level))[-SEGMENTS:] if own else segments
+    last = segments[-1]
+    fresh = tuple(word for word in own if word not in last.words)
+    return (*segments[:-1], Segment((*last.words, *fresh)[-WORDS:], last.first, turn, max(last.peak, level)))
+
+
+def _risky(topics: tuple[Topic, ...], own: tuple[str, ...], level: float, turn: int) -> tuple[Topic, ...]:
+    """Risky topics with this turn; what it shares words with is met again, and the least risky gives way."""
+    met = [
+        replace(one, last=turn, risk=max(one.risk, level)) if set(own) & set(one.words) else one
+        for one in topics
+    ]
+    if level >= RISKY and own and not any(set(own) & set(one.words) for one in topics):
+        met.append(Topic(own, level, turn))
+    return tuple(sorted(met, key=lambda one: -one.risk)[:TOPICS])
+
+
+def profiled(profile: Profile, view: View, asked: Request, changed: bool, returned: bool) -> Profile:
+    """The profile after a user's turn, but for peak and modes."""
+    return replace(
+        profile,
+        questions=profile.questions + view.is_question,
+        probes=profile.probes + (asked.direct >= RISKY),
+        hypotheticals=profile.hypotheticals + view.has("fiction"),
+        meta_instructions=profile.meta_instructions + view.has("override", "persona"),
+        topic_changes=profile.topic_changes + changed,
+        returns=profile.returns + returned,
+    )
+
+
+def moded(profile: Profile, risk: float, before: Mode, after: Mode) -> Profile:
+    """The profile with the highest risk and the number of changes of mode."""
+    return replace(
+        profile, peak=max(profile.peak, risk), mode_changes=profile.mode_changes + (before != after)
+    )

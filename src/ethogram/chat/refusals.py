@@ -1,0 +1,248 @@
+"""Refusals, and requests repeated after one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from .escalation import Ladder
+from .harm_lexicon import find
+from .records import Signal, quiet
+from .request import Request, kind_of, severities
+from .turn_features import View, same_request
+from .words import alternatives, tokens
+
+# Assistant turns: did it refuse, and did it go along with what was asked?
+
+NAMING = 300
+"""Characters of a reply in which it says what it refuses."""
+GRAVE = 0.3
+
+_CANNOT = alternatives("refusals", "cannot").pattern
+_DO = alternatives("refusals", "do").pattern
+_REFUSES = re.compile(rf"\bi(?:'| a)?m? ?[^.!?\n]{{0,25}}?{_CANNOT}[^.!?\n]{{0,40}}?{_DO}")
+_PLAIN = alternatives("refusals", "plain", before=r"(?:\b|^)(?:", after=")")
+_REASON = alternatives("refusals", "reason")
+_AGAINST = alternatives("refusals", "against", after=")")
+_NAMED = alternatives("refusals", "named")
+_INABLE = alternatives("refusals", "inable")
+_STEP = re.compile(r"(?m)^\s*(?:\d+[.)]|[-*•]|step \d+)\s+")
+_AMOUNT = re.compile(
+    r"\b\d+(?:[.,]\d+)?\s?(?:%|g|mg|kg|ml|l|°|degrees|grams?|minutes?|hours?|parts?|volts?|cm|mm|inch\w*)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """`refuses` 0..1, by policy rather than lack of means.
+
+    `gives` 0..1, how far it hands over a procedure. `names` 0..1, how grave a harm it calls by its name.
+    """
+
+    refuses: float
+    gives: float
+    reasoned: bool
+    names: float = 0.0
+
+    @property
+    def is_partial(self) -> bool:
+        """It refuses in words and gives in substance."""
+        return self.refuses >= 0.5 and self.gives >= 0.4
+
+
+@lru_cache(maxsize=4)
+def read_reply(text: str) -> Reply:
+    """What an assistant's turn does. Having no flights to offer is no refusal.
+
+    >>> read_reply("I can't help with that.").refuses, read_reply("I couldn't find any flights.").refuses
+    (0.8, 0.0)
+    """
+    low = text[:3000].lower().replace("’", "'")
+    start = low[:400]
+    plain = bool(_PLAIN.search(start))
+    reasoned = bool(_REASON.search(low[:700]))
+    # Having no means to do a thing is no refusal, unless it is refused in plain words as well.
+    unable = bool(_INABLE.search(start)) and not plain
+    refuses = 0.0
+    said = plain or bool(_REFUSES.search(start))
+    if said:
+        refuses = 1.0 if reasoned else 0.0 if unable else 0.8
+    elif _AGAINST.search(low[:300]) or _NAMED.search(low[:300]):
+        # No word of refusal, but the reply is about why one should not.
+        refuses, reasoned = 0.4, True
+    names = _harm_in(low[:NAMING]) if refuses else 0.0
+    # What the assistant calls by its name it refuses for that reason.
+    reasoned = reasoned or names >= GRAVE
+    if said and reasoned and refuses:
+        refuses = 1.0
+    steps, amounts = len(_STEP.findall(low)), len(_AMOUNT.findall(low))
+    gives = min(1.0, 0.15 * steps + 0.12 * amounts + (0.1 if len(low) > 800 else 0.0))
+    return Reply(refuses, gives, reasoned, names)
+
+
+def _harm_in(text: str) -> float:
+    """The gravest harm that a text names."""
+    return max((hit.term.severity or 0.0 for hit in find(tokens(text))), default=0.0)
+
+
+# After a refusal: does the user come back to what was refused, and in what dress?
+
+KEPT = 5
+SAME = 0.5
+"""Shared part of the words from which two requests are taken for one."""
+SAME_BY_MEANING = 0.6
+FIRST, FURTHER, HIGHEST = 0.36, 0.12, 0.8
+"""What the first return adds to the risk, each further one, and the most."""
+GOES_ON = 0.28
+"""What it adds to go on at once about what was refused, without asking for the same again."""
+REASONED, BARE = 0.28, 0.14
+"""What one refusal adds with a reason of harm, and without one."""
+MOST_REFUSALS = 5
+FADES = 0.95
+NEAR_BY_MEANING = 0.25
+RISKY, FACT = 0.15, 0.3
+ON = "going on"
+NAME = "after_refusal"
+_GIVES_IN = alternatives("refusals", "gives in", before=r"^\W*(?:", after=r")\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A refused request.
+
+    Its words, risk and language, how firmly it was refused, returns so far, user turns since.
+    """
+
+    words: tuple[str, ...]
+    direct: float
+    language: str | None
+    firmness: float
+    returns: int = 0
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The user's newest turn, as far as a refusal of it needs to know."""
+
+    words: tuple[str, ...] = ()
+    direct: float = 0.0
+    language: str | None = None
+
+
+def asked_of(view: View, ladder: Ladder, direct: float) -> Asked:
+    """What is kept of a user's turn; one without words of its own is about what was talked of before."""
+    words = view.own if len(view.own) >= 2 else view.own | frozenset(ladder.topic)
+    return Asked(tuple(sorted(words))[:40], direct, view.language)
+
+
+def weight_of(reply: Reply, refusals: int) -> float:
+    """What a refusal says about the requests; `refusals` are those of the conversation, with this one.
+
+    An assistant also refuses by mistake, so a first one says little. It seldom does so again and again.
+
+    >>> no = Reply(refuses=1.0, gives=0.0, reasoned=True)
+    >>> [round(weight_of(no, n), 2) for n in (1, 2, 3)]
+    [0.28, 0.48, 0.63]
+    """
+    one = reply.refuses * (REASONED if reply.reasoned else BARE)
+    return 1 - (1 - one) ** min(MOST_REFUSALS, max(1, refusals))
+
+
+def refuse(refused: tuple[Refused, ...], asked: Asked, reply: Reply) -> tuple[Refused, ...]:
+    """The refused requests after an assistant's turn."""
+    # To advise against something is a refusal only of what is risky.
+    firm = reply.refuses >= 0.8 or (reply.refuses >= 0.4 and asked.direct >= 0.08)
+    if not firm or not asked.words:
+        return refused
+    same = next((one for one in refused if same_request(one.words, asked.words) >= SAME), None)
+    if same is not None:
+        again = replace(same, firmness=max(same.firmness, reply.refuses), since=0, language=asked.language)
+        return (*(one for one in refused if one is not same), again)
+    direct = max(asked.direct, 0.5 * reply.names)
+    return (*refused, Refused(asked.words, direct, asked.language, reply.refuses))[-KEPT:]
+
+
+def come_back(
+    refused: tuple[Refused, ...], view: View, asked: Request, by_meaning: float | None
+) -> tuple[tuple[Refused, ...], Signal]:
+    """The refused requests after a user's turn, and the signal of a return to one of them."""
+    found = [(one, _dress(one, view, asked, by_meaning)) for one in refused]
+    back = [(one, dress) for one, dress in found if dress is not None]
+    if not back:
+        said = "nothing was refused" if not refused else "not what was refused"
+        return tuple(_older(one, False) for one in refused), quiet(NAME, said)
+    if all(dress == ON for _, dress in back):
+        one = max((pair[0] for pair in back), key=lambda one: (one.firmness, one.direct))
+        adds = GOES_ON * min(1.0, one.firmness + 0.2)
+        after = tuple(replace(other, since=other.since + 1) for other in refused)
+        return after, Signal(NAME, 0.35, "goes on at once about what was refused", adds, ON)
+    back = [pair for pair in back if pair[1] != ON]
+    one, dress = max(back, key=lambda pair: (pair[0].firmness, pair[0].direct, -pair[0].since))
+    after = tuple(_older(other, other is one) for other in refused)
+    adds = (
+        min(HIGHEST, FIRST + FURTHER * one.returns + 0.2 * one.direct)
+        * min(1.0, one.firmness + 0.2)
+        * FADES**one.since
+    )
+    if _is_cleared_up(view):
+        return after, Signal(
+            NAME,
+            0.3,
+            "comes back to what was refused, and clears up what was meant",
+            adds * 0.4,
+            "cleared up",
+        )
+    value = min(1.0, 0.5 + 0.2 * one.returns)
+    times = "once more" if not one.returns else f"for the {one.returns + 1}. time"
+    return after, Signal(NAME, value, f"comes back {times} to what was refused, {dress}", adds, dress)
+
+
+def _dress(one: Refused, view: View, asked: Request, by_meaning: float | None) -> str | None:
+    """How a turn asks again for what was refused; None where it does not."""
+    likeness = same_request(one.words, view.own) if view.own else 0.0
+    # After few words, or one word alone, likeness is chance.
+    alike = likeness >= SAME or (likeness >= 0.3 and len(view.own) >= 4 and one.since <= 2)
+    elliptic = len(view.own) <= 2 and (view.points or view.has("push"))
+    at_once = one.since == 0
+    if (
+        at_once
+        and view.language
+        and one.language != view.language
+        and (one.language or view.language != "en")
+    ):
+        return "in another language"
+    if by_meaning is not None and by_meaning >= SAME_BY_MEANING:
+        alike = True
+    if view.disguise.kinds and one.since <= 1:
+        return f"disguised ({', '.join(view.disguise.kinds)})"
+    kind = kind_of(view)
+    if (
+        kind is not None
+        and one.since <= 1
+        and (alike or view.points or likeness > 0.15 or kind == "override")
+    ):
+        return {"override": "asking to drop the rules", "persona": "as a persona", "fiction": "as fiction"}[
+            kind
+        ]
+    if alike:
+        return "in other words" if likeness < 0.9 else "again"
+    if at_once and elliptic and view.has("push", "doing", "exact"):
+        return "insisting"
+    short = elliptic and len(view.own) <= 1
+    on = likeness > 0 or short or view.has("push", "evade") or (by_meaning or 0.0) >= NEAR_BY_MEANING
+    # Refused for the harm in it: whoever asks on at once mostly asks on about that, but for a fact.
+    on = on or (one.direct >= RISKY and asked.asks > FACT)
+    asks = view.is_asking or view.has("push", "evade")
+    return ON if at_once and on and asks and not _GIVES_IN.match(view.text[:60].lower()) else None
+
+
+def _older(one: Refused, returned: bool) -> Refused:
+    return replace(one, since=0 if returned else one.since + 1, returns=one.returns + returned)
+
+
+def _is_cleared_up(view: View) -> bool:
+    """Whether the words that raised the question stand with an object that makes them harmless."""
+    alarming = any((hit.term.severity or 0.0) >= 0.25 for hit in view.hits)
+    return alarming and max(severities(view).values()) < 0.1

@@ -1,0 +1,200 @@
+"""Words of a text, folded and stemmed; language guess; content files."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from functools import cache, lru_cache
+from pathlib import Path
+
+from ..lexicon.normalize import fold
+
+# Content files.
+#
+# Sections of words, phrases or alternatives, under headings in brackets; `#` begins a remark.
+
+FOLDER = Path(__file__).parent / "content"
+
+
+def lines_of(name: str) -> list[str]:
+    """The lines of a content file that are neither empty nor remarks."""
+    lines = (FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
+    return [line for line in lines if line.strip() and not line.startswith("#")]
+
+
+@cache
+def sections(name: str) -> dict[str, tuple[str, ...]]:
+    """Lines of a content file by the heading above them; headings that occur twice are joined."""
+    found: dict[str, tuple[str, ...]] = {}
+    heading = ""
+    for line in lines_of(name):
+        if line.startswith("[") and line.endswith("]"):
+            heading = line[1:-1]
+        else:
+            found[heading] = (*found.get(heading, ()), line)
+    return found
+
+
+def words_of(name: str, heading: str) -> frozenset[str]:
+    """The words of a section, parted by white space."""
+    return frozenset(word for line in sections(name)[heading] for word in line.split())
+
+
+def alternatives(name: str, heading: str, before: str = r"\b(?:", after: str = r")\b") -> re.Pattern[str]:
+    """A regular expression of the lines of a section as alternatives."""
+    return re.compile(before + "|".join(sections(name)[heading]) + after)
+
+
+# Words of a text as they are compared: folded, stemmed lightly, and how rare each is.
+#
+# Rarity comes from `frequencies.txt`: in how many of some ten thousand texts of free software a word stands
+# (tools/count_words.py says which). It is a technical register, so `kill` and `attack` count as common there,
+# which is the side on which to err.
+
+LONGEST = 2000
+"""Characters looked at: of a longer text the first and the last half of so many, where a request stands."""
+
+LONGEST_WORD = 32
+"""Letters of a word that are looked at: what is kept of a turn must be small."""
+
+_WORD = re.compile(r"[a-z][a-z']*|\d+")
+_ENDINGS = (
+    ("ations", "ate"),
+    ("ation", "ate"),
+    ("iness", "y"),
+    ("ies", "y"),
+    ("ying", "y"),
+    ("ings", ""),
+    ("ing", ""),
+    ("sses", "ss"),
+    ("shes", "sh"),
+    ("ches", "ch"),
+    ("xes", "x"),
+    ("ied", "y"),
+    ("ed", ""),
+    ("ly", ""),
+    ("s", ""),
+)
+_VOWELS = "aeiou"
+_KEEP = words_of("small_words", "whole")
+
+
+def clipped(text: str) -> str:
+    """The text, or where it is longer than LONGEST its two ends."""
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else text[:half] + "\n" + text[-half:]
+
+
+def tokens(text: str) -> list[str]:
+    """Stems of the words of a text in order, small words and numbers included.
+
+    >>> tokens("Mixing the CHEMICALS, n0w!")
+    ['mix', 'the', 'chemical', 'now']
+    """
+    return [stem(word[:LONGEST_WORD]) for word in _WORD.findall(fold(text).text.decode("ascii"))]
+
+
+@lru_cache(maxsize=1 << 15)
+def stem(word: str) -> str:
+    """A word without its commonest English endings; the same for a word and its plural, -ing and -ed.
+
+    >>> [stem(word) for word in ("mixing", "mixes", "stopped", "making", "process", "batteries", "cute")]
+    ['mix', 'mix', 'stop', 'make', 'process', 'battery', 'cute']
+    """
+    word = word.removesuffix("'s").strip("'")
+    if word in _KEEP or len(word) < 4:
+        return word
+    if not word.endswith(("ss", "us", "is")):
+        for ending, put in _ENDINGS:
+            if word.endswith(ending) and len(word) - len(ending) + len(put) >= 3:
+                word = _whole(word[: len(word) - len(ending)], ending) + put
+                break
+    # Five letters and more lose a last e, so that `forge` and `forging` meet; `cute` must not become `cut`.
+    return word[:-1] if len(word) > 4 and word[-1] == "e" and word[-2] not in "eo" else word
+
+
+def _whole(stump: str, ending: str) -> str:
+    """What was there before -ing or -ed: one letter of a pair goes (`stopp`), a lost e comes back (`mak`)."""
+    if ending not in ("ing", "ings", "ed"):
+        return stump
+    if len(stump) > 3 and stump[-1] == stump[-2] and stump[-1] not in "lsz":
+        return stump[:-1]
+    lost = (
+        len(stump) == 3
+        and stump[0] not in _VOWELS
+        and stump[1] in _VOWELS
+        and stump[2] not in _VOWELS + "wxy"
+    )
+    return stump + "e" if lost else stump
+
+
+@cache
+def small_words() -> frozenset[str]:
+    """Stems of words that say nothing about a topic."""
+    return frozenset(map(stem, words_of("small_words", "small")))
+
+
+def content(stems: list[str]) -> frozenset[str]:
+    """The stems that say what a text is about."""
+    small = small_words()
+    return frozenset(one for one in stems if one not in small and len(one) > 1 and not one.isdigit())
+
+
+@cache
+def _frequencies() -> tuple[int, dict[str, int]]:
+    # The first line is not a word: it says of how many documents.
+    (_, total), *pairs = (line.split() for line in lines_of("frequencies"))
+    return int(total), {word: int(n) for word, n in pairs}
+
+
+@lru_cache(maxsize=1 << 14)
+def rarity(word: str) -> float:
+    """Inverse document frequency from 0 (in every text) to 1 (in none counted).
+
+    >>> rarity("the") < rarity("system") < rarity("poison")
+    True
+    """
+    total, counts = _frequencies()
+    return math.log(total / max(2, counts.get(word, 0))) / math.log(total / 2)
+
+
+# Which language a text is probably in: by script, then by its small words; None where it is not clear.
+
+_SMALL = {code: words_of("languages", code) for code in sections("languages")}
+_LETTERS = re.compile(r"[^\W\d_]+")
+_SAMPLE = 400
+FEWEST = 2
+"""Small words that must be met to name a language of the Latin script."""
+
+
+def script_of(text: str) -> str | None:
+    """The script of most letters (`LATIN`, `CYRILLIC`, ...), None without letters.
+
+    >>> script_of("Как это сделать?"), script_of("12 + 3")
+    ('CYRILLIC', None)
+    """
+    if text[:_SAMPLE].isascii():
+        return "LATIN" if _LETTERS.search(text[:_SAMPLE]) else None
+    counts: dict[str, int] = {}
+    for letter in text[:_SAMPLE]:
+        if letter.isalpha():
+            name = "LATIN" if letter.isascii() else unicodedata.name(letter, "?").split()[0]
+            counts[name] = counts.get(name, 0) + 1
+    return max(counts, key=lambda name: (counts[name], name)) if counts else None
+
+
+def language_of(text: str) -> str | None:
+    """A code such as `en` or `es`, the script's name in small letters for others, None where it is not clear.
+
+    >>> [language_of(text) for text in ("How do you do that?", "¿Cómo puedo hacer eso?", "Ok!")]
+    ['en', 'es', None]
+    """
+    script = script_of(text)
+    if script is None or script != "LATIN":
+        return None if script is None else script.lower()
+    words = [word.lower() for word in _LETTERS.findall(text[:_SAMPLE])]
+    counts = {code: sum(word in small for word in words) for code, small in _SMALL.items()}
+    best = max(counts, key=lambda code: (counts[code], code == "en"))
+    rest = max(count for code, count in counts.items() if code != best)
+    return best if counts[best] >= FEWEST and counts[best] > rest else None

@@ -1,1 +1,0 @@
-"""Conversations that climb: the risk of a conversation, turn by turn. Pure: docs/climb.md."""

@@ -1,0 +1,127 @@
+"""All detections of a set of programs over events: first those of events, then those of detections."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from ..errors import BadUsage, did_you_mean
+from ..language.ast import Spread
+from ..language.history import CAP, key_of
+from ..language.program import Program
+from ..models import Detection, Event, Value, micros
+from . import plain
+from .combination import combine, parts_meant
+from .contagion import contacts, spread
+from .detections import detection
+from .match import NO_TIMES, Finding, Insufficient
+
+Runner = Callable[..., plain.Outcome]
+
+
+def run_batch(programs: Iterable[Program], events: Sequence[Event], *, as_of: int, cap: int) -> plain.Outcome:
+    """The columnar runner; NumPy is loaded only when it is used."""
+    from .columns.run import run
+
+    return run(programs, events, as_of=as_of, cap=cap)
+
+
+def run_stream(
+    programs: Iterable[Program], events: Sequence[Event], *, as_of: int, cap: int
+) -> plain.Outcome:
+    """The live runner, fed with all events in order; its code is written only when it is used."""
+    from .live.engine import run
+
+    return run(programs, events, as_of=as_of, cap=cap)
+
+
+RUNNERS: dict[str, Runner] = {"plain": plain.run, "batch": run_batch, "stream": run_stream}
+"""Every runner takes (programs, events, as_of=, cap=) and gives the same outcome."""
+
+
+class Found:
+    """Detections in output order, what could not be judged, and how many histories were checked."""
+
+    __slots__ = ("checked", "detections", "insufficient")
+
+    def __init__(
+        self, detections: list[Detection], insufficient: list[Insufficient], checked: dict[str, int]
+    ) -> None:
+        self.detections = sorted(detections, key=lambda one: one.order)
+        self.insufficient = insufficient
+        self.checked = checked
+
+
+def find(
+    programs: Sequence[Program],
+    events: Sequence[Event],
+    *,
+    as_of: datetime,
+    cap: int = CAP,
+    runner: str = "plain",
+) -> Found:
+    """What the programs find in events that are in order and not after `as_of`."""
+    outcome, detections = found_in_events(programs, events, as_of=as_of, cap=cap, runner=runner)
+    met = contacts(events) if any(isinstance(one.body, Spread) for one in programs) else {}
+    untimed = {event.source for event in events if not event.timed}
+    for program in by_depth(programs):
+        outcome.checked[program.name] = len(keys_of(program, events))
+        seen = [one for one in detections if parts_meant(program.parts, one.pattern)]
+        if untimed and program.timed_only:
+            seen = [one for one in seen if one.source not in untimed]
+            outcome.insufficient += without_times(program, events)
+        if isinstance(program.body, Spread):
+            detections += spread(program, seen, met, as_of)
+        else:
+            detections += combine(program, seen)
+    return Found(detections, outcome.insufficient, outcome.checked)
+
+
+def found_in_events(
+    programs: Sequence[Program], events: Sequence[Event], *, as_of: datetime, cap: int, runner: str
+) -> tuple[plain.Outcome, list[Detection]]:
+    """What is found in events themselves, without what is made of detections."""
+    if runner not in RUNNERS:
+        known = ", ".join(sorted(RUNNERS))
+        raise BadUsage(f"unknown runner {runner!r}{did_you_mean(runner, RUNNERS)}; known: {known}")
+    outcome = RUNNERS[runner](programs, events, as_of=micros(as_of), cap=cap)
+    return outcome, [_made(finding, cap) for finding in outcome.findings]
+
+
+def _made(finding: Any, cap: int) -> Detection:
+    # The live runner has no history to read from afterwards: its episodes hold what was read.
+    if isinstance(finding, Finding):
+        return detection(finding, cap)
+    from .detections import detection_of
+
+    return detection_of(finding)
+
+
+def without_times(program: Program, events: Sequence[Event]) -> list[Insufficient]:
+    """The keys of a combination in sources without times: durations between detections say nothing there."""
+    counts = keys_of(program, [event for event in events if not event.timed])
+    return [Insufficient(program, source, key, have, 0, NO_TIMES) for (source, key), have in counts.items()]
+
+
+def keys_of(program: Program, events: Sequence[Event]) -> Counter[tuple[str, tuple[Value, ...]]]:
+    """How many events each source and key of a combination has."""
+    keys = ((event.source, key_of(program, event)) for event in events)
+    return Counter((source, key) for source, key in keys if key is not None)
+
+
+def by_depth(programs: Iterable[Program]) -> list[Program]:
+    """Combinations, each after those it is made of."""
+    waiting = {program.name: program for program in programs if program.is_combination}
+    ordered: list[Program] = []
+    while waiting:
+        ready = [
+            one
+            for one in waiting.values()
+            if not any(parts_meant(one.parts, other) for other in waiting if other != one.name)
+        ]
+        ordered += ready or list(waiting.values())
+        for one in ready or list(waiting.values()):
+            waiting.pop(one.name, None)
+    return ordered

@@ -1,0 +1,217 @@
+"""Thresholds live: closed, or open with the highest severity and confidence so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ...language.ast import Cover, Difference, Expr, Measure
+from ...language.program import LevelProgram, Program
+from ...models import rank
+from ..values import run, top
+from .aggregates import spanned
+from .buffer import Mark, Rows, kind_of, picker, slicer
+from .episode import CLOSED, OPENED, ROSE, Change, Episode
+from .layout import Measures
+from .plan import Judge, Plan
+
+# Which events the measures of a level counted when it opened: its evidence.
+
+MOST_COUNTED = 20
+Counter = Callable[[Rows], list[Mark]]
+
+
+def counted(counters: Iterable[Counter], rows: Rows, opened: Mark) -> tuple[Mark, ...]:
+    """The newest 20 events before the opening one that a measure counted, in order."""
+    limit = opened.order
+    found = {mark.id: mark for count in counters for mark in count(rows) if mark.order < limit}
+    return tuple(sorted(found.values(), key=lambda mark: mark.order)[-MOST_COUNTED:])
+
+
+def counter(expr: Expr, measures: Measures) -> Counter:
+    """A function that gives the events a measure counts where its history stands."""
+    assert isinstance(expr, (Measure, Cover, Difference))
+    columns = measures.columns_for(expr)
+    find: Counter
+    match expr:
+        case Measure(name="surprise_count"):
+            column = columns.column("true", expr.of)
+            span = int((expr.option("span") or (0,))[0])
+
+            def find(rows: Rows) -> list[Mark]:
+                return [rows.marks[i] for i in spanned(rows, column, columns.cap, span)]
+
+        case Measure():
+            pick = picker(kind_of(expr), expr.of, expr.window, columns)
+
+            def find(rows: Rows) -> list[Mark]:
+                picked = pick(rows)
+                return [picked.marks[i] for i in _wanted(expr, picked.positions, picked.values)]
+
+        case Cover():
+            pick = picker("found", expr.items, expr.window, columns)
+
+            def find(rows: Rows) -> list[Mark]:
+                picked = pick(rows)
+                pairs = zip(picked.positions, picked.values, strict=True)
+                return [picked.marks[i] for i, mask in pairs if mask]
+
+        case Difference():
+            find = _sides(expr, columns)
+    over_subject = columns is measures.whole
+    return lambda rows: find(rows.whole if over_subject and rows.whole is not None else rows)
+
+
+def _wanted(measure: Measure, positions: list[int], values: list[Any]) -> list[int]:
+    if measure.condition:
+        return [i for i, value in zip(positions, values, strict=True) if value is True]
+    if measure.name == "run":
+        return positions[len(positions) - int(run(values)) :]
+    if measure.name in ("top", "top_count"):
+        most = top(values)
+        return [i for i, value in zip(positions, values, strict=True) if value == most]
+    return positions
+
+
+def _sides(expr: Difference, columns: Any) -> Counter:
+    where = columns.column("number", expr.of, expr.where)
+    against = columns.column("number", expr.of, expr.against)
+    allowed = None if expr.window.where is None else columns.column("true", expr.window.where)
+    since = None if expr.window.since is None else columns.column("true", expr.window.since)
+    left = slicer(expr.window, columns.cap, since)
+
+    def find(rows: Rows) -> list[Mark]:
+        first, end, _, _ = left(rows)
+        sides = rows.columns[where], rows.columns[against]
+        return [
+            rows.marks[i]
+            for i in range(first, end)
+            if any(side[i] is not None for side in sides) and (allowed is None or rows.columns[allowed][i])
+        ]
+
+    return find
+
+
+# Levels live: closed, or open with the highest level and confidence so far.
+
+
+@dataclass(slots=True)
+class Open:
+    """An open episode. Details and explanation were read at the peak, evidence where it opened."""
+
+    opened: Mark
+    evidence: tuple[Mark, ...]
+    fired_confidence: float
+    confidence: float
+    level: str
+    peak: Mark
+    peak_confidence: float
+    details: dict[str, Any]
+    explanation: str
+    last: str
+    last_at: int
+    count: int = 1
+
+
+class LevelState:
+    """What a level remembers of one history, its rows apart."""
+
+    __slots__ = ("known", "open")
+
+    def __init__(self) -> None:
+        self.open: Open | None = None
+        self.known = False
+
+
+class LevelMachine:
+    """Moves a level's state on by one event."""
+
+    def __init__(self, plan: Plan, body: LevelProgram) -> None:
+        self.plan, self.body, self.judge = plan, body, Judge(plan)
+        self.when, self.not_when = plan.must_ask("when"), plan.must_ask("not when")
+        self.clears = plan.ask("clears")
+
+    def start(self) -> LevelState:
+        """The state of a history with no events."""
+        return LevelState()
+
+    def step(
+        self, state: LevelState, rows: Rows, mark: Mark, subject: str
+    ) -> tuple[str, Open, int | None] | None:
+        """What this event changes: what it is, the episode, and when it closed."""
+        nothing, none, now = self.plan.nothing, self.plan.none, state.open
+        if now is None:
+            if self.when(rows, nothing, none):
+                state.known = True
+                if self.clears is None or not self.clears(rows, nothing, none):
+                    state.open = self._open(rows, mark, subject)
+                    return OPENED, state.open, None
+            elif not state.known:
+                state.known = self.not_when(rows, nothing, none)
+            return None
+        if not self.body.stays:
+            clears = self.clears or self.not_when
+            if clears(rows, nothing, none):
+                state.open = None
+                return CLOSED, now, mark.us
+        return (ROSE, now, None) if self._extend(now, rows, mark, subject) else None
+
+    def _open(self, rows: Rows, mark: Mark, subject: str) -> Open:
+        confidence = self.judge.confidence(rows)
+        return Open(
+            opened=mark,
+            evidence=counted(self.plan.counted, rows, mark),
+            fired_confidence=confidence,
+            confidence=confidence,
+            level=self.judge.level(rows),
+            peak=mark,
+            peak_confidence=confidence,
+            details=self.judge.details(rows),
+            explanation=self.judge.explanation(rows, subject),
+            last=mark.id,
+            last_at=mark.us,
+        )
+
+    def _extend(self, now: Open, rows: Rows, mark: Mark, subject: str) -> bool:
+        """Whether the level rose with this further event of the episode."""
+        level, confidence = self.judge.level(rows), self.judge.confidence(rows)
+        now.count += 1
+        now.last, now.last_at = mark.id, mark.us
+        now.confidence = max(now.confidence, confidence)
+        height = rank(level) - rank(now.level)
+        if height < 0 or (height == 0 and confidence < now.peak_confidence):
+            return False
+        now.level, now.peak, now.peak_confidence = level, mark, confidence
+        now.details = self.judge.details(rows)
+        now.explanation = self.judge.explanation(rows, subject)
+        return height > 0
+
+    def change(
+        self, what: str, program: Program, source: str, key: Any, one: Open, closed: int | None
+    ) -> Change:
+        """The episode as it is now."""
+        evidence = [("counted", mark) for mark in one.evidence]
+        evidence.append(("opened", one.opened))
+        if one.peak.order != one.opened.order:
+            evidence.append(("peak", one.peak))
+        return Change(
+            what,
+            Episode(
+                program, source, key,
+                fired=one.opened,
+                first=one.opened.id,
+                last=one.last,
+                last_at=one.last_at,
+                count=one.count,
+                level=one.level,
+                confidence=one.confidence,
+                fired_confidence=one.fired_confidence,
+                opened_at=one.opened.us,
+                detected_at=one.opened.us,
+                closed_at=closed,
+                evidence=tuple(evidence),
+                details=one.details,
+                explanation=one.explanation,
+            ),
+        )  # fmt: skip

@@ -1,0 +1,162 @@
+"""All detections over events that are looked at in parts: what each part says, then what looks across them.
+
+Every history lies in one part, since all events of a subject do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..language.ast import Spread
+from ..language.history import CAP, belongs, key_of
+from ..language.program import Program
+from ..models import Detection, Event, Value
+from .combination import combine, parts_meant
+from .contagion import Contacts, spread
+from .detect import Found, by_depth, found_in_events, keys_of, without_times
+from .match import Insufficient
+
+Order = tuple[datetime, int, str]
+Note = tuple[int, Order, str, tuple[Value, ...], int, int, str]
+"""A history that cannot be judged: the number of its program, its first event, then as in Insufficient."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What was found in one part of the events. It names programs by number, so it travels light."""
+
+    detections: list[Detection]
+    notes: list[Note]
+    checked: dict[str, int]
+    untimed: frozenset[str]
+
+
+def find_part(
+    programs: Sequence[Program],
+    events: list[Event],
+    *,
+    as_of: datetime,
+    cap: int = CAP,
+    runner: str = "stream",
+) -> Part:
+    """All that can be said within one part, whose events are in order and not after `as_of`."""
+    outcome, here = found_in_events(programs, events, as_of=as_of, cap=cap, runner=runner)
+    checked = outcome.checked
+    number = {program.name: place for place, program in enumerate(programs)}
+    notes = list(_notes(outcome.insufficient, number, events))
+    untimed = frozenset(event.source for event in events if not event.timed)
+    ordered = by_depth(programs)
+    beyond = across(ordered)
+    for program in ordered:
+        checked[program.name] = len(keys_of(program, events))
+        if untimed and program.timed_only:
+            last = {program.name: len(programs) + ordered.index(program)}
+            notes += _notes(without_times(program, events), last, events)
+        if program not in beyond:
+            here += combine(program, _seen(program, here, untimed))
+    return Part(here, notes, checked, untimed)
+
+
+def _notes(
+    lacking: Sequence[Insufficient], number: Mapping[str, int], events: Sequence[Event]
+) -> Iterator[Note]:
+    """What could not be judged, each with the first event of its history: they are told in that order."""
+    programs = {one.program.name: one.program for one in lacking}
+    first = {name: _firsts(program, events) for name, program in programs.items()}
+    for one in lacking:
+        order = first[one.program.name][one.source, one.key]
+        yield (number[one.program.name], order, one.source, one.key, one.have, one.need, one.reason)
+
+
+def _firsts(program: Program, events: Sequence[Event]) -> dict[tuple[str, tuple[Value, ...]], Order]:
+    found: dict[tuple[str, tuple[Value, ...]], Order] = {}
+    for event in events:
+        # A combination has no shape of its own to belong to; of it only sources without times are noted.
+        counts = not event.timed if program.is_combination else belongs(program, event)
+        if counts and (key := key_of(program, event)) is not None:
+            found.setdefault((event.source, key), event.order)
+    return found
+
+
+def _seen(
+    program: Program, detections: Iterable[Detection], untimed: frozenset[str] | set[str]
+) -> list[Detection]:
+    """The detections a combination sees."""
+    out = untimed if program.timed_only else frozenset()
+    return [one for one in detections if parts_meant(program.parts, one.pattern) and one.source not in out]
+
+
+class Whole:
+    """What the parts that were added say together. Only detections and notes are kept."""
+
+    def __init__(self, programs: Sequence[Program], as_of: datetime) -> None:
+        self.programs, self.as_of = programs, as_of
+        self.ordered = by_depth(programs)
+        self.detections: list[Detection] = []
+        self.notes: list[Note] = []
+        self.checked: dict[str, int] = {}
+        self.untimed: set[str] = set()
+
+    def add(self, part: Part) -> None:
+        """One part more, in any order."""
+        self.detections += part.detections
+        self.notes += part.notes
+        self.untimed |= part.untimed
+        for name, histories in part.checked.items():
+            self.checked[name] = self.checked.get(name, 0) + histories
+
+    def found(self, events: Iterable[Event]) -> Found:
+        """Everything, as `find` gives it. `events` are all, in any order, and can be read more than once."""
+        beyond = across(self.ordered)
+        # Of what comes from different parts the order must not depend on which part came first.
+        self.detections.sort(key=lambda one: one.order)
+        met = contacts_among(events, self.detections, self.as_of) if beyond else {}
+        for program in beyond:
+            seen = _seen(program, self.detections, self.untimed)
+            if isinstance(program.body, Spread):
+                self.detections += spread(program, seen, met, self.as_of)
+            else:
+                self.detections += combine(program, seen)
+        every = [*self.programs, *self.ordered]
+        lacking = [
+            Insufficient(every[number], source, key, have, need, reason)
+            for number, _, source, key, have, need, reason in sorted(self.notes, key=lambda note: note[:2])
+        ]
+        names = [one.name for one in (*self.programs, *self.ordered) if one.name in self.checked]
+        return Found(self.detections, lacking, {name: self.checked[name] for name in names})
+
+
+def across(programs: Sequence[Program]) -> list[Program]:
+    """The combinations that look beyond one subject: spread, and all that has one for a part."""
+    found: list[Program] = []
+    for program in programs:
+        beyond = any(parts_meant(program.parts, other.name) for other in found)
+        if isinstance(program.body, Spread) or beyond:
+            found.append(program)
+    return found
+
+
+def contacts_among(events: Iterable[Event], detections: Sequence[Detection], as_of: datetime) -> Contacts:
+    """When subjects that have detections met: by target, or by a reply to the other's event."""
+    of_interest = {(one.source, one.subject) for one in detections}
+    found: Contacts = {}
+    replies: dict[tuple[str, str], list[Event]] = {}
+
+    def meet(event: Event, other: str | None) -> None:
+        if other is None or other == event.subject or (event.source, other) not in of_interest:
+            return
+        for pair in ((event.subject, other), (other, event.subject)):
+            found.setdefault((event.source, *pair), []).append(event.at)
+
+    for event in events:
+        if event.at <= as_of and (event.source, event.subject) in of_interest:
+            meet(event, event.target)
+            if event.reply_to:
+                replies.setdefault((event.source, event.reply_to), []).append(event)
+    for author in events if replies else ():
+        for event in replies.get((author.source, author.id), ()) if author.at <= as_of else ():
+            if author.subject != event.target:
+                meet(event, author.subject)
+    return {pair: sorted(times) for pair, times in found.items()}

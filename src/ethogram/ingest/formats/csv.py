@@ -1,0 +1,180 @@
+"""CSV: a header line that names the columns, then one event in each row. Also with ';' or tabs."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+from ..batch import Limits, over
+from ..errors import BadLine
+from ..event_parser import CATEGORY
+from ..format import Adapter, Input, Record, adapter
+from ..streams import BOM, Line, lines
+from ..tables import ATTRIBUTES, READINGS, Column, columns_of, kind_of, line_of, strays_of
+
+DELIMITERS = (",", ";", "\t")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
+_TRUTH = {"true": True, "false": False}
+_ESCAPED = re.compile("[\udc80-\udcff]")
+
+Cell = Callable[[str], Any]
+
+
+@adapter("csv")
+class Csv(Adapter):
+    """Its first line has a column `subject`."""
+
+    general = True
+    suffixes = (".csv", ".tsv")
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        return "subject" in _header(head, _delimiter(head))
+
+    def read(self, file: Input) -> Iterator[Record]:
+        """One record for each row, at the line the row begins on."""
+        rows = _rows(file)
+        first = next(((line, row) for line, row in rows if row), None)
+        if first is None:
+            return
+        line, header = first
+        try:
+            if isinstance(header, str):
+                raise BadLine(header)
+            columns = columns_of(header, file.kinds)
+        except BadLine as bad:
+            yield line, bad.message, 0
+            return
+        cells = [_cell(column, file.kinds) for column in columns]
+        strays, kind = strays_of(header, columns, file.kinds), kind_of(columns)
+        for line, row in rows:
+            if isinstance(row, str):
+                yield line, row, 0
+            elif row:
+                file.strays.update(name for place, name in strays if row[place : place + 1] not in ([], [""]))
+                yield line, _event_line(columns, cells, row, kind), 0
+
+
+def _event_line(
+    columns: tuple[Column, ...], cells: list[Cell], row: list[str], kind: str | None
+) -> dict[str, Any] | str:
+    """The event line of a row, or what is wrong with the row."""
+    if len(row) != len(columns):
+        return f"{len(row)} cells where the header names {len(columns)} columns"
+    try:
+        line = line_of(columns, [read(cell) if cell else None for read, cell in zip(cells, row, strict=True)])
+    except BadLine as bad:
+        return bad.message
+    return line if kind is None else {"kind": kind, **line}
+
+
+def _cell(column: Column, kinds: Mapping[str, str]) -> Cell:
+    """What reads the cells of a column."""
+    if column.place == READINGS:
+        return str if kinds.get(column.name) == CATEGORY else reading_cell
+    if column.place == ATTRIBUTES:
+        return attribute_cell
+    return _whole_cell if column.name == "seq" else str
+
+
+def reading_cell(cell: str) -> float | str:
+    """A number where the cell is one, or true or false; else the text. 'nan' gives a NaN, to be refused.
+
+    >>> reading_cell("0.8"), reading_cell("true"), reading_cell("ENOENT"), reading_cell("1_000")
+    (0.8, 1.0, 'ENOENT', '1_000')
+    """
+    plain = cell.strip()
+    if _NUMBER.fullmatch(plain) or _NOT_FINITE.fullmatch(plain):
+        return float(plain)
+    return float(_TRUTH[plain.lower()]) if plain.lower() in _TRUTH else cell
+
+
+def attribute_cell(cell: str) -> float | str:
+    """A number only where it would be written the same again, so that '007' and long ids stay as they are.
+
+    >>> attribute_cell("1"), attribute_cell("2.5"), attribute_cell("007"), attribute_cell("1e5")
+    (1, 2.5, '007', '1e5')
+    """
+    if found := _PLAIN_NUMBER.fullmatch(cell):
+        return float(cell) if found[2] else int(cell)
+    return _TRUTH.get(cell.lower(), cell)
+
+
+def _whole_cell(cell: str) -> int | str:
+    return int(cell) if _WHOLE.fullmatch(cell.strip()) else cell
+
+
+def _delimiter(head: bytes) -> str:
+    """The delimiter with which the header has a column `subject`, else the one that gives most columns."""
+    return max(DELIMITERS, key=lambda one: ("subject" in _header(head, one), len(_header(head, one))))
+
+
+def _header(head: bytes, delimiter: str) -> list[str]:
+    start = head.removeprefix(BOM).lstrip()
+    line = start[: start.find(b"\n") + 1] or start
+    try:
+        rows = csv.reader([line.decode("utf-8", "surrogateescape")], delimiter=delimiter)
+        return [cell.strip() for cell in next(rows, [])]
+    except csv.Error:
+        return []
+
+
+def _rows(file: Input) -> Iterator[tuple[int, list[str] | str]]:
+    """Each row, or what is wrong with it, and the line it begins on. A blank line is an empty row."""
+    # The module's own limit is one for the whole process and below the longest text allowed.
+    csv.field_size_limit(max(csv.field_size_limit(), file.limits.line))
+    texts = _Texts(file)
+    reader = csv.reader(texts, delimiter=_delimiter(texts.first()), strict=True)
+    while True:
+        line = texts.begin_row()
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except (csv.Error, BadLine) as error:
+            yield line, str(error) if isinstance(error, BadLine) else f"not CSV: {error}"
+            continue
+        yield line, "not UTF-8" if any(map(_ESCAPED.search, row)) else row
+
+
+class _Texts:
+    """The lines of a file as text, at most `Limits.line` bytes of them in one row.
+
+    Bytes that are not UTF-8 pass as surrogates, so that a quoted cell still ends where it ends.
+    """
+
+    def __init__(self, file: Input) -> None:
+        self._lines: Iterator[Line] = lines(file.stream, file.limits, "row")
+        self._limits: Limits = file.limits
+        self._number = 0
+        self._room = 0
+
+    def first(self) -> bytes:
+        """The first line that is not blank, which stays the next to be read; b"" where it cannot be."""
+        for number, raw in self._lines:
+            if isinstance(raw, str) or raw.removeprefix(BOM).strip():
+                self._lines, self._number = chain([(number, raw)], self._lines), number - 1
+                return b"" if isinstance(raw, str) else raw
+        return b""
+
+    def begin_row(self) -> int:
+        """The number of the line on which the next row begins."""
+        self._room = self._limits.line
+        return self._number + 1
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        self._number, raw = next(self._lines)
+        if isinstance(raw, str):
+            raise BadLine(raw)
+        self._room -= len(raw)
+        if self._room < 0:
+            raise BadLine(over("line", self._limits.line, f"row longer than {self._limits.line} bytes"))
+        return (raw.removeprefix(BOM) if self._number == 1 else raw).decode("utf-8", "surrogateescape")

@@ -1,0 +1,202 @@
+"""Patterns to programs: trend and contrast become levels, steps become places, results become measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from .ast import (
+    And,
+    Combination,
+    Compare,
+    Contrast,
+    Difference,
+    Expr,
+    Indicator,
+    Level,
+    Limits,
+    Measure,
+    Never,
+    Number,
+    Pattern,
+    Result,
+    Sequence,
+    Signal,
+    Silence,
+    Spread,
+    Step,
+    StepValue,
+    Trend,
+)
+from .program import LevelProgram, Optional, Place, Program, SequenceProgram, SilenceProgram
+from .visitor import MEASURES, named, needs_time, only_durations, walk
+
+
+def compile_patterns(patterns: Iterable[Pattern]) -> tuple[Program, ...]:
+    """Every program the patterns stand for, `name@k` ones included."""
+    return tuple(program for pattern in patterns for program in compile_pattern(pattern))
+
+
+def compile_pattern(pattern: Pattern) -> tuple[Program, ...]:
+    """The pattern's program and, where it tells early, the program of its first steps."""
+    main = _program(pattern)
+    if pattern.tell_at is None or not isinstance(pattern.shape, Sequence):
+        return (main,)
+    early = _program(_early(pattern, pattern.shape, pattern.tell_at))
+    # The same events as the whole, since gaps and limits count them.
+    return (main, replace(early, signals=main.signals, evaluated=main.evaluated))
+
+
+def _early(pattern: Pattern, shape: Sequence, k: int) -> Pattern:
+    """The first k steps as a pattern of its own."""
+    last = shape.steps[k - 1]
+    items = shape.items[: shape.items.index(last) + 1]
+    return replace(
+        pattern,
+        name=f"{pattern.name}@{k}",
+        shape=replace(shape, items=items),
+        confidence=Number(k / len(shape.steps)),
+        levels=(("low", None),),
+        details=(),
+        confirms=(),
+        explanation=(
+            f"The first {k} of {len(shape.steps)} steps: {', '.join(s.name for s in shape.steps[:k])}.",
+        ),
+        tell_at=None,
+    )
+
+
+def _program(pattern: Pattern) -> Program:
+    results = _results(pattern)
+    shape = pattern.shape
+    signals = named(shape, Signal)
+    evaluated = bool(named(shape, Indicator))
+    everything = isinstance(shape, Silence)
+    body = _body(pattern)
+    return Program(
+        name=pattern.name,
+        pattern=pattern.file or pattern.name.partition("@")[0],
+        version=pattern.version,
+        history=pattern.history if "subject" in pattern.history else ("subject", *pattern.history),
+        body=body,
+        signals=() if everything else signals,
+        evaluated=evaluated and not everything,
+        timed_only=_timed_only(shape, body),
+        confidence=_put(pattern.confidence, results),
+        levels=_put(pattern.levels, results),
+        details=_put(pattern.details, results),
+        explanation=_put(pattern.explanation, results),
+        confirms=pattern.confirms,
+        cause=pattern.cause,
+        title=pattern.title,
+        status=pattern.status,
+        recommendation=pattern.recommendation,
+    )
+
+
+def _body(pattern: Pattern) -> Any:
+    match pattern.shape:
+        case Sequence() as shape:
+            return _sequence(shape)
+        case Level() as shape:
+            return _level(shape.when, shape.clears, shape.stays)
+        case Trend() as shape:
+            own = _trend_results(shape)["rise"]
+            return LevelProgram(_trend_when(shape), shape.clears, shape.stays, (own,))
+        case Contrast() as shape:
+            own = _contrast_results(shape)["difference"]
+            return LevelProgram(_contrast_when(shape), shape.clears, shape.stays, (own,))
+        case Silence() as shape:
+            return SilenceProgram(shape.longer_than, shape.after, shape.at_least)
+        case shape:
+            return shape
+
+
+def _sequence(shape: Sequence) -> SequenceProgram:
+    places: list[Place] = []
+    optionals: list[Optional] = []
+    nevers: list[Expr] = []
+    for item in shape.items:
+        if isinstance(item, Never):
+            nevers.append(item.condition)
+        elif item.optional:
+            optionals.append(Optional(item.name, item.condition, len(places) - 1))
+        else:
+            first = Place(item.name, item.condition, shape.gaps, item.soon, tuple(nevers))
+            places += [first, *[replace(first, nevers=())] * (item.times - 1)]
+            nevers = []
+    collects = tuple(step.name for step in shape.steps if step.collects)
+    return SequenceProgram(tuple(places), shape.within, tuple(optionals), collects)
+
+
+def _level(when: Expr, clears: Expr | None, stays: bool) -> LevelProgram:
+    counted = tuple(dict.fromkeys(one for one in walk(when) if isinstance(one, MEASURES)))
+    return LevelProgram(when, clears, stays, counted)
+
+
+def _trend_results(shape: Trend) -> dict[str, Expr]:
+    return {name: Measure(name, shape.of, shape.window) for name in ("rise", "tau")}
+
+
+def _trend_when(shape: Trend) -> Expr:
+    results = _trend_results(shape)
+    op, sign = ("<=", -1.0) if shape.falling else (">=", 1.0)
+    limits = {"rise": shape.amount, "tau": shape.tau}
+    items = [Compare(op, results[name], Number(sign * limit)) for name, limit in limits.items()]
+    return And((*items, *_further(shape)))
+
+
+def _contrast_results(shape: Contrast) -> dict[str, Expr]:
+    names = ("difference", "plain_difference", "t", "n_where", "n_against")
+    return {
+        name: Difference(
+            name, shape.of, shape.where, shape.against, shape.within_each, shape.at_least, shape.window
+        )
+        for name in names
+    }
+
+
+def _contrast_when(shape: Contrast) -> Expr:
+    results = _contrast_results(shape)
+    limits = {"difference": shape.difference, "t": shape.t}
+    items = [Compare(">=", results[name], Number(limit)) for name, limit in limits.items()]
+    return And((*items, *_further(shape)))
+
+
+def _further(shape: Trend | Contrast) -> tuple[Expr, ...]:
+    return () if shape.further is None else (shape.further,)
+
+
+def _results(pattern: Pattern) -> Mapping[str, Expr]:
+    if isinstance(pattern.shape, Trend):
+        return _trend_results(pattern.shape)
+    return _contrast_results(pattern.shape) if isinstance(pattern.shape, Contrast) else {}
+
+
+def _put(node: Any, results: Mapping[str, Expr]) -> Any:
+    """The same tree with the shape's results put where they are named."""
+    if isinstance(node, Result):
+        return results.get(node.name, node)
+    if isinstance(node, tuple):
+        return tuple(_put(item, results) for item in node)
+    if not results or not is_dataclass(node) or isinstance(node, type):
+        return node
+    return replace(node, **{f.name: _put(getattr(node, f.name), results) for f in fields(node)})
+
+
+def _timed_only(shape: Any, body: Any) -> bool:
+    """Whether the shape says nothing where events have no times."""
+    if isinstance(shape, (Silence, Spread)):
+        return True
+    if isinstance(shape, Combination):
+        return shape.within is not None
+    limits: list[Limits] = []
+    if isinstance(shape, Sequence):
+        limits = [shape.within, *(item.soon for item in shape.items if isinstance(item, Step))]
+    return any(only_durations(limit) for limit in limits) or needs_time(body)
+
+
+def uses_steps(expr: Expr) -> bool:
+    """Whether an expression names an earlier step, so that it must be read on a chain."""
+    return any(isinstance(one, StepValue) for one in walk(expr))

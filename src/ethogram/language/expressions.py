@@ -1,0 +1,702 @@
+"""Expressions: a whitelist of Python's grammar parsed into typed nodes."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from ..errors import did_you_mean
+from ..models.timestamps import SECOND, parse_duration, parse_event_count
+from .aggregates import MEASURES, WINDOW_OPTIONS, MeasureKind, Option
+from .ast import (
+    And,
+    AnyOf,
+    Arithmetic,
+    Attribute,
+    Compare,
+    Cover,
+    Duration,
+    Elapsed,
+    Events,
+    Expr,
+    Function,
+    Indicator,
+    Known,
+    Limit,
+    Limits,
+    Measure,
+    Member,
+    Negative,
+    Not,
+    Number,
+    Or,
+    OrElse,
+    Result,
+    Signal,
+    StepCount,
+    StepMean,
+    StepValue,
+    Text,
+    Window,
+)
+from .ast import Result as ResultNode
+from .three_valued import equal
+from .visitor import is_larger
+from .vocabulary import Vocabulary
+
+# What an expression may name, in the place where it stands.
+
+ELAPSED = ("gap", "age")
+SIGNAL_KINDS = {"number": "number", "category": "text", "any": "any"}
+
+Typed = tuple[Expr, str]
+"""An expression and its kind: number, text, truth, list, or any where only the data can tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Names in reach.
+
+    `steps` are those before this place; `gathers` allows `step.count` and `mean(step.x)`;
+    `measures` and `lists` say whether measures, and `values(...)`, may be used here.
+    """
+
+    vocabulary: Vocabulary
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    defines: Mapping[str, Typed] = field(default_factory=dict)
+    bindings: Mapping[str, str] = field(default_factory=dict)
+    results: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, Typed] = field(default_factory=dict)
+    steps: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    gathers: bool = False
+    measures: bool = True
+    lists: bool = False
+    here: str = "here"
+
+    def at(self, here: str, **changes: object) -> Scope:
+        """The same names in another place, for errors that say where."""
+        return replace(self, here=here, **changes)  # type: ignore[arg-type]
+
+    def inside_measure(self, here: str) -> Scope:
+        """What may be named inside a measure, since or where: one event, nothing else."""
+        return replace(
+            self, here=here, measures=False, lists=False, steps=(), gathers=False, results={}, details={}
+        )
+
+    def names(self) -> Iterator[str]:
+        """Everything that could have been meant."""
+        for names in (self.bindings, self.parameters, self.defines, self.results, self.details):
+            yield from names
+        yield from ELAPSED
+        yield from self.vocabulary.signals
+        yield from self.vocabulary.indicators
+        yield from self.vocabulary.attributes
+
+    def resolve(self, name: str) -> Typed | str:
+        """What a name stands for, or the sentence that says why it stands for nothing."""
+        name = self.bindings.get(name, name)
+        if name in self.parameters:
+            return Number(float(self.parameters[name])), "number"
+        for known in (self.defines, self.details):
+            if name in known:
+                return known[name]
+        if name in ELAPSED:
+            return Elapsed(name), "number"
+        if name in self.results:
+            return Result(name), self.results[name]
+        if name in self.vocabulary.indicators:
+            return Indicator(name), "number"
+        if name in self.vocabulary.signals:
+            return Signal(name), SIGNAL_KINDS[self.vocabulary.signals[name]]
+        if name in self.vocabulary.attributes:
+            return Attribute(name), SIGNAL_KINDS[self.vocabulary.attributes[name]]
+        if name in self.steps or name in self.parts:
+            return f"{name!r} is a step, not a value; name one of its readings: {name}.compassion"
+        return f"unknown signal {name!r}{self.hint(name)}"
+
+    def hint(self, name: str) -> str:
+        """The nearest known name, or what to do where none is near."""
+        near = did_you_mean(name, self.names())
+        return near or "; give it in an example, or declare it under signals: in ethogram.yaml"
+
+
+# Calls inside expressions: plain functions, measures and their windows.
+
+MAX_EVENTS = 512
+_SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
+_ARITY = {"abs": 1, "log": 1, "sqrt": 1, "clip": 3}
+_COVER = MeasureKind("set", "weights of the different indicators seen", options={"weights": Option()})
+NAMES = (*MEASURES, "cover", "known", "or_else", "any", *_SECONDS, *_ARITY)
+
+
+def read_call(reader: Reader, node: ast.Call) -> Typed:
+    """What `name(...)` stands for."""
+    if not isinstance(node.func, ast.Name):
+        return reader.fault(node, "only functions of the language can be called")
+    name = node.func.id
+    if any(isinstance(arg, ast.Starred) for arg in node.args) or any(k.arg is None for k in node.keywords):
+        return reader.fault(node, "a star is not part of the language")
+    if name in ("min", "max") and len(node.args) > 1:
+        return _function(reader, node, name, None)
+    if name == "mean" and len(node.args) == 1 and _is_step_value(reader, node.args[0]):
+        return _step_mean(reader, node)
+    if name in MEASURES:
+        return _measure(reader, node, name, MEASURES[name])
+    if name in _ARITY:
+        return _function(reader, node, name, _ARITY[name])
+    special = {"known": _known, "or_else": _or_else, "any": _any, "cover": _cover}.get(name)
+    if special is not None:
+        return special(reader, node)
+    if name in _SECONDS:
+        value = _only(reader, node, "number")
+        if not isinstance(value, Number):
+            return reader.fault(node, f"{name}(...) takes a plain number")
+        return Number(value.value * _SECONDS[name]), "number"
+    return reader.fault(node, f"unknown function {name!r}{did_you_mean(name, NAMES)}")
+
+
+def _no_keywords(reader: Reader, node: ast.Call, name: str) -> None:
+    for keyword in node.keywords:
+        reader.fault(keyword.value, f"{name}(...) takes no {keyword.arg}=")
+
+
+def _only(reader: Reader, node: ast.Call, want: str) -> Expr:
+    name = node.func.id if isinstance(node.func, ast.Name) else "it"
+    _no_keywords(reader, node, name)
+    if len(node.args) != 1:
+        return reader.fault(node, f"{name}(...) takes one value")[0]
+    return reader.need(node.args[0], reader.visit(node.args[0]), want)
+
+
+def _function(reader: Reader, node: ast.Call, name: str, arity: int | None) -> Typed:
+    _no_keywords(reader, node, name if arity else f"{name} of several values")
+    if arity is not None and len(node.args) != arity:
+        return reader.fault(node, f"{name}(...) takes {arity} value{'s' if arity > 1 else ''}")
+    args = tuple(reader.need(arg, reader.visit(arg), "number") for arg in node.args)
+    return Function(name, args), "number"
+
+
+def _known(reader: Reader, node: ast.Call) -> Typed:
+    _no_keywords(reader, node, "known")
+    if len(node.args) != 1:
+        return reader.fault(node, "known(...) takes one value")
+    return Known(reader.visit(node.args[0])[0]), "truth"
+
+
+def _or_else(reader: Reader, node: ast.Call) -> Typed:
+    _no_keywords(reader, node, "or_else")
+    if len(node.args) != 2:
+        return reader.fault(node, "or_else(x, v) takes a value and what to use where it is absent")
+    first, second = reader.visit(node.args[0]), reader.visit(node.args[1])
+    kind = second[1] if first[1] == "any" else first[1]
+    if second[1] not in ("any", kind):
+        reader.need(node.args[1], second, kind)
+    if first[1] == "any" and kind in ("number", "text"):
+        reader.need(node.args[0], first, kind)
+    return OrElse(first[0], second[0]), kind
+
+
+def _indicators(reader: Reader, nodes: list[ast.expr], what: str) -> tuple[Indicator, ...]:
+    found: list[Indicator] = []
+    for node in nodes:
+        expr = reader.visit(node)[0]
+        if isinstance(expr, Indicator):
+            found.append(expr)
+        elif isinstance(node, ast.Name) and not reader.faults:
+            reader.fault(node, f"{what} takes indicators such as MAN_LOVEBOMB, not {node.id!r}")
+    return tuple(dict.fromkeys(found))
+
+
+def _any(reader: Reader, node: ast.Call) -> Typed:
+    _no_keywords(reader, node, "any")
+    if not node.args:
+        return reader.fault(node, "any(...) takes one or more indicators")
+    return AnyOf(_indicators(reader, node.args, "any(...)")), "truth"
+
+
+def _is_step_value(reader: Reader, node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+
+
+def _step_mean(reader: Reader, node: ast.Call) -> Typed:
+    _no_keywords(reader, node, "mean(step.x)")
+    inner = reader.visit(node.args[0])
+    if not reader.scope.gathers:
+        return reader.fault(node, "mean(step.x) is for confidence, levels, details and explanation")
+    reader.need(node.args[0], inner, "number")
+    if not isinstance(inner[0], StepValue):
+        return inner
+    return StepMean(inner[0].step, inner[0].of), "number"
+
+
+def _measure(reader: Reader, node: ast.Call, name: str, kind: MeasureKind) -> Typed:
+    if not reader.scope.measures:
+        return reader.fault(node, f"{name}(...) cannot stand {reader.scope.here}: no measure inside another")
+    if kind.gives == "list" and not reader.scope.lists:
+        return reader.fault(node, "values(...) is for details only")
+    if len(node.args) != 1:
+        return reader.fault(node, f"{name}(...) takes one value or condition, then options by name")
+    outer = reader.scope
+    reader.scope = outer.inside_measure(f"inside {name}(...)")
+    of, of_kind = reader.visit(node.args[0])
+    reader.scope = outer
+    condition = of_kind == "truth"
+    if kind.of == "number":
+        reader.need(node.args[0], (of, of_kind), "number")
+    elif kind.of == "condition" and not condition:
+        reader.fault(node.args[0], f"{name}(...) takes a condition; compare it: ... > 0")
+    elif kind.of == "value" and condition:
+        reader.fault(node.args[0], f"{name}(...) takes a value, not a condition")
+    options = _own_options(reader, node, name, kind)
+    window = read_window(reader, node, name, kind)
+    gives = of_kind if kind.gives == "same" else kind.gives
+    return Measure(name, of, window, condition, options), gives
+
+
+def _cover(reader: Reader, node: ast.Call) -> Typed:
+    if not reader.scope.measures:
+        return reader.fault(node, f"cover(...) cannot stand {reader.scope.here}: no measure inside another")
+    if len(node.args) != 1 or not isinstance(node.args[0], (ast.Tuple, ast.List)):
+        return reader.fault(node, "cover((A, B), ...) takes a list of indicators, then options by name")
+    items = _indicators(reader, node.args[0].elts, "cover(...)")
+    weights = tuple(1.0 for _ in items)
+    for keyword in node.keywords:
+        if keyword.arg == "weights":
+            weights = _weights(reader, keyword.value, items)
+    window = read_window(reader, node, "cover", _COVER)
+    return Cover(items, weights, window), "number"
+
+
+def _weights(reader: Reader, node: ast.expr, items: tuple[Indicator, ...]) -> tuple[float, ...]:
+    ones = tuple(1.0 for _ in items)
+    tables = reader.scope.vocabulary.tables
+    if not isinstance(node, ast.Name):
+        reader.fault(node, "weights= takes the name of a table")
+        return ones
+    if node.id not in tables:
+        reader.fault(node, f"unknown table {node.id!r}{did_you_mean(node.id, tables)}")
+        return ones
+    table = tables[node.id]
+    missing = [item.name for item in items if item.name not in table]
+    if missing:
+        reader.fault(node, f"table {node.id!r} has no weight for {', '.join(missing)}")
+        return ones
+    reader.tables[node.id] = table
+    return tuple(float(table[item.name]) for item in items)
+
+
+def _own_options(
+    reader: Reader, node: ast.Call, name: str, kind: MeasureKind
+) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    given = {keyword.arg: keyword.value for keyword in node.keywords}
+    out: list[tuple[str, tuple[float, ...]]] = []
+    for option, spec in kind.options.items():
+        value = given.get(option)
+        if value is None:
+            if spec.default is None:
+                reader.fault(node, f"{name}(...) needs {option}=")
+            out.append((option, spec.default or (0.0,)))
+            continue
+        if spec.duration:
+            duration = _duration(reader, value, option)
+            out.append((option, (float(duration),)))
+            continue
+        nodes = list(value.elts) if isinstance(value, (ast.Tuple, ast.List)) else [value]
+        numbers = tuple(number(reader, one, f"{option}=") for one in nodes)
+        if len(numbers) != spec.values:
+            reader.fault(value, f"{option}= takes {spec.values} number{'s' if spec.values > 1 else ''}")
+        if any(n < 0 for n in numbers[1:]) or (option == "by" and numbers[0] <= 0):
+            reader.fault(value, f"{option}= cannot be negative or nothing here")
+        out.append((option, numbers))
+    return tuple(sorted(out))
+
+
+def number(reader: Reader, node: ast.expr, what: str) -> float:
+    """A number known without data: digits, a parameter, arithmetic on them."""
+    expr = reader.need(node, reader.visit(node), "number")
+    if isinstance(expr, Number):
+        return expr.value
+    if not reader.faults:
+        reader.fault(node, f"{what} takes a number or a parameter")
+    return 0.0
+
+
+def _duration(reader: Reader, node: ast.expr, what: str) -> int:
+    expr = reader.visit(node)[0]
+    try:
+        if isinstance(expr, Text) and (us := parse_duration(expr.value)) > 0:
+            return us
+        if isinstance(expr, Number) and expr.value > 0:
+            return round(expr.value * SECOND)
+    except ValueError as fault:
+        reader.fault(node, str(fault))
+        return SECOND
+    reader.fault(node, f"{what}= takes a duration such as '1d'")
+    return SECOND
+
+
+def read_window(reader: Reader, node: ast.Call, name: str, kind: MeasureKind) -> Window:
+    """The window given by keywords, with the measure's own defaults."""
+    known = (*kind.options, *(WINDOW_OPTIONS if kind.windowed else ()))
+    given: dict[str, ast.expr] = {}
+    for keyword in node.keywords:
+        assert keyword.arg is not None
+        if keyword.arg not in known:
+            near = did_you_mean(keyword.arg, known)
+            reader.fault(keyword.value, f"{name}(...) has no option {keyword.arg}={near}")
+        elif keyword.arg in given:
+            reader.fault(keyword.value, f"{keyword.arg}= stands twice")
+        elif keyword.arg not in kind.options:
+            given[keyword.arg] = keyword.value
+    if not kind.windowed:
+        return Window()
+    keep = _count(reader, given["keep"], "keep", 1) if "keep" in given else None
+    skip = _skip(reader, given["skip"]) if "skip" in given else kind.skip
+    if "last" in given:
+        last = _last(reader, given["last"])
+    else:
+        last = (kind.last,) if kind.last is not None and keep is None else ()
+    at_least = _count(reader, given["at_least"], "at_least", 0) if "at_least" in given else 0
+    if keep is not None:
+        _check_keep(reader, given, skip, at_least, keep)
+    sizes = [limit.n for limit in last if isinstance(limit, Events)]
+    if sizes and at_least > min(sizes):
+        reader.fault(given["at_least"], f"at_least={at_least} can never be met by last={min(sizes)}")
+    return Window(
+        skip=skip,
+        last=last,
+        keep=keep,
+        since=_condition(reader, given.get("since"), "since"),
+        where=_condition(reader, given.get("where"), "where"),
+        at_least=at_least,
+        over_subject=_over(reader, given.get("over")),
+    )
+
+
+def _check_keep(
+    reader: Reader, given: dict[str, ast.expr], skip: Limit | None, at_least: int, keep: int
+) -> None:
+    for other in ("last", "since"):
+        if other in given:
+            reader.fault(given[other], f"keep= stands instead of last= and takes no {other}=")
+    if isinstance(skip, Duration):
+        reader.fault(given["skip"], "with keep=, skip= takes a number of events")
+    if at_least > keep:
+        reader.fault(given["at_least"], f"at_least={at_least} can never be met by keep={keep}")
+
+
+def _over(reader: Reader, node: ast.expr | None) -> bool:
+    if node is None:
+        return False
+    if isinstance(node, ast.Name) and node.id == "subject":
+        return True
+    reader.fault(node, "over= takes subject: the same window over all the subject's events")
+    return False
+
+
+def _condition(reader: Reader, node: ast.expr | None, name: str) -> Expr | None:
+    if node is None:
+        return None
+    outer = reader.scope
+    reader.scope = outer.inside_measure(f"inside {name}=")
+    expr = reader.need(node, reader.visit(node), "truth")
+    reader.scope = outer
+    return expr
+
+
+def _count(reader: Reader, node: ast.expr, what: str, lowest: int) -> int:
+    value = number(reader, node, f"{what}=")
+    if value != int(value) or not lowest <= value <= MAX_EVENTS:
+        reader.fault(node, f"{what}= takes a whole number from {lowest} to {MAX_EVENTS}")
+        return max(lowest, 1)
+    return int(value)
+
+
+def _limit(reader: Reader, node: ast.expr, what: str, lowest: int) -> Limit:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        count = parse_event_count(node.value)
+        if count is None:
+            return Duration(_duration(reader, node, what))
+        if not lowest <= count <= MAX_EVENTS:
+            reader.fault(node, f"{what}= takes {lowest} to {MAX_EVENTS} events")
+        return Events(min(max(count, lowest), MAX_EVENTS))
+    return Events(_count(reader, node, what, lowest))
+
+
+def _skip(reader: Reader, node: ast.expr) -> Limit:
+    return _limit(reader, node, "skip", 0)
+
+
+def _last(reader: Reader, node: ast.expr) -> Limits:
+    nodes = list(node.elts) if isinstance(node, (ast.Tuple, ast.List)) else [node]
+    if not nodes:
+        reader.fault(node, "last= takes a number of events, a duration such as '7d', or a list of both")
+    return tuple(_limit(reader, one, "last", 1) for one in nodes)
+
+
+# Expressions: a whitelist of Python's grammar turned into a tree. Nothing is ever evaluated as Python.
+#
+# Every fault of a text is collected with its offset, so a person sees all of them at once.
+
+MAX_CHARACTERS = 4096
+MAX_DEPTH = 60
+MAX_NODES = 2000
+BROKEN: Typed = (Number(0.0), "any")
+"""Stands in for what could not be read, so that reading goes on and finds the other faults."""
+
+_SINGLE_EQUALS = re.compile(r"(?<![=<>!])=(?!=)")
+_ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+_ORDER = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+_EQUAL = {ast.Eq: "==", ast.NotEq: "!="}
+_REFUSED = {
+    ast.Lambda: "a lambda",
+    ast.ListComp: "a comprehension",
+    ast.SetComp: "a comprehension",
+    ast.DictComp: "a comprehension",
+    ast.GeneratorExp: "a comprehension",
+    ast.Subscript: "an index",
+    ast.IfExp: "if ... else",
+    ast.Dict: "a mapping",
+    ast.Set: "a set",
+    ast.JoinedStr: "an f-string",
+    ast.NamedExpr: "an assignment",
+    ast.Starred: "a star",
+    ast.Await: "await",
+    ast.Yield: "yield",
+}
+
+
+class Reader:
+    """Reads one expression. `faults` are (offset, message); `kinds` what use says of untyped signals."""
+
+    def __init__(self, text: str, scope: Scope) -> None:
+        self.text = text
+        self.scope = scope
+        self.faults: list[tuple[int, str]] = []
+        self.kinds: dict[str, str] = {}
+        self.tables: dict[str, Mapping[str, float]] = {}
+        self._depth = 0
+
+    def read(self, want: str = "any") -> Typed:
+        """The tree and its kind; look at `faults` before using it. `want`: number, truth or any."""
+        tree = self._parse()
+        if tree is None:
+            return BROKEN
+        typed = self.visit(tree.body)
+        if want != "any" and not self.faults:
+            typed = (self.need(tree.body, typed, want), want)
+        if is_larger(typed[0], MAX_NODES):
+            self.faults.append((0, f"is larger than {MAX_NODES} parts once its defines are put in place"))
+            return BROKEN
+        return typed
+
+    def _parse(self) -> ast.Expression | None:
+        if len(self.text) > MAX_CHARACTERS:
+            self.faults.append((0, f"is longer than {MAX_CHARACTERS} characters; use define"))
+            return None
+        flat = self.text.replace("\n", " ").replace("\t", " ").replace("\f", " ").replace("\r", " ")
+        lead = len(flat) - len(flat.lstrip())
+        if not flat.strip():
+            self.faults.append((0, "is empty; write a condition such as compassion > 0.5"))
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return ast.parse(flat.strip(), mode="eval")
+        except SyntaxError as fault:
+            offset = max(0, (fault.offset or 1) - 1) + lead
+            reason = (fault.msg or "invalid syntax").split("(")[0].strip()
+            if _SINGLE_EQUALS.search(self.text):
+                reason += " (write == to compare)"
+            if "leading zeros" in reason:
+                reason = "a number with a leading zero"
+            self.faults.append((min(offset, len(self.text)), f"cannot be read: {reason}"))
+        except (ValueError, RecursionError, MemoryError, OverflowError):
+            self.faults.append((0, "is nested too deeply or holds a character that is not allowed"))
+        return None
+
+    # --- helpers used by calls.py too ---
+
+    def offset(self, node: ast.AST) -> int:
+        """Character offset of a node in the text as given."""
+        column = getattr(node, "col_offset", 0)
+        lead = len(self.text) - len(self.text.lstrip())
+        if self.text.isascii():
+            return int(column) + lead
+        return len(self.text.strip().encode()[:column].decode(errors="ignore")) + lead
+
+    def fault(self, node: ast.AST, message: str) -> Typed:
+        self.faults.append((self.offset(node), message))
+        return BROKEN
+
+    def need(self, node: ast.AST, typed: Typed, want: str) -> Expr:
+        """The expression, after making sure it is a number, text or truth."""
+        expr, kind = typed
+        if kind == want or typed is BROKEN:
+            return expr
+        if kind == "any":
+            self._learn(node, expr, want)
+            return expr
+        hints = {
+            ("truth", "number"): "a number is due here; share(...) or count(...) make one of a condition",
+            ("number", "truth"): "a condition is due here; compare it: ... > 0",
+            ("text", "truth"): "a condition is due here; compare it: ... == 'word'",
+            ("text", "number"): "a number is due here, and this is a category",
+            ("number", "text"): "a category is due here, and this is a number",
+            ("list", "number"): "a number is due here; values(...) is a list, for details only",
+        }
+        return self.fault(node, hints.get((kind, want), f"a {want} is due here, and this is a {kind}"))[0]
+
+    def _learn(self, node: ast.AST, expr: Expr, want: str) -> None:
+        if want == "truth":
+            self.fault(node, "a condition is due here; compare it: ... > 0")
+        elif isinstance(expr, Signal):
+            kind = "category" if want == "text" else "number"
+            if self.kinds.setdefault(expr.name, kind) != kind:
+                self.fault(node, f"{expr.name!r} is used as a number and as a category")
+
+    # --- the grammar ---
+
+    def visit(self, node: ast.AST) -> Typed:
+        self._depth += 1
+        try:
+            if self._depth > MAX_DEPTH:
+                if not any("nested deeper" in message for _, message in self.faults):
+                    self.fault(node, f"is nested deeper than {MAX_DEPTH} levels")
+                return BROKEN
+            return self._visit(node)
+        finally:
+            self._depth -= 1
+
+    def _visit(self, node: ast.AST) -> Typed:
+        match node:
+            case ast.Constant():
+                return self._constant(node)
+            case ast.Name():
+                found = self.scope.resolve(node.id)
+                return self.fault(node, found) if isinstance(found, str) else found
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.UnaryOp():
+                return self._unary(node)
+            case ast.BinOp():
+                return self._arithmetic(node)
+            case ast.BoolOp():
+                items = tuple(self.need(value, self.visit(value), "truth") for value in node.values)
+                return (And(items) if isinstance(node.op, ast.And) else Or(items)), "truth"
+            case ast.Compare():
+                return self._comparison(node)
+            case ast.Call():
+                return read_call(self, node)
+            case ast.Tuple() | ast.List():
+                return self.fault(node, "a list stands only behind `in`, in prior=, last= or cover(...)")
+        name = _REFUSED.get(type(node), f"{type(node).__name__.lower()}")
+        return self.fault(node, f"{name} is not part of the language")
+
+    def _constant(self, node: ast.Constant) -> Typed:
+        value = node.value
+        if isinstance(value, bool):
+            return self.fault(node, f"{value} is not a value; readings are numbers: compare with 1 or 0")
+        if isinstance(value, str):
+            return Text(value), "text"
+        if isinstance(value, (int, float)):
+            try:
+                number = float(value)
+            except OverflowError:
+                number = math.inf
+            if not math.isfinite(number):
+                return self.fault(node, "the number is too large")
+            return Number(number), "number"
+        return self.fault(node, f"{value!r} is not a value; write a number or 'word'")
+
+    def _attribute(self, node: ast.Attribute) -> Typed:
+        if not isinstance(node.value, ast.Name):
+            return self.fault(node, "only step.signal may be written with a dot")
+        owner, item = node.value.id, node.attr
+        if owner in self.scope.parts:
+            if item != "confidence":
+                return self.fault(node, f"of a part only its confidence is known: {owner}.confidence")
+            return ResultNode(f"{owner}.confidence"), "number"
+        if owner not in self.scope.steps:
+            near = did_you_mean(owner, (*self.scope.steps, *self.scope.parts))
+            known = ", ".join(self.scope.steps or self.scope.parts)
+            tail = near or (f"; steps that can be named: {known}" if known else "; no step can be named")
+            return self.fault(node, f"{owner!r} is no step that can be named {self.scope.here}{tail}")
+        if item == "count":
+            if not self.scope.gathers:
+                return self.fault(node, f"{owner}.count is for confidence, levels, details, explanation")
+            return StepCount(owner), "number"
+        found = self.scope.at(self.scope.here, steps=(), details={}).resolve(item)
+        if isinstance(found, str):
+            return self.fault(node, found)
+        return StepValue(owner, found[0]), found[1]
+
+    def _unary(self, node: ast.UnaryOp) -> Typed:
+        if isinstance(node.op, ast.Not):
+            return Not(self.need(node.operand, self.visit(node.operand), "truth")), "truth"
+        if not isinstance(node.op, (ast.USub, ast.UAdd)):
+            return self.fault(node, "of Python's signs only - and not are part of the language")
+        value = self.need(node.operand, self.visit(node.operand), "number")
+        if isinstance(node.op, ast.UAdd):
+            return value, "number"
+        return (Number(-value.value) if isinstance(value, Number) else Negative(value)), "number"
+
+    def _arithmetic(self, node: ast.BinOp) -> Typed:
+        op = _ARITHMETIC.get(type(node.op))
+        if op is None:
+            return self.fault(node, "of arithmetic only + - * / are part of the language")
+        left = self.need(node.left, self.visit(node.left), "number")
+        right = self.need(node.right, self.visit(node.right), "number")
+        return fold(Arithmetic(op, left, right)), "number"
+
+    def _comparison(self, node: ast.Compare) -> Typed:
+        operands = [node.left, *node.comparators]
+        pairs = [self._pair(op, operands[i], operands[i + 1]) for i, op in enumerate(node.ops)]
+        return (pairs[0] if len(pairs) == 1 else And(tuple(pairs))), "truth"
+
+    def _pair(self, op: ast.cmpop, left: ast.expr, right: ast.expr) -> Expr:
+        if isinstance(op, (ast.In, ast.NotIn)):
+            return self._member(left, right, isinstance(op, ast.NotIn))
+        if type(op) in _ORDER:
+            a = self.need(left, self.visit(left), "number")
+            return Compare(_ORDER[type(op)], a, self.need(right, self.visit(right), "number"))
+        if type(op) not in _EQUAL:
+            return self.fault(left, "`is` is not part of the language; write ==")[0]
+        a, b = self._alike((left, self.visit(left)), (right, self.visit(right)))
+        return Compare(_EQUAL[type(op)], a, b)
+
+    def _member(self, left: ast.expr, right: ast.expr, negated: bool) -> Expr:
+        first = self.visit(left)
+        if not isinstance(right, (ast.Tuple, ast.List)):
+            return self.fault(right, "behind `in` stands a list: kind in ('message', 'action')")[0]
+        options = tuple(self._alike((left, first), (item, self.visit(item)))[1] for item in right.elts)
+        return Member(first[0], options, negated)
+
+    def _alike(self, one: tuple[ast.expr, Typed], other: tuple[ast.expr, Typed]) -> tuple[Expr, Expr]:
+        """Both sides, after making sure that a number is not compared with a category."""
+        (left, (a, a_kind)), (right, (b, b_kind)) = one, other
+        for node, typed in ((left, one[1]), (right, other[1])):
+            if typed[1] in ("truth", "list"):
+                self.fault(node, "only numbers and categories can be compared")
+                return a, b
+        if a_kind == "any" and b_kind != "any":
+            self.need(left, one[1], b_kind)
+        elif a_kind != b_kind:
+            self.need(right, other[1], a_kind)
+        return a, b
+
+
+def fold(expr: Arithmetic) -> Expr:
+    """The expression, or its number where both sides are numbers already."""
+    if not (isinstance(expr.left, Number) and isinstance(expr.right, Number)):
+        return expr
+    a, b = expr.left.value, expr.right.value
+    if expr.op == "/" and equal(b, 0.0):
+        return expr
+    results: Mapping[str, float] = {"+": a + b, "-": a - b, "*": a * b, "/": a / b if b else 0.0}
+    return Number(results[expr.op]) if math.isfinite(results[expr.op]) else expr

@@ -1,0 +1,285 @@
+"""Pattern files to patterns: the fields that carry meaning, read into the tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import did_you_mean
+from ..models import LEVELS, stable_hash
+from .ast import Combination, Expr, Pattern, Sequence, Shape, Spread
+from .expressions import BROKEN, Scope, Typed
+from .fields import FieldReader
+from .shape_parser import RESULTS, parse_shape, read_name
+from .templates import parse_explanation
+from .vocabulary import Vocabulary
+from .yaml_source import Fields, Items, Node, Scalar, plain
+
+HISTORY_FIELDS = ("subject", "target", "thread", "session")
+STATUSES = ("experimental", "test", "stable", "retired")
+VERSIONED = ("history", "shape", "define", "tell_at")
+NO_CONFIDENCE = "confidence is missing; write a number from 0 to 1 or an expression"
+NO_LEVEL = "a pattern has level: high, or levels: by condition; one of the two"
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """Patterns of a file (several for for_each), and the kinds of signal they need."""
+
+    patterns: tuple[Pattern, ...]
+    kinds: Mapping[str, str]
+
+
+def parse_patterns(
+    read: FieldReader, fields: Fields, vocabulary: Vocabulary, overlay: Mapping[str, float] | None = None
+) -> Parsed:
+    """Every pattern a file stands for. Look at `read.faults` before using them."""
+    parameters = _parameters(read, fields.get("parameters"), vocabulary, overlay or {})
+    patterns = []
+    for suffix, bindings in _for_each(read, fields.get("for_each"), vocabulary):
+        scope = Scope(vocabulary, parameters=parameters, bindings=bindings)
+        pattern = _pattern(read, fields, scope, suffix)
+        if pattern is not None:
+            patterns.append(pattern)
+    return Parsed(tuple(patterns), dict(read.kinds))
+
+
+def _pattern(read: FieldReader, fields: Fields, scope: Scope, suffix: str) -> Pattern | None:
+    name = read.text(fields.get("name"), "name")
+    scope = scope.at("here", defines=_defines(read, fields.get("define"), scope))
+    shape_node = fields.get("shape")
+    kind, shape = ("", None) if shape_node is None else parse_shape(read, shape_node, scope)
+    if shape is None:
+        # What can be said without the shape; the rest would be faults that are none.
+        if fields.get("confidence") is None and kind not in ("all_of", "in_order", "any_of", "spread"):
+            read.fault(fields, NO_CONFIDENCE)
+        if fields.get("level") is None and fields.get("levels") is None:
+            read.fault(fields, NO_LEVEL)
+        return None
+    scope = _after(scope, kind, shape)
+    details = _details(read, fields.get("details"), scope)
+    return Pattern(
+        name=name + (f".{suffix}" if suffix else ""),
+        shape=shape,
+        history=_history(read, fields.get("history"), scope, shape),
+        confidence=_confidence(read, fields, scope, shape),
+        levels=_levels(read, fields, scope),
+        details=tuple((key, typed[0]) for key, typed in details.items()),
+        explanation=parse_explanation(
+            read, fields.get("explanation"), scope.at("in explanation", details=details)
+        ),
+        tell_at=_tell_at(read, fields.get("tell_at"), scope, shape),
+        confirms=_confirms(read, fields.get("confirms"), scope),
+        cause=read.text(fields.get("cause"), "cause") or name,
+        title=read.text(fields.get("title"), "title"),
+        status=_status(read, fields.get("status")),
+        recommendation=read.text(fields.get("recommendation"), "recommendation"),
+        version=_version(read, fields, scope, suffix),
+        file=name,
+    )
+
+
+def _version(read: FieldReader, fields: Fields, scope: Scope, suffix: str) -> str:
+    meant: dict[str, Any] = {name: plain(fields.get(name)) for name in VERSIONED}
+    tables = {name: dict(table) for name, table in sorted(read.tables.items())}
+    return stable_hash("pattern", meant, dict(scope.parameters), suffix, tables)[:12]
+
+
+def _after(scope: Scope, kind: str, shape: Shape) -> Scope:
+    """The names that confidence, levels, details and explanation may use."""
+    steps: tuple[str, ...] = ()
+    if isinstance(shape, Sequence):
+        steps = tuple(item.name for item in shape.items if hasattr(item, "name"))
+    parts: tuple[str, ...] = ()
+    if isinstance(shape, Combination):
+        parts = shape.parts
+    if isinstance(shape, Spread):
+        parts = (shape.first, shape.then)
+    return scope.at("here", steps=steps, parts=parts, gathers=True, results=RESULTS.get(kind, {}))
+
+
+# --- names that expressions use -------------------------------------------------------------
+
+
+def _parameters(
+    read: FieldReader, node: Node | None, vocabulary: Vocabulary, overlay: Mapping[str, float]
+) -> dict[str, float]:
+    found: dict[str, float] = {}
+    if isinstance(node, Fields):
+        for key, value in node.entries:
+            read_name(read, key, "parameter", Scope(vocabulary))
+            number = value.value if isinstance(value, Scalar) else None
+            if isinstance(number, bool) or not isinstance(number, (int, float)):
+                read.fault(value, f"parameter {key.text!r} takes a number")
+                continue
+            found[key.text] = float(number)
+    elif node is not None:
+        read.fault(node, "parameters takes numbers by name: {warmth: 0.25}")
+    for name, override in overlay.items():
+        if name not in found:
+            place = node if node is not None else Scalar("", 1, 1)
+            read.fault(place, f"settings give a parameter {name!r}{did_you_mean(name, found)}")
+        else:
+            found[name] = float(override)
+    return found
+
+
+def _for_each(
+    read: FieldReader, node: Node | None, vocabulary: Vocabulary
+) -> list[tuple[str, dict[str, str]]]:
+    if node is None:
+        return [("", {})]
+    if not isinstance(node, Fields) or len(node.entries) != 1 or not isinstance(node.entries[0][1], Items):
+        read.fault(node, "for_each takes one name with a list of signals: {resource: [memory_mb, tokens]}")
+        return [("", {})]
+    key, values = node.entries[0]
+    read_name(read, key, "for_each name", Scope(vocabulary))
+    names = read.texts(values, "for_each")
+    if not names or len(set(names)) != len(names) or len(names) > 50:
+        read.fault(values, "for_each takes 1 to 50 different signals")
+    for name, item in zip(names, values.items if isinstance(values, Items) else (), strict=False):
+        if name not in vocabulary.signals and name not in vocabulary.indicators:
+            read.fault(item, f"unknown signal {name!r}{did_you_mean(name, vocabulary.signals)}")
+    return [(name, {key.text: name}) for name in dict.fromkeys(names)] or [("", {})]
+
+
+def _defines(read: FieldReader, node: Node | None, scope: Scope) -> dict[str, Typed]:
+    """Defines with those they name already put in place, whatever their order in the file."""
+    if node is None:
+        return {}
+    if not isinstance(node, Fields):
+        read.fault(node, "define takes expressions by name")
+        return {}
+    entries = {key.text: (key, value) for key, value in node.entries}
+    found: dict[str, Typed] = {}
+    waiting = dict(entries)
+    while waiting:
+        ready = [name for name, (_, value) in waiting.items() if not _words(value) & (waiting.keys())]
+        if not ready:
+            names = ", ".join(sorted(waiting))
+            key = next(iter(waiting.values()))[0]
+            read.fault(key, f"define goes in a circle: {names}")
+            return found | dict.fromkeys(waiting, BROKEN)
+        for name in ready:
+            key, value = waiting.pop(name)
+            read_name(read, key, "define", scope)
+            here = scope.at(f"in define {name!r}", defines=found)
+            found[name] = read.expression(value, here, "any", f"define {name!r}")
+    return found
+
+
+def _words(node: Node) -> set[str]:
+    return set(_WORD.findall(node.text)) if isinstance(node, Scalar) else set()
+
+
+# --- the other fields -----------------------------------------------------------------------
+
+
+def _history(read: FieldReader, node: Node | None, scope: Scope, shape: Shape) -> tuple[str, ...]:
+    names = list(read.texts(node, "history")) or ["subject"]
+    items = node.items if isinstance(node, Items) else (node,) * len(names)
+    for index, (name, item) in enumerate(zip(names, items, strict=False)):
+        place = item if item is not None else Scalar("", 1, 1)
+        known = (*HISTORY_FIELDS, *scope.vocabulary.signals, *scope.vocabulary.attributes)
+        if name in HISTORY_FIELDS:
+            continue
+        if name not in scope.vocabulary.signals and name not in scope.vocabulary.attributes:
+            read.fault(place, f"unknown history key {name!r}{did_you_mean(name, known)}")
+        elif index != len(names) - 1:
+            read.fault(place, f"{name!r} may only be the last key of a history")
+        elif isinstance(shape, (Combination, Spread)):
+            read.fault(place, "a combination's history is made of subject, target, thread and session")
+        elif scope.vocabulary.signals.get(name) == "number":
+            read.fault(place, f"{name!r} is a number; the last key of a history is a category")
+    if len(set(names)) != len(names):
+        read.fault(node or Scalar("", 1, 1), "history names a key twice")
+    if isinstance(shape, Spread) and set(names) != {"subject"}:
+        read.fault(node or Scalar("", 1, 1), "spread belongs to a subject: history: [subject]")
+    return tuple(names) if "subject" in names else ("subject", *names)
+
+
+def _confidence(read: FieldReader, fields: Fields, scope: Scope, shape: Shape) -> Expr | None:
+    node = fields.get("confidence")
+    if node is None:
+        if not isinstance(shape, (Combination, Spread)):
+            read.fault(fields, NO_CONFIDENCE)
+        return None
+    return read.expression(node, scope.at("in confidence"), "number", "confidence")[0]
+
+
+def _levels(read: FieldReader, fields: Fields, scope: Scope) -> tuple[tuple[str, Expr | None], ...]:
+    one, many = fields.get("level"), fields.get("levels")
+    if (one is None) == (many is None):
+        read.fault(many or fields, NO_LEVEL)
+        return (("low", None),)
+    if one is not None:
+        return ((_level_name(read, one, read.text(one, "level")), None),)
+    if not isinstance(many, Fields) or not many.entries:
+        read.fault(many or fields, "levels takes conditions by level: {medium: n >= 3, high: n >= 4}")
+        return (("low", None),)
+    found = [
+        (_level_name(read, key, key.text), read.condition(value, scope.at("in levels"), "levels"))
+        for key, value in many.entries
+    ]
+    return tuple(sorted(found, key=lambda pair: LEVELS.index(pair[0])))
+
+
+def _level_name(read: FieldReader, node: Node, name: str) -> str:
+    if name in LEVELS:
+        return name
+    near = did_you_mean(name, LEVELS) or f"; one of {', '.join(LEVELS)}"
+    read.fault(node, f"unknown level {name!r}{near}")
+    return "low"
+
+
+def _details(read: FieldReader, node: Node | None, scope: Scope) -> dict[str, Typed]:
+    if node is None:
+        return {}
+    if not isinstance(node, Fields):
+        read.fault(node, "details takes expressions by name")
+        return {}
+    here = scope.at("in details", lists=True)
+    found = {}
+    for key, value in node.entries:
+        if not key.text.isidentifier() or len(key.text) > 60:
+            read.fault(key, f"detail {key.text[:60]!r} must be a plain word")
+        typed = read.expression(value, here, "any", f"detail {key.text!r}")
+        if typed[1] == "truth":
+            read.fault(value, "a detail is a number, category or list; or_else, count or share make one")
+        found[key.text] = typed
+    return found
+
+
+def _tell_at(read: FieldReader, node: Node | None, scope: Scope, shape: Shape) -> int | None:
+    if node is None:
+        return None
+    if not isinstance(shape, Sequence):
+        read.fault(node, "tell_at goes with a sequence")
+        return None
+    steps = len(shape.steps)
+    if steps < 2:
+        read.fault(node, "tell_at needs a sequence of at least two steps")
+        return None
+    return read.count(node, scope, f"tell_at (the sequence has {steps} steps)", 1, 1, steps - 1)
+
+
+def _confirms(read: FieldReader, node: Node | None, scope: Scope) -> tuple[str, ...]:
+    names = tuple(name.replace("-", "_") for name in read.texts(node, "confirms"))
+    for name in names:
+        if name not in scope.vocabulary.indicators:
+            place = node if node is not None else Scalar("", 1, 1)
+            near = did_you_mean(name, scope.vocabulary.indicators)
+            read.fault(place, f"unknown indicator {name!r}{near}")
+    return names
+
+
+def _status(read: FieldReader, node: Node | None) -> str:
+    status = read.text(node, "status") or "stable"
+    if status not in STATUSES:
+        near = did_you_mean(status, STATUSES) or f"; one of {', '.join(STATUSES)}"
+        read.fault(node or Scalar("", 1, 1), f"unknown status {status!r:.80}{near}")
+        return "stable"
+    return status

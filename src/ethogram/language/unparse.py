@@ -1,0 +1,225 @@
+"""Expressions back to text, as a pattern file would say them. Reading the text gives the same tree again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ..models.timestamps import format_duration
+from .aggregates import MEASURES
+from .ast import (
+    And,
+    AnyOf,
+    Arithmetic,
+    Attribute,
+    Compare,
+    Cover,
+    Difference,
+    Elapsed,
+    Events,
+    Expr,
+    Function,
+    Indicator,
+    Known,
+    Limit,
+    Measure,
+    Member,
+    Negative,
+    Not,
+    Number,
+    Or,
+    OrElse,
+    Result,
+    Signal,
+    StepCount,
+    StepMean,
+    StepValue,
+    Text,
+    Window,
+)
+
+OR, AND, NOT, COMPARE, SUM, PRODUCT, SIGN, ATOM = range(8)
+"""How tightly an expression holds together; what is looser than its place asks for gets parentheses."""
+
+_NAMES = (Signal, Indicator, Attribute, Elapsed, Result)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the tree no longer says: the names of defines behind a step's dot, and of tables of weights."""
+
+    defines: Mapping[Expr, str] = field(default_factory=dict)
+    tables: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+NO_NAMES = Names()
+
+
+def write(expr: Expr, names: Names = NO_NAMES) -> str:
+    """The expression in the language, with parameters and defines put in place.
+
+    Two things have no form of their own there: a contrast's number is written like a measure, and a
+    define behind a step's dot that `names` does not know like `warm.(compassion + 0.1)`.
+
+    >>> write(Compare(">", Arithmetic("*", Number(2.0), Signal("x")), Number(0.5)))
+    '2 * x > 0.5'
+    """
+    return _Writer(names).write(expr)
+
+
+def write_limits(limits: Iterable[Limit]) -> str:
+    """Limits as a pattern file gives them: '7d', '20 events', or both.
+
+    >>> write_limits((Events(20),))
+    '20 events'
+    """
+    return " and ".join(
+        f"{one.n} event{'' if one.n == 1 else 's'}" if isinstance(one, Events) else format_duration(one.us)
+        for one in limits
+    )
+
+
+def write_number(value: float) -> str:
+    """A number that reads back the same, without a point where it is whole.
+
+    >>> write_number(3.0), write_number(0.25), write_number(-1e300)
+    ('3', '0.25', '-1e+300')
+    """
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
+class _Writer:
+    def __init__(self, names: Names) -> None:
+        self.names = names
+
+    def write(self, expr: Expr, at_least: int = OR) -> str:
+        """The text, in parentheses where it holds together less than asked for."""
+        text, holds = self._text(expr)
+        return text if holds >= at_least else f"({text})"
+
+    def _text(self, expr: Expr) -> tuple[str, int]:
+        match expr:
+            case And() | Or():
+                word, holds = (" and ", AND) if isinstance(expr, And) else (" or ", OR)
+                return word.join(self.write(item, holds + 1) for item in expr.items), holds
+            case Not():
+                return f"not {self.write(expr.of, NOT)}", NOT
+            case Compare():
+                return f"{self.write(expr.left, SUM)} {expr.op} {self.write(expr.right, SUM)}", COMPARE
+            case Member():
+                word = "not in" if expr.negated else "in"
+                return f"{self.write(expr.of, SUM)} {word} {self._tuple(expr.options)}", COMPARE
+            case Arithmetic():
+                holds = SUM if expr.op in "+-" else PRODUCT
+                left, right = self.write(expr.left, holds), self.write(expr.right, holds + 1)
+                return f"{left} {expr.op} {right}", holds
+            case Negative():
+                return f"-{self.write(expr.of, SIGN)}", SIGN
+            case Number():
+                return write_number(expr.value), SIGN if expr.value < 0 else ATOM
+            case _:
+                return self._atom(expr), ATOM
+
+    def _atom(self, expr: Expr) -> str:
+        match expr:
+            case Text():
+                return repr(expr.value)
+            case StepValue():
+                return self._step(expr.step, expr.of)
+            case StepCount():
+                return f"{expr.step}.count"
+            case StepMean():
+                return f"mean({self._step(expr.step, expr.of)})"
+            case Known():
+                return f"known({self.write(expr.of)})"
+            case OrElse():
+                return f"or_else({self._list((expr.of, expr.default))})"
+            case AnyOf():
+                return f"any({self._list(expr.items)})"
+            case Function():
+                return f"{expr.name}({self._list(expr.args)})"
+            case Measure() | Cover() | Difference():
+                return self._measure(expr)
+        assert isinstance(expr, _NAMES), f"no text for {type(expr).__name__}"
+        return expr.name
+
+    def _list(self, items: Iterable[Expr]) -> str:
+        return ", ".join(self.write(item) for item in items)
+
+    def _tuple(self, items: tuple[Expr, ...]) -> str:
+        return f"({self._list(items)}{',' if len(items) == 1 else ''})"
+
+    def _step(self, step: str, of: Expr) -> str:
+        if isinstance(of, _NAMES):
+            return f"{step}.{of.name}"
+        name = self.names.defines.get(of)
+        return f"{step}.{name}" if name else f"{step}.({self.write(of)})"
+
+    # --- measures ---
+
+    def _measure(self, expr: Measure | Cover | Difference) -> str:
+        match expr:
+            case Measure():
+                first, options = self.write(expr.of), self._options(expr)
+                options += self._window(expr.window, MEASURES[expr.name].skip, MEASURES[expr.name].last)
+                return _call(expr.name, first, options)
+            case Cover():
+                options = [*self._weights(expr), *self._window(expr.window)]
+                return _call("cover", self._tuple(expr.items), options)
+            case Difference():
+                sides = {"where": expr.where, "against": expr.against, "within_each": expr.within_each}
+                options = [f"{name}={self.write(side)}" for name, side in sides.items() if side is not None]
+                return _call(expr.name, self.write(expr.of), [*options, *self._window(expr.window)])
+
+    def _options(self, expr: Measure) -> list[str]:
+        out = []
+        for name, kind in MEASURES[expr.name].options.items():
+            values = expr.option(name)
+            if values is not None and values != kind.default:
+                out.append(f"{name}={_duration(values[0]) if kind.duration else _numbers(values)}")
+        return out
+
+    def _weights(self, expr: Cover) -> list[str]:
+        if all(weight == 1.0 for weight in expr.weights):
+            return []
+        for name, table in self.names.tables.items():
+            if expr.weights == tuple(table.get(item.name) for item in expr.items):
+                return [f"weights={name}"]
+        return [f"weights={_numbers(expr.weights)}"]
+
+    def _window(
+        self, window: Window, usual_skip: Limit | None = None, usual_last: Limit | None = None
+    ) -> list[str]:
+        out = []
+        if window.skip is not None and window.skip != usual_skip:
+            out.append(f"skip={_limit(window.skip)}")
+        if window.last and window.last != (usual_last,):
+            limits = [_limit(limit) for limit in window.last]
+            out.append(f"last={limits[0] if len(limits) == 1 else '(' + ', '.join(limits) + ')'}")
+        if window.keep is not None:
+            out.append(f"keep={window.keep}")
+        for name, condition in (("since", window.since), ("where", window.where)):
+            if condition is not None:
+                out.append(f"{name}={self.write(condition)}")
+        if window.at_least:
+            out.append(f"at_least={window.at_least}")
+        if window.over_subject:
+            out.append("over=subject")
+        return out
+
+
+def _call(name: str, first: str, options: list[str]) -> str:
+    return f"{name}({', '.join([first, *options])})"
+
+
+def _duration(us: float) -> str:
+    return repr(format_duration(round(us)))
+
+
+def _limit(limit: Limit) -> str:
+    return str(limit.n) if isinstance(limit, Events) else _duration(limit.us)
+
+
+def _numbers(values: tuple[float, ...]) -> str:
+    texts = [write_number(value) for value in values]
+    return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"

@@ -1,0 +1,124 @@
+"""Walking a tree: what is inside an expression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from .ast import (
+    And,
+    AnyOf,
+    Arithmetic,
+    Attribute,
+    Compare,
+    Cover,
+    Difference,
+    Duration,
+    Events,
+    Expr,
+    Function,
+    Indicator,
+    Known,
+    Limits,
+    Measure,
+    Member,
+    Negative,
+    Not,
+    Or,
+    OrElse,
+    Signal,
+    StepMean,
+    StepValue,
+    Window,
+)
+
+MEASURES = (Measure, Cover, Difference)
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions directly inside one, those of its window included.
+
+    >>> children(Negative(Signal("x")))
+    (Signal(name='x'),)
+    """
+    match expr:
+        case Negative() | Not() | Known() | StepValue() | StepMean():
+            return (expr.of,)
+        case Arithmetic() | Compare():
+            return (expr.left, expr.right)
+        case And() | Or() | AnyOf():
+            return tuple(expr.items)
+        case Member():
+            return (expr.of, *expr.options)
+        case OrElse():
+            return (expr.of, expr.default)
+        case Function():
+            return expr.args
+        case Measure():
+            return (expr.of, *_window_parts(expr.window))
+        case Cover():
+            return (*expr.items, *_window_parts(expr.window))
+        case Difference():
+            each = (expr.within_each,) if expr.within_each is not None else ()
+            return (expr.of, expr.where, expr.against, *each, *_window_parts(expr.window))
+        case _:
+            return ()
+
+
+def _window_parts(window: Window) -> tuple[Expr, ...]:
+    return tuple(part for part in (window.since, window.where) if part is not None)
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and everything inside it, outermost first."""
+    stack = [expr]
+    while stack:
+        one = stack.pop()
+        yield one
+        stack.extend(reversed(children(one)))
+
+
+def expressions(node: Any) -> Iterator[Expr]:
+    """Every outermost expression inside a shape or pattern."""
+    if isinstance(node, Expr):
+        yield node
+    elif isinstance(node, tuple):
+        for item in node:
+            yield from expressions(item)
+    elif hasattr(node, "__match_args__"):
+        for name in node.__match_args__:
+            yield from expressions(getattr(node, name))
+
+
+def named(node: Any, kind: type[Signal] | type[Indicator] | type[Attribute]) -> tuple[str, ...]:
+    """Names of all signals (or indicators, or attributes) in a shape or expression, sorted."""
+    found = {one.name for outer in expressions(node) for one in walk(outer) if isinstance(one, kind)}
+    return tuple(sorted(found))
+
+
+def is_larger(expr: Expr, limit: int) -> bool:
+    """Whether an expression has more nodes than that. Looks at no more of them than it must."""
+    return next(islice(walk(expr), limit, None), None) is not None
+
+
+def only_durations(limits: Limits) -> bool:
+    """Whether limits say something only where there are times: then untimed data is insufficient."""
+    return bool(limits) and not any(isinstance(limit, Events) for limit in limits)
+
+
+def needs_time(node: Any) -> bool:
+    """Whether an expression holds a measure whose window or options are durations alone."""
+    return any(
+        _measure_needs_time(one)
+        for outer in expressions(node)
+        for one in walk(outer)
+        if isinstance(one, MEASURES)
+    )
+
+
+def _measure_needs_time(measure: Measure | Cover | Difference) -> bool:
+    window = measure.window
+    if only_durations(window.last) or isinstance(window.skip, Duration):
+        return True
+    return isinstance(measure, Measure) and measure.name in ("fading", "surprise_count")

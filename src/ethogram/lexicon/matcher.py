@@ -1,0 +1,201 @@
+"""Match many phrases at once as whole words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+
+from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
+
+# Phrases with variants: `(nobody|no one) else can help you` is two phrases in one line.
+#
+# A line is taken apart once. Its first parts are written out, so that the automaton finds them; the rest, where
+# writing it out would give too many, is a pattern that is tried only where such a beginning stands.
+
+SHORTEST_HEAD = 10
+"""A shorter beginning stands in too many texts to be worth looking at."""
+
+PhraseParts = tuple["str | tuple[Sequence, ...]", ...]
+"""Literal text and choices, in turn."""
+
+_WORD = rb"[a-z0-9_]"
+END = rb"(?!" + _WORD + rb")(?!'" + _WORD + rb")"
+"""What follows ends a word; an apostrophe before a letter does not."""
+
+# Without it these are other words: well, were, hell, shell, ill, id, wed, shed.
+_KEEPS_APOSTROPHE = re.compile(r"\b(?:we|he|she|i)'(?:ll|re|d)\b")
+_MAY_GO = re.compile(rb"'(?=(?:t|s|m|ve)\b)")
+
+
+@lru_cache(maxsize=1 << 12)
+def parse(line: str) -> PhraseParts:
+    """A line as literal text and choices; ValueError where brackets do not match.
+
+    >>> parse("you('re| are) here")
+    ('you', (("'re",), (' are',)), ' here')
+    """
+    found, end = _choices(line, 0)
+    if end != len(line) or len(found) != 1:
+        raise ValueError(f"brackets and bars do not match in {line!r}")
+    return found[0]
+
+
+def _choices(line: str, at: int) -> tuple[tuple[PhraseParts, ...], int]:
+    choices: list[PhraseParts] = []
+    parts: list[str | tuple[PhraseParts, ...]] = []
+    literal = at
+    while at < len(line) and line[at] != ")":
+        if line[at] == "(":
+            inner, end = _choices(line, at + 1)
+            if end >= len(line):
+                raise ValueError(f"a bracket is not closed in {line!r}")
+            parts += [line[literal:at], inner]
+            at = literal = end + 1
+        elif line[at] == "|":
+            choices.append(tuple(one for one in (*parts, line[literal:at]) if one))
+            parts, at, literal = [], at + 1, at + 1
+        else:
+            at += 1
+    choices.append(tuple(one for one in (*parts, line[literal:at]) if one))
+    return tuple(choices), at
+
+
+def forms(line: str | PhraseParts) -> Iterator[str]:
+    """Every phrase that a line stands for.
+
+    >>> list(forms("(so |)you('re| are) here"))
+    ["so you're here", 'so you are here', "you're here", 'you are here']
+    """
+    sequence = parse(line) if isinstance(line, str) else line
+    if not sequence:
+        yield ""
+        return
+    first, rest = sequence[0], sequence[1:]
+    for begun in [first] if isinstance(first, str) else (form for one in first for form in forms(one)):
+        for ended in forms(rest):
+            yield begun + ended
+
+
+class Rest:
+    """What must follow a beginning; made into a pattern when first asked, which for most is never."""
+
+    __slots__ = ("_match", "_sequence")
+
+    def __init__(self, sequence: PhraseParts) -> None:
+        self._sequence = sequence
+        self._match: Callable[[bytes, int], re.Match[bytes] | None] | None = None
+
+    def end(self, text: bytes, at: int) -> int | None:
+        """Where it ends, if it stands at this place of the text."""
+        if self._match is None:
+            self._match = re.compile(_pattern(self._sequence) + END).match
+        match = self._match(text, at)
+        return None if match is None else match.end()
+
+
+def heads(line: str) -> Iterator[tuple[str, PhraseParts]]:
+    """The beginnings of a line, each long enough to stand in few texts, and what must follow each.
+
+    >>> list(heads("(a|absolutely any) thing (here|there)"))[-1]
+    ('absolutely any thing ', ((('here',), ('there',)),))
+    """
+    return _heads("", parse(line))
+
+
+def _heads(begun: str, rest: PhraseParts) -> Iterator[tuple[str, PhraseParts]]:
+    while rest and isinstance(rest[0], str):
+        begun, rest = begun + rest[0], rest[1:]
+    if not rest or len(begun) >= SHORTEST_HEAD:
+        yield begun, rest
+    else:
+        for choice in rest[0]:
+            assert not isinstance(choice, str)
+            yield from _heads(begun, choice + rest[1:])
+
+
+def _pattern(sequence: PhraseParts) -> bytes:
+    """The same as a regular expression; the longest choice is tried first."""
+    out = b""
+    for part in sequence:
+        if isinstance(part, str):
+            # An apostrophe may be left out where that gives no other word.
+            out += _MAY_GO.sub(b"'?", re.escape(part.encode()).replace(rb"\ ", b" "))
+        else:
+            choices = sorted(part, key=lambda one: -max(map(len, forms(one))))
+            out += b"(?:" + b"|".join(map(_pattern, choices)) + b")"
+    return out
+
+
+def without_apostrophes(form: str) -> str:
+    """A phrase as it is also found; itself where its apostrophe keeps words apart."""
+    return form if _KEEPS_APOSTROPHE.search(form) else form.replace("'", "")
+
+
+# Matching: which phrases stand in a folded text as whole words, all at once and in linear time.
+
+Match = tuple[int, int, int]
+"""Which phrase, where it starts, and where it ends (not included)."""
+
+_IN_WORD = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_")
+_APOSTROPHE = ord("'")
+
+
+Way = tuple[int, Rest | None]
+"""Which phrase a beginning belongs to, and what must follow it; None where nothing must."""
+
+
+class Matcher:
+    """Finds the phrases of a list. Where they overlap, the one that starts first counts, then the longest.
+
+    `ways` says for each of them which phrases it begins; without, each is a phrase.
+    """
+
+    __slots__ = ("_find", "_ways")
+
+    def __init__(self, phrases: Sequence[bytes], ways: Sequence[Sequence[Way]] | None = None) -> None:
+        # Not the DFA: that is so large for many phrases that it falls out of the processor's cache.
+        automaton = BytesAhoCorasick(phrases, MatchKind.Standard, Implementation.ContiguousNFA)
+        self._find = automaton.find_matches_as_indexes
+        self._ways = [[(number, None)] for number in range(len(phrases))] if ways is None else ways
+
+    def find(self, text: bytes) -> list[Match]:
+        """The matches in order of place.
+
+        >>> Matcher([b"coup", b"act now"]).find(b"a couple of us act now")
+        [(1, 15, 22)]
+        """
+        # All that overlap: the longest may turn out to end inside a word.
+        raw = self._find(text, True)
+        if not raw:
+            return []
+        size = len(text)
+        whole: list[tuple[int, int, int]] = []
+        for head, start, end in raw:
+            if start and not _ends(text, start - 1, start - 2):
+                continue
+            for phrase, rest in self._ways[head]:
+                if rest is None:
+                    if end == size or _ends(text, end, end + 1):
+                        whole.append((start, -end, phrase))
+                elif (stop := rest.end(text, end)) is not None:
+                    whole.append((start, -stop, phrase))
+        whole.sort()
+        found: list[Match] = []
+        free = 0
+        for start, minus_end, phrase in whole:
+            if start >= free:
+                free = -minus_end
+                found.append((phrase, start, free))
+        return found
+
+
+def _ends(text: bytes, beside: int, beyond: int) -> bool:
+    """Whether a word ends where `beside` is the next character and `beyond` the one after that.
+
+    An apostrophe before a letter goes on with the word: `you can` is not in `you can't`.
+    """
+    code = text[beside]
+    if code in _IN_WORD:
+        return False
+    return code != _APOSTROPHE or not (0 <= beyond < len(text) and text[beyond] in _IN_WORD)

@@ -1,0 +1,99 @@
+"""How well the lexicon does on real messages: how often each category hits, and hits to be judged."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .lexicon import Category, load_lexicon
+from .scan import scan
+
+SAMPLED = 20
+AROUND = 70
+"""Characters shown before and after a hit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A hit where it stands, to be judged: is the phrase used in the meaning of its category?"""
+
+    file: str
+    phrase: str
+    before: str
+    hit: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One category: hits per 10,000 messages of the file for rates, samples, and phrases never hit."""
+
+    category: Category
+    hits_per_10000: float
+    found: int
+    samples: tuple[Sample, ...]
+    never: tuple[str, ...]
+
+
+def measure(messages: Iterable[tuple[str, str]], rated: str, *, seed: int = 7) -> list[Measured]:
+    """Every category measured on (file, text) pairs; the same for the same messages and seed.
+
+    A text that is there many times is counted each time and sampled once.
+    """
+    rng = random.Random(seed)
+    total, hits, rates = 0, Counter[tuple[str, str]](), Counter[str]()
+    seen: set[int] = set()
+    kept: dict[str, list[Sample]] = {}
+    found: Counter[str] = Counter()
+    for file, text in messages:
+        total += file == rated
+        is_new = hash(text) not in seen
+        seen.add(hash(text))
+        for flag in scan(text).flags:
+            if not flag.counts:
+                continue
+            hits[flag.category, flag.phrase] += 1
+            rates[flag.category] += file == rated
+            if is_new:
+                found[flag.category] += 1
+                sample = Sample(
+                    file,
+                    flag.phrase,
+                    text[max(0, flag.start - AROUND) : flag.start],
+                    text[flag.start : flag.end],
+                    text[flag.end : flag.end + AROUND],
+                )
+                _keep(kept.setdefault(flag.category, []), sample, found[flag.category], rng)
+    lines = _by_line(hits)
+    return [
+        Measured(
+            one,
+            round(10_000 * rates[one.name] / max(1, total), 1),
+            found[one.name],
+            tuple(kept.get(one.name, ())),
+            tuple(line for line in one.phrases if not lines[one.name, line]),
+        )
+        for one in load_lexicon().categories
+    ]
+
+
+def _by_line(hits: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
+    """Hits by category and line of the lexicon: a line with variants is hit by any of its forms."""
+    lexicon = load_lexicon()
+    lines = [(one.name, line) for one in lexicon.categories for line in one.phrases]
+    out: Counter[tuple[str, str]] = Counter()
+    for (category, phrase), count in hits.items():
+        for number, _, _ in lexicon.matcher.find(phrase.encode()):
+            if lines[number][0] == category:
+                out[lines[number]] += count
+    return out
+
+
+def _keep(kept: list[Sample], sample: Sample, number: int, rng: random.Random) -> None:
+    """Reservoir sampling: after any number of hits, each of them is among the kept with the same chance."""
+    if len(kept) < SAMPLED:
+        kept.append(sample)
+    elif (place := rng.randrange(number)) < SAMPLED:
+        kept[place] = sample

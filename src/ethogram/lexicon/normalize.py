@@ -1,0 +1,272 @@
+"""Normalize text for matching: Unicode folding, leetspeak, offsets back to the original."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+from bisect import bisect_right
+from functools import lru_cache
+from typing import NamedTuple
+
+# What one character folds to: a lower-case ASCII letter, digit or sign, or nothing.
+
+LETTER = "2"
+"""Stands for a letter or digit that looks like none of ours: part of a word, and in no phrase."""
+
+SIGN = "|"
+"""Stands for any other sign: ends a word and a clause."""
+
+_PAIRS = (
+    # Cyrillic
+    "аa вb еe ѕs іi јj кk мm нh оo рp сc ԁd тt уy хx һh ӏl ԛq ԝw ԍg гr пn ьb "
+    "Аa Вb Еe Ѕs Іi Јj Кk Мm Нh Оo Рp Сc Ԁd Тt Уy Хx Һh Ӏl Ԛq Ԝw Ԍg "
+    # Greek: capitals and small letters look like different ones
+    "αa βb εe ηn ιi κk μu νv οo ρp σo τt υu χx ωw γy Αa Βb Εe Ζz Ηh Ιi Κk Μm Νn Οo Ρp Τt Υy Χx "
+    # Armenian, phonetic and other Latin
+    "օo սu ոn հh ցg ɑa ɡg ɩi ʀr ʟl ıi ɪi ᴀa ʙb ᴄc ᴅd ᴇe ꜰf ɢg ʜh ᴊj ᴋk ᴍm ɴn ᴏo ᴘp ꜱs "
+    "ᴛt ᴜu ᴠv ᴡw ʏy ᴢz øo łl đd"
+)
+_LOOK_ALIKE = {pair[0]: pair[1] for pair in _PAIRS.split()}
+_SIGNS = {
+    **dict.fromkeys("‘’‚‛ʹʻʼʽˈ′＇´ꞌ", "'"),
+    **dict.fromkeys("“”„‟«»″＂「」『』", '"'),
+    **dict.fromkeys("‐‑⁃﹣－", "-"),
+    # A dash between two halves of a sentence parts them as a semicolon does.
+    **dict.fromkeys("‒–—―−", ";"),
+    **dict.fromkeys("…。、，", "."),
+}
+_BLANK = ("Zs", "Zl", "Zp")
+_NOTHING = ("Mn", "Me", "Cf", "Cc")
+"""Combining marks, zero-width characters, soft hyphens, direction marks and controls."""
+
+
+def fold_run(run: str) -> str:
+    """What a few characters fold to.
+
+    >>> [fold_run(run) for run in ("асt", "ﬁ", "ⓉＲ𝒖", "\u200b", "’ж🦞")]
+    ['act', 'fi', 'tru', '', "'2|"]
+    """
+    # Only single characters are remembered: there are few of them, and any number of runs.
+    return "".join(map(fold_character, run)) if len(run) > 1 else fold_character(run)
+
+
+@lru_cache(maxsize=1 << 14)
+def fold_character(character: str) -> str:
+    """What one character folds to, in ASCII; white space is a space."""
+    if character in _SIGNS:
+        return _SIGNS[character]
+    if character in _LOOK_ALIKE:
+        return _LOOK_ALIKE[character]
+    if character.isascii():
+        return character.lower()
+    category = unicodedata.category(character)
+    if category in _BLANK or character == "\x85":
+        return " "
+    if category in _NOTHING:
+        return ""
+    # Compatibility forms (fullwidth, mathematical, ligatures) and letters with marks fall apart.
+    parts = unicodedata.normalize("NFKD", character)
+    if parts != character and len(parts) <= 18:
+        folded = "".join(map(fold_character, parts))
+        if folded.strip(LETTER + SIGN):
+            return folded
+    return LETTER if character.isalnum() else SIGN
+
+
+# Leetspeak: digits and signs that stand for letters inside words.
+
+_LEET = bytes.maketrans(b"013457@$", b"oieastas")
+_SIGN_IN_WORD = re.compile(rb"[@$](?<=[a-z][@$])(?=[a-z])")
+# A digit that may stand for a letter, beside a letter; it begins with the digit, which is soon found.
+_BESIDE = re.compile(rb"[013457](?:(?<=[a-z][013457])|(?=[a-z]))")
+_NO_LETTERS = bytes(set(range(256)) - set(b"abcdefghijklmnopqrstuvwxyz"))
+
+
+def _kinds() -> bytes:
+    """Letters and digits as 'a', all else as ' '."""
+    return bytes(ord("a" if chr(code).isascii() and chr(code).isalnum() else " ") for code in range(256))
+
+
+_KINDS = _kinds()
+
+
+def read_leet(text: bytes) -> bytes:
+    """The text with digits and signs read as letters, in words that are mostly letters.
+
+    >>> read_leet(b"tru5t m4n ca$h, not 10ms, b2b, a1, 3d or 1984")
+    b'trust man cash, not 10ms, b2b, a1, 3d or 1984'
+    """
+    if b"@" in text or b"$" in text:
+        text = _SIGN_IN_WORD.sub(_as_letter, text)
+    match = _BESIDE.search(text)
+    if match is None:
+        return text
+    kinds = text.translate(_KINDS)
+    out = bytearray(text)
+    while match is not None:
+        near = match.start()
+        start, end = kinds.rfind(b" ", 0, near) + 1, kinds.find(b" ", near)
+        end = len(kinds) if end < 0 else end
+        out[start:end] = _word(text[start:end])
+        match = _BESIDE.search(text, end)
+    return bytes(out)
+
+
+def _as_letter(match: re.Match[bytes]) -> bytes:
+    return match[0].translate(_LEET)
+
+
+def _word(word: bytes) -> bytes:
+    letters = len(word.translate(None, _NO_LETTERS))
+    return word.translate(_LEET) if letters >= 2 and 2 * letters > len(word) else word
+
+
+# Folding: a text as it is matched, and the way back to where a match stands in the original.
+#
+# Letters are lower case and plain, every run of white space is one space, and all of it is ASCII. Emphasis
+# marks (`*`, `~`, `_` around words) and hyphens inside words read as spaces.
+
+# All but ASCII and what is frequent and known to fold to one character each.
+_UNUSUAL = re.compile(
+    "[^\x00-\x7f’—“”–…•\u2190-\u21ff\u2500-\u257f\u2600-\u26ff\u2700-\u2767\U0001f300-\U0001f64f\U0001f680-\U0001f6ff"
+    "\U0001f900-\U0001f9ff]+"
+)
+_SPACES = re.compile(rb"  +")
+# Each begins with the sign itself, which is found far quicker than a place with something before it.
+_HYPHEN = re.compile(rb"-(?<=[a-z0-9]-)(?=[a-z0-9])")
+_EMPHASIS = re.compile(rb"_(?:(?<![a-z0-9]_)|(?![a-z0-9]))")
+_ERRORS = "ethogram.fold"
+_COMMON = "’—“”–…"
+"""Unusual characters that many texts are full of: replacing them at once saves a call for each."""
+SHORT = 4
+"""Runs of so many unusual characters are common enough to be remembered: a dash, an emoji."""
+
+
+def _table() -> bytes:
+    table = bytearray(range(256))
+    for code in range(128):
+        character = chr(code)
+        table[code] = ord(character.lower())
+        if character.isspace() or character in "*~":
+            table[code] = ord(" ")
+        elif code < 32 or code == 127:
+            table[code] = ord("|")
+    return bytes(table)
+
+
+_TABLE = _table()
+BETWEEN = "\0"
+"""Stands between texts that are folded together; texts that hold it are folded alone."""
+_JOINED = b"\0" + _TABLE[1:]
+
+
+class Folded(NamedTuple):
+    """`text` is what is matched; `spaced` is the same before runs of spaces were made one."""
+
+    text: bytes
+    spaced: bytes
+    original: str
+
+
+def fold(original: str, *, joined: bool = False) -> Folded:
+    """The text as it is matched; `joined` where it is many with BETWEEN between them.
+
+    >>> fold("Ac\u200bt\\n\\n **N0W**, lоok-alike").text
+    b'act now , look alike'
+    """
+    plain = original
+    if not plain.isascii():
+        for sign in _COMMON:
+            if sign in plain:
+                plain = plain.replace(sign, fold_character(sign))
+    spaced = plain.encode("ascii", _ERRORS).translate(_JOINED if joined else _TABLE)
+    if b"-" in spaced:
+        spaced = _HYPHEN.sub(b" ", spaced)
+    if b"_" in spaced:
+        spaced = _EMPHASIS.sub(b" ", spaced)
+    spaced = read_leet(spaced)
+    text = _SPACES.sub(b" ", spaced) if b"  " in spaced else spaced
+    return Folded(text, spaced, original)
+
+
+def _put(error: UnicodeError) -> tuple[str, int]:
+    """What the encoder is to write for a run of characters that are not ASCII."""
+    assert isinstance(error, UnicodeEncodeError)
+    run = error.object[error.start : error.end]
+    return _short_run(run) if len(run) <= SHORT else fold_run(run), error.end
+
+
+_short_run = lru_cache(maxsize=1 << 12)(fold_run)
+
+
+# An encoder that is told what to write goes through the plain rest at full speed.
+codecs.register_error(_ERRORS, _put)
+
+
+class Offsets:
+    """Where a place in the folded text is in the original. Made only for texts with something in them."""
+
+    __slots__ = ("_at", "_gaps", "_origins", "_removed")
+
+    def __init__(self, folded: Folded, last: int | None = None) -> None:
+        """`last` is the last place that will be asked for; what comes after is not looked at."""
+        last = len(folded.text) if last is None else last
+        self._gaps, self._removed = _collapsed(folded, last)
+        self._at, self._origins = _pieces(folded.original, last + (self._removed[-1] if self._gaps else 0))
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """The original's slice for a slice of the folded text, which must not be empty."""
+        return self._original(start), self._original(end - 1) + 1
+
+    def _original(self, place: int) -> int:
+        if self._gaps and (index := bisect_right(self._gaps, place)):
+            place += self._removed[index - 1]
+        if self._at and (index := bisect_right(self._at, place)):
+            return self._origins[index - 1] + place - self._at[index - 1]
+        return place
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_even(run: str) -> bool:
+    """Whether each of the characters folds to exactly one."""
+    return all(len(fold_character(one)) == 1 for one in run)
+
+
+def _collapsed(folded: Folded, last: int) -> tuple[list[int], list[int]]:
+    """From which place of the folded text on how many spaces have been taken out."""
+    gaps: list[int] = []
+    removed: list[int] = []
+    total = 0
+    if len(folded.text) != len(folded.spaced):
+        for match in _SPACES.finditer(folded.spaced):
+            if match.start() - total > last:
+                break
+            gaps.append(match.start() - total + 1)
+            total += match.end() - match.start() - 1
+            removed.append(total)
+    return gaps, removed
+
+
+def _pieces(original: str, last: int) -> tuple[list[int], list[int]]:
+    """Where pieces start that run evenly, and where they start in the original; nothing if all of it does."""
+    at: list[int] = []
+    origins: list[int] = []
+    shift = 0
+    for match in () if original.isascii() else _UNUSUAL.finditer(original):
+        if match.start() + shift > last:
+            break
+        if len(match[0]) <= SHORT and _is_even(match[0]):
+            continue
+        for origin, character in enumerate(match[0], start=match.start()):
+            width = len(fold_character(character))
+            if width == 1:
+                continue
+            for number in range(width):
+                at.append(origin + shift + number)
+                origins.append(origin)
+            shift += width - 1
+            # What follows is even again, until the next that is not.
+            at.append(origin + 1 + shift)
+            origins.append(origin + 1)
+    return at, origins

@@ -1,0 +1,252 @@
+"""scan_thread: what the scans of a thread add up to, subject by subject."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..models import Event
+from .records import HARD_CONSTRAINT, NEGATIVE, TIERS, Scan
+from .scan import scan
+
+# The four things that one subject's messages in a thread can show together.
+
+RISING = 3
+"""Escalation: so many messages in a row are flagged, each with more flags than the one before."""
+REPEATED = 3
+"""Repeat flags: so many flagged messages."""
+CONCENTRATED = 4
+"""Concentration: so many messages on the same trait."""
+
+Shown = tuple[str, str | None, tuple[int, ...]]
+"""What was shown, of which trait or category, and by which messages."""
+
+
+class Watcher:
+    """What is remembered of one subject in one thread. Each signal is told once, where it is first seen."""
+
+    def __init__(self) -> None:
+        self.messages = 0
+        self.flags = 0
+        self.flagged: list[int] = []
+        self.by_trait: Counter[str] = Counter()
+        self.shown: set[str] = set()
+        self._rising: list[tuple[int, int]] = []
+        self._on_trait: dict[str, list[int]] = {}
+        self._states: list[tuple[int, str | None]] = []
+
+    def see(self, index: int, found: Scan) -> list[Shown]:
+        """Take in the subject's next message; what is shown by it for the first time."""
+        traits = _raising(found, "trait")
+        count = sum(traits.values())
+        self.messages += 1
+        self.flags += count
+        self.by_trait.update(traits)
+        self._remember(index, count, found)
+        if count:
+            self.flagged.append(index)
+        for trait in traits:
+            self._on_trait.setdefault(trait, []).append(index)
+        new = [one for one in self._signals() if one[0] not in self.shown]
+        self.shown.update(kind for kind, _, _ in new)
+        return new
+
+    def _remember(self, index: int, count: int, found: Scan) -> None:
+        rises = count > 0 and (not self._rising or count > self._rising[-1][1])
+        self._rising = [*self._rising, (index, count)] if rises else [(index, count)] if count else []
+        categories = _raising(found, "category")
+        # The most frequent one speaks for the message; by name where there are several.
+        state = min(categories, key=lambda one: (-categories[one], one)) if categories else None
+        if not self._states or self._states[-1][1] != state:
+            self._states.append((index, state))
+
+    def _signals(self) -> Iterator[Shown]:
+        if len(self._rising) >= RISING:
+            yield "escalation", None, tuple(index for index, _ in self._rising[-RISING:])
+        if len(self.flagged) >= REPEATED:
+            yield "repeat_flags", None, tuple(self.flagged)
+        for trait, indices in sorted(self._on_trait.items()):
+            if len(indices) >= CONCENTRATED:
+                yield "concentration", trait, tuple(indices)
+                break
+        if turns := _cycle(self._states):
+            yield "cycling", turns[0][1], tuple(index for index, _ in turns)
+
+
+def _cycle(states: list[tuple[int, str | None]]) -> list[tuple[int, str | None]]:
+    """The last four states, where they go to and fro twice: A, not A, A, not A; and not to nothing twice.
+
+    Flattery, nothing, flattery, demand is one. A flag now and then among plain messages is none.
+    """
+    last = states[-4:]
+    if len(last) < 4 or last[0][1] is None or last[0][1] != last[2][1]:
+        return []
+    return last if last[1][1] is not None or last[3][1] is not None else []
+
+
+def _raising(found: Scan, field: str) -> Counter[str]:
+    """How many flags that raise the tier there are, by trait or by category."""
+    return Counter(
+        getattr(flag, field)
+        for flag in found.flags
+        if flag.counts and (flag.trait in NEGATIVE or flag.trait == HARD_CONSTRAINT)
+    )
+
+
+# scan_thread: what the scans of a thread say together, subject by subject.
+#
+# A message is judged by what stood in the thread when it was written, and by nothing after it: so a thread
+# gives the same tiers read whole or live, message by message.
+
+FLAGS_ALREADY = 4
+"""A focused message of a subject with so many flags before it is looked at thoroughly."""
+
+Message = Event | Mapping[str, Any] | tuple[str, str | None]
+"""An event, an event line as a dict, or a subject and what it says; without text nothing is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageScan:
+    """One message: its scan, and how closely to look at it here. `index` counts from 0."""
+
+    index: int
+    subject: str
+    scan: Scan
+    tier: str
+
+    @property
+    def upgraded(self) -> bool:
+        """Whether the thread asks for a closer look than the message alone."""
+        return self.tier != self.scan.tier
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSignal:
+    """Something the messages of one subject show together.
+
+    `kind` is escalation, repeat_flags, concentration or cycling; `of` the trait or category it is about, if
+    one; `messages` the indices of those that made it, the last being where it was first seen.
+    """
+
+    kind: str
+    subject: str
+    of: str | None
+    messages: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectScan:
+    """What one subject's messages add up to; only flags that raise a tier are counted."""
+
+    subject: str
+    messages: int
+    flagged: int
+    flags: int
+    by_trait: dict[str, int]
+    signals: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadScan:
+    """The scans of a thread's messages in order, what they show together, and each subject's part."""
+
+    messages: tuple[MessageScan, ...]
+    signals: tuple[ThreadSignal, ...]
+    by_subject: dict[str, SubjectScan]
+
+    @property
+    def tiers(self) -> dict[str, int]:
+        """How many messages each tier has."""
+        counted = Counter(one.tier for one in self.messages)
+        return {tier: counted[tier] for tier in TIERS}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The thread scan as a JSON record."""
+        return {
+            "record": "thread_scan",
+            "tiers": self.tiers,
+            "messages": [
+                {"index": one.index, "subject": one.subject, "tier": one.tier, "scan": one.scan.to_dict()}
+                for one in self.messages
+            ],
+            "signals": [
+                {"kind": one.kind, "subject": one.subject, "of": one.of, "messages": list(one.messages)}
+                for one in self.signals
+            ],
+            "by_subject": {
+                name: {
+                    "messages": one.messages,
+                    "flagged": one.flagged,
+                    "flags": one.flags,
+                    "by_trait": one.by_trait,
+                    "signals": list(one.signals),
+                }
+                for name, one in self.by_subject.items()
+            },
+        }
+
+
+def scan_thread(messages: Iterable[Message]) -> ThreadScan:
+    """Every message of one thread scanned, in the order given, with what they show together.
+
+    >>> said = ["You are so smart.", "I agree.", "You're brilliant.", "Act now!"]
+    >>> found = scan_thread(zip(["kim", "bo", "kim", "kim"], said))
+    >>> [one.tier for one in found.messages]
+    ['focused', 'standard', 'focused', 'deep']
+    >>> [(one.kind, one.subject, one.messages) for one in found.signals]
+    [('repeat_flags', 'kim', (0, 2, 3))]
+    """
+    watchers: dict[str, Watcher] = {}
+    scanned: list[MessageScan] = []
+    signals: list[ThreadSignal] = []
+    for index, message in enumerate(messages):
+        subject, text = _said(message)
+        found = unmeasured() if text is None else scan(text)
+        watcher = watchers.setdefault(subject, Watcher())
+        already = watcher.flags
+        for kind, of, indices in watcher.see(index, found):
+            signals.append(ThreadSignal(kind, subject, of, indices))
+        scanned.append(MessageScan(index, subject, found, tier_here(found, watcher, already)))
+    return ThreadScan(
+        tuple(scanned),
+        tuple(signals),
+        {subject: _summary(subject, watcher) for subject, watcher in sorted(watchers.items())},
+    )
+
+
+def _said(message: Message) -> tuple[str, str | None]:
+    if isinstance(message, Event):
+        return message.subject, message.text
+    if isinstance(message, Mapping):
+        return str(message["subject"]), message.get("text")
+    subject, text = message
+    return subject, text
+
+
+def tier_here(found: Scan, watcher: Watcher, already: int) -> str:
+    """The tier after what the subject has shown so far with this message; only a flagged one is raised."""
+    own = found.tier
+    if own == "standard":
+        return own
+    if watcher.shown & {"escalation", "concentration", "cycling"}:
+        return "deep_with_context"
+    if own == "focused" and ("repeat_flags" in watcher.shown or already >= FLAGS_ALREADY):
+        return "deep"
+    return own
+
+
+def unmeasured() -> Scan:
+    return Scan((), 0, None, scan("").lexicon)
+
+
+def _summary(subject: str, watcher: Watcher) -> SubjectScan:
+    return SubjectScan(
+        subject,
+        watcher.messages,
+        len(watcher.flagged),
+        watcher.flags,
+        dict(sorted(watcher.by_trait.items())),
+        tuple(sorted(watcher.shown)),
+    )

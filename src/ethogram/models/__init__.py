@@ -1,0 +1,79 @@
+"""The nouns: event, reading, detection, verdict, risk. They import nothing else of ours.
+
+What is not needed to read an event is loaded when first asked for: a hook starts anew for every event.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .event import (
+    GIVEN,
+    TRAITS,
+    Event,
+    Reading,
+    Value,
+    content_hash,
+    default_id,
+    is_evaluated,
+    is_indicator_name,
+    stable_hash,
+)
+from .severity import LEVELS, highest, rank
+from .timestamps import EPOCH, format_duration, format_time, micros, moment, parse_duration, parse_time
+
+if TYPE_CHECKING:
+    from .detection import STATES, Detection, Evidence, detection_id
+    from .risk import Risk
+    from .verdict import VERDICTS, Verdict
+
+
+__all__ = [
+    "EPOCH",
+    "GIVEN",
+    "LEVELS",
+    "STATES",
+    "TRAITS",
+    "VERDICTS",
+    "Detection",
+    "Event",
+    "Evidence",
+    "Reading",
+    "Risk",
+    "Value",
+    "Verdict",
+    "content_hash",
+    "default_id",
+    "detection_id",
+    "format_duration",
+    "format_time",
+    "highest",
+    "is_evaluated",
+    "is_indicator_name",
+    "micros",
+    "moment",
+    "parse_duration",
+    "parse_time",
+    "rank",
+    "stable_hash",
+]
+
+_HOMES = {
+    "STATES": "detection",
+    "VERDICTS": "verdict",
+    "Detection": "detection",
+    "Evidence": "detection",
+    "Risk": "risk",
+    "Verdict": "verdict",
+    "detection_id": "detection",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The name, imported now and remembered."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,199 @@
+"""Event: one thing a subject did or met, at one time. Reading: one measured value."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from .slotted import dataclass, field
+from .timestamps import format_time
+
+# Event: one thing a subject did or met, at one time. Reading: one measured value on it.
+
+Value = float | str
+"""What a reading or attribute can be compared with: a number or a category."""
+
+GIVEN = "given"
+"""The scorer of a reading that came with the event and does not say who made it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The value of one signal at one event, and who measured it with how much context."""
+
+    signal: str
+    value: Value
+    scorer: str = GIVEN
+    width: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing a subject did or met.
+
+    `at` is UTC. `timed` is false where the source has no times: then `at` only keeps order.
+    `readings` holds plain values; `scorers` and `widths` name who measured those that say so.
+    """
+
+    id: str
+    at: datetime
+    subject: str
+    seq: int = 0
+    source: str = "input"
+    timed: bool = True
+    received_at: datetime | None = None
+    target: str | None = None
+    reply_to: str | None = None
+    thread: str | None = None
+    session: str | None = None
+    kind: str = "event"
+    text: str | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    readings: Mapping[str, Value] = field(default_factory=dict)
+    scorers: Mapping[str, str] = field(default_factory=dict)
+    widths: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def order(self) -> tuple[datetime, int, str]:
+        """What events of a history are sorted by."""
+        return (self.at, self.seq, self.id)
+
+    def reading(self, signal: str) -> Reading | None:
+        """The reading of a signal on this event, or None where it was not measured."""
+        if signal not in self.readings:
+            return None
+        return Reading(
+            signal,
+            self.readings[signal],
+            self.scorers.get(signal, GIVEN),
+            self.widths.get(signal),
+        )
+
+    def with_readings(self, readings: Mapping[str, Value], scorer: str | None = None) -> Event:
+        """The same event with further readings; those already there win."""
+        added = {name: value for name, value in readings.items() if name not in self.readings}
+        scorers = self.scorers if scorer is None else {**dict.fromkeys(added, scorer), **self.scorers}
+        return self.read_as({**added, **self.readings}, scorers)
+
+    def read_as(self, readings: Mapping[str, Value], scorers: Mapping[str, str]) -> Event:
+        """The same event with these readings instead of its own."""
+        # Written out, since this is done for every live event and `replace` takes three times as long.
+        return Event(
+            self.id, self.at, self.subject, self.seq, self.source, self.timed, self.received_at, self.target,
+            self.reply_to, self.thread, self.session, self.kind, self.text, self.attributes,
+            readings, scorers, self.widths,
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event as an event line would give it; absent fields are left out."""
+        out: dict[str, Any] = {"id": self.id}
+        if self.timed:
+            out["at"] = format_time(self.at)
+        out |= {"seq": self.seq, "subject": self.subject}
+        for name in ("target", "reply_to", "thread", "session"):
+            if (value := getattr(self, name)) is not None:
+                out[name] = value
+        out["kind"] = self.kind
+        if self.text is not None:
+            out["text"] = self.text
+        if self.attributes:
+            out["attributes"] = dict(self.attributes)
+        if self.readings:
+            out["readings"] = {name: self._reading_to_json(name) for name in self.readings}
+        return out
+
+    def _reading_to_json(self, name: str) -> Any:
+        if name not in self.scorers and name not in self.widths:
+            return self.readings[name]
+        out: dict[str, Any] = {"value": self.readings[name]}
+        if name in self.scorers:
+            out["scorer"] = self.scorers[name]
+        if name in self.widths:
+            out["width"] = self.widths[name]
+        return out
+
+    @classmethod
+    def sample(cls, *, local: str | None = None, zone: str = "UTC", **fields: Any) -> Event:
+        """An event for examples and tests: every field has a default.
+
+        `local` is a wall-clock time in `zone`, such as '2026-11-15 03:10'.
+
+        >>> Event.sample(local="2026-11-15 03:10", zone="America/New_York").at.hour
+        8
+        """
+        at = fields.pop("at", datetime(2026, 1, 1, tzinfo=UTC))
+        attributes = dict(fields.pop("attributes", {}))
+        if local is not None:
+            from zoneinfo import ZoneInfo
+
+            at = datetime.fromisoformat(local).replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
+            attributes.setdefault("time_zone", zone)
+        fields.setdefault("id", "sample")
+        fields.setdefault("subject", "sam")
+        return cls(at=at, attributes=attributes, **fields)
+
+
+def content_hash(content: Mapping[str, Any]) -> str:
+    """A digest of what an event says, apart from its id and position.
+
+    >>> content_hash({"id": "1", "subject": "a"}) == content_hash({"subject": "a", "id": "2"})
+    True
+    """
+    said = {k: v for k, v in content.items() if k not in ("id", "seq", "received_at", "source")}
+    return stable_hash("content", said)
+
+
+def default_id(source: str, seq: int, content: Mapping[str, Any]) -> str:
+    """The id of an event whose source gives none: the same line in the same place has the same id."""
+    return stable_hash("event", source, seq, content_hash(content))[:20]
+
+
+def stable_hash(*parts: Any) -> str:
+    """SHA-256 over canonical JSON, so that it is the same on every machine and in every process."""
+    return hashlib.sha256(_CANONICAL.encode(parts).encode()).hexdigest()
+
+
+# One encoder for all: making it anew would take longer than using it.
+_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
+
+
+# The twelve traits an evaluator scores, and how indicators are named.
+
+TRAITS: tuple[str, ...] = (
+    "virtue",
+    "goodwill",
+    "manipulation",
+    "deception",
+    "accuracy",
+    "reasoning",
+    "fabrication",
+    "broken_logic",
+    "recognition",
+    "compassion",
+    "dismissal",
+    "exploitation",
+)
+_TRAITS = frozenset(TRAITS)
+_INDICATOR = re.compile(r"[A-Z]{3}_[A-Z0-9_]+")
+
+
+def is_indicator_name(name: str) -> bool:
+    """Whether a reading's name has the form of an indicator's.
+
+    >>> is_indicator_name("MAN_LOVEBOMB"), is_indicator_name("manipulation")
+    (True, False)
+    """
+    return _INDICATOR.fullmatch(name) is not None
+
+
+def is_evaluated(readings: Mapping[str, Any]) -> bool:
+    """Whether an evaluator looked at this event: it carries a trait or an indicator.
+
+    >>> is_evaluated({"compassion": 0.2}), is_evaluated({"error_key": "ENOENT"})
+    (True, False)
+    """
+    return any(name in _TRAITS or is_indicator_name(name) for name in readings)

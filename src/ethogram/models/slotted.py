@@ -1,0 +1,194 @@
+"""`dataclass` for modules that a hook's process loads: the same records, without the cost at import.
+
+`dataclasses` writes source for every class as it is defined and loads `inspect`, which takes longer than all
+else a hook does. Here a constructor is written when the first record of a class is made. Type checkers see
+the real `dataclass`, and `dataclasses.fields`, `replace` and `asdict` take these records as their own.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from dataclasses import dataclass, field, replace
+    from typing import Any
+
+
+__all__ = ["dataclass", "field", "replace"]
+
+_MISSING = object()
+
+
+class _Field:
+    """What `field(...)` says about one attribute."""
+
+    __slots__ = ("compare", "default", "default_factory", "repr")
+
+    def __init__(
+        self,
+        *,
+        default: Any = _MISSING,
+        default_factory: Any = None,
+        repr: bool = True,  # noqa: A002 (the name dataclasses gives it)
+        compare: bool = True,
+    ) -> None:
+        self.default, self.default_factory, self.repr, self.compare = default, default_factory, repr, compare
+
+
+class _Fields:
+    """`__dataclass_fields__`, made where somebody outside asks for it."""
+
+    def __init__(self, annotations: dict[str, Any], known: dict[str, _Field]) -> None:
+        self.annotations, self.known = annotations, known
+        self.made: dict[str, Any] | None = None
+
+    def __get__(self, instance: object, owner: type) -> dict[str, Any]:
+        if self.made is None:
+            import dataclasses
+
+            body: dict[str, Any] = {"__annotations__": self.annotations, "__module__": owner.__module__}
+            for name, one in self.known.items():
+                given: dict[str, Any] = {"repr": one.repr, "compare": one.compare}
+                if one.default is not _MISSING:
+                    given["default"] = one.default
+                if one.default_factory is not None:
+                    given["default_factory"] = one.default_factory
+                body[name] = dataclasses.field(**given)
+            twin: Any = dataclasses.dataclass(type(owner.__name__, (), body))
+            self.made = twin.__dataclass_fields__
+        return self.made
+
+
+if not TYPE_CHECKING:
+    field = _Field
+
+    def replace(record, /, **changes):
+        """The record with other values for some of its fields."""
+        return type(record)(**({name: getattr(record, name) for name in record.__match_args__} | changes))
+
+    def dataclass(cls=None, /, *, frozen=False, slots=False, order=False):
+        """The class as a record: a constructor, equality, a hash where it is frozen, and a repr."""
+        if cls is None:
+            return lambda decorated: _record(decorated, frozen, slots, order)
+        return _record(cls, frozen, slots, order)
+
+
+def _record(cls: Any, frozen: bool, slots: bool, order: bool) -> Any:
+    annotations = dict(vars(cls).get("__annotations__", {}))
+    body = dict(vars(cls))
+    known: dict[str, _Field] = {}
+    for base in reversed(cls.__mro__[1:]):
+        inherited = vars(base).get("__dataclass_fields__")
+        if isinstance(inherited, _Fields):
+            known |= inherited.known
+            annotations = {**inherited.annotations, **annotations}
+    for name in vars(cls).get("__annotations__", {}):
+        default = body.pop(name, _MISSING) if slots else vars(cls).get(name, _MISSING)
+        known[name] = default if isinstance(default, _Field) else _Field(default=default)
+    if slots:
+        taken = {name for base in cls.__mro__[1:] for name in vars(base).get("__slots__", ())}
+        body["__slots__"] = tuple(name for name in known if name not in taken)
+        for name in ("__dict__", "__weakref__"):
+            body.pop(name, None)
+        cls = type(cls)(cls.__name__, cls.__bases__, body)
+    cls.__dataclass_fields__ = _Fields(annotations, known)
+    setattr(cls, "__match_args__", tuple(known))  # noqa: B010 (type checkers want it written in the class)
+    cls.__init__ = _first_init(cls, known, slots)
+    compared = _values([name for name, one in known.items() if one.compare])
+    _add_methods(cls, body, tuple(known), compared, [name for name, one in known.items() if one.repr])
+    if frozen:
+        cls.__setattr__ = cls.__delattr__ = _refuse
+        if "__hash__" not in body or body["__hash__"] is None:
+            cls.__hash__ = lambda self: hash(compared(self))
+    if order:
+        _add_order(cls, compared)
+    return cls
+
+
+def _values(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """What gives the values of these attributes as a tuple."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda self: tuple([getattr(self, name) for name in names])
+
+
+def _first_init(cls: Any, known: dict[str, _Field], slots: bool) -> Callable[..., None]:
+    """A constructor that writes the real one, which takes its place, when it is first called."""
+
+    def __init__(self: Any, *args: Any, **given: Any) -> None:  # noqa: N807
+        cls.__init__ = _init(cls, known, slots)
+        cls.__init__(self, *args, **given)
+
+    return __init__
+
+
+def _init(cls: Any, known: dict[str, _Field], slots: bool) -> Callable[..., None]:
+    space: dict[str, Any] = {"_MISSING": _MISSING}
+    parameters, lines = [], []
+    for name, one in known.items():
+        value = name
+        if one.default_factory is not None:
+            space[f"_make_{name}"] = one.default_factory
+            value = f"_make_{name}() if {name} is _MISSING else {name}"
+            parameters.append(f"{name}=_MISSING")
+        elif one.default is not _MISSING:
+            space[f"_default_{name}"] = one.default
+            parameters.append(f"{name}=_default_{name}")
+        else:
+            parameters.append(name)
+        if slots:
+            space[f"_set_{name}"] = getattr(cls, name).__set__
+            lines.append(f"_set_{name}(self, {value})")
+        else:
+            lines.append(f"self.__dict__[{name!r}] = {value}")
+    if hasattr(cls, "__post_init__"):
+        lines.append("self.__post_init__()")
+    exec(f"def __init__(self, {', '.join(parameters)}):\n " + "\n ".join(lines or ["pass"]), space)
+    made: Callable[..., None] = space["__init__"]
+    made.__qualname__ = f"{cls.__qualname__}.__init__"
+    return made
+
+
+def _add_methods(
+    cls: Any, body: dict[str, Any], names: tuple[str, ...], compared: Any, shown: list[str]
+) -> None:
+    def __eq__(self: Any, other: Any) -> Any:  # noqa: N807
+        return compared(self) == compared(other) if other.__class__ is self.__class__ else NotImplemented
+
+    def __repr__(self: Any) -> str:  # noqa: N807
+        told = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
+        return f"{self.__class__.__qualname__}({told})"
+
+    def __getstate__(self: Any) -> list[Any]:  # noqa: N807
+        return [getattr(self, name) for name in names]
+
+    def __setstate__(self: Any, state: list[Any]) -> None:  # noqa: N807
+        for name, value in zip(names, state, strict=True):
+            object.__setattr__(self, name, value)
+
+    for method in (__eq__, __repr__, __getstate__, __setstate__):
+        if method.__name__ not in body:
+            setattr(cls, method.__name__, method)
+    if "__eq__" not in body and "__hash__" not in body:
+        cls.__hash__ = None
+
+
+def _add_order(cls: Any, compared: Any) -> None:
+    import operator
+
+    for name in ("lt", "le", "gt", "ge"):
+        compare = getattr(operator, name)
+
+        def method(self: Any, other: Any, compare: Any = compare) -> Any:
+            same = other.__class__ is self.__class__
+            return compare(compared(self), compared(other)) if same else NotImplemented
+
+        setattr(cls, f"__{name}__", method)
+
+
+def _refuse(self: Any, name: str, value: Any = None) -> None:
+    from dataclasses import FrozenInstanceError
+
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")

@@ -1,0 +1,198 @@
+"""Patterns in code: what such a pattern is, and the pattern file that it amounts to.
+
+Its function becomes three signals (how sure, how grave, what it tells), and its pattern is a level over the
+first of them. So every runner, live or not, finds the same without knowing that there is code behind it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from .. import registry
+from ..errors import BadPattern, BadUsage, EthogramError, Fault
+from ..language.ast import Signal
+from ..language.vocabulary import Vocabulary
+from ..language.yaml_source import read_yaml
+from ..models import Event, stable_hash
+from ..registry import IN_CODE
+from .examples import Example
+from .pattern_file import LISTS, PatternFile, check_pattern
+
+PREFIX = IN_CODE
+"""What names of signals begin with that patterns in code make."""
+TOLD = "*"
+"""The detail that holds all a pattern in code tells, as one text of JSON."""
+
+State = Any
+"""Plain JSON data: numbers, texts, lists, and objects by text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """That a pattern is there at an event, and how sure that is (0 to 1, above 0).
+
+    `level` is one of the pattern's levels (default: the lowest). `evidence` are the events that made it, the
+    present one not needed. `details` is plain JSON data; what is long in it is cut.
+    """
+
+    confidence: float
+    level: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    evidence: tuple[Event, ...] | list[Event] = ()
+    explanation: str = ""
+
+
+Step = Callable[[Event, State], tuple[Match | None, State]]
+"""Takes the next event of a history and the state before it; gives a match or None, and the state after."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodePattern:
+    """A registered pattern in code, checked. `path` and `line` are where its code begins."""
+
+    name: str
+    title: str
+    description: str
+    step: Step = field(repr=False, compare=False)
+    start: State
+    levels: tuple[str, ...]
+    history: tuple[str, ...]
+    examples: tuple[Example, ...]
+    version: int = 1
+    status: str = "stable"
+    cause: str = ""
+    confirms: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    kinds: tuple[str, ...] | None = None
+    words: Mapping[str, Any] = field(default_factory=dict)
+    path: str = ""
+    line: int = 0
+    module: str = ""
+    qualname: str = ""
+    made: Any = field(default=None, repr=False, compare=False)
+    """The function or object that was registered."""
+    keeps_events: bool = False
+    """Whether its state is a window of events, which is plain and bounded already."""
+
+    @property
+    def origin(self) -> str:
+        """What it was made of: two of one name must be the same."""
+        return f"{self.module}.{self.qualname}"
+
+    @property
+    def signal(self) -> str:
+        """The signal that says how sure it is; `_level` and `_told` stand beside it."""
+        return PREFIX + self.name
+
+
+_LOADED: dict[tuple[str, int], tuple[str, ...]] = {}
+"""The names of the patterns in each file of code that was loaded, by its path and time of change."""
+
+
+def load_code(path: Path) -> tuple[str, ...]:
+    """The names of the patterns that a file of Python registers. The file is run, so it must be trusted.
+
+    Only for files that somebody names: nothing is run because it lies in a folder.
+    """
+    try:
+        key = (str(path.resolve()), path.stat().st_mtime_ns)
+    except OSError as error:
+        raise BadPattern([Fault(str(path), 0, 0, f"cannot be read: {error.strerror}")]) from None
+    if key not in _LOADED or not set(_LOADED[key]) <= set(registry.patterns.loaded()):
+        _run(path)
+        own = path.resolve()
+        _LOADED[key] = tuple(name for name, one in code_patterns().items() if Path(one.path).resolve() == own)
+    if not _LOADED[key]:
+        how = "decorate a function with @ethogram.pattern(...), or call ethogram.register(...)"
+        raise BadPattern([Fault(str(path), 0, 0, f"registers no pattern; {how}")])
+    return _LOADED[key]
+
+
+def _run(path: Path) -> None:
+    import importlib.util
+    import sys
+
+    name = f"ethogram_code_{stable_hash(str(path.resolve()))[:12]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise BadPattern([Fault(str(path), 0, 0, "is no file of Python")])
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except EthogramError:
+        raise
+    except Exception as error:
+        line = getattr(error, "lineno", 0) or _line_in(path, error)
+        said = f"{type(error).__name__}: {error}"
+        raise BadPattern([Fault(str(path), line, 0, f"cannot be run: {said:.200}")]) from error
+
+
+def _line_in(path: Path, error: Exception) -> int:
+    """The line of the file at which it went wrong; 0 where nobody knows."""
+    import traceback
+
+    lines = [one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == str(path)]
+    return (lines[-1] or 0) if lines else 0
+
+
+def code_patterns() -> dict[str, CodePattern]:
+    """Every registered pattern in code, by name; BadUsage for a plug-in that is none."""
+    found = dict(registry.patterns.items())
+    for name, one in found.items():
+        if not isinstance(one, CodePattern):
+            how = f"decorate it with @ethogram.pattern({name!r}, ...)"
+            raise BadUsage(f"the plug-in {name!r} is not a pattern; {how}")
+    return found
+
+
+def file_of(one: CodePattern, vocabulary: Vocabulary) -> PatternFile:
+    """The pattern file that a pattern in code amounts to."""
+    # Examples are events already; what stands here instead of them only has to be well formed.
+    some = {"story": "in code", "events": [{"id": "e1"}]}
+    said: dict[str, Any] = {
+        "name": one.name,
+        "title": one.title,
+        "status": one.status,
+        "description": one.description,
+        "cause": one.cause or one.name,
+        "confirms": list(one.confirms),
+        "history": list(one.history),
+        "shape": {"level": {"when": f"{one.signal} > 0"}},
+        "confidence": one.signal,
+        "levels": {level: f"{one.signal}_level >= {n}" for n, level in enumerate(one.levels)},
+        "details": {"told": f"{one.signal}_told"},
+        **{key: value for key, value in one.words.items() if value},
+        "examples": {"fires": [some], "quiet": [some, some]},
+    }
+    names = {one.signal: "number", f"{one.signal}_level": "number", f"{one.signal}_told": "category"}
+    known = replace(vocabulary, signals={**vocabulary.signals, **names})
+    try:
+        file = check_pattern(read_yaml(json.dumps(said), one.path), one.path, known)
+    except BadPattern as error:
+        # Places in what was made of it are of no use to whoever wrote the code.
+        raise BadPattern([Fault(one.path, one.line, 0, fault.message) for fault in error.faults]) from None
+    patterns = tuple(
+        replace(
+            pattern,
+            details=((TOLD, Signal(f"{one.signal}_told")),),
+            version=stable_hash("code", one.name, one.version, pattern.version, one.needs, one.kinds)[:16],
+        )
+        for pattern in file.patterns
+    )
+    words = {key: file.words[key] for key in file.words} | {
+        key: list(one.words.get(key, ())) for key in LISTS
+    }
+    data = {"code": one.origin, "version": one.version, "needs": list(one.needs)}
+    return replace(
+        file,
+        patterns=patterns,
+        words=words,
+        examples=one.examples,
+        data={**said, "shape": {"code": data}, "examples": len(one.examples)},
+        in_code=True,
+    )

@@ -1,0 +1,322 @@
+"""A pattern's own examples: short histories written by hand, turned into events."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from ..language.fields import FieldReader
+from ..language.history import FIELDS
+from ..language.vocabulary import Vocabulary
+from ..language.yaml_source import Fields, Items, Node, Scalar, plain
+from ..models import EPOCH, LEVELS, Event, is_indicator_name, parse_time
+from ..models.timestamps import SECOND, parse_duration
+
+START = EPOCH + timedelta(days=365 * 50 + 12)
+"""Examples begin at the start of 2020, unless their events say otherwise."""
+
+KEYS = ("story", "at", "level", "every", "as_of", "events", "timed")
+EVENT_KEYS = ("id", "at", "readings", "attributes", "text", *FIELDS)
+MOST_EVENTS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A history and what should come of it; `at` is the position it fires at, from 1, None for quiet."""
+
+    story: str
+    fires: bool
+    events: tuple[Event, ...]
+    at: int | None = None
+    level: str | None = None
+    as_of: datetime | None = None
+    line: int = 0
+    column: int = 0
+
+
+@dataclass(slots=True)
+class Names:
+    """What examples give values for, before it is known which are readings and which attributes."""
+
+    readings: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, str] = field(default_factory=dict)
+    places: dict[str, Scalar] = field(default_factory=dict)
+
+
+def names_in(node: Node | None, vocabulary: Vocabulary) -> Names:
+    """Every reading and attribute named in the examples, with its kind by the values given."""
+    found = Names()
+    for _, example in example_nodes(node):
+        for key, value in example.entries:
+            if key.text in (*KEYS, *FIELDS):
+                continue
+            target = found.attributes if key.text in vocabulary.attributes else found.readings
+            _add(found, target, key, plain(value))
+        for event in _event_nodes(example):
+            for group, target in (("readings", found.readings), ("attributes", found.attributes)):
+                inner = event.get(group)
+                for key, value in inner.entries if isinstance(inner, Fields) else ():
+                    _add(found, target, key, plain(value))
+    return found
+
+
+def _add(found: Names, target: dict[str, str], key: Scalar, value: Any) -> None:
+    kinds = {_kind(one) for one in (value if isinstance(value, list) else [value])} - {None}
+    kind = kinds.pop() if len(kinds) == 1 else "any"
+    known = target.get(key.text)
+    target[key.text] = str(kind) if known in (None, kind) else "any"
+    found.places.setdefault(key.text, key)
+
+
+def _kind(value: Any) -> str | None:
+    if value is None:
+        return None
+    return "category" if isinstance(value, str) else "number" if isinstance(value, (int, float)) else "any"
+
+
+def example_nodes(node: Node | None) -> list[tuple[bool, Fields]]:
+    """(fires, example) for every example that is written as one."""
+    if not isinstance(node, Fields):
+        return []
+    out = []
+    for name in ("fires", "quiet"):
+        group = node.get(name)
+        if isinstance(group, Items):
+            out += [(name == "fires", item) for item in group.items if isinstance(item, Fields)]
+    return out
+
+
+def _event_nodes(example: Fields) -> list[Fields]:
+    events = example.get("events")
+    return [item for item in events.items if isinstance(item, Fields)] if isinstance(events, Items) else []
+
+
+def read_examples(read: FieldReader, node: Node | None, vocabulary: Vocabulary) -> tuple[Example, ...]:
+    """The examples of a file, after noting what is wrong or missing."""
+    if not isinstance(node, Fields):
+        if node is not None:
+            read.fault(node, "examples takes fires: and quiet:, each a list")
+        return ()
+    read.known_keys(node, ("fires", "quiet"), "examples")
+    for name in ("fires", "quiet"):
+        group = node.get(name)
+        if not isinstance(group, Items):
+            read.fault(group or node, f"examples needs {name}: with a list of examples")
+        for item in group.items if isinstance(group, Items) else ():
+            if not isinstance(item, Fields):
+                read.fault(item, "an example takes a story and values by name")
+    found = [_example(read, fires, one, vocabulary) for fires, one in example_nodes(node)]
+    for fires, least in ((True, 1), (False, 2)):
+        if sum(one.fires == fires for one in found) < least and not read.faults:
+            name = "fires" if fires else "quiet"
+            read.fault(
+                node,
+                f"examples needs at least {least} under {name}:, the nearest innocent ones"
+                if not fires
+                else "examples needs at least 1 under fires:",
+            )
+    return tuple(found)
+
+
+def _example(read: FieldReader, fires: bool, node: Fields, vocabulary: Vocabulary) -> Example:
+    story = read.text(node.get("story"), "story")
+    if not story:
+        read.fault(node, "an example needs a story: one line that says what happens")
+    if not fires and (given := node.get("at") or node.get("level")) is not None:
+        read.fault(given, "a quiet example has no at: or level:")
+    if (many := node.get("events")) is not None:
+        read.known_keys(node, KEYS, "an example with events")
+        events = _whole_events(read, many, vocabulary)
+    else:
+        events = _series(read, node, vocabulary)
+    at = _position(read, node.get("at"), len(events))
+    level = node.get("level")
+    if level is not None and read.text(level, "level") not in LEVELS:
+        read.fault(level, f"level is one of {', '.join(LEVELS)}")
+    return Example(
+        story,
+        fires,
+        events,
+        at,
+        None if level is None else read.text(level, "level"),
+        _as_of(read, node.get("as_of"), events),
+        node.line,
+        node.column,
+    )
+
+
+def _position(read: FieldReader, node: Node | None, events: int) -> int | None:
+    if node is None:
+        return None
+    value = node.value if isinstance(node, Scalar) else None
+    if not events:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= events:
+        read.fault(node, f"at is the position of the firing event, from 1 to {events}")
+        return None
+    return value
+
+
+def _as_of(read: FieldReader, node: Node | None, events: tuple[Event, ...]) -> datetime | None:
+    if node is None or not events:
+        return None
+    text = read.text(node, "as_of")
+    newest = max(event.at for event in events)
+    try:
+        return newest + timedelta(microseconds=parse_duration(text))
+    except ValueError:
+        pass
+    try:
+        return parse_time(text)
+    except ValueError:
+        read.fault(node, "as_of is how long after the last event to ask, such as 3d")
+        return None
+
+
+# --- events from one list per name ----------------------------------------------------------
+
+
+def _series(read: FieldReader, node: Fields, vocabulary: Vocabulary) -> tuple[Event, ...]:
+    columns = {key: plain(value) for key, value in node.entries if key.text not in KEYS}
+    lengths = {len(value) for value in columns.values() if isinstance(value, list)}
+    if len(lengths) > 1:
+        found = ", ".join(f"{key.text} {len(v)}" for key, v in columns.items() if isinstance(v, list))
+        read.fault(node, f"the lists of an example have the same length, not {found}")
+        return ()
+    if not lengths:
+        read.fault(node, "an example needs values by signal: compassion: [0.8, 0.7], or events:")
+        return ()
+    count = lengths.pop()
+    if count > MOST_EVENTS:
+        read.fault(node, f"an example has at most {MOST_EVENTS} events")
+        return ()
+    every = _every(read, node.get("every"))
+    timed = _timed(read, node.get("timed"))
+    rows: list[dict[str, Any]] = [{} for _ in range(count)]
+    for key, value in columns.items():
+        _fill(read, key, rows, value if isinstance(value, list) else [value] * count, vocabulary)
+    step = every if timed else SECOND
+    start = START if timed else EPOCH
+    return tuple(
+        Event(
+            id=f"e{i + 1}",
+            at=start + timedelta(microseconds=step * i),
+            seq=i,
+            timed=timed,
+            **{"subject": "sam", "source": "example", **row},
+        )
+        for i, row in enumerate(rows)
+    )
+
+
+def _fill(
+    read: FieldReader, key: Scalar, rows: list[dict[str, Any]], values: list[Any], vocabulary: Vocabulary
+) -> None:
+    """Put a column of values into the rows; a row without a value stays as it is."""
+    cells = [(row, value) for row, value in zip(rows, values, strict=True) if value is not None]
+    if key.text in FIELDS:
+        for row, value in cells:
+            row[key.text] = str(value)
+    elif key.text in vocabulary.attributes:
+        for row, value in cells:
+            row.setdefault("attributes", {})[key.text] = value
+    else:
+        kind, name = vocabulary.signals.get(key.text, "any"), _reading_name(key.text)
+        for row, value in cells:
+            row.setdefault("readings", {})[name] = _reading(read, key, value, kind)
+
+
+def _reading_name(name: str) -> str:
+    folded = name.replace("-", "_")
+    return folded if is_indicator_name(folded) else name
+
+
+def _reading(read: FieldReader, place: Node, value: Any, kind: str = "any") -> float | str:
+    if isinstance(value, str):
+        if kind == "number":
+            read.fault(place, f"a number is due here, not {value[:40]!r}")
+        return value
+    if kind == "category":
+        read.fault(place, f"a category is due here, not {value!r}")
+    if isinstance(value, (int, float)) and math.isfinite(value):
+        return float(value)
+    read.fault(place, "a reading is a number or a word; null where it was not measured")
+    return 0.0
+
+
+def _every(read: FieldReader, node: Node | None) -> int:
+    if node is None:
+        return 60 * SECOND
+    return read.duration(node, "every") or 60 * SECOND
+
+
+def _timed(read: FieldReader, node: Node | None) -> bool:
+    value = True if node is None else plain(node)
+    if not isinstance(value, bool):
+        read.fault(node or Scalar("", 1, 1), "timed takes true or false")
+        return True
+    return value
+
+
+# --- whole events ---------------------------------------------------------------------------
+
+
+def _whole_events(read: FieldReader, node: Node, vocabulary: Vocabulary) -> tuple[Event, ...]:
+    if not isinstance(node, Items) or not node.items or len(node.items) > MOST_EVENTS:
+        read.fault(node, f"events takes a list of 1 to {MOST_EVENTS} events")
+        return ()
+    found = []
+    for i, item in enumerate(node.items):
+        if not isinstance(item, Fields):
+            read.fault(item, "an event takes its fields by name")
+            continue
+        read.known_keys(item, EVENT_KEYS, "an event")
+        found.append(_whole_event(read, item, i, vocabulary))
+    return tuple(found)
+
+
+def _whole_event(read: FieldReader, node: Fields, index: int, vocabulary: Vocabulary) -> Event:
+    fields = {name: str(plain(value)) for name in FIELDS if (value := node.get(name)) is not None}
+    text = node.get("text")
+    return Event(
+        id=read.text(node.get("id"), "id") or f"e{index + 1}",
+        at=_event_time(read, node.get("at"), index),
+        seq=index,
+        text=None if text is None else read.text(text, "text"),
+        readings={
+            _reading_name(key): _reading(read, node, value, vocabulary.signals.get(key, "any"))
+            for key, value in _mapping(read, node.get("readings"), "readings").items()
+            if value is not None
+        },
+        attributes=_mapping(read, node.get("attributes"), "attributes"),
+        **{"subject": "sam", "source": "example", **fields},  # type: ignore[arg-type]
+    )
+
+
+def _mapping(read: FieldReader, node: Node | None, what: str) -> Mapping[str, Any]:
+    if node is None:
+        return {}
+    if not isinstance(node, Fields):
+        read.fault(node, f"{what} takes values by name")
+        return {}
+    found: Mapping[str, Any] = plain(node)
+    return found
+
+
+def _event_time(read: FieldReader, node: Node | None, index: int) -> datetime:
+    if node is None:
+        return START + timedelta(minutes=index)
+    value = plain(node)
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 5_000_000:
+        return START + timedelta(minutes=value)
+    try:
+        if isinstance(value, str):
+            return parse_time(value)
+    except ValueError as fault:
+        read.fault(node, str(fault))
+        return START
+    read.fault(node, "at is a number of minutes from the start, or a time such as 2026-11-15T03:10:00Z")
+    return START

@@ -1,0 +1,185 @@
+"""One pattern file: its patterns, its meaning in words, and its examples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadPattern, Fault, did_you_mean
+from ..language.ast import Pattern
+from ..language.fields import FieldReader
+from ..language.parser import parse_patterns
+from ..language.vocabulary import Vocabulary
+from ..language.yaml_source import Fields, Items, Node, Scalar, plain, read_yaml, read_yaml_file
+from ..models import stable_hash
+from .examples import Example, names_in, read_examples
+
+REQUIRED = ("name", "title", "description", "shape", "examples")
+TEXTS = ("description", "triage", "author", "date", "modified", "id")
+LISTS = ("false_positives", "misses", "references", "tags", "related")
+MEANING = (
+    "name", "title", "status", "cause", "confirms", "history", "parameters", "define", "for_each",
+    "shape", "confidence", "level", "levels", "details", "explanation", "recommendation", "tell_at",
+)  # fmt: skip
+KEYS = (*MEANING, *TEXTS, *LISTS, "examples")
+EXPRESSIONS = ("history", "define", "for_each", "shape", "confidence", "levels", "details", "explanation")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,79}")
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class PatternFile:
+    """A pattern as its author wrote it, checked."""
+
+    path: str
+    name: str
+    title: str
+    status: str
+    words: Mapping[str, Any]
+    patterns: tuple[Pattern, ...]
+    parameters: Mapping[str, float]
+    kinds: Mapping[str, str]
+    examples: tuple[Example, ...]
+    vocabulary: Vocabulary
+    places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Line and column of each part that a combination names."""
+    data: Mapping[str, Any] = field(repr=False, default_factory=dict)
+    in_code: bool = False
+    """Whether it is a pattern in code: what it finds is decided by a function, not by its shape."""
+
+    @property
+    def shape_hash(self) -> str:
+        """One hash for what it detects: the versions of its patterns."""
+        return stable_hash("shape", [pattern.version for pattern in self.patterns])[:16]
+
+    @property
+    def file_hash(self) -> str:
+        """One hash for everything the file says (comments and layout apart)."""
+        return stable_hash("file", dict(self.data))[:16]
+
+
+def read_pattern_file(
+    path: str | Path, vocabulary: Vocabulary, overlay: Mapping[str, float] | None = None
+) -> PatternFile:
+    """The pattern of a file, or BadPattern with every fault in it."""
+    return check_pattern(read_yaml_file(path), str(path), vocabulary, overlay, name=Path(path).stem)
+
+
+def read_pattern_text(
+    text: str, vocabulary: Vocabulary, overlay: Mapping[str, float] | None = None, path: str = "pattern"
+) -> PatternFile:
+    """The pattern of a text, or BadPattern with every fault in it."""
+    return check_pattern(read_yaml(text, path), path, vocabulary, overlay)
+
+
+def check_pattern(
+    node: Node,
+    path: str,
+    vocabulary: Vocabulary,
+    overlay: Mapping[str, float] | None = None,
+    name: str | None = None,
+) -> PatternFile:
+    """The pattern of a document. `name`: what the file's name says it should be called."""
+    if not isinstance(node, Fields):
+        raise BadPattern(
+            [Fault(path, node.line, node.column, "a pattern is a mapping: name: ..., shape: ...")]
+        )
+    read = FieldReader(path)
+    read.known_keys(node, KEYS, "a pattern")
+    data = plain(node)
+    for key in REQUIRED:
+        if data.get(key) in (None, "", [], {}):
+            read.fault(node.get(key) or node, f"{key} is missing")
+    _check_name(read, node, name)
+    known = _with_examples(read, node, vocabulary)
+    parsed = parse_patterns(read, node, known, overlay)
+    examples = read_examples(read, node.get("examples"), known)
+    words = {key: read.text(node.get(key), key) for key in TEXTS}
+    lists = {key: list(read.texts(node.get(key), key)) for key in LISTS}
+    if words["id"] and not _UUID.fullmatch(words["id"]):
+        read.fault(node.get("id") or node, "id is a UUID in lower case")
+    if read.faults:
+        raise BadPattern(sorted(read.faults))
+    first = parsed.patterns[0]
+    return PatternFile(
+        path=path,
+        name=read.text(node.get("name"), "name"),
+        title=first.title,
+        status=first.status,
+        words=words | lists,
+        patterns=parsed.patterns,
+        parameters={**(data.get("parameters") or {}), **(overlay or {})},
+        kinds=parsed.kinds,
+        examples=examples,
+        vocabulary=known,
+        places=_part_places(node.get("shape")),
+        data=data,
+    )
+
+
+def _check_name(read: FieldReader, node: Fields, expected: str | None) -> None:
+    found = node.get("name")
+    if found is None:
+        return
+    name = read.text(found, "name")
+    if name and not _NAME.fullmatch(name):
+        read.fault(found, f"name {name[:80]!r} must be a plain word: letters, digits and _")
+    elif expected is not None and name != expected:
+        read.fault(found, f"name {name!r} differs from the file's name {expected!r}; rename one")
+
+
+def _with_examples(read: FieldReader, node: Fields, vocabulary: Vocabulary) -> Vocabulary:
+    """The vocabulary with the names that the examples declare; unused strangers among them are faults."""
+    given = names_in(node.get("examples"), vocabulary)
+    used = {word for key in EXPRESSIONS for word in _words(node.get(key))}
+    signals, attributes = dict(vocabulary.signals), dict(vocabulary.attributes)
+    for group, into in ((given.readings, signals), (given.attributes, attributes)):
+        for name, kind in group.items():
+            known = name in vocabulary.signals or name in vocabulary.attributes
+            if known or name.replace("-", "_") in vocabulary.indicators:
+                continue
+            # A combination's examples give the readings of its parts, which are in other files.
+            if name not in used and not _is_combination(node.get("shape")):
+                near = did_you_mean(
+                    name, {*used & {*vocabulary.signals, *given.readings}, *vocabulary.signals}
+                )
+                read.fault(
+                    given.places[name],
+                    f"unknown key {name!r} in an example{near or '; the pattern does not use it'}",
+                )
+            else:
+                into[name] = kind
+                if kind == "any":
+                    message = f"{name!r} is a number in one example and a category in another"
+                    read.fault(given.places[name], message)
+    return replace(vocabulary, signals=signals, attributes=attributes)
+
+
+def _part_places(shape: Node | None) -> dict[str, tuple[int, int]]:
+    """Where a combination or spread names each of its parts."""
+    found: dict[str, tuple[int, int]] = {}
+    for _, body in shape.entries if isinstance(shape, Fields) else ():
+        named = body.items if isinstance(body, Items) else ()
+        if isinstance(body, Fields):
+            named = tuple(one for one in (body.get("from"), body.get("to")) if one is not None)
+        found |= {one.text: (one.line, one.column) for one in named if isinstance(one, Scalar)}
+    return found
+
+
+def _is_combination(shape: Node | None) -> bool:
+    kinds = ("all_of", "in_order", "any_of", "spread")
+    return isinstance(shape, Fields) and any(shape.get(kind) is not None for kind in kinds)
+
+
+def _words(node: Node | None) -> set[str]:
+    if node is None:
+        return set()
+    if isinstance(node, Scalar):
+        return set(_WORD.findall(node.text[:20_000]))
+    if isinstance(node, Fields):
+        return {word for key, value in node.entries for word in (*_WORD.findall(key.text), *_words(value))}
+    return {word for item in node.items for word in _words(item)}

@@ -1,0 +1,224 @@
+"""The JSON Schema of a pattern file: docs/language.md, sections 2 and 3.
+
+It checks form: which keys there are and what kind of value each takes. Whether names are known,
+expressions parse and examples hold is for `ethogram patterns lint`.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+from ..language.parser import STATUSES
+from ..models import LEVELS
+
+Schema = dict[str, Any]
+
+COMBINATIONS = ("all_of", "in_order", "any_of")
+
+TEXT: Schema = {"type": "string", "minLength": 1}
+DATE: Schema = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"}
+NAME: Schema = {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}
+# The name of a pattern, of one of its for_each values, or of its first steps.
+PART: Schema = {"type": "string", "pattern": r"^[A-Za-z_][A-Za-z0-9_]*(\.[^.@\s]+)?(@\d+)?$"}
+INDICATOR: Schema = {"type": "string", "pattern": "^[A-Z]{3}[-_][A-Z0-9]+$"}
+COUNT: Schema = {"type": "integer", "minimum": 1}
+# Where a number is due, the name of a parameter will do.
+NUMBER: Schema = {"anyOf": [{"type": "number"}, NAME]}
+SIZE: Schema = {"anyOf": [COUNT, NAME]}
+LEVEL: Schema = {"enum": list(LEVELS)}
+EXPRESSION: Schema = {"type": ["string", "number"], "minLength": 1}
+DURATION: Schema = {"type": "string", "pattern": r"^\s*\d{1,9}(\.\d{1,6})?\s*[smhdw]\s*$"}
+EVENTS: Schema = {"type": "string", "pattern": r"^\s*\d{1,9}\s+events?\s*$"}
+LIMIT: Schema = {"anyOf": [DURATION, EVENTS]}
+LIMITS: Schema = {"anyOf": [LIMIT, {"type": "array", "items": LIMIT, "minItems": 1}]}
+SCALAR: Schema = {"type": ["number", "string", "boolean", "null"]}
+
+
+def pattern_body() -> Schema:
+    """The whole file, less its heading."""
+    several = {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 50, "uniqueItems": True}
+    combined = {"properties": {"shape": {"anyOf": [{"required": [k]} for k in (*COMBINATIONS, "spread")]}}}
+    sequence = {"properties": {"shape": {"required": ["sequence"]}}}
+    body = _closed(
+        {
+            "id": {"type": "string", "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"},
+            "name": NAME | {"description": "The file's name."},
+            "title": TEXT,
+            "status": {"enum": list(STATUSES)},
+            "description": TEXT | {"description": "Conduct, not intent."},
+            "triage": TEXT | {"description": "What a person should look at first."},
+            "false_positives": _one_or_list(TEXT),
+            "misses": _one_or_list(TEXT),
+            "references": _one_or_list(TEXT),
+            "tags": _one_or_list(TEXT),
+            "related": _one_or_list(TEXT),
+            "author": TEXT,
+            "date": DATE,
+            "modified": DATE,
+            "cause": TEXT | {"description": "Detections of one cause count once in risk."},
+            "confirms": _one_or_list(INDICATOR),
+            "history": _one_or_list(TEXT),
+            "parameters": _by_name({"type": "number"}),
+            "define": _by_name(EXPRESSION),
+            "for_each": _by_name(several) | {"minProperties": 1, "maxProperties": 1},
+            "shape": {"$ref": "#/$defs/shape"},
+            "confidence": EXPRESSION,
+            "level": LEVEL,
+            "levels": {"type": "object", "propertyNames": LEVEL, "additionalProperties": EXPRESSION,
+                       "minProperties": 1},
+            "details": _by_name(EXPRESSION),
+            "explanation": TEXT,
+            "recommendation": TEXT,
+            "tell_at": SIZE,
+            "examples": {"$ref": "#/$defs/examples"},
+        },
+        required=["name", "title", "description", "shape", "examples"],
+    )  # fmt: skip
+    body["oneOf"] = [{"required": ["level"]}, {"required": ["levels"]}]
+    body["anyOf"] = [{"required": ["confidence"]}, combined]
+    body["dependentSchemas"] = {"tell_at": sequence}
+    body["$defs"] = {"shape": _shape(), "step": _step(), "examples": _examples(), "example": _example()}
+    return body
+
+
+def _shape() -> Schema:
+    clearing = {"and": EXPRESSION, "clears": EXPRESSION}
+    level = _closed({"when": EXPRESSION} | clearing, required=["when"])
+    silence = _closed({"longer_than": EXPRESSION, "after": EXPRESSION, "at_least": SIZE}, ["longer_than"])
+    spread = _closed(
+        {"from": PART, "to": PART, "within": DURATION, "at_least": SIZE, "multiplier": NUMBER},
+        required=["from", "to", "within"],
+    )
+    return {
+        "oneOf": [
+            _sequence(),
+            _one("level", level),
+            _one("trend", _trend(clearing)),
+            _one("contrast", _contrast(clearing)),
+            _one("silence", silence),
+            *(_combination(kind) for kind in COMBINATIONS),
+            _one("spread", spread),
+        ]
+    }
+
+
+def _sequence() -> Schema:
+    steps = {"type": "array", "items": {"$ref": "#/$defs/step"}, "minItems": 1}
+    gaps = {"anyOf": [{"type": "boolean"}, {"type": "integer", "minimum": 0}, NAME]}
+    return _closed({"sequence": steps, "gaps": gaps, "within": LIMITS}, required=["sequence"])
+
+
+def _step() -> Schema:
+    """A `never`; or a name with its condition, and the options that stand beside it."""
+    options = {"times": SIZE, "at_least": SIZE, "soon": LIMITS, "optional": {"type": "boolean"}}
+    required = [r + s for r, s in product(([], ["times"], ["at_least"]), ([], ["soon"]))]
+    named = {
+        "type": "object",
+        "propertyNames": NAME,
+        "properties": options | {"never": False},
+        "additionalProperties": EXPRESSION,
+        "anyOf": [
+            *(_beside(keys, options) for keys in required),
+            *(_beside([*keys, "optional"], options) for keys in required),
+        ],
+        # An optional step takes nothing else.
+        "if": {"required": ["optional"], "properties": {"optional": {"const": True}}},
+        "then": {"maxProperties": 2},
+    }
+    return {"oneOf": [_closed({"never": EXPRESSION}, required=["never"]), named]}
+
+
+def _beside(keys: list[str], options: dict[str, Schema]) -> Schema:
+    """Exactly these options, and one key more: the step's name."""
+    others: dict[str, Schema | bool] = {name: False for name in options if name not in keys}
+    size = len(keys) + 1
+    return {"required": keys, "properties": others, "minProperties": size, "maxProperties": size}
+
+
+def _trend(clearing: dict[str, Schema]) -> Schema:
+    window = {"last": _window(), "skip": _window(), "since": EXPRESSION, "where": EXPRESSION}
+    amounts = {"rise": NUMBER, "fall": NUMBER, "tau": NUMBER, "at_least": SIZE}
+    trend = _closed({"of": EXPRESSION} | amounts | window | clearing, required=["of"])
+    return trend | {"oneOf": [{"required": ["rise"]}, {"required": ["fall"]}]}
+
+
+def _contrast(clearing: dict[str, Schema]) -> Schema:
+    sides = {"of": EXPRESSION, "where": EXPRESSION, "against": EXPRESSION}
+    limits = {"difference": NUMBER, "t": NUMBER, "at_least": SIZE}
+    window = {"within_each": EXPRESSION, "last": _window(), "skip": _window()}
+    return _closed(sides | limits | window | clearing, required=[*sides, "difference", "t"])
+
+
+def _combination(kind: str) -> Schema:
+    """Parts with a limit in time; overlapping ones need none, and for any_of there is none."""
+    least = 1 if kind == "any_of" else 2
+    parts = {"type": "array", "items": PART, "minItems": least, "uniqueItems": True}
+    body = _closed({kind: parts, "multiplier": NUMBER}, required=[kind])
+    if kind == "any_of":
+        return body
+    body["properties"]["within"] = DURATION
+    limited: Schema = {"required": ["within"]}
+    if kind == "in_order":
+        return body | {"required": [kind, "within"]}
+    body["properties"]["overlapping"] = {"type": "boolean"}
+    overlaps = {"required": ["overlapping"], "properties": {"overlapping": {"const": True}}}
+    return body | {"anyOf": [limited, overlaps]}
+
+
+def _examples() -> Schema:
+    def listed(least: int) -> Schema:
+        return {"type": "array", "items": {"$ref": "#/$defs/example"}, "minItems": least}
+
+    return _closed({"fires": listed(1), "quiet": listed(2)}, required=["fires", "quiet"])
+
+
+def _example() -> Schema:
+    one_or_each: Schema = {"anyOf": [SCALAR, {"type": "array", "items": SCALAR}]}
+    event = {
+        "type": "object",
+        "properties": {"at": {"type": ["number", "string"]}, "readings": {"type": "object"}},
+    }
+    fields = {
+        "story": TEXT,
+        "at": COUNT | {"description": "Position of the event at which it fires, from 1."},
+        "level": LEVEL,
+        "every": DURATION,
+        "as_of": DURATION,
+        "events": {"type": "array", "items": event, "minItems": 1},
+        **dict.fromkeys(("subject", "target", "thread", "session", "kind"), one_or_each),
+    }
+    return {
+        "type": "object",
+        "required": ["story"],
+        "properties": fields,
+        "additionalProperties": one_or_each | {"description": "One value per event, or one for all."},
+    }
+
+
+def _window() -> Schema:
+    """How far back: a number of events, a limit, several limits that all hold, or a parameter."""
+    one: Schema = {"anyOf": [COUNT, LIMIT, NAME]}
+    return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]}
+
+
+def _closed(properties: dict[str, Schema], required: list[str]) -> Schema:
+    return {
+        "type": "object",
+        "required": required,
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+def _one_or_list(item: Schema) -> Schema:
+    """A list of different ones; one alone is a list of one."""
+    return {"anyOf": [item, {"type": "array", "items": item, "minItems": 1, "uniqueItems": True}]}
+
+
+def _one(key: str, body: Schema) -> Schema:
+    return _closed({key: body}, required=[key])
+
+
+def _by_name(values: Schema) -> Schema:
+    return {"type": "object", "propertyNames": NAME, "additionalProperties": values}

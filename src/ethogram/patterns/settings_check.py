@@ -1,0 +1,127 @@
+"""Whether what the settings say of patterns and signals fits the library, told where the settings say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ..config import Loaded
+from ..errors import BadConfig, BadInput, Fault, did_you_mean
+from ..language.yaml_source import Fields, read_yaml_file
+from .catalogue import load_vocabulary
+from .library import load_patterns, matching, multipliers_of, not_found, places_of
+
+
+def check_names(loaded: Loaded) -> None:
+    """BadConfig for declared signals that contradict what is known, and misspelt signals of scorers."""
+    settings = loaded.settings
+    if not settings.signals and not settings.scorers:
+        return
+    if faults := sorted([*_contradictions(loaded), *_misspelt(loaded)]):
+        raise BadConfig(faults)
+
+
+def check_patterns(loaded: Loaded, selectors: Sequence[str | Path] | None = None) -> None:
+    """BadConfig for files that are not there, and for patterns, parameters or causes that are not."""
+    settings = loaded.settings
+    faults = [
+        loaded.fault(("patterns", number), f"no such file or folder: {one!r:.200}", key=False)
+        for number, one in enumerate(settings.patterns)
+        if not Path(one).exists()
+    ]
+    risk = settings.risk
+    named = settings.parameters or settings.status or settings.enabled_patterns
+    if not faults and (named or risk["multipliers"] or risk["half_lives"]):
+        places = places_of(settings.patterns, selectors or ())
+        faults = [
+            *_unknown_patterns(loaded, places),
+            *_unknown_parameters(loaded, places),
+            *_unknown_selectors(loaded, places),
+            *_unknown_risks(loaded),
+        ]
+    if faults:
+        raise BadConfig(sorted(faults))
+
+
+def _contradictions(loaded: Loaded) -> Iterator[Fault]:
+    for name, kind in loaded.settings.signals.items():
+        try:
+            load_vocabulary({name: kind})
+        except BadConfig as error:
+            yield from (loaded.fault(("signals", name), one.message) for one in error.faults)
+
+
+def _misspelt(loaded: Loaded) -> Iterator[Fault]:
+    known = load_vocabulary()
+    names = {*known.signals, *known.indicators, *loaded.settings.signals, "*"}
+    for name in loaded.settings.scorers:
+        # Examples of a pattern may declare any name: only one that is nearly another is a mistake.
+        if name not in names and (near := did_you_mean(name, names)):
+            message = f"unknown signal {name!r:.60}{near} (one of your own: declare it under signals:)"
+            yield loaded.fault(("scorers", name), message)
+
+
+def _unknown_patterns(loaded: Loaded, places: Mapping[str, Path]) -> Iterator[Fault]:
+    settings = loaded.settings
+    for setting, named in (("parameters", settings.parameters), ("status", settings.status)):
+        for name in named:
+            if name not in places:
+                message = f"no pattern is named {name!r:.80}{did_you_mean(name, places)}"
+                yield loaded.fault((setting, name), message)
+
+
+def _unknown_selectors(loaded: Loaded, places: Mapping[str, Path]) -> Iterator[Fault]:
+    for number, one in enumerate(loaded.settings.enabled_patterns):
+        known = {**places, **{path.stem: path for path in [Path(one)] if path.is_file()}}
+        if not matching(known, one):
+            yield loaded.fault(("enabled_patterns", number), not_found(places, one).message, key=False)
+
+
+def _unknown_risks(loaded: Loaded) -> Iterator[Fault]:
+    """Multipliers of what is no combination, and half-lives of causes that no pattern names."""
+    risk = loaded.settings.risk
+    if not risk["multipliers"] and not risk["half_lives"]:
+        return
+    settings = loaded.settings
+    vocabulary = load_vocabulary(settings.signals)
+    try:
+        every = load_patterns(more=settings.patterns, vocabulary=vocabulary, any_status=True).files
+    except BadInput:
+        return  # whoever runs the patterns says what is wrong with them
+    combined = multipliers_of(every)
+    causes = {one.cause or file.name for file in every.values() for one in file.patterns}
+    for name in risk["multipliers"]:
+        if name not in combined:
+            message = f"no combination is named {name!r:.80}{did_you_mean(name, combined)}"
+            yield loaded.fault(("risk", "multipliers", name), message)
+    for name in risk["half_lives"]:
+        if name not in causes:
+            message = f"no pattern names a cause {name!r:.80}{did_you_mean(name, causes)}"
+            yield loaded.fault(("risk", "half_lives", name), message)
+
+
+def _unknown_parameters(loaded: Loaded, places: Mapping[str, Path]) -> Iterator[Fault]:
+    for pattern, numbers in loaded.settings.parameters.items():
+        known = _parameters(places[pattern]) if pattern in places else None
+        for name in numbers if known is not None else ():
+            if name not in (known or ()):
+                message = f"pattern {pattern!r} has no parameter {name!r:.80}{_hint(name, known or [])}"
+                yield loaded.fault(("parameters", pattern, name), message)
+
+
+def _hint(name: str, known: Sequence[str]) -> str:
+    if not known:
+        return "; it has none"
+    return did_you_mean(name, known) or f"; it has {', '.join(known[:8])}"
+
+
+def _parameters(path: Path) -> list[str] | None:
+    """The names of a pattern's parameters; None where its file is so wrong that reading it tells more."""
+    try:
+        node = read_yaml_file(path)
+    except BadInput:
+        return None
+    found = node.get("parameters") if isinstance(node, Fields) else None
+    if found is None:
+        return []
+    return [key.text for key, _ in found.entries] if isinstance(found, Fields) else None

@@ -1,0 +1,109 @@
+"""Judges: how far they agree beyond chance, and what a second one should look at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from ..models import Verdict, stable_hash
+from .intervals import wilson
+from .verdicts import TRUE, Standing, standings
+
+
+@dataclass(frozen=True, slots=True)
+class Kappa:
+    """Agreement beyond chance: 1 for perfect, 0 for chance. None where chance alone would agree on all.
+
+    The interval of 95 % is Wilson's of the observed agreement, with the chance agreement as it is; so it is
+    wide for few items also where all of them agree, where one by resampling has no width at all.
+    """
+
+    items: int
+    observed: float
+    expected: float
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+def cohen(pairs: Sequence[tuple[bool, bool]]) -> Kappa | None:
+    """Cohen's kappa of two judges' answers on the same items; None for no items.
+
+    >>> both = [(True, True)] * 20 + [(False, False)] * 15
+    >>> round(cohen([*both, *[(True, False)] * 5, *[(False, True)] * 10]).value, 3)
+    0.4
+    """
+    if not pairs:
+        return None
+    n = len(pairs)
+    first, second = sum(a for a, _ in pairs) / n, sum(b for _, b in pairs) / n
+    return _kappa(n, sum(a == b for a, b in pairs), first * second + (1 - first) * (1 - second))
+
+
+def fleiss(answers: Iterable[Sequence[bool]]) -> Kappa | None:
+    """Fleiss' kappa of any number of judges, not the same for every item; None where no item has two.
+
+    Each item counts the same, by the share of pairs of its judges that agree. The interval takes an item for
+    one observation however many judged it, which is on the safe side.
+    """
+    told = [list(one) for one in answers if len(one) > 1]
+    if not told:
+        return None
+    agreed = 0.0
+    for one in told:
+        yes, n = sum(one), len(one)
+        agreed += (yes * (yes - 1) + (n - yes) * (n - yes - 1)) / (n * (n - 1))
+    share = sum(map(sum, told)) / sum(map(len, told))
+    return _kappa(len(told), agreed, share * share + (1 - share) * (1 - share))
+
+
+def _kappa(items: int, agreed: float, expected: float) -> Kappa:
+    observed = agreed / items
+    if expected >= 1:
+        return Kappa(items, observed, 1.0, None, None, None)
+    low, high = wilson(agreed, items)
+    # No agreement is below -1, though Wilson's lower end may be below what chance leaves room for.
+    beyond = [max(-1.0, (one - expected) / (1 - expected)) for one in (observed, low, high)]
+    return Kappa(items, observed, expected, *beyond)
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """All judges together, and each pair of them that has items in common."""
+
+    together: Kappa | None
+    pairs: dict[tuple[str, str], Kappa]
+    judges: dict[str, int]
+
+
+def agreement(verdicts: Iterable[Verdict]) -> Agreement:
+    """How far judges agree on detections, each by their newest verdict."""
+    told = [_answers(one) for item, one in standings(verdicts).items() if item[0] == "detection"]
+    names = Counter(judge for one in told for judge in one)
+    pairs = {}
+    for a, b in combinations(sorted(names), 2):
+        found = cohen([(one[a], one[b]) for one in told if a in one and b in one])
+        if found is not None:
+            pairs[a, b] = found
+    return Agreement(fleiss(list(one.values()) for one in told), pairs, dict(sorted(names.items())))
+
+
+def _answers(standing: Standing) -> dict[str, bool]:
+    return {one.by: one.verdict in TRUE for one in standing.verdicts}
+
+
+def second_look(verdicts: Iterable[Verdict], judge: str, *, share: float = 0.2) -> list[str]:
+    """Ids of detections that this judge should judge as well, without being told what others said.
+
+    A fixed share of what others have judged, drawn by the id alone: neither the first verdict nor the
+    confidence has a say in it, and asking again draws the same. In an order that tells nothing either.
+    """
+    found = []
+    for item, standing in standings(verdicts).items():
+        if item[0] == "detection" and all(one.by != judge for one in standing.verdicts):
+            drawn = int(stable_hash("second look", item[1])[:12], 16) / 16**12
+            if drawn < share:
+                found.append((drawn, item[1]))
+    return [name for _, name in sorted(found)]

@@ -1,0 +1,197 @@
+"""Assess: patterns, combinations, the risk they make up, and what to do about it, the most urgent first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from ..models import Detection, format_time, rank
+from .scoring import (
+    PLACES,
+    Composition,
+    Counted,
+    Given,
+    Known,
+    Position,
+    Weighing,
+    WhatIf,
+    alone,
+    base,
+    composed,
+    counted,
+    position,
+    what_if,
+)
+
+URGENCIES = (("now", 0.5), ("soon", 0.2), ("later", 0.05), ("watch", 0.0))
+"""How urgent something is, by how high a risk its detection alone would make."""
+LOOK = "Look at the events that made it before you decide anything."
+"""What to do where a pattern does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What was done about things already.
+
+    `rungs` is the ladder that holds here, from the mildest, () where there is none. `given` are the rungs
+    taken, by pattern; `actions` what else the subject itself tried, by the id of a detection.
+    """
+
+    rungs: tuple[str, ...] = ()
+    given: Mapping[str, Sequence[Given]] = field(default_factory=dict)
+    actions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """What to do about one pattern; `less` is how much the risk would fall without its gravest detection.
+
+    `tried` is what the subject did about it by itself, `ladder` where the responses to it stand.
+    """
+
+    pattern: str
+    title: str
+    level: str
+    urgency: str
+    text: str
+    less: float
+    detections: tuple[str, ...]
+    tried: tuple[str, ...] = ()
+    ladder: Position | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "pattern": self.pattern,
+            "title": self.title,
+            "level": self.level,
+            "urgency": self.urgency,
+            "text": self.text,
+            "less": self.less,
+            "detections": list(self.detections),
+            "tried": list(self.tried),
+            "ladder": None if self.ladder is None else self.ladder.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """Where a run or a subject stands: `thread` is the run, or None where it is all a subject did.
+
+    Only detections that count are in it: not those of patterns under test, nor false alarms.
+    """
+
+    individual_patterns: tuple[Detection, ...]
+    combined_patterns: tuple[Detection, ...]
+    overall_risk: float
+    recommendations: tuple[Recommendation, ...]
+    composition: Composition
+    without: tuple[WhatIf, ...]
+    source: str = "input"
+    subject: str = ""
+    thread: str | None = None
+
+    @property
+    def as_of(self) -> datetime:
+        """The moment of the question."""
+        return self.composition.as_of
+
+    @property
+    def mode(self) -> str:
+        """The risk in a word; see `Composition`."""
+        return self.composition.mode
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form; field names are a promise (docs/records.md)."""
+        return {
+            "record": "assessment",
+            "source": self.source,
+            "subject": self.subject,
+            "thread": self.thread,
+            "as_of": format_time(self.as_of),
+            "overall_risk": self.overall_risk,
+            "mode": self.mode,
+            **self.composition.to_dict(),
+            "without": [one.to_dict() for one in self.without],
+            "individual_patterns": [one.to_dict() for one in self.individual_patterns],
+            "combined_patterns": [one.to_dict() for one in self.combined_patterns],
+            "recommendations": [one.to_dict() for one in self.recommendations],
+        }
+
+
+def assess(
+    detections: Sequence[Detection],
+    *,
+    as_of: datetime,
+    weighing: Weighing | None = None,
+    known: Known | None = None,
+    done: Done | None = None,
+    source: str = "input",
+    subject: str = "",
+    thread: str | None = None,
+) -> Assessment:
+    """The assessment of the detections of one subject or run at a moment."""
+    weighing, known, done = weighing or Weighing(), known or Known(), done or Done()
+    every = counted(detections, as_of, weighing, known)
+    fewer = what_if(detections, as_of=as_of, weighing=weighing, known=known)
+    found = [one.detection for one in every]
+    whole = composed(every, as_of, weighing)
+    return Assessment(
+        tuple(one for one in found if not one.parts),
+        tuple(one for one in found if one.parts),
+        whole.value,
+        recommendations(every, {one.detection: one.less for one in fewer}, weighing, done),
+        whole,
+        fewer,
+        source,
+        subject,
+        thread,
+    )
+
+
+def recommendations(
+    every: Sequence[Counted], less: Mapping[str, float], weighing: Weighing, done: Done
+) -> tuple[Recommendation, ...]:
+    """One for each pattern: the most urgent first, then the gravest, then what matters most.
+
+    What the early part of a sequence recommends is left out where the whole was found.
+    """
+    by: dict[str, list[Counted]] = {}
+    for one in every:
+        by.setdefault(base(one.detection.pattern), []).append(one)
+    out = [_recommendation(pattern, own, less, weighing, done) for pattern, own in by.items()]
+    order = [name for name, _ in URGENCIES]
+    return tuple(
+        sorted(out, key=lambda one: (order.index(one.urgency), -rank(one.level), -one.less, one.pattern))
+    )
+
+
+def _recommendation(
+    pattern: str, own: Sequence[Counted], less: Mapping[str, float], weighing: Weighing, done: Done
+) -> Recommendation:
+    ones = [one.detection for one in own]
+    gravest = max(ones, key=lambda one: (rank(one.level), "@" not in one.pattern, one.confidence, one.id))
+    given = [step for name in dict.fromkeys((pattern, *(one.pattern for one in ones)))
+             for step in done.given.get(name, ())]  # fmt: skip
+    return Recommendation(
+        pattern,
+        gravest.title or pattern,
+        gravest.level,
+        urgency(max(alone(one, weighing) for one in own)),
+        gravest.recommendation or LOOK,
+        round(max(less.get(one.id, 0.0) for one in ones), PLACES),
+        tuple(one.id for one in ones),
+        tuple(dict.fromkeys(action for one in ones for action in done.actions.get(one.id, ()))),
+        position(done.rungs, given, gravest.level) if done.rungs else None,
+    )
+
+
+def urgency(part: float) -> str:
+    """How urgent something is that alone would make the risk this much.
+
+    >>> urgency(0.6), urgency(0.3), urgency(0.01)
+    ('now', 'soon', 'watch')
+    """
+    return next(name for name, least in URGENCIES if part >= least)

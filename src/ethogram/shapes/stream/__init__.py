@@ -1,1 +1,0 @@
-"""The live runner: one event after the other, with state bounded by the windows of the patterns."""

@@ -1,0 +1,291 @@
+"""Signal: a named measure of one event, and the decorator that registers it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, TypeVar
+
+from .. import registry
+from ..errors import BadUsage, EthogramError, did_you_mean
+from ..models import Event, Value, stable_hash
+from ..models.slotted import dataclass, field
+from .options import Options
+
+# Signal: a named measure of one event, and the decorator that makes and registers one.
+#
+# A plain function measures an event by itself; a class also carries a small state from event to event::
+#
+#     @signal("question", range=(0, 1))
+#     def question(event: Event) -> float | None:
+#         "1.0 where the text asks something."
+#
+#     @signal("reply_gap", range=(0, math.inf))
+#     class ReplyGap:
+#         "Seconds since another subject last wrote in this thread."
+#         scope = "thread"
+#         start = None
+#         max_state_bytes = 200
+#         def measure(self, event: Event, state: State) -> tuple[float | None, State]: ...
+#
+# Either may take a further argument named `options`, to read what the settings say.
+
+State = Any
+"""Plain JSON data in tuples and dicts, never changed in place: a step returns the next one."""
+
+Step = Callable[[Event, State, Options], tuple[Any, State]]
+"""Takes an event, the state and the options; gives the value or None, and the next state."""
+
+Range = tuple[float, float] | tuple[str, ...] | None
+"""The lowest and highest number, both included; or the categories; or None for any category."""
+
+COSTS = ("free", "cheap", "model")
+SCOPES = ("subject", "thread", "run", "text")
+"""Whose state a signal carries on: the subject's, the thread's, that of the subject in one thread, or that of
+all who said the same."""
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Unmeasured:
+    """What a signal returns for an absent value whose reason somebody should be told."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A registered signal. `step` takes (event, state, options) and returns (value or None, state).
+
+    `scope` is None for a signal without state. `needs` names signals whose readings it looks at; they
+    are measured first where they are ours, and taken as given where a scorer supplies them. `kinds` are the
+    kinds of events it has anything to say about; None: any.
+    """
+
+    name: str
+    description: str
+    range: Range
+    cost: str
+    version: int
+    step: Step = field(repr=False, compare=False)
+    needs: tuple[str, ...] = ()
+    scope: str | None = None
+    start: State = None
+    max_state_bytes: int = 0
+    kinds: frozenset[str] | None = None
+    keeps: str = ""
+    """The name of its state: its own, or one that several signals keep between them; those are of one
+    version."""
+    together: Step | None = field(default=None, repr=False, compare=False)
+    """What measures all that keep one state at once, giving their values by name."""
+    kinds_by: Callable[[Options], frozenset[str]] | None = field(default=None, repr=False, compare=False)
+    """Which of `kinds` the settings ask for, where that is for them to say."""
+
+    @property
+    def kind(self) -> str:
+        """'number' or 'category', as pattern files know it."""
+        return "category" if self.limits is None else "number"
+
+    def is_about(self, kind: str, options: Options) -> bool:
+        """Whether it has anything to say about events of a kind."""
+        if self.kinds is not None and kind not in self.kinds:
+            return False
+        return self.kinds_by is None or kind in self.kinds_by(options)
+
+    @cached_property
+    def limits(self) -> tuple[float, float] | None:
+        """The lowest and highest value of a number."""
+        return bounds(self.range)
+
+    @cached_property
+    def scorer(self) -> str:
+        """Who its readings are by: name and version."""
+        return f"{self.name}@{self.version}"
+
+
+def signal(
+    name: str,
+    *,
+    range: Range,  # noqa: A002  the word for it, and range() is of no use here
+    cost: str = "free",
+    version: int = 1,
+    needs: tuple[str, ...] = (),
+    kinds: tuple[str, ...] | None = None,
+) -> Callable[[T], T]:
+    """The decorator: registers a function or class as a signal and gives it back unchanged."""
+
+    def decorate(made: T) -> T:
+        built = make(made, name, range, cost=cost, version=version, needs=needs, kinds=kinds)
+        registry.signals.add(name, built)
+        return made
+
+    return decorate
+
+
+def make(
+    made: Callable[..., Any],
+    name: str,
+    allowed: Range,
+    *,
+    cost: str = "free",
+    version: int = 1,
+    needs: tuple[str, ...] = (),
+    kinds: tuple[str, ...] | None = None,
+) -> Signal:
+    """The signal that a function or class describes, not registered; a mistake in it is BadUsage."""
+    description = (made.__doc__ or "").strip().partition("\n")[0].strip()
+    _check(name, description, allowed, cost, version)
+    state = dict(_state_of(name, made)) if isinstance(made, type) else {}
+    state["kinds"] = None if kinds is None else frozenset(kinds)
+    step = _stateful(name, made) if isinstance(made, type) else _stateless(name, made)
+    built = Signal(name, description, allowed, cost, version, step, tuple(needs), **state)
+    # As functools.wraps does, so that a clash of two names can say where each was written.
+    vars(built).update(__module__=made.__module__, __qualname__=made.__qualname__)
+    return built
+
+
+def lookup(name: str) -> Signal:
+    """The registered signal of that name; BadUsage where there is none."""
+    found = registry.signals.get(name)
+    if not isinstance(found, Signal):
+        raise BadUsage(f"the plug-in {name!r} is not a signal; decorate it with @signal({name!r}, ...)")
+    return found
+
+
+def bounds(allowed: Range) -> tuple[float, float] | None:
+    """The lowest and highest number of a range, or None where it is of categories.
+
+    >>> bounds((0, 1)), bounds(("what", "how")), bounds(None)
+    ((0, 1), None, None)
+    """
+    if allowed is None or len(allowed) != 2:
+        return None
+    low, high = allowed
+    return None if isinstance(low, str) or isinstance(high, str) else (low, high)
+
+
+def checked(one: Signal, value: object, event: Event) -> Value:
+    """The value as a reading, or an error that names the signal, the value and its range."""
+    limits = one.limits
+    if limits is None:
+        if isinstance(value, str) and (one.range is None or value in one.range):
+            return value
+    elif isinstance(value, (int, float)) and math.isfinite(value) and limits[0] <= value <= limits[1]:
+        return float(value)
+    raise EthogramError(
+        f"signal {one.name!r} measured {value!r:.80} at event {event.id!r:.80}; "
+        f"its range is {describe_range(one.range)}"
+    )
+
+
+def describe_range(allowed: Range) -> str:
+    """A range in words.
+
+    >>> describe_range((0, 1)), describe_range((0, math.inf)), describe_range(("what", "how"))
+    ('0 to 1', '0 or more', 'what, how')
+    """
+    limits = bounds(allowed)
+    if limits is None:
+        return "any category" if allowed is None else ", ".join(str(one) for one in allowed)
+    return f"{limits[0]:g} or more" if limits[1] == math.inf else f"{limits[0]:g} to {limits[1]:g}"
+
+
+def _check(name: str, description: str, allowed: Range, cost: str, version: int) -> None:
+    if not _NAME.fullmatch(name):
+        raise BadUsage(f"{name!r:.80} is no name for a signal; write it like late_night")
+    if name.startswith(registry.IN_CODE):
+        raise BadUsage(
+            f"signal {name!r}: names that begin with {registry.IN_CODE} are those of patterns in code"
+        )
+    if not description:
+        raise BadUsage(f"signal {name!r} has no docstring; its first line says what is measured")
+    if cost not in COSTS:
+        raise BadUsage(f"signal {name!r} costs {cost!r}; write {', '.join(COSTS)}{did_you_mean(cost, COSTS)}")
+    if not isinstance(version, int) or version < 1:
+        raise BadUsage(f"signal {name!r} has version {version!r}; versions count from 1")
+    if not _is_range(allowed):
+        raise BadUsage(f"signal {name!r} has range {allowed!r}; write (low, high), categories or None")
+
+
+def _is_range(allowed: Range) -> bool:
+    limits = bounds(allowed)
+    if limits is not None:
+        return limits[0] <= limits[1]
+    return allowed is None or (bool(allowed) and all(isinstance(one, str) for one in allowed))
+
+
+def _state_of(name: str, made: Any) -> Mapping[str, Any]:
+    missing = [one for one in ("scope", "start", "max_state_bytes", "measure") if not hasattr(made, one)]
+    if missing:
+        raise BadUsage(f"signal {name!r} is a class without {', '.join(missing)}")
+    if made.scope not in SCOPES:
+        raise BadUsage(f"signal {name!r} has scope {made.scope!r}; write {' or '.join(SCOPES)}")
+    return {
+        "scope": made.scope,
+        "start": made.start,
+        "max_state_bytes": made.max_state_bytes,
+        "keeps": getattr(made, "keeps", name),
+        "together": getattr(made, "together", None),
+        "kinds_by": getattr(made, "kinds_by", None),
+    }
+
+
+def _stateful(name: str, made: Callable[[], Any]) -> Step:
+    measure: Callable[..., tuple[Any, State]] = made().measure
+    takes_options = _takes_options(measure)
+
+    def step(event: Event, state: State, options: Options) -> tuple[Any, State]:
+        try:
+            value, moved = measure(event, state, options=options) if takes_options else measure(event, state)
+        except Exception as error:
+            raise _told(name, event, error) from error
+        return value, moved
+
+    return step
+
+
+def _stateless(name: str, made: Callable[..., Any]) -> Step:
+    takes_options = _takes_options(made)
+
+    def step(event: Event, state: State, options: Options) -> tuple[Any, State]:
+        try:
+            return (made(event, options=options) if takes_options else made(event)), None
+        except Exception as error:
+            raise _told(name, event, error) from error
+
+    return step
+
+
+def _told(name: str, event: Event, error: Exception) -> EthogramError:
+    """The error, naming the signal and the event."""
+    if isinstance(error, EthogramError):
+        return error
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return EthogramError(f"signal {name!r} failed at event {event.id!r:.80}: {said:.200}")
+
+
+def _takes_options(made: Callable[..., Any]) -> bool:
+    code = getattr(made, "__code__", None)
+    if code is not None and not hasattr(made, "__wrapped__"):
+        return "options" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    import inspect  # which takes long to load, and hardly ever is there anything without code
+
+    return "options" in inspect.signature(made).parameters
+
+
+# Names as they are kept in a state: as written, unless they are so long that a state would not be small.
+
+LONGEST = 64
+
+
+def short(name: str) -> str:
+    """The name itself, or a digest of it where it has more than 64 characters.
+
+    >>> short("ann"), len(short("a" * 1_000_000))
+    ('ann', 64)
+    """
+    return name if len(name) <= LONGEST else stable_hash(name)

@@ -1,0 +1,257 @@
+"""Signals of a conversation between a person and an assistant, turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import Lock
+from typing import Any
+
+from ..chat.accumulation import Tuning
+from ..chat.conversation import REFUSES, Meaning, Talk, follow, start, talk_from_json, talk_to_json
+from ..chat.records import Outcome
+from ..chat.refusals import read_reply
+from ..models import Event, micros
+from .base import Range, Unmeasured, signal
+from .options import Options
+
+# Readings of conversations between a person and an assistant, turn by turn: docs/climb.md.
+#
+# The person's turns carry them; the assistant's turns, which may refuse or go along, move the state. All of
+# them keep one state of the thread between them. Only events that say who speaks, by `role` or `is_user`, are
+# turns of such a conversation: a forum has none.
+
+KINDS = ("message", "event")
+SHARE = (0, 1)
+MODES = ("SAFE", "CAUTIOUS", "ELEVATED", "SUSPECT", "CRITICAL", "UNSAFE")
+STAGES = ("what", "how", "weakness", "exploit")
+INTENTS = ("safe", "educational", "professional", "curious", "suspicious", "malicious")
+VEHICLES = ("override", "persona", "fiction")
+FORMS = (
+    "again", "other words", "fiction", "persona", "no rules", "language", "disguise", "insisting",
+    "cleared up",
+)  # fmt: skip
+Found = Mapping[str, float | str | Unmeasured]
+
+READINGS: tuple[tuple[str, Range, str], ...] = (
+    ("risk", SHARE, "How close this turn comes to something harmful, by itself."),
+    ("severity", SHARE, "How bad the harm would be that this turn is about."),
+    ("topic", None, "What a question in a line of questions is about, as one word."),
+    (
+        "query_stage",
+        STAGES,
+        "What a question wants to know: what, how it works, where it is weak, how to use that.",
+    ),
+    ("refused_before", SHARE, "1 where a request of the person was refused earlier in the thread, else 0."),
+    ("conversation_risk", SHARE, "How risky the conversation is by now."),
+    ("conversation_mode", MODES, "Where the conversation stands, from SAFE to UNSAFE."),
+    ("conversation_load", SHARE, "Risk that has added up above the conversation's own baseline."),
+    ("risky_words", SHARE, "How often, how rare and how grave words of the lexicon are."),
+    ("risky_request", SHARE, "How much a turn asks to do what could do harm."),
+    ("vehicle", SHARE, "How much a story, a persona or an order to drop the rules carries the request."),
+    ("vehicle_kind", VEHICLES, "Which of these it is."),
+    (
+        "disguised_text",
+        SHARE,
+        "How much of the text is hidden: base64, spaced letters, look-alikes and such.",
+    ),
+    ("danger_ladder", SHARE, "How far it has come from a subject to its dangers, how to do it, exactly how."),
+    ("query_line", SHARE, "How far questions about one thing go from what it is to how to use its weakness."),
+    ("refusal_return", SHARE, "How much a turn comes back to what was refused."),
+    ("return_form", FORMS, "In what form it comes back."),
+    ("topic_return", SHARE, "How much a turn comes back to a topic that was risky before."),
+    ("resampling", SHARE, "How often a turn nearly repeats turns before it."),
+    ("split_request", SHARE, "How much more pieces of a request ask for together than alone."),
+    ("meaning_closeness", SHARE, "How near the turn's meaning is to what does harm, against look-alikes."),
+    ("meaning_standing", SHARE, "The same over the strongest stretch of turns up to now."),
+    ("meaning_drift", SHARE, "How much nearer to harm the meaning is than at the beginning."),
+    ("topic_jump", SHARE, "How far the turn's meaning is from what was talked about."),
+    ("risk_trajectory", SHARE, "How much the newest turns' risk looks like an escalation."),
+    ("harmful_intent", SHARE, "How likely harm is meant, by what the turns so far show; never 0 or 1."),
+    ("likely_intent", INTENTS, "What is most likely meant."),
+    ("goal_directed", SHARE, "How likely one goal lies behind the turns."),
+    ("typing_speed", ("normal", "automated"), "Whether anybody could type that fast."),
+    ("response_time", ("human", "scripted"), "Whether turns come as evenly as a script's."),
+    ("question_style", ("exploratory", "directed"), "Whether questions look around or ask how to do it."),
+    ("topic_switching", ("organic", "strategic"), "Whether changes of topic lead back to risky ones."),
+)
+"""Name, range and meaning of each."""
+
+
+def measure_all_talks(event: Event, state: Any, options: Options) -> tuple[Found, Any]:
+    """Every reading here at an event, by name, and the conversation after it."""
+    role = role_of(event)
+    if role is None or not event.text:
+        return {}, state
+    # Here and not above: where nobody talks to an assistant it is not needed.
+
+    return measure_turn(event, role, state, options)
+
+
+def role_of(event: Event) -> str | None:
+    """`user` or `assistant`, as the event says; None where it does not, or is of neither.
+
+    >>> role_of(Event.sample(attributes={"role": "human"})), role_of(Event.sample())
+    ('user', None)
+    """
+    role, is_user = event.attributes.get("role"), event.attributes.get("is_user")
+    if role in ("user", "human"):
+        return "user"
+    if role in ("assistant", "ai", "model"):
+        return "assistant"
+    if role is not None or is_user is None:
+        return None
+    return "user" if is_user in (1, True) else "assistant" if is_user in (0, False) else None
+
+
+class _Turn:
+    """One reading of a conversation."""
+
+    scope = "thread"
+    start: Any = None
+    max_state_bytes = 65_536
+    keeps = "talk"
+    together = staticmethod(measure_all_talks)
+    name = ""
+
+    def measure(
+        self, event: Event, state: Any, options: Options
+    ) -> tuple[float | str | Unmeasured | None, Any]:
+        """The reading, and the conversation after the event."""
+        found, state = measure_all_talks(event, state, options)
+        return found.get(self.name), state
+
+
+for _name, _range, _meaning in READINGS:
+    signal(_name, range=_range, kinds=KINDS, cost="cheap")(
+        type(f"Turn_{_name}", (_Turn,), {"__doc__": _meaning, "__module__": __name__, "name": _name})
+    )
+
+
+# The readings of one turn from what a conversation makes of it.
+
+Values = Mapping[str, float | str | Unmeasured]
+
+NAMES = {
+    "keywords": "risky_words",
+    "request": "risky_request",
+    "vehicle": "vehicle",
+    "disguise": "disguised_text",
+    "ladder": "danger_ladder",
+    "query_pattern": "query_line",
+    "after_refusal": "refusal_return",
+    "topic_return": "topic_return",
+    "resampling": "resampling",
+    "split_request": "split_request",
+    "meaning": "meaning_closeness",
+    "standing": "meaning_standing",
+    "drift": "meaning_drift",
+    "topic_jump": "topic_jump",
+    "trajectory": "risk_trajectory",
+    "intent": "harmful_intent",
+}
+"""The reading that each signal's value is."""
+CATEGORIES = {
+    "vehicle": "vehicle_kind",
+    "intent": "likely_intent",
+    "typing_speed": "typing_speed",
+    "response_time": "response_time",
+    "question_style": "question_style",
+    "topic_switching": "topic_switching",
+}
+"""The reading that each signal's category is."""
+VALUES_FORMS = {
+    "again": "again",
+    "in other words": "other words",
+    "as fiction": "fiction",
+    "as a persona": "persona",
+    "asking to drop the rules": "no rules",
+    "in another language": "language",
+    "insisting": "insisting",
+    "cleared up": "cleared up",
+}
+
+
+def values_of(outcome: Outcome, was_refused: bool) -> Values:
+    """The readings of a user's turn, by name; what could not be measured in this language says so."""
+    found: dict[str, float | str | Unmeasured] = {
+        "risk": outcome.own,
+        "severity": outcome.severity,
+        "refused_before": float(was_refused),
+        "conversation_risk": outcome.risk,
+        "conversation_mode": outcome.mode.name,
+        "conversation_load": outcome.accumulated_risk,
+        "goal_directed": outcome.goal_directed,
+    }
+    if outcome.stage is not None and outcome.topic is not None:
+        found |= {"query_stage": STAGES[outcome.stage], "topic": outcome.topic}
+    for one in outcome.signals:
+        if (name := NAMES.get(one.name)) is not None:
+            if one.value is not None:
+                found[name] = one.value
+            elif "language" in one.reason:
+                found[name] = Unmeasured(one.reason)
+        if one.category is None:
+            continue
+        if one.name == "after_refusal":
+            found["return_form"] = VALUES_FORMS.get(one.category, "disguise")
+        elif one.name in CATEGORIES:
+            found[CATEGORIES[one.name]] = one.category
+    return found
+
+
+# A conversation followed event by event: one state of a thread for all readings of its turns.
+
+KEPT = 256
+"""Conversations whose state is at hand as it was made; of others it is read from what was kept."""
+MICROS = 1_000_000
+_at_hand: dict[int, tuple[Any, Talk]] = {}
+_lock = Lock()
+
+
+def measure_turn(event: Event, role: str, state: Any, options: Options) -> tuple[Values, Any]:
+    """The readings of a turn, none of an assistant's, and the conversation after it as plain data."""
+    if state is None and role == "assistant" and read_reply(event.text or "").refuses < REFUSES:
+        # Agents that talk among themselves, or a greeting: a conversation begins with the person.
+        return {}, None
+    at = micros(event.at) / MICROS if event.timed else None
+    before = _opened(state)
+    was_refused = bool(before.state.refused)
+    how = options.conversation
+    talk, outcome = follow(before, event.text or "", role, at, meaning_of(how), tuning_of(how))
+    values = values_of(outcome, was_refused) if role == "user" else {}
+    return values, _kept(talk)
+
+
+def meaning_of(how: Mapping[str, Any]) -> Meaning | None:
+    """What reads the meaning of turns, by the settings."""
+    name = how.get("embedder", "small")
+    if name is None:
+        return None
+    # Here and not above: NumPy is loaded only where a conversation is met.
+    from ..chat.embeddings.harm_reader import reader_of
+
+    return reader_of(name)
+
+
+def tuning_of(how: Mapping[str, Any]) -> Tuning:
+    """How much each signal counts and how quickly risk is forgotten, by the settings."""
+    if not how:
+        return Tuning()
+    return Tuning(how.get("weights", {}), how.get("half_life", 12 * 3600 * MICROS) / MICROS)
+
+
+def _opened(state: Any) -> Talk:
+    if state is None:
+        return start()
+    known = _at_hand.get(id(state))
+    # The plain data itself is kept beside it, so that no other can have its id meanwhile.
+    return known[1] if known is not None and known[0] is state else talk_from_json(state)
+
+
+def _kept(talk: Talk) -> Any:
+    plain = talk_to_json(talk)
+    with _lock:
+        if len(_at_hand) >= KEPT:
+            del _at_hand[next(iter(_at_hand))]
+        _at_hand[id(plain)] = (plain, talk)
+    return plain

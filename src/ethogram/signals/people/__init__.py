@@ -1,1 +1,0 @@
-"""What the readings about a person's use of a service are worked out with."""

@@ -1,1 +1,0 @@
-"""What the readings of conversations are worked out with."""

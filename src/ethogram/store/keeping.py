@@ -1,0 +1,113 @@
+"""Keeping detections: each once, with every change it went through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from ..models import Detection, format_time, moment
+from . import tables
+from .detection_rows import detection_of, detection_values
+from .protocol import Change, Found, Who
+from .sql import Sql, in_pieces, run
+
+DETECTIONS, CHANGES = tables.detections.c, tables.changes.c
+
+
+class Keeps(Sql):
+    """Detections."""
+
+    def detections(
+        self,
+        *,
+        subjects: Iterable[Who] | None = None,
+        sources: Iterable[str] | None = None,
+        patterns: Iterable[str] | None = None,
+        states: Iterable[str] | None = None,
+        ids: Iterable[str] | None = None,
+        parts: bool = True,
+    ) -> list[Detection]:
+        """Detections in output order, as they stand now. `parts`: those nobody asked for by name, too."""
+        query = select(DETECTIONS.record, DETECTIONS.state)
+        if sources is not None:
+            query = query.where(DETECTIONS.source.in_(sorted(set(sources))))
+        if patterns is not None:
+            query = query.where(DETECTIONS.pattern.in_(sorted(set(patterns))))
+        if states is not None:
+            query = query.where(DETECTIONS.state.in_(sorted(set(states))))
+        if not parts:
+            query = query.where(DETECTIONS.part == 0)
+        queries = [query]
+        if subjects is not None:
+            wanted: dict[str, list[str]] = {}
+            for source, name in subjects:
+                wanted.setdefault(source, []).append(name)
+            queries = [
+                query.where(DETECTIONS.source == source, DETECTIONS.subject.in_(piece))
+                for source, names in wanted.items()
+                for piece in in_pieces(names)
+            ]
+        if ids is not None:
+            pieces = list(in_pieces(sorted(set(ids))))
+            queries = [one.where(DETECTIONS.id.in_(piece)) for one in queries for piece in pieces]
+        with self.reading() as connection:
+            found = [
+                detection_of(record, state=state)
+                for one in queries
+                for record, state in connection.execute(one)
+            ]
+        return sorted(found, key=lambda one: one.order)
+
+    def untold(self) -> list[Change]:
+        """Changes that nobody was told of yet, in the order they were found."""
+        query = (
+            select(CHANGES.key, CHANGES.change, CHANGES.as_of_us, DETECTIONS.record, DETECTIONS.state)
+            .join(tables.detections, DETECTIONS.id == CHANGES.detection)
+            .where(CHANGES.told == 0)
+            .order_by(CHANGES.key)
+        )
+        with self.reading() as connection:
+            return [
+                Change(key, change, moment(at), detection_of(record, state=state))
+                for key, change, at, record, state in connection.execute(query).all()
+            ]
+
+    def mark_told(self, changes: Iterable[int]) -> None:
+        """Remember that these changes were told."""
+        with self.writing() as connection:
+            for piece in in_pieces(sorted(changes)):
+                connection.execute(tables.changes.update().where(CHANGES.key.in_(piece)).values(told=1))
+
+    def history(self, detection: str) -> list[dict[str, Any]]:
+        """Every change of a detection, oldest first, as JSON would tell it."""
+        query = """SELECT change, as_of_us, state, level, version, confidence FROM changes
+          WHERE detection = :id ORDER BY key"""
+        with self.reading() as connection:
+            rows = run(connection, query, id=detection).mappings().all()
+            return [{**row, "as_of": format_time(moment(row["as_of_us"]))} for row in rows]
+
+
+def keep(connection: Connection, change: str, found: Found, as_of_us: int) -> None:
+    """Put a detection in place of what was kept under its id; a change that is named is remembered.
+
+    Changes of parts and of patterns under test are nobody's to be told.
+    """
+    one = found.detection
+    values = detection_values(one, part=found.part)
+    columns = ", ".join(values)
+    updates = ", ".join(f"{name} = excluded.{name}" for name in values if name != "id")
+    names = ", ".join(f":{name}" for name in values)
+    run(
+        connection,
+        f"INSERT INTO detections ({columns}) VALUES ({names}) ON CONFLICT (id) DO UPDATE SET {updates}",
+        **values,
+    )
+    if not change:
+        return
+    row = {name: values[name] for name in ("state", "level", "version", "confidence")}
+    told = int(found.part or one.status == "test")
+    connection.execute(
+        tables.changes.insert().values(detection=one.id, change=change, as_of_us=as_of_us, told=told, **row)
+    )

@@ -1,0 +1,172 @@
+"""Reading events back: all of them, or those of some subjects, in the order of their histories."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import Connection, Select, and_, or_, select, tuple_
+
+from ..models import Event, Reading, micros, moment
+from . import tables
+from .protocol import Source, SubjectRow, Who
+from .rows import event_of, reading_of, reading_values
+from .sql import READ_AHEAD, Sql, in_pieces, insert_rows, run
+
+EVENTS, SUBJECTS, SOURCES = tables.events.c, tables.subjects.c, tables.sources.c
+FIELDS = [tables.events.c[name] for name in tables.EVENT_FIELDS]
+ORDER = (EVENTS.at_us, EVENTS.seq, EVENTS.id)
+
+
+class Reads(Sql):
+    """Events, sources and subjects as they are."""
+
+    def events(
+        self,
+        subjects: Iterable[Who] | None = None,
+        *,
+        until: datetime | None = None,
+        ordered: bool = True,
+    ) -> Iterator[Event]:
+        """Events in order (at, seq, id): of all subjects, read bit by bit, or of some, a few hundred at once.
+
+        Of several pieces of subjects each is in order by itself. `until` is included. Not `ordered`: as they
+        lie in the store, which takes no sorting.
+        """
+        query = _query(until) if ordered else _query(until).order_by(None)
+        if subjects is None:
+            yield from self._events(query)
+            return
+        for piece in in_pieces(list(subjects)):
+            yield from self._events(query.where(_are(piece)))
+
+    def thread_mates(self, subjects: Sequence[Who], until: datetime) -> list[Event]:
+        """Events of these subjects and of all others in their threads, in order."""
+        found: dict[tuple[str, str], Event] = {}
+        for piece in in_pieces(list(subjects)):
+            threads = (
+                select(EVENTS.source, EVENTS.thread)
+                .join(tables.subjects, SUBJECTS.key == EVENTS.subject)
+                .join(tables.sources, SOURCES.key == EVENTS.source)
+                .where(_are(piece), EVENTS.thread.is_not(None))
+                .distinct()
+                .correlate(None)
+            )
+            mates = tuple_(EVENTS.source, EVENTS.thread).in_(threads)
+            query = _query(until).where(or_(_are(piece), mates))
+            found |= {(event.source, event.id): event for event in self._events(query)}
+        return sorted(found.values(), key=lambda event: event.order)
+
+    def authors(self, source: str, ids: Iterable[str]) -> dict[str, str]:
+        """Who did the events of these ids; ids that are not there are left out."""
+        found: dict[str, str] = {}
+        with self.reading() as connection:
+            for piece in in_pieces(sorted(set(ids))):
+                query = (
+                    select(EVENTS.id, SUBJECTS.name)
+                    .join(tables.subjects, SUBJECTS.key == EVENTS.subject)
+                    .join(tables.sources, SOURCES.key == EVENTS.source)
+                    .where(SOURCES.name == source, EVENTS.id.in_(piece))
+                )
+                found |= {row[0]: row[1] for row in connection.execute(query)}
+        return found
+
+    def sources(self) -> dict[str, Source]:
+        """Every source by name."""
+        with self.reading() as connection:
+            rows = run(connection, "SELECT name, timed, next_seq, kinds FROM sources ORDER BY name").all()
+            return {
+                name: Source(name, bool(timed), seq, json.loads(kinds)) for name, timed, seq, kinds in rows
+            }
+
+    def subjects(self, name: str | None = None, source: str | None = None) -> list[SubjectRow]:
+        """Subjects that have events, by source and name; only those of a name or source where given."""
+        query = subject_query()
+        if name is not None:
+            query = query.where(SUBJECTS.name == name)
+        if source is not None:
+            query = query.where(SOURCES.name == source)
+        with self.reading() as connection:
+            return subject_rows(connection, query.order_by(SOURCES.name, SUBJECTS.name))
+
+    def add_readings(self, event: tuple[str, str], readings: Iterable[Reading]) -> int:
+        """How many readings were kept with the event (source, id); a repeat replaces the one before."""
+        rows = [reading_values(one) for one in readings]
+        find = """SELECT e.key FROM events e JOIN sources o ON o.key = e.source
+          WHERE o.name = :source AND e.id = :id"""
+        drop = "DELETE FROM readings WHERE event = :key AND signal = :signal AND scorer = :scorer"
+        with self.writing() as connection:
+            key = run(connection, find, source=event[0], id=event[1]).scalar()
+            if key is None:
+                return 0
+            for signal, _, _, scorer, _ in rows:
+                run(connection, drop, key=key, signal=signal, scorer=scorer)
+            insert_rows(connection, tables.readings, [(key, *row) for row in rows])
+        return len(rows)
+
+    def _events(self, query: Select[Any]) -> Iterator[Event]:
+        with self.reading() as connection:
+            has_measured = run(connection, "SELECT EXISTS (SELECT 1 FROM readings)").scalar_one()
+            rows = connection.execution_options(yield_per=READ_AHEAD).execute(query)
+            for batch in rows.partitions():
+                measured = _measured(connection, [row[0] for row in batch]) if has_measured else {}
+                for key, source, subject, *row in batch:
+                    yield event_of(source, subject, tuple(row), measured.get(key, ()))
+
+
+def _query(until: datetime | None) -> Select[Any]:
+    query = (
+        select(EVENTS.key, SOURCES.name, SUBJECTS.name, *FIELDS)
+        .join(tables.subjects, SUBJECTS.key == EVENTS.subject)
+        .join(tables.sources, SOURCES.key == EVENTS.source)
+        .order_by(*ORDER)
+    )
+    return query if until is None else query.where(EVENTS.at_us <= micros(until))
+
+
+def _are(subjects: Sequence[Who]) -> Any:
+    """That a row's subject is one of these. By source, since most stores have one."""
+    by_source = groupby(sorted(subjects), key=lambda who: who[0])
+    return or_(
+        *(
+            and_(SOURCES.name == source, SUBJECTS.name.in_([name for _, name in group]))
+            for source, group in by_source
+        )
+    )
+
+
+def _measured(connection: Connection, keys: Sequence[int]) -> dict[int, list[Reading]]:
+    found: dict[int, list[Reading]] = {}
+    for piece in in_pieces(keys):
+        query = tables.readings.select().where(tables.readings.c.event.in_(piece))
+        for event, *row in connection.execute(query):
+            found.setdefault(event, []).append(reading_of(*row))
+    return found
+
+
+def subject_query() -> Select[Any]:
+    """Subjects with events, as subject_rows reads them."""
+    return (
+        select(
+            SOURCES.name,
+            SUBJECTS.name,
+            SUBJECTS.events,
+            SUBJECTS.first_us,
+            SUBJECTS.last_us,
+            SUBJECTS.changed,
+        )
+        .select_from(tables.subjects)
+        .join(tables.sources, SOURCES.key == SUBJECTS.source)
+        .where(SUBJECTS.events > 0)
+    )
+
+
+def subject_rows(connection: Connection, query: Select[Any]) -> list[SubjectRow]:
+    """The subjects a query finds."""
+    return [
+        SubjectRow(source, name, events, moment(first), moment(last), changed)
+        for source, name, events, first, last, changed in connection.execute(query)
+    ]

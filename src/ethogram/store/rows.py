@@ -1,0 +1,155 @@
+"""Events as rows and back. A row keeps what the event said, texts only where asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+from ..models import Event, Reading, Value, micros, moment
+from ..models.quick import quick_event
+from .bare import bare_attributes
+
+Row = tuple[Any, ...]
+ABSENT = "\0-"
+"""Stands for a field that is not there, which is not the same as an empty one."""
+
+
+def _encoder() -> Callable[[Mapping[str, Any]], str]:
+    """What writes JSON sorted and without blanks, so that equal content is equal text."""
+    made: Any = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        whole: Callable[[Mapping[str, Any]], str] = made.encode
+        return whole
+    # The module makes one anew for every text, which takes as long as the writing.
+    ascii_text: Any = json.encoder.encode_basestring_ascii
+    pieces = make(None, made.default, ascii_text, None, ":", ",", True, False, True)
+    return lambda content: "".join(pieces(content, 0))
+
+
+encode = _encoder()
+# Without the layers in between: what is read here was written above.
+_SCAN: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # not in the stubs
+
+
+def event_values(event: Event, *, keep_text: bool, received_us: int | None = None) -> Row:
+    """The values of tables.EVENT_FIELDS, in that order; `received_us` where the event does not say."""
+    at = micros(event.at)
+    attributes = encode(dict(event.attributes)) if event.attributes else None
+    readings = encode(_told(event)) if event.readings else None
+    said = (
+        event.subject,
+        event.target,
+        event.reply_to,
+        event.thread,
+        event.session,
+        event.kind,
+        event.text,
+        attributes,
+        readings,
+    )
+    kept = event.attributes if keep_text else bare_attributes(event.kind, event.attributes)
+    if kept is not event.attributes:
+        attributes = encode(dict(kept))
+    return (
+        event.id,
+        _digest(at if event.timed else None, said),
+        at,
+        event.seq,
+        int(event.timed),
+        received_us if event.received_at is None else micros(event.received_at),
+        event.target,
+        event.thread,
+        event.session,
+        event.reply_to,
+        event.kind,
+        event.text if keep_text else None,
+        attributes,
+        readings,
+    )
+
+
+def _digest(at: int | None, said: tuple[str | None, ...]) -> bytes:
+    """What tells two contents apart. Nulls cannot occur in what was read, so they part the fields."""
+    parts = "\0".join([ABSENT if one is None else one for one in said])
+    return blake2b(f"{at}\0{parts}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _told(event: Event) -> Mapping[str, Any]:
+    """Readings as an event line has them: plain, or with scorer and width where those are known."""
+    if not event.scorers and not event.widths:
+        return dict(event.readings)
+    out: dict[str, Any] = {}
+    for name, value in event.readings.items():
+        more: dict[str, Any] = {}
+        if name in event.scorers:
+            more["scorer"] = event.scorers[name]
+        if name in event.widths:
+            more["width"] = event.widths[name]
+        out[name] = {"value": value, **more} if more else value
+    return out
+
+
+def event_of(source: str, subject: str, row: Row, measured: Iterable[Reading] = ()) -> Event:
+    """The event of a row's EVENT_FIELDS; readings it came with win over those measured later."""
+    name, _, at, seq, timed, received, target, thread, session, reply_to, kind, text, attributes, told = row
+    readings, scorers, widths = _read(told)
+    for one in measured:
+        if one.signal not in readings:
+            readings[one.signal] = one.value
+            scorers[one.signal] = one.scorer
+            if one.width is not None:
+                widths[one.signal] = one.width
+    return quick_event(
+        name,
+        moment(at),
+        subject,
+        seq,
+        source,
+        bool(timed),
+        None if received is None else moment(received),
+        target,
+        reply_to,
+        thread,
+        session,
+        kind,
+        text,
+        json.loads(attributes) if attributes else {},
+        readings,
+        scorers,
+        widths,
+    )
+
+
+def _read(told: str | None) -> tuple[dict[str, Value], dict[str, str], dict[str, int]]:
+    try:
+        readings: dict[str, Any] = _SCAN(told, 0)[0] if told else {}
+    except StopIteration:
+        raise ValueError("the readings of an event are no JSON") from None
+    scorers: dict[str, str] = {}
+    widths: dict[str, int] = {}
+    for name, one in readings.items():
+        if type(one) is dict:
+            readings[name] = one["value"]
+            if "scorer" in one:
+                scorers[name] = one["scorer"]
+            if "width" in one:
+                widths[name] = one["width"]
+    return readings, scorers, widths
+
+
+def reading_values(one: Reading) -> Row:
+    """The values of tables.READING_FIELDS, in that order."""
+    is_text = isinstance(one.value, str)
+    number, text = (None, one.value) if is_text else (float(one.value), None)
+    return (one.signal, number, text, one.scorer, one.width)
+
+
+def reading_of(
+    signal: str, number: float | None, text: str | None, scorer: str, width: int | None
+) -> Reading:
+    """The reading of a row's READING_FIELDS."""
+    value: Value = text if text is not None else float(number or 0.0)
+    return Reading(signal, value, scorer, width)

@@ -1,0 +1,199 @@
+"""Staging: events on their way in, invisible until all of them are moved in one commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from ..errors import BadUsage
+from ..models import Event, micros
+from . import tables
+from .moving import move
+from .protocol import Added, Clash, Clashes, Import, Place, Staged
+from .rows import Row, encode, event_values, reading_values
+from .sql import Sql, in_pieces, insert_rows, run
+
+DIRECT = 0
+"""The import number of events that are staged and moved in one go."""
+
+
+class Staging(Sql):
+    """Imports, and events that are added at once."""
+
+    def add(self, events: Sequence[Event], *, keep_text: bool = False) -> Added:
+        """What became of events, all of which are kept now; Clashes, and none is, where an id is taken."""
+        batch = [Staged(event, 0, number) for number, event in enumerate(events)]
+        rows = [_row(DIRECT, one, keep_text) for one in batch]
+        with self.writing() as connection:
+            repeated, _ = stage_rows(connection, DIRECT, batch, rows, skip_clashes=False)
+            moved = move(connection, DIRECT)
+            clear(connection, DIRECT)
+        return Added(moved.added, moved.repeated + repeated)
+
+    def begin_import(self, key: str, state: Mapping[str, Any], at: datetime) -> Import:
+        """The import of that key: as the last batch left it, or a new one with this state."""
+        begin = """INSERT INTO imports (key, begun_us, staged, repeated, state)
+          VALUES (:key, :at, 0, 0, :state) ON CONFLICT (key) DO NOTHING"""
+        with self.writing() as connection:
+            run(connection, begin, key=key, at=micros(at), state=encode(dict(state)))
+            return _imports(connection, key)[0]
+
+    def imports(self) -> list[Import]:
+        """Imports that were begun and neither finished nor dropped."""
+        with self.reading() as connection:
+            return _imports(connection)
+
+    def stage(
+        self,
+        of: Import,
+        batch: Sequence[Staged],
+        state: Mapping[str, Any],
+        *,
+        keep_text: bool = False,
+        skip_clashes: bool = False,
+        received_at: datetime | None = None,
+    ) -> tuple[Import, tuple[Clash, ...]]:
+        """The import with one more batch, and what was left out of it; the state goes in the same commit."""
+        received = None if received_at is None else micros(received_at)
+        rows = [_row(of.number, one, keep_text, received) for one in batch]
+        with self.writing() as connection:
+            repeated, clashes = stage_rows(connection, of.number, batch, rows, skip_clashes=skip_clashes)
+            more = """UPDATE imports SET staged = staged + :staged, repeated = repeated + :repeated,
+                state = :state WHERE number = :number"""
+            new = len(batch) - repeated - len(clashes)
+            values = {"staged": new, "repeated": repeated, "state": encode(dict(state))}
+            if run(connection, more, number=of.number, **values).rowcount != 1:
+                raise BadUsage("this import was dropped while it was at work, as by a purge; run it again")
+            return _imports(connection, of.key)[0], clashes
+
+    def finish_import(
+        self,
+        of: Import,
+        kinds: Mapping[str, Mapping[str, str]],
+        *,
+        files: Mapping[str, int],
+        options: str,
+        at: datetime,
+        skip_clashes: bool = False,
+    ) -> Added:
+        """What became of the import, all of which is visible now. `kinds`: source -> signal -> kind."""
+        known = "INSERT INTO files VALUES (:options, :hash, :events, :at) ON CONFLICT DO NOTHING"
+        with self.writing() as connection:
+            moved = move(connection, of.number, skip_clashes=skip_clashes)
+            for source, seen in kinds.items():
+                run(
+                    connection,
+                    "UPDATE sources SET kinds = :k WHERE name = :n",
+                    k=encode(dict(seen)),
+                    n=source,
+                )
+            for name, count in files.items():
+                run(connection, known, options=options, hash=name, events=count, at=micros(at))
+            clear(connection, of.number)
+        self.settle()
+        return Added(moved.added, moved.repeated + of.repeated, moved.clashes)
+
+    def settle(self) -> None:
+        """Make sure that what is committed outlives a loss of power too. Where commits do that: nothing."""
+
+    def drop_import(self, of: Import) -> None:
+        """Forget an import and everything staged for it."""
+        with self.writing() as connection:
+            clear(connection, of.number)
+
+    def staged_untimed(self, of: Import, source: str, *, drop: bool) -> tuple[int, list[Place]]:
+        """How many staged events of a source have no time, and where the first are; `drop` removes them."""
+        which = "FROM staged WHERE import = :number AND source = :source AND timed = 0"
+        values = {"number": of.number, "source": source}
+        with self.writing() as connection:
+            count = run(connection, f"SELECT count(*) {which}", **values).scalar_one()
+            rows = run(connection, f"SELECT file, line {which} ORDER BY file, line LIMIT 50", **values).all()
+            if drop:
+                run(connection, f"DELETE {which}", **values)
+        return count, [(file, line) for file, line in rows]
+
+    def known_files(self, options: str) -> dict[str, int]:
+        """Hashes of the files that were imported under these options, with their numbers of events."""
+        with self.reading() as connection:
+            rows = run(connection, "SELECT hash, events FROM files WHERE options = :o", o=options).all()
+        return dict(tuple(row) for row in rows)
+
+
+def _imports(connection: Connection, key: str | None = None) -> list[Import]:
+    where = "" if key is None else "WHERE key = :key"
+    query = f"SELECT number, key, staged, repeated, state FROM imports {where} ORDER BY number"
+    rows = run(connection, query, **({} if key is None else {"key": key})).all()
+    return [Import(number, name, n, again, json.loads(state)) for number, name, n, again, state in rows]
+
+
+def clear(connection: Connection, number: int) -> None:
+    """Remove an import and what is staged for it."""
+    run(connection, "DELETE FROM staged WHERE import = :number", number=number)
+    run(connection, "DELETE FROM imports WHERE number = :number", number=number)
+
+
+def stage_rows(
+    connection: Connection, number: int, batch: Sequence[Staged], rows: Sequence[Row], *, skip_clashes: bool
+) -> tuple[int, tuple[Clash, ...]]:
+    """How many of a batch were staged before with the same content, and which with another."""
+    if len({(row[1], row[5]) for row in rows}) == len(rows):
+        try:
+            with connection.begin_nested():
+                _insert(connection, batch, rows)
+            return 0, ()
+        except IntegrityError:
+            pass  # some of them are there: find out which
+    new, repeated, clashes = _sorted_out(rows, _staged_before(connection, number, rows))
+    if clashes and not skip_clashes:
+        raise Clashes(clashes)
+    _insert(connection, [batch[i] for i in new], [rows[i] for i in new])
+    return repeated, tuple(clashes)
+
+
+def _row(number: int, one: Staged, keep_text: bool, received_us: int | None = None) -> Row:
+    event = one.event
+    where = (number, event.source, event.subject, one.file, one.line)
+    return where + event_values(event, keep_text=keep_text, received_us=received_us)
+
+
+def _insert(connection: Connection, batch: Iterable[Staged], rows: Sequence[Row]) -> None:
+    first = run(connection, "SELECT coalesce(max(n), 0) + 1 FROM staged").scalar_one()
+    insert_rows(connection, tables.staged, [(first + i, *row) for i, row in enumerate(rows)])
+    measured = [
+        (first + i, *reading_values(reading)) for i, one in enumerate(batch) for reading in one.measured
+    ]
+    insert_rows(connection, tables.staged_readings, measured)
+
+
+Known = dict[tuple[str, str], tuple[bytes, str]]
+"""(source, id) to content and place."""
+
+
+def _staged_before(connection: Connection, number: int, rows: Sequence[Row]) -> Known:
+    known: Known = {}
+    staged = tables.staged.c
+    for piece in in_pieces(rows):
+        query = tables.staged.select().where(
+            staged["import"] == number, staged.id.in_([row[5] for row in piece])
+        )
+        for row in connection.execute(query).mappings():
+            place = f"at {row['file']}:{row['line']}"
+            known[(row["source"], row["id"])] = (row["content"], place)
+    return known
+
+
+def _sorted_out(rows: Sequence[Row], known: Known) -> tuple[list[int], int, list[Clash]]:
+    new: list[int] = []
+    clashes: list[Clash] = []
+    for i, (_, source, _, file, line, name, content, *_) in enumerate(rows):
+        before = known.setdefault((source, name), (content, f"at {file}:{line}"))
+        if before[0] != content:
+            clashes.append(Clash(name, file, line, before[1]))
+        elif before[1] == f"at {file}:{line}":
+            new.append(i)
+    return new, len(rows) - len(new) - len(clashes), clashes

@@ -1,0 +1,198 @@
+"""Verdicts: each as it was given, and counts that stay when they go; tries to learn from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from ..models import Detection, Verdict, micros, moment
+from ..risk.verdicts import Counts, Item, Slot, item_of, standings, tally
+from . import tables
+from .detection_rows import detection_of
+from .protocol import Try
+from .rows import encode
+from .sql import Sql, in_pieces, run, run_many
+
+FIELDS = (
+    "verdict",
+    "pattern",
+    "version",
+    "detection",
+    "subject",
+    "first_event",
+    "last_event",
+    "why",
+    "source",
+)
+ITEM = ("detection", "pattern", "source", "subject", "first_event", "last_event")
+"""What is judged, whoever judges it."""
+ADD = """INSERT INTO verdict_counts (pattern, version, source, month, percent, verdict, count)
+  VALUES (:pattern, :version, :source, :month, :percent, :verdict, :count)
+  ON CONFLICT (pattern, version, source, month, percent, verdict)
+  DO UPDATE SET count = verdict_counts.count + excluded.count"""
+COLUMNS = f"{', '.join(FIELDS)}, judge, at_us, blind, key"
+
+
+class Verdicts(Sql):
+    """What people said of detections and silences."""
+
+    def add_verdict(self, verdict: Verdict) -> None:
+        """Keep a verdict; later ones stand beside it."""
+        self.add_verdicts([verdict])
+
+    def add_verdicts(self, verdicts: Sequence[Verdict]) -> None:
+        """Keep all of them, or none."""
+        rows = [_row(one) for one in verdicts]
+        with self.writing() as connection:
+            if rows:
+                connection.execute(tables.verdicts.insert(), rows)
+
+    def verdicts(self, detection: str | None = None) -> list[Verdict]:
+        """Verdicts, oldest first: all, or those of one detection."""
+        where, given = ("", {}) if detection is None else ("WHERE detection = :id", {"id": detection})
+        with self.reading() as connection:
+            return _verdicts(connection, where, **given)
+
+    def settle_verdicts(self, before: datetime) -> int:
+        """How many things had their last verdict before a moment: these are counted, and the verdicts go."""
+        with self.writing() as connection:
+            told: dict[Item, list[tuple[int, int]]] = {}
+            for row in run(connection, f"SELECT {COLUMNS} FROM verdicts").mappings().all():
+                told.setdefault(item_of(_verdict(row)), []).append((row["at_us"], row["key"]))
+            # A thing goes as a whole: half of its judges would make another standing.
+            old = [[key for _, key in own] for own in told.values() if max(own)[0] < micros(before)]
+            for piece in in_pieces(old):
+                keys = ", ".join(str(key) for own in piece for key in own)
+                settle_where(connection, f"key IN ({keys})", remember=True)
+        return len(old)
+
+    def settled(self, verdicts: Iterable[Verdict]) -> list[Verdict]:
+        """Those of the verdicts that are about something whose verdicts were counted and are gone."""
+        query = f"SELECT 1 FROM settled WHERE {' AND '.join(f'{name} = :{name}' for name in ITEM)}"
+        with self.reading() as connection:
+            return [one for one in verdicts if run(connection, query, **_item(one)).first() is not None]
+
+    def settled_detections(self) -> frozenset[str]:
+        """Ids of detections whose verdicts were counted and are gone."""
+        with self.reading() as connection:
+            return frozenset(run(connection, "SELECT detection FROM settled").scalars().all()) - {""}
+
+    def settled_verdicts(self) -> dict[str, str]:
+        """What judges made of these detections together: confirmed, false_alarm or disputed."""
+        query = "SELECT detection, verdict FROM settled WHERE detection <> ''"
+        with self.reading() as connection:
+            return {str(one): str(verdict) for one, verdict in run(connection, query).all()}
+
+    def has_verdicts(self) -> bool:
+        """Whether anything was ever judged, as far as is known."""
+        query = "SELECT EXISTS (SELECT 1 FROM verdicts) OR EXISTS (SELECT 1 FROM verdict_counts)"
+        with self.reading() as connection:
+            return bool(run(connection, query).scalar_one())
+
+    def verdict_counts(self) -> dict[Slot, Counts]:
+        """The counts of verdicts that are gone."""
+        query = "SELECT pattern, version, source, month, percent, verdict, count FROM verdict_counts"
+        out: dict[Slot, Counts] = {}
+        with self.reading() as connection:
+            for *slot, verdict, count in run(connection, query).all():
+                where = Slot(*slot)
+                out[where] = out.get(where, Counts()) + Counts(**{verdict: count})
+        return out
+
+    def silence_ends(self) -> dict[Item, datetime]:
+        """When each judged silence ends, as far as its last event is still there."""
+        with self.reading() as connection:
+            return _ends(connection, _verdicts(connection, "WHERE detection IS NULL"))
+
+    def add_try(self, one: Try) -> int:
+        """The number under which an attempt to learn is kept."""
+        insert = """INSERT INTO tries (at_us, pattern, version, data, record)
+          VALUES (:at_us, :pattern, :version, :data, :record) RETURNING key"""
+        given = {"pattern": one.pattern, "version": one.version, "data": one.data}
+        with self.writing() as connection:
+            made = run(connection, insert, at_us=micros(one.at), record=encode(one.record), **given)
+            return int(made.scalar_one())
+
+    def tries(self, pattern: str | None = None) -> list[Try]:
+        """Attempts to learn, oldest first: all, or those about one pattern."""
+        where, given = ("", {}) if pattern is None else ("WHERE pattern = :name", {"name": pattern})
+        query = f"SELECT at_us, pattern, version, data, record, key FROM tries {where} ORDER BY key"
+        with self.reading() as connection:
+            return [
+                Try(moment(at), name, version, data, json.loads(record), key)
+                for at, name, version, data, record, key in run(connection, query, **given).all()
+            ]
+
+
+def settle_where(connection: Connection, where: str, *, remember: bool, **given: Any) -> None:
+    """Count the things whose verdicts meet a condition, and remove the verdicts.
+
+    `remember`: that they were, so that nothing is counted twice when somebody judges it again.
+    """
+    going = _verdicts(connection, f"WHERE {where}", **given)
+    ids = sorted({one.detection for one in going if one.detection is not None})
+    untimed = run(connection, "SELECT name FROM sources WHERE timed = 0").scalars().all()
+    counts = tally(going, _detections(connection, ids), ends=_ends(connection, going), untimed=untimed)
+    rows = [
+        {**{name: getattr(slot, name) for name in Slot.__slots__}, "verdict": verdict, "count": count}
+        for slot, own in sorted(counts.items())
+        for verdict in Counts.__slots__
+        if (count := getattr(own, verdict))
+    ]
+    run_many(connection, ADD, rows)
+    if remember:
+        columns = (*ITEM, "verdict")
+        names = ", ".join(f":{name}" for name in columns)
+        insert = f"INSERT INTO settled ({', '.join(columns)}) VALUES ({names}) ON CONFLICT DO NOTHING"
+        stood = standings(going)
+        gone = {item_of(one): {**_item(one), "verdict": stood[item_of(one)].verdict} for one in going}
+        run_many(connection, insert, list(gone.values()))
+    run(connection, f"DELETE FROM verdicts WHERE {where}", **given)
+
+
+def _ends(connection: Connection, verdicts: Iterable[Verdict]) -> dict[Item, datetime]:
+    query = """SELECT max(e.at_us) FROM events e JOIN subjects u ON u.key = e.subject
+      JOIN sources o ON o.key = u.source
+      WHERE u.name = :subject AND e.id = :last_event AND :source IN ('', o.name)"""
+    found: dict[Item, datetime] = {}
+    for one in verdicts:
+        item = item_of(one)
+        if one.detection is None and item not in found:
+            given = {"subject": one.subject, "last_event": one.last_event, "source": one.source}
+            at = run(connection, query, **given).scalar()
+            found |= {} if at is None else {item: moment(at)}
+    return found
+
+
+def _detections(connection: Connection, ids: Sequence[str]) -> list[Detection]:
+    found: list[Detection] = []
+    for piece in in_pieces(ids):
+        query = tables.detections.select().where(tables.detections.c.id.in_(piece))
+        found += [detection_of(row["record"]) for row in connection.execute(query).mappings()]
+    return found
+
+
+def _verdicts(connection: Connection, where: str, **given: Any) -> list[Verdict]:
+    query = f"SELECT {COLUMNS} FROM verdicts {where} ORDER BY at_us, key"
+    return [_verdict(row) for row in run(connection, query, **given).mappings().all()]
+
+
+def _verdict(row: Any) -> Verdict:
+    told = {name: row[name] for name in FIELDS}
+    return Verdict(by=row["judge"], at=moment(row["at_us"]), blind=bool(row["blind"]), **told)
+
+
+def _row(one: Verdict) -> dict[str, Any]:
+    told = {name: getattr(one, name) for name in FIELDS}
+    return {**told, "judge": one.by, "at_us": micros(one.at), "blind": int(one.blind)}
+
+
+def _item(one: Verdict) -> dict[str, str]:
+    """The columns of ITEM: a detection by its id alone, a silence by all but that."""
+    if one.detection is not None:
+        return {name: one.detection if name == "detection" else "" for name in ITEM}
+    return {name: getattr(one, name) or "" for name in ITEM}

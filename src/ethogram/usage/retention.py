@@ -1,0 +1,346 @@
+"""Retention: summaries made coarser or shorter, repaired, exported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..models import format_time, moment
+from .clock import DAY, HALF_HOUR, MORNING, day_of, hour_of, slot_of
+from .event import BY_SERVICE
+from .finding import LEVELS
+from .sessions import LONG_PAUSE
+from .settings import Settings
+from .signals import Episode, signal_names
+from .store import KeptEvent, Person, Shelf
+from .summary import (
+    CLOSING,
+    EMOTIONAL,
+    LENGTH_STEPS,
+    MARKED,
+    Day,
+    Stretch,
+    Summary,
+    put_day,
+    put_stretch,
+    raw_stretches,
+    read_days,
+    read_stretches,
+    record,
+    session_mark,
+)
+
+# Coarse: a summary made less exact or shorter, as the days go by.
+#
+# Where only aggregates may be kept, half-hours, durations and counts are left of a day that is over. Nothing
+# is kept beyond the retention.
+
+NAMES = 65_535
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """What may be kept: seconds of the past, and whether moments of past days stay exact."""
+
+    retention: int
+    exact: bool
+
+
+def tidied(state: Summary, now: float, keeping: Keeping, newest: float | None = None) -> Summary | None:
+    """What may still be kept of a summary; None where that is nothing.
+
+    `newest`: the moment that the retention counts back from, where that is not `now` (see `oldest_kept`).
+    """
+    left = forget_before(state, oldest_kept(now if newest is None else newest, keeping))
+    return left if left is None or keeping.exact else coarse(left, now)
+
+
+def oldest_kept(newest: float, keeping: Keeping) -> int:
+    """The moment before which nothing is kept: the retention before the newest, on a half-hour.
+
+    Half-hours go as a whole, so that what is kept of events and what is kept by half-hours stay the same.
+    """
+    return _cut(int(newest) - keeping.retention)
+
+
+def due(state: Summary, keeping: Keeping) -> int:
+    """When `tidied` has something to do next, if nothing is added until then."""
+    oldest = min(_moments(state), default=0)
+    at = _cut(oldest) + HALF_HOUR + keeping.retention
+    if keeping.exact:
+        return at
+    fine = [one for one in (state.first, state.newest) if one % HALF_HOUR]
+    for half_hour, session, second, *_ in raw_stretches(state):
+        # What was cut to half-hours has a name and begins with one; it is not due again.
+        if not session or second:
+            fine.append(half_hour * HALF_HOUR + second)
+            break
+    return min([at, *(_day_start(one, state.ahead) + DAY for one in fine)])
+
+
+def _moments(state: Summary) -> Iterator[int]:
+    """The first moments of everything in a summary."""
+    if state.events:
+        yield state.first
+    for row in read_stretches(state):
+        yield row.half_hour * HALF_HOUR + row.first
+        break
+    for day in read_days(state):
+        yield _first_slot(day, state.ahead)
+        break
+
+
+def _first_slot(day: Day, ahead: int) -> int:
+    slot = (day.active & -day.active).bit_length() - 1 if day.active else 0
+    return day.day * DAY + MORNING + slot * HALF_HOUR - ahead
+
+
+def _day_start(at: float, ahead: int) -> int:
+    return day_of(int(at), ahead) * DAY + MORNING - ahead
+
+
+# --- less ---------------------------------------------------------------------------------------
+
+
+def forget_before(state: Summary, at: int) -> Summary | None:
+    """The summary without what lies before a moment; None where nothing is left.
+
+    Of the day that the moment falls in, what is kept by half-hours stays; the rest of that day goes too.
+    """
+    if min(_moments(state), default=0) >= at:
+        return state if state.events or state.stretches else None
+    rows = [one for one in read_stretches(state) if one.half_hour * HALF_HOUR + one.first >= at]
+    days = [one for one in read_days(state) if one.day * DAY + MORNING - state.ahead >= at]
+    broken = day_of(at, state.ahead)
+    if not any(one.day == broken for one in days):
+        days = [*_days_of(rows, broken, state.ahead), *days]
+    events = sum(one.events for one in days)
+    if not events and not rows:
+        return None
+    table, calendar = b"", b""
+    for row in rows:
+        table = put_stretch(table, row)
+    for day in days:
+        calendar = put_day(calendar, *day)
+    left = replace(state, events=events, stretches=table, days=calendar)
+    if not events:
+        return replace(left, first=0, newest=0)
+    return replace(left, first=min(_moments(replace(left, first=state.newest))))
+
+
+def _days_of(rows: Iterable[Stretch], day: int, ahead: int) -> list[Day]:
+    """One day as its half-hours tell it; none where they tell nothing."""
+    mine = [one for one in rows if one.events and day_of(one.half_hour * HALF_HOUR + one.first, ahead) == day]
+    mask = 0
+    for one in mine:
+        mask |= 1 << slot_of(one.half_hour * HALF_HOUR + one.first, ahead)
+    return [Day(day, sum(one.events for one in mine), mask)] if mine else []
+
+
+# --- less exact ---------------------------------------------------------------------------------
+
+
+def coarse(state: Summary, now: float) -> Summary:
+    """The summary with every moment before the own day of `now` cut to its half-hour.
+
+    A session begins on the half-hour then and is as long as it was; sessions that were apart stay apart,
+    since each gets a name, told from the half-hour it began in. What goes on over the close of a day is cut
+    there: however long a name or a session lasts, no moment of it stays longer than its day.
+    """
+    begin = _day_start(now, state.ahead)
+    table = b""
+    for session in _sessions(state):
+        end = max(map(_end, session))
+        for row in _on_the_half_hour(session, end) if _start(session[0]) < begin else session:
+            table = put_stretch(table, row)
+    first = _cut(state.first) if state.first < begin else state.first
+    newest = _cut(state.newest) if state.newest < begin else state.newest
+    return replace(state, first=first, newest=newest, stretches=table)
+
+
+def _cut(at: int) -> int:
+    return at // HALF_HOUR * HALF_HOUR
+
+
+def _sessions(state: Summary) -> list[list[Stretch]]:
+    """Half-hours of one day that belong together: by name, and with no long pause between."""
+    pause = Settings().inactivity
+    last: dict[int, list[Stretch]] = {}
+    found: list[list[Stretch]] = []
+    for row in read_stretches(state):
+        before, start = last.get(row.session), _start(row)
+        longest = pause * (LONG_PAUSE if row.session else 1)
+        # A name may last for weeks: its days are cut as they close.
+        is_one = before is not None and day_of(start, state.ahead) == day_of(_start(before[0]), state.ahead)
+        if before is not None and is_one and start - _end(before[-1]) <= longest:
+            before.append(row)
+            continue
+        last[row.session] = [row]
+        found.append(last[row.session])
+    return found
+
+
+def _start(row: Stretch) -> int:
+    return row.half_hour * HALF_HOUR + row.first
+
+
+def _end(row: Stretch) -> int:
+    return row.half_hour * HALF_HOUR + row.last
+
+
+def _on_the_half_hour(rows: list[Stretch], end: int) -> list[Stretch]:
+    """The half-hours of a session moved back so that it begins with one."""
+    moved = end - rows[0].first
+    name = rows[0].session or rows[0].half_hour % NAMES + 1
+    final = moved // HALF_HOUR
+    found: list[Stretch] = []
+    for row in rows:
+        place = min(row.half_hour, final)
+        last = moved % HALF_HOUR if place == final else HALF_HOUR - 1
+        new = row._replace(half_hour=place, session=name, first=0, last=last)
+        if found and found[-1].half_hour == place:
+            found[-1] = _both(found[-1], new)
+        else:
+            found.append(new)
+    return found
+
+
+def _both(one: Stretch, later: Stretch) -> Stretch:
+    return later._replace(
+        events=min(NAMES, one.events + later.events),
+        measured=min(NAMES, one.measured + later.measured),
+        octaves=min(2**32 - 1, one.octaves + later.octaves),
+        flags=later.flags,
+    )
+
+
+# Broken: a summary cut inside a half-hour or a day, put right from the events that are kept.
+
+
+def without(state: Summary, before: int, kept: Sequence[KeptEvent]) -> Summary | None:
+    """The summary of the events that are kept, oldest first; `state` has those before a moment, too.
+
+    Days are counted anew, and the half-hour that the moment lies in; later half-hours are as they were. None
+    where no event is kept.
+    """
+    if not kept:
+        return None
+    half_hour = before // HALF_HOUR
+    rows = list(read_stretches(state))
+    table = days = b""
+    for event in kept:
+        if event.at // HALF_HOUR == half_hour:
+            table = put_stretch(table, _row(event, [one for one in rows if one.half_hour == half_hour]))
+    for row in rows:
+        if row.half_hour > half_hour:
+            table = put_stretch(table, row)
+    own = [one for one in kept if not one.flags & BY_SERVICE]
+    for event in own:
+        ahead = _ahead(event, state)
+        days = put_day(days, day_of(event.at, ahead), 1, 1 << slot_of(event.at, ahead))
+    first, newest = (own[0].at, own[-1].at) if own else (0, 0)
+    return replace(state, first=first, newest=newest, events=len(own), stretches=table, days=days)
+
+
+def _ahead(event: KeptEvent, state: Summary) -> int:
+    return event.ahead if event.ahead is not None else state.ahead if state.zoned else 0
+
+
+def _row(event: KeptEvent, known: Sequence[Stretch]) -> Stretch:
+    """An event as a row, in the session of the half-hour that it was counted in."""
+    flags = event.flags
+    one = record(
+        Summary(),
+        event.at,
+        length=event.length,
+        is_user=not flags & BY_SERVICE,
+        emotional=bool(flags & EMOTIONAL),
+        closing=bool(flags & CLOSING),
+        ended_abruptly=bool(flags & MARKED),
+    )
+    (row,) = read_stretches(one)
+    return row._replace(session=0 if event.session is None else _mark(event, row.first, known))
+
+
+def _mark(event: KeptEvent, second: int, known: Sequence[Stretch]) -> int:
+    # After a rotation the name in the table is another than that which the mark was told from.
+    told = session_mark((event.session or b"").hex())
+    marks = [one.session for one in known if one.session and one.first <= second <= one.last]
+    return told if told in marks or not marks else marks[0]
+
+
+# Own data: everything that is kept of a person, as records that the person can read.
+
+
+def own_data(shelf: Shelf, name: bytes, person: Person | None) -> Iterator[dict[str, Any]]:
+    """The person, the events kept, days and half-hours, what was told about them, and who looked."""
+    looks = list(shelf.looks(name))
+    if person is not None:
+        yield _person(person)
+        yield from (_event(one) for one in shelf.events(name))
+        yield from (_day(one) for one in read_days(person.state))
+        yield from (_half_hour(one) for one in read_stretches(person.state))
+        yield from (_told(one) for one in sorted(person.told, key=lambda one: one.opened))
+    yield from (one.to_dict() for one in looks)
+
+
+def _time(at: float) -> str:
+    return format_time(moment(int(at) * 1_000_000))
+
+
+def _person(one: Person) -> dict[str, Any]:
+    state = one.state
+    return {
+        "record": "usage_person",
+        "person": one.name.hex(),
+        "events": state.events,
+        "first_at": _time(state.first) if state.events else None,
+        "last_at": _time(state.newest) if state.events else None,
+        "clock_ahead": state.ahead if state.zoned else None,
+    }
+
+
+def _event(one: KeptEvent) -> dict[str, Any]:
+    return {
+        "record": "usage_event",
+        "at": _time(one.at),
+        "length": one.length,
+        "is_user": not one.flags & BY_SERVICE,
+        "emotional": bool(one.flags & EMOTIONAL),
+        "closing": bool(one.flags & CLOSING),
+        "ended_abruptly": bool(one.flags & MARKED),
+        "session": None if one.session is None else one.session.hex(),
+        "clock_ahead": one.ahead,
+    }
+
+
+def _day(one: Day) -> dict[str, Any]:
+    hours = [hour_of(slot) for slot in range(48) if one.active >> slot & 1]
+    date = format_time(moment(one.day * 86_400_000_000))[:10]
+    return {"record": "usage_day", "day": date, "events": one.events, "active_hours": hours}
+
+
+def _half_hour(one: Stretch) -> dict[str, Any]:
+    begin = one.half_hour * HALF_HOUR
+    typical = 2 ** (one.octaves / LENGTH_STEPS / one.measured) - 1 if one.measured else None
+    return {
+        "record": "usage_half_hour",
+        "first_at": _time(begin + one.first),
+        "last_at": _time(begin + one.last),
+        "events": one.events,
+        "typical_length": None if typical is None else round(typical, 1),
+        "emotional": bool(one.flags & EMOTIONAL),
+        "closing": bool(one.flags & CLOSING),
+        "ended_abruptly": bool(one.flags & MARKED),
+    }
+
+
+def _told(one: Episode) -> dict[str, Any]:
+    return {
+        "record": "usage_told",
+        "signal": signal_names().get(one.signal, str(one.signal)),
+        "level": LEVELS[one.level],
+        "since": _time(one.opened),
+        "last": _time(one.last),
+    }
