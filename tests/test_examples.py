@@ -8,7 +8,7 @@ import pytest
 
 import ethogram
 
-FOLDER = Path(ethogram.__file__).parent / "examples"
+FOLDER = Path(ethogram.__file__).parent / "data" / "examples"
 FOUND = {
     "conversation": {("love_bombing", "ann")},
     "run": {("repetitive_errors", "fixer"), ("loop", "walker"), ("infrastructure_trouble", "fetcher")},

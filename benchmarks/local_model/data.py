@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ethogram.evaluators.local import BITS, Read, read_text
 from ethogram.lexicon.records import Scan
-from ethogram.lexicon.scan import scan_many
+from ethogram.lexicon.scanner import scan_many
 from ethogram.models import TRAITS
 
 SCORED = "moltbook_scored"

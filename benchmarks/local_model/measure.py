@@ -14,7 +14,7 @@ from benchmarks.local_model.fit import Floats, Ints, spearman
 from benchmarks.local_model.probes import HIGHER, PROBES
 from ethogram.evaluators.local import LEAST_WORDS, SUPPORT, Weights, read_text, scores
 from ethogram.lexicon.lexicon import Category
-from ethogram.lexicon.scan import scan_many
+from ethogram.lexicon.scanner import scan_many
 from ethogram.models import TRAITS
 from ethogram.patterns.catalogue import indicator_catalogue
 

@@ -16,7 +16,7 @@ from benchmarks.speed.scan import read_messages, texts
 from benchmarks.speed.shapes import ratio_record
 from ethogram.evaluators.base import Evaluation, Question, make_evaluator
 from ethogram.lexicon.normalize import fold
-from ethogram.lexicon.scan import forget, scan
+from ethogram.lexicon.scanner import forget, scan
 
 PER_SECOND = (1_000, 2_000)
 """Messages: what must hold, and what is wanted."""

@@ -19,7 +19,7 @@ from ethogram.lexicon.lexicon import load_lexicon
 from ethogram.lexicon.matcher import Match, Matcher, forms
 from ethogram.lexicon.normalize import fold
 from ethogram.lexicon.records import Scan
-from ethogram.lexicon.scan import forget, scan_many
+from ethogram.lexicon.scanner import forget, scan_many
 
 PHRASES = 1_500
 MATCHING = (80, 400)

@@ -64,8 +64,8 @@ class Registry(Generic[T]):
             if error.name != self.package:
                 raise
         else:
-            for module in pkgutil.iter_modules(package.__path__):
-                importlib.import_module(f"{self.package}.{module.name}")
+            for module in pkgutil.walk_packages(package.__path__, f"{self.package}."):
+                importlib.import_module(module.name)
         points: dict[str, str] = {}
         for point in entry_points(group=f"ethogram.{self.kind}s"):
             if points.setdefault(point.name, point.value) != point.value:
@@ -125,10 +125,10 @@ def _origin(item: object) -> str:
     return f"{getattr(named, '__module__', '?')}.{getattr(named, '__qualname__', '?')}"
 
 
-patterns: Registry[Any] = Registry("pattern", "ethogram.patterns")
-"""Patterns in code; those in files are found by library/load.py."""
+patterns: Registry[Any] = Registry("pattern", "ethogram.library")
+"""Patterns in code; those in files are found by patterns/library.py."""
 signals: Registry[Any] = Registry("signal", "ethogram.signals")
-adapters: Registry[Any] = Registry("adapter", "ethogram.ingest")
+adapters: Registry[Any] = Registry("adapter", "ethogram.ingest.formats")
 stores: Registry[Any] = Registry("store", "ethogram.store")
 evaluators: Registry[Any] = Registry("evaluator", "ethogram.evaluators")
 responses: Registry[Any] = Registry("response", "ethogram.response")

@@ -10,7 +10,7 @@ import pytest
 
 import ethogram
 
-EXAMPLES = sorted((Path(ethogram.__file__).parent / "examples").glob("*.jsonl"))
+EXAMPLES = sorted((Path(ethogram.__file__).parent / "data" / "examples").glob("*.jsonl"))
 
 
 def printed(path: Path, runner: str, *more: str) -> bytes:

@@ -14,7 +14,7 @@ from ethogram.errors import BadUsage
 from ethogram.evaluators.base import Evaluation, Evaluator, NotMeasured, Question, make_evaluator
 from ethogram.evaluators.recorded import text_digest
 from ethogram.evaluators.response_cache import record_of
-from ethogram.lexicon.scan import scan
+from ethogram.lexicon.scanner import scan
 from ethogram.models import TRAITS
 from ethogram.patterns.catalogue import indicator_catalogue
 

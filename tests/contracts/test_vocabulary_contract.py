@@ -8,10 +8,10 @@ import re
 import pytest
 
 from ethogram import registry
+from ethogram.data import DATA
 from ethogram.errors import BadConfig
 from ethogram.models import TRAITS, is_indicator_name
 from ethogram.patterns.catalogue import (
-    CONTENT,
     attribute_catalogue,
     indicator_catalogue,
     known_signals,
@@ -53,7 +53,7 @@ def test_every_indicator_is_recognised_by_its_name():
 
 
 def test_no_indicator_is_listed_twice():
-    with open(CONTENT / "vocabulary" / "indicators.csv", encoding="utf-8") as file:
+    with open(DATA / "vocabulary" / "indicators.csv", encoding="utf-8") as file:
         assert sum(1 for _ in csv.DictReader(file)) == len(indicator_catalogue())
 
 

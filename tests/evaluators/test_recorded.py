@@ -11,7 +11,7 @@ import pytest
 from ethogram.errors import BadEvents, BadUsage
 from ethogram.evaluators.base import Evaluation, NotMeasured, Question, dimensions, make_evaluator
 from ethogram.evaluators.recorded import text_digest
-from ethogram.lexicon.scan import scan
+from ethogram.lexicon.scanner import scan
 from ethogram.models import TRAITS
 
 TEXT = "Act now."

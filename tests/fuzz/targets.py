@@ -113,7 +113,7 @@ def targets(folder: Path) -> Iterator[Target]:
         yield Target(name, seeds or MORE[name](), _adapter(name), str(SOURCE / "ingest"))
     # The text a pattern is written in is parsed in shapes, the file around it in library.
     patterns = tuple((SHIPPED / one).read_bytes() for one in PATTERNS)
-    yield Target("pattern file", patterns, _pattern(folder), str(SOURCE / "shapes"))
+    yield Target("pattern file", patterns, _pattern(folder), str(SOURCE / "language"))
     yield Target(
         "settings file", (SETTINGS,), _file(folder / "ethogram.yaml", _settings), str(SOURCE / "config")
     )
@@ -121,11 +121,11 @@ def targets(folder: Path) -> Iterator[Target]:
     yield Target(
         "learned file", (LEARNED,), _file(folder / "learned.yaml", read_changes), str(SOURCE / "config")
     )
-    yield Target("verdict file", VERDICTS, _verdicts(folder), str(SOURCE / "modes" / "verdict_file.py"))
+    yield Target("verdict file", VERDICTS, _verdicts(folder), str(SOURCE / "app" / "verdicts.py"))
     yield Target("evaluator answer", (json.dumps(ANSWER).encode(),), _answer, str(SOURCE / "evaluators"))
-    yield Target("hook payload", tuple(map(lines, PAYLOADS)), _hook(folder), str(SOURCE / "hook"))
+    yield Target("hook payload", tuple(map(lines, PAYLOADS)), _hook(folder), str(SOURCE / "agents"))
     chats = (lines(*SAYS), lines({"messages": SAYS}), b"user: hello\nassistant: hi\n")
-    yield Target("chat", chats, _chat(folder), str(SOURCE / "modes"))
+    yield Target("chat", chats, _chat(folder), str(SOURCE / "app"))
 
 
 PATTERNS = ("run/loop.yaml", "conversation/love_bombing.yaml", "combination/confused_state.yaml")

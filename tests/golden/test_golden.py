@@ -18,7 +18,7 @@ import pytest
 import ethogram
 
 HERE = Path(__file__).parent
-EXAMPLES = Path(ethogram.__file__).parent / "examples"
+EXAMPLES = Path(ethogram.__file__).parent / "data" / "examples"
 COMMANDS = {
     **{f"analyze-{path.stem}": f"analyze {path.name} --json" for path in sorted(EXAMPLES.glob("*.jsonl"))},
     "analyze-all": "analyze . --json",

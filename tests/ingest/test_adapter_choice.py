@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ethogram import registry
-from ethogram.ingest import Adapter, Input, Limits, Record, Skipped, Unreadable, format, read_events
-from ethogram.ingest.format import choose
+from ethogram.ingest import Adapter, Input, Limits, Record, Skipped, Unreadable, read_events
+from ethogram.ingest.format import adapter, choose
 
 NAMES = registry.adapters.names()
 
@@ -49,7 +49,7 @@ def shouting(monkeypatch):
     """A new adapter, registered as a new file would, and gone after the test."""
     monkeypatch.setattr(registry.adapters, "_items", dict(registry.adapters._items))
 
-    @format("shouting")
+    @adapter("shouting")
     class Shouting(Adapter):
         """JSON lines whose second line says so; every word is a subject."""
 

@@ -19,7 +19,8 @@ from .rules import Rules
 
 # Standing: where each program stands in one run, one event after the other, on rows of readings alone.
 #
-# The meaning is that of the plain runner: the same readers and the same judge, asked at the newest row. What is
+# The meaning is that of the plain runner: the same readers and the same judge, asked at the newest row.
+# What is
 # kept is as many rows as the program's windows can reach, with what could be text as a digest.
 
 Row = list[Any]

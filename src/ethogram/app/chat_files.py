@@ -17,11 +17,11 @@ from ..ingest import read_events
 from ..ingest.batch import Limits
 from ..ingest.chat_messages import is_message
 from ..ingest.collector import check_time
-from ..ingest.conversations import subject_of
 from ..ingest.documents import Broken, documents
 from ..ingest.errors import Unreadable
 from ..ingest.event_parser import mended
 from ..ingest.format import Input, partial
+from ..ingest.formats.conversations import subject_of
 from ..ingest.reader import Found, Opened, opened
 from ..ingest.streams import BOM, GZIP, too_blank
 from ..ingest.transcript import name_of, text_of, time_of

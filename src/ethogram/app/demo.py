@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ..data import DATA
 from ..errors import BadUsage, EthogramError
 from ..files import write_whole
 from .analyze import Analysis, Checked
 from .traces import Traces
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = DATA / "examples"
 HEADLINES = {
     "conversation": "A conversation: what one message does not show",
     "run": "A run of a tool agent: what one action does not show",

@@ -30,7 +30,7 @@ from ..patterns.library import Library
 from ..signals import plan
 from ..signals.measurer import MAX_REASONS, OTHER
 from .readings import looks_beyond_subjects, measured_events, measurer_of, needed, only_scorers, without_steps
-from .result import MOST as MOST_large
+from .result import MOST as MOST_UNREAD
 from .result import Analysis, Strange, first_strange, joined, known_signals, summed_up, unread
 from .traces import Traces, joined_traces, trace
 
@@ -245,7 +245,7 @@ def look_at(job: Job, path: Path) -> Looked:
     scored, unused, unmeasured = _scored(job, events)
     who = {(event.source, event.subject) for event in events}
     known = known_signals(job.programs, load_vocabulary(job.settings.signals))
-    names = first_strange(events, known, 10 * MOST_large)
+    names = first_strange(events, known, 10 * MOST_UNREAD)
     part = find_part(job.programs, scored, as_of=job.as_of, cap=job.cap, runner=job.runner)
     return Looked(part, len(events), len(who), unused, unmeasured, names)
 

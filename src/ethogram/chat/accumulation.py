@@ -183,7 +183,8 @@ def intent(belief: Belief, evidence: Iterable[str]) -> Signal:
 
 # How near to harm a conversation is by its meaning: how high at its worst, and how long that lasted.
 #
-# The strength of a stretch of turns is their mean level, with a little rest mixed in. That of the conversation
+# The strength of a stretch of turns is their mean level, with a little rest mixed in. That of the
+# conversation
 # now is the strongest stretch that ends at this turn, two to ten turns long. So
 #
 # - one odd turn, which every long talk has, counts half (its neighbour is calm);

@@ -6,15 +6,15 @@ import math
 import re
 import unicodedata
 from functools import cache, lru_cache
-from pathlib import Path
 
+from ..data import DATA
 from ..lexicon.normalize import fold
 
 # Content files.
 #
 # Sections of words, phrases or alternatives, under headings in brackets; `#` begins a remark.
 
-FOLDER = Path(__file__).parent / "content"
+FOLDER = DATA / "chat"
 
 
 def lines_of(name: str) -> list[str]:

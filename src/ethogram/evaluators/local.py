@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data import DATA
 from ..errors import BadUsage, did_you_mean
 from ..lexicon.normalize import fold
 from ..lexicon.records import Scan
@@ -23,7 +24,8 @@ from .base import Answer, Evaluation, Evaluator, Found, NotMeasured, Options, Qu
 
 # What the model reads in a text: hashed words and runs of characters, and a few measures of style.
 #
-# There is no vocabulary: an n-gram is known by the bucket that its hash falls in, and its words cannot be read
+# There is no vocabulary: an n-gram is known by the bucket that its hash falls in, and its words cannot be
+# read
 # back from that. Each text is read by itself, so it does not matter which others it comes with.
 
 LONGEST = 8_000
@@ -179,8 +181,8 @@ def _style(text: str, folded: bytes) -> tuple[float, ...]:
 #
 # Weights are whole numbers, so that a sum of thousands of them is the same on every machine and in any order.
 
-FILE = Path(__file__).with_name("local.npz")
-CARD = Path(__file__).with_name("local.json")
+FILE = DATA / "evaluators" / "local.npz"
+CARD = DATA / "evaluators" / "local.json"
 """What was measured when the weights were made: the numbers of the model card."""
 
 FARTHEST = 3.0

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
+from ..data import DATA
 from ..errors import BadUsage, did_you_mean
 from ..language.yaml_source import plain, read_yaml_file
 from .base import Usage
@@ -103,7 +103,7 @@ def price_given(name: str, given: Any) -> Price:
 
 @lru_cache(maxsize=1)
 def _listed() -> dict[str, Price]:
-    content = plain(read_yaml_file(Path(__file__).with_name("prices.yaml")))
+    content = plain(read_yaml_file(DATA / "evaluators" / "prices.yaml"))
     return {model: Price(**row) for model, row in content["models"].items()}
 
 

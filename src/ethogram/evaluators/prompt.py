@@ -16,7 +16,8 @@ from .rubric import system_prompt
 
 # The fence around what strangers wrote: their lines cannot be taken for ours.
 #
-# The word in a fence line is made up for one prompt, and is taken out of the text should it stand there. Every
+# The word in a fence line is made up for one prompt, and is taken out of the text should it stand there.
+# Every
 # line between two fence lines begins with two spaces, while headings and fence lines begin at the margin; so
 # a text that holds a heading, a fence or a whole prompt stays inside. A model that is shown this can still
 # be talked into things: the answer is checked as well.

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from ..data import DATA
 from ..errors import BadConfig, Fault
 from ..models import TRAITS
-from ..patterns.catalogue import CONTENT, indicator_catalogue
+from ..patterns.catalogue import indicator_catalogue
 
 LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Where the anchors of a trait stand."""
@@ -21,7 +22,7 @@ LONGEST_LINE = 140
 MOST_INDICATORS = 40
 """So many of an answer are kept, those of highest confidence."""
 SHORTEST_QUOTE = 2
-FILE = CONTENT / "vocabulary" / "rubric.yaml"
+FILE = DATA / "vocabulary" / "rubric.yaml"
 
 _SYSTEM = """\
 You score one message of a conversation. You are given the message between two fence lines, what a phrase \

@@ -171,8 +171,10 @@ def _put(file: BinaryIO, rows: list[Row]) -> None:
 
 # Replay: what the rows on disk come to one after the other, where one depends on those before it.
 #
-# An id may have come before, a reading may have changed its kind, an event may lack the time that others of its
-# source have. While rows are written nobody knows the ids before; afterwards only the few that came twice have
+# An id may have come before, a reading may have changed its kind, an event may lack the time that others
+# of its
+# source have. While rows are written nobody knows the ids before; afterwards only the few that came twice
+# have
 # to be remembered.
 
 READINGS = 17

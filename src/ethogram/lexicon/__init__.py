@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .records import TIERS, Flag, Scan
-    from .scan import scan, scan_many
+    from .scanner import scan, scan_many
     from .thread_scan import MessageScan, SubjectScan, ThreadScan, ThreadSignal, scan_thread
 
 
@@ -28,11 +28,11 @@ __all__ = [
     "scan_thread",
 ]
 
-_HOMES = {"TIERS": "records", "Flag": "records", "Scan": "records", "scan": "scan", "scan_many": "scan"}
+_HOMES = {"TIERS": "records", "Flag": "records", "Scan": "records", "scan": "scanner", "scan_many": "scanner"}
 
 
 def __getattr__(name: str) -> Any:
     """The public name, imported now."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'thread')}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'thread_scan')}"), name)

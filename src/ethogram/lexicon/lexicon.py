@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
+from ..data import DATA
 from ..errors import BadInput, Fault
 from ..models import TRAITS
 from ..models.event import stable_hash
@@ -21,7 +21,7 @@ from .records import HARD_CONSTRAINT
 # They are YAML, but of one plain form, so that a reader of a few lines does. Reading 1,500 lines with a
 # whole YAML library takes a second, this takes milliseconds.
 
-CONTENT = Path(__file__).parents[1] / "lexicon"
+CONTENT = DATA / "lexicon"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,14 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
 # Phrases with variants: `(nobody|no one) else can help you` is two phrases in one line.
 #
-# A line is taken apart once. Its first parts are written out, so that the automaton finds them; the rest, where
+# A line is taken apart once. Its first parts are written out, so that the automaton finds them; the rest,
+# where
 # writing it out would give too many, is a pattern that is tried only where such a beginning stands.
 
 SHORTEST_HEAD = 10
 """A shorter beginning stands in too many texts to be worth looking at."""
 
-PhraseParts = tuple["str | tuple[Sequence, ...]", ...]
+PhraseParts = tuple["str | tuple[PhraseParts, ...]", ...]
 """Literal text and choices, in turn."""
 
 _WORD = rb"[a-z0-9_]"

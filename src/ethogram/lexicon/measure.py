@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .lexicon import Category, load_lexicon
-from .scan import scan
+from .scanner import scan
 
 SAMPLED = 20
 AROUND = 70

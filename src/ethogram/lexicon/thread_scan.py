@@ -9,7 +9,7 @@ from typing import Any
 
 from ..models import Event
 from .records import HARD_CONSTRAINT, NEGATIVE, TIERS, Scan
-from .scan import scan
+from .scanner import scan
 
 # The four things that one subject's messages in a thread can show together.
 

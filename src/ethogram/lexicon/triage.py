@@ -16,7 +16,7 @@ from typing import Any
 from ..models import Event
 from .near_duplicates import fingerprint
 from .records import TIERS, Scan
-from .scan import scan
+from .scanner import scan
 from .thread_scan import ThreadSignal, Watcher, tier_here, unmeasured
 
 SAMPLED = 0.01

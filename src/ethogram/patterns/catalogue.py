@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import registry
+from ..data import DATA
 from ..errors import BadConfig, Fault
 from ..language.vocabulary import KINDS, Vocabulary
 from ..language.yaml_source import plain, read_yaml_file
-
-CONTENT = Path(__file__).parents[1]
-"""The package's own folder: importlib.resources would cost 25 ms at every start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +94,14 @@ def attribute_catalogue() -> Mapping[str, Entry]:
 @lru_cache(maxsize=1)
 def indicator_catalogue() -> Mapping[str, Indicator]:
     """The indicators, by id, in the order of the catalogue."""
-    lines = (CONTENT / "vocabulary" / "indicators.csv").read_text("utf-8").splitlines()
+    lines = (DATA / "vocabulary" / "indicators.csv").read_text("utf-8").splitlines()
     return {row["id"]: Indicator(**row) for row in csv.DictReader(lines)}
 
 
 @lru_cache(maxsize=1)
 def load_tables() -> Mapping[str, Mapping[str, float]]:
     """The numbers of every table, by its name."""
-    tables = [_read(path) for path in sorted((CONTENT / "tables").glob("*.yaml"))]
+    tables = [_read(path) for path in sorted((DATA / "tables").glob("*.yaml"))]
     return {
         table["name"]: {name: float(value) for name, value in table["values"].items()} for table in tables
     }
@@ -124,7 +122,7 @@ def _contradiction(
 
 
 def _entries(file: str) -> Mapping[str, Entry]:
-    content = _read(CONTENT / "vocabulary" / file)
+    content = _read(DATA / "vocabulary" / file)
     return {name: _entry(name, said) for name, said in content.items()}
 
 

@@ -113,7 +113,7 @@ def _depth(files: Mapping[str, PatternFile], name: str, above: tuple[str, ...]) 
 
 # The library: pattern files found by name, folder or glob, and the programs they make.
 
-SHIPPED = Path(__file__).parents[1] / "patterns"
+SHIPPED = Path(__file__).parents[1] / "library"
 ON = ("stable", "test")
 _SHIPPED_READ: dict[Path, tuple[tuple[int, int], Vocabulary, PatternFile]] = {}
 """Shipped files read by this process, with the time and size of the file and the names known then."""

@@ -8,12 +8,13 @@ from pathlib import Path
 from uuid import uuid4
 
 from ..config.trust import SUFFIXES
+from ..data import DATA
 from ..errors import BadUsage, Fault, did_you_mean
 from ..language.shape_parser import KINDS
 from ..language.yaml_source import Scalar
 from . import library
 
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = DATA / "templates"
 PARTS = ("first", "second")
 COMBINED = ("all_of", "in_order", "any_of", "spread")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,79}")

@@ -197,9 +197,11 @@ def falls_with(fallen: str, stands: Stands) -> set[str]:
 # Each step can only rise with a contribution, and each contribution can only rise with one more detection and
 # fall with age or a false alarm. So a detection never lowers the risk, a false alarm never raises it and time
 # alone lowers it, whatever is combined with whatever:
-# - of one cause the largest counts, of one combination too, of floors too: a maximum never falls when something
+# - of one cause the largest counts, of one combination too, of floors too: a maximum never falls when
+# something
 #   is added;
-# - a multiplier is 1 or more and fades to 1, where a window in which a combination is "open" would end at once;
+# - a multiplier is 1 or more and fades to 1, where a window in which a combination is "open" would end at
+# once;
 # - a combination counts under its own cause as every detection does, whether or not its parts are known here:
 #   were it only a multiplier where they are, a part that becomes known could lower the risk.
 

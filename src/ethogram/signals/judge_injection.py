@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache, reduce
 from itertools import islice, product
 from operator import or_
-from pathlib import Path
 from string import ascii_letters, ascii_lowercase, digits
 from typing import NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
+from ..data import DATA
 from ..lexicon.context import Quotes
 from ..lexicon.normalize import Folded, Offsets, fold
 from ..models import Event
@@ -171,10 +171,11 @@ def _shortest(words: JudgeLiteralsWords) -> JudgeLiteralsWords:
 
 # The cues by which a text that wants to steer its judge is known, read from vocabulary/judge_cues.txt.
 #
-# A cue that weighs enough counts alone; lighter ones count together where they stand close to one another. All
+# A cue that weighs enough counts alone; lighter ones count together where they stand close to one
+# another. All
 # are fixed patterns with bounded gaps, so the time taken is linear.
 
-FILE = Path(__file__).parents[1] / "vocabulary" / "judge_cues.txt"
+FILE = DATA / "vocabulary" / "judge_cues.txt"
 PAIR = 0
 """The number of the cue that is a trait with an end of its scale. Each counts by itself: two are enough."""
 PAIR_WEIGHT = 0.75

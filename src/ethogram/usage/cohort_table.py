@@ -14,9 +14,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from ..data import DATA
 from ..errors import BadConfig, Fault, did_you_mean
 
-SHIPPED = Path(__file__).parents[1] / "tables" / "usage_cohort"
+SHIPPED = DATA / "tables" / "usage_cohort"
 MOST_BYTES = 16 * 1024
 LEAST_PEOPLE = 20
 """Below so many people a figure of the group comes too near to a figure of one of them."""

@@ -536,7 +536,8 @@ class KeptReading(KeptFile):
 
 # Kept: people in a file that many processes share. Short transactions; nothing acknowledged is ever lost.
 #
-# Whoever is killed leaves the file whole (SQLite's write-ahead log). Names are hashes, and are made inside the
+# Whoever is killed leaves the file whole (SQLite's write-ahead log). Names are hashes, and are made
+# inside the
 # transaction by the keys that the file has then, so that a key may be added while others write.
 
 __all__ = ["RETENTION", "Kept"]

@@ -58,7 +58,7 @@ def log_path() -> str:
 
 def plan_path(folder: str) -> str:
     """The plan for runs that work in a folder, as this version of ethogram makes it."""
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     mark = hashlib.sha256(f"{os.path.abspath(folder)}\n{package}\n{sys.version}".encode()).hexdigest()[:20]
     return os.path.join(state_dir(), "plans", f"{mark}.json")
 

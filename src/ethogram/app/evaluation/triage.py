@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import BadUsage
 from ...evaluators.prompt import Said, evaluation_prompt
-from ...lexicon.scan import scan
+from ...lexicon.scanner import scan
 from ...lexicon.triage import COSTS, SAMPLED, Route, Router, beside_expected, cost, evaluated
 from ...models import Event
 from ..subject import signal_contexts

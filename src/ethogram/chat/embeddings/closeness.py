@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...data import DATA
 from ..accumulation import AT_REST
 from .base import Vectors
 
@@ -48,7 +49,7 @@ def _tidy(words: tuple[str, ...]) -> str:
 
 # Exemplars: short requests written by us, those that do harm and their nearest innocent look-alikes.
 
-CONTENT = Path(__file__).parent / "content"
+CONTENT = DATA / "embeddings"
 _HEADING = re.compile(r"\[(\w+)(?: ([\d.]+))?\]")
 
 

@@ -14,6 +14,7 @@ from zlib import compress, decompress
 
 import numpy as np
 
+from ...data import DATA
 from ..records import Readings
 from .base import Embedder, Vectors, load, stems
 from .closeness import Exemplar, Quadratic, Surface, exemplars, level_of, quadratic, weights_of
@@ -24,7 +25,7 @@ from .small import telling
 #
 # python -m ethogram.chat.embeddings.harm_reader small wordllama     # writes weights/NAME.npz
 
-WEIGHTS = Path(__file__).parent / "weights"
+WEIGHTS = DATA / "embeddings"
 FEWER = 5_000
 """About so many exemplars are fitted where no weights are shipped: all of them would take a minute."""
 

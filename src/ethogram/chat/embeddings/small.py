@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
-from pathlib import Path
 from zlib import crc32
 
 import numpy as np
 
+from ...data import DATA
 from .base import Vectors, embedder, stem, stems, unit
 
 # The embedder `letters`: hashed words and runs of letters, nothing known about meaning. The one to beat.
@@ -87,7 +87,7 @@ class Letters:
 # concepts, so that two
 # texts without a word in common can still be near. What the table does not know is compared by its letters.
 
-CONCEPTS = Path(__file__).parent / "content" / "concepts.txt"
+CONCEPTS = DATA / "embeddings" / "concepts.txt"
 MEANING, LETTERS = 1.0, 0.7
 """Shares of the two parts. Letters alone know no meaning; concepts alone find every two texts about
 cooking equal."""

@@ -98,8 +98,10 @@ def _machine(plan: Plan) -> Any:
 
 # Cells: what all programs of one kind of history watch in one of them, together in one list.
 #
-# Most programs sleep in most histories: nothing stands, and nothing is open. One list per history, with one bit
-# per sleeping program and one number per place of contiguous sequences, lets an event pass all of them without
+# Most programs sleep in most histories: nothing stands, and nothing is open. One list per history, with
+# one bit
+# per sleeping program and one number per place of contiguous sequences, lets an event pass all of them
+# without
 # a look at each. What is counted once for all is written into a program's own rows when somebody asks.
 
 ByKey = dict[Any, list[Any]]

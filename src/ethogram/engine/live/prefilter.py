@@ -737,8 +737,8 @@ def gate_of(
         if group.numbers[0] in here:
             body += _counted(kind, group)
     body += _contiguous(kind, parts, timed=timed)
-    for number, part in parts.items():
-        if number not in kind.group_of:
+    for place, part in parts.items():
+        if place not in kind.group_of:
             body += part.lines(timed=timed)
     body += _sleepers(kind, parts, timed=timed)
     return _made(body, places, shared, kind.start, form)
@@ -813,10 +813,10 @@ def _contiguous(kind: Kind, parts: Mapping[int, Part], *, timed: bool) -> list[s
 def _met(kind: Kind, parts: Mapping[int, Part]) -> list[str]:
     """Which places' conditions the event meets, as bits m; each condition is asked once for all places."""
     meets: dict[Expr, int] = {}
-    for number, part in parts.items():
+    for index, part in parts.items():
         for i, place in enumerate(part.track.machine.body.places):
             condition = part.carried.reduce(place.condition)
-            meets[condition] = meets.get(condition, 0) | 1 << kind.shift[number] + i
+            meets[condition] = meets.get(condition, 0) | 1 << kind.shift[index] + i
     quick = next(iter(parts.values())).quick
     texts = [(quick.may(condition), mask) for condition, mask in meets.items()]
     always = sum(mask for text, mask in texts if text == "True")
@@ -829,14 +829,14 @@ def _sleepers(kind: Kind, parts: Mapping[int, Part], *, timed: bool) -> list[str
     lines: list[str] = []
     awake: list[str] = []
     quiet = 0
-    for number, part in parts.items():
-        if number not in kind.group_of:
+    for index, part in parts.items():
+        if index not in kind.group_of:
             continue
         if part.track.timed_only and not timed:
-            lines.append(f"if cell[{number}] is None: start(cell, {number}, E)")
+            lines.append(f"if cell[{index}] is None: start(cell, {index}, E)")
             continue
-        bit, group = 1 << number, kind.group_of[number]
-        if number in kind.shift:
+        bit, group = 1 << index, kind.group_of[index]
+        if index in kind.shift:
             quiet |= bit
             awake.append(f" if not A & {bit}: H |= {bit}")
             continue
@@ -845,7 +845,7 @@ def _sleepers(kind: Kind, parts: Mapping[int, Part], *, timed: bool) -> list[str
         if part.track.plan.running.whole:
             stand += "; w = S.whole.running"
         asked = [
-            f"W = cell[{number}] or start(cell, {number}, E); {stand}; S.us = us; s = W.state",
+            f"W = cell[{index}] or start(cell, {index}, E); {stand}; S.us = us; s = W.state",
             f"if {question}: H |= {bit}",
         ]
         if begins == "False":
@@ -853,6 +853,6 @@ def _sleepers(kind: Kind, parts: Mapping[int, Part], *, timed: bool) -> list[str
             awake += [f" if not A & {bit}:", *(f"  {line}" for line in asked)]
         else:
             asked[1] = f"if {begins} or {question}: H |= {bit}"
-            lines += [f"if A & {bit}:", f" W = cell[{number}]; {stand}", f" if {begins}: H |= {bit}"]
+            lines += [f"if A & {bit}:", f" W = cell[{index}]; {stand}", f" if {begins}: H |= {bit}"]
             lines += ["else:", *(f" {line}" for line in asked)]
     return lines + ([f"if A & {quiet} != {quiet}:", *awake] if awake else [])

@@ -15,7 +15,8 @@ from .source import LOGICAL
 # Running sums: what a measure comes to, nearly, without looking at its whole window.
 #
 # Sums that are added to and taken from drift by rounding. So they only ever say that a condition cannot be
-# true, with a margin many times larger, and are made anew now and then; what may be true is looked at exactly.
+# true, with a margin many times larger, and are made anew now and then; what may be true is looked at
+# exactly.
 # They are never saved: where they are lacking or of an earlier event, they are made anew.
 
 SUMMED = ("count", "mean", "share", "std", "sum", "usual")

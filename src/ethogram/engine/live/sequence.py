@@ -339,7 +339,8 @@ class SequenceMachine:
 
 # Contiguous sequences: no event lies between two places, so one bit per place says all there is to say.
 #
-# Bit i is set where places 1 to i+1 stand at the newest event. One event moves all bits on at once: shifted by
+# Bit i is set where places 1 to i+1 stand at the newest event. One event moves all bits on at once:
+# shifted by
 # one, and kept where the event meets the condition of the place. Chains are made of the newest marks only
 # where somebody asks for them.
 

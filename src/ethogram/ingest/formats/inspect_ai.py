@@ -173,11 +173,11 @@ class InspectLog(Adapter):
                     yield from _log(told, line, file)
             return
         model: Any = None
-        for number, (name, told) in enumerate(members(file, _is_wanted), 1):
+        for index, (name, told) in enumerate(members(file, _is_wanted), 1):
             if isinstance(told, Broken):
-                yield number, f"{name}: {told}", 0
+                yield index, f"{name}: {told}", 0
             elif name.startswith("samples/"):
-                yield from _sample(told, number, file, model)
+                yield from _sample(told, index, file, model)
             else:
                 model = dict_of(dict_of(told).get("eval")).get("model")
 

@@ -84,7 +84,7 @@ def _result(step: Step, strength: str) -> Any:
 
 SHORTEST = 12
 """Characters; less is said again by anybody."""
-TALK_KEY_SHOWN = 40
+TALK_SHOWN = 40
 
 
 @signal("talk_key", range=None, kinds=("message", "condensation"))
@@ -101,12 +101,12 @@ def talk_key(event: Event, options: Options) -> str | None:
     if len(said) < SHORTEST:
         return None
     mark = digest(said[:20_000].casefold(), options.normalization)
-    return f"{' '.join(said[: 2 * TALK_KEY_SHOWN].split())[:TALK_KEY_SHOWN]} #{mark}"
+    return f"{' '.join(said[: 2 * TALK_SHOWN].split())[:TALK_SHOWN]} #{mark}"
 
 
 # exchange_key: what was heard and what was answered, so that talk in circles between agents can be seen.
 
-EXCHANGE_KEY_SHOWN = 40
+EXCHANGE_SHOWN = 40
 
 Said = tuple[str, str]
 """Who, and a digest of what."""
@@ -136,7 +136,7 @@ class ExchangeKey:
         newest, other = state
         heard = newest if newest[0] != who else other
         key = (
-            f"{' '.join(event.text[: 2 * EXCHANGE_KEY_SHOWN].split())[:EXCHANGE_KEY_SHOWN]} #{said}/{heard[1]}"
+            f"{' '.join(event.text[: 2 * EXCHANGE_SHOWN].split())[:EXCHANGE_SHOWN]} #{said}/{heard[1]}"
             if heard[0]
             else None
         )

@@ -13,7 +13,7 @@ import ethogram.lexicon
 from ethogram.lexicon.lexicon import load_lexicon
 from ethogram.lexicon.matcher import forms
 from ethogram.lexicon.normalize import fold
-from ethogram.lexicon.scan import LONGEST, scan_many
+from ethogram.lexicon.scanner import LONGEST, scan_many
 
 LINES = [line for one in load_lexicon().categories for line in one.phrases]
 EVERY = [form.strip() for line in LINES for form in list(islice(forms(line), 400))[::97]]

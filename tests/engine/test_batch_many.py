@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pytest
+from shapes.batch_faults import AMONG_MANY, Fault, faulty
 
 from benchmarks.speed.data import six_programs
 from ethogram.engine import plain
@@ -16,7 +17,6 @@ from ethogram.language.program import Program
 from ethogram.models import Event, moment
 from ethogram.patterns.catalogue import load_vocabulary
 from ethogram.patterns.pattern_file import read_pattern_text
-from shapes.batch_faults import AMONG_MANY, Fault, faulty
 
 LATER = 1_800_000_000_000_000
 _HEAD = """\

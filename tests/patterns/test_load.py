@@ -118,7 +118,7 @@ def test_settings_turn_a_shipped_experimental_pattern_on():
 
 def test_loading_writes_no_cache(tmp_path: Path):
     """And reads none: what a cache held could be run."""
-    code = "import sys; from ethogram.patterns.library import load_patterns; load_patterns(); print(*sys.modules)"
+    code = "import sys; from ethogram.patterns.library import load_patterns as f; f(); print(*sys.modules)"
     places = {
         "HOME": str(tmp_path),
         "XDG_CACHE_HOME": str(tmp_path / "cache"),

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .errors import BadLine
-from .format import Adapter, Input, Record, adapter
-from .formats.jsonl import JsonLines
-from .streams import BOM
-from .transcript import name_of, plain_labels, time_of
+from ..errors import BadLine
+from ..format import Adapter, Input, Record, adapter
+from ..streams import BOM
+from ..transcript import name_of, plain_labels, time_of
+from .jsonl import JsonLines
 
 _TURNS = re.compile(rb'"turns"\s*:\s*\[')
 _WHO = re.compile(rb'"(?:speaker|role)"\s*:')

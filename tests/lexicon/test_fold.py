@@ -101,7 +101,7 @@ def test_what_a_text_folds_to(text, folded):
      "act now ", "act ", "not ", "``", "`a", "'a ", "‘a", "“", "«a", "> ", "http://", "@a", "💥 "],
 )  # fmt: skip
 def test_a_megabyte_of_anything_takes_a_moment(piece):
-    from ethogram.lexicon.scan import scan
+    from ethogram.lexicon.scanner import scan
 
     text = (piece * 1_000_000)[:1_000_000]
     scan("warm")

@@ -156,7 +156,7 @@ def test_few_events_stay_in_memory(tmp_path: Path):
 
 # --- analyzing --------------------------------------------------------------------------------
 
-EXAMPLES = Path(__file__).parents[2] / "src" / "ethogram" / "examples"
+EXAMPLES = Path(__file__).parents[2] / "src" / "ethogram" / "data" / "examples"
 
 
 def told_by(args: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:

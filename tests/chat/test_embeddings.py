@@ -123,7 +123,8 @@ def test_odd_texts_are_read_without_alarm(reader: Reader, text: str):
 
 
 def test_what_was_fitted_is_of_these_sentences():
-    # Else it is fitted anew in every process; `python -m ethogram.chat.embeddings.harm_reader small wordllama` writes it.
+    # Else it is fitted anew in every process;
+    # `python -m ethogram.chat.embeddings.harm_reader small wordllama` writes it.
     with np.load(WEIGHTS / "small@2.npz") as kept:
         assert str(kept["version"]) == version(load("small"))
 

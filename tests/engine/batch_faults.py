@@ -45,9 +45,9 @@ class Patched(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.machinery.ModuleSpec(name, self)
 
     def exec_module(self, module: ModuleType) -> None:
-        package = importlib.import_module("ethogram.shapes")
+        package = importlib.import_module("ethogram.engine")
         assert package.__file__ is not None
-        source = (Path(package.__file__).parent / "batch" / f"{self.fault.module}.py").read_text()
+        source = (Path(package.__file__).parent / "columns" / f"{self.fault.module}.py").read_text()
         assert source.count(self.fault.text) == 1, f"not once in {self.fault.module}: {self.fault.text}"
         changed = source.replace(self.fault.text, self.fault.instead)
         exec(compile(changed, self.fault.module, "exec"), module.__dict__)
@@ -161,7 +161,7 @@ FAULTS = (
     ),
     Fault(
         "also takes the event of the last firing",
-        "evidence",
+        "sequence",
         "going &= earlier > floor",
         "going &= earlier >= floor",
         "sequence",
@@ -169,7 +169,7 @@ FAULTS = (
     ),
     Fault(
         "also looks beyond within",
-        "evidence",
+        "sequence",
         "        going &= reaches(at.arranged, body.within, earlier, fired[-1], both_ends=True)\n",
         "",
         "sequence",
@@ -177,7 +177,7 @@ FAULTS = (
     ),
     Fault(
         "also does not mind gaps",
-        "evidence",
+        "sequence",
         "            going &= here - earlier - 1 <= place.gaps\n",
         "            pass\n",
         "sequence",
@@ -185,7 +185,7 @@ FAULTS = (
     ),
     Fault(
         "an optional step takes the event on its left",
-        "evidence",
+        "sequence",
         "(newest > low)",
         "(newest >= low)",
         "sequence",
@@ -193,7 +193,7 @@ FAULTS = (
     ),
     Fault(
         "optional steps may be filled in any order",
-        "evidence",
+        "sequence",
         "right[one.after] = np.where(found >= 0, found, high)",
         "right[one.after] = high",
         "sequence",
@@ -201,7 +201,7 @@ FAULTS = (
     ),
     Fault(
         "a level opens where it clears",
-        "level",
+        "threshold",
         "    opens = opens[~np.isin(opens, clears, assume_unique=True)]\n",
         "",
         "level",
@@ -209,7 +209,7 @@ FAULTS = (
     ),
     Fault(
         "unknown closes a level",
-        "level",
+        "threshold",
         "some.fails(body.when)",
         "~some.holds(body.when)",
         "level",
@@ -217,7 +217,7 @@ FAULTS = (
     ),
     Fault(
         "an episode goes on into the next history",
-        "level",
+        "threshold",
         " & (arranged.start_of(moves[1:]) <= moves[:-1])",
         "",
         "level",
@@ -225,7 +225,7 @@ FAULTS = (
     ),
     Fault(
         "of equal peaks the first is taken",
-        "hits",
+        "run",
         "np.maximum.reduceat(np.where(score == best, rows, -1), begins)",
         "np.minimum.reduceat(np.where(score == best, rows, 1 << 60), begins)",
         "trend",
@@ -233,7 +233,7 @@ FAULTS = (
     ),
     Fault(
         "the lowest level that holds is taken",
-        "judge",
+        "threshold",
         "for k, (_, condition) in enumerate(self.program.levels):",
         "for k, (_, condition) in reversed(list(enumerate(self.program.levels))):",
         "level",
@@ -241,7 +241,7 @@ FAULTS = (
     ),
     Fault(
         "the cap is ignored",
-        "ranges",
+        "windows",
         "np.maximum(start, positions + 1 - at.cap)",
         "start",
         "rate",
@@ -249,7 +249,7 @@ FAULTS = (
     ),
     Fault(
         "a duration reaches back to its very end",
-        "ranges",
+        "windows",
         'np.searchsorted(line, line[positions] - back, "right")',
         'np.searchsorted(line, line[positions] - back, "left")',
         "fading",
@@ -257,7 +257,7 @@ FAULTS = (
     ),
     Fault(
         "of equally frequent values the first",
-        "slices",
+        "aggregates",
         "most = top(part, times)",
         "most = top(part[::-1], times)",
         "top",
@@ -265,7 +265,7 @@ FAULTS = (
     ),
     Fault(
         "since includes the event that meets it",
-        "ranges",
+        "windows",
         "newest + 1, low)",
         "newest, low)",
         "cover",
@@ -273,7 +273,7 @@ FAULTS = (
     ),
     Fault(
         "keep keeps one too many",
-        "ranges",
+        "windows",
         "high - keep), high",
         "high - keep - 1), high",
         "sequence",
@@ -281,7 +281,7 @@ FAULTS = (
     ),
     Fault(
         "a skipped duration does not move now",
-        "ranges",
+        "windows",
         "        now = now - window.skip.us\n",
         "",
         "fading",
@@ -289,7 +289,7 @@ FAULTS = (
     ),
     Fault(
         "where is not asked",
-        "ranges",
+        "windows",
         "        valid = held if valid is None else valid & held\n",
         "        pass\n",
         "level",
@@ -297,7 +297,7 @@ FAULTS = (
     ),
     Fault(
         "over=subject looks at this history",
-        "ranges",
+        "windows",
         "        here, positions = here.whole, here.in_whole(positions)\n",
         "        pass\n",
         "usual",
@@ -313,7 +313,7 @@ FAULTS = (
     ),
     Fault(
         "different from something absent is true",
-        "compare",
+        "expressions",
         "return known & ~equal, unsure",
         "return ~equal, unsure",
         "rate",
@@ -321,7 +321,7 @@ FAULTS = (
     ),
     Fault(
         "a share counts unknown ones",
-        "measures",
+        "aggregates",
         "look.trues() / look.n)",
         "look.trues() / (look.ranges.high - look.ranges.low))",
         "sequence",
@@ -329,7 +329,7 @@ FAULTS = (
     ),
     Fault(
         "at_least asks for one more",
-        "measures",
+        "aggregates",
         "look.n < expr.window.at_least",
         "look.n <= expr.window.at_least",
         "level",
@@ -337,7 +337,7 @@ FAULTS = (
     ),
     Fault(
         "a run goes on beyond the window",
-        "measures",
+        "aggregates",
         "np.maximum(_equal_since(look), look.a)",
         "_equal_since(look)",
         "run",
@@ -345,7 +345,7 @@ FAULTS = (
     ),
     Fault(
         "a prior is left out",
-        "measures",
+        "aggregates",
         "x = (n0 * m + total)",
         "x = total",
         "usual",
@@ -369,7 +369,7 @@ FAULTS = (
     ),
     Fault(
         "an evaluated event without indicators is in no history",
-        "arrange",
+        "blocks",
         "block.evaluated.copy() if evaluated else",
         "block.evaluated & False if evaluated else",
         "cover",
@@ -377,7 +377,7 @@ FAULTS = (
     ),
     Fault(
         "an indicator that was not found is absent",
-        "evaluate",
+        "expressions",
         "np.where(zero, 0.0, num)",
         "num",
         "mean",
@@ -385,7 +385,7 @@ FAULTS = (
     ),
     Fault(
         "the first event has a gap",
-        "evaluate",
+        "expressions",
         "np.where(at > start, (times",
         "np.where(at >= start, (times",
         "silence",
@@ -425,7 +425,7 @@ FAULTS = (
     ),
     Fault(
         "all so far counts what where leaves out",
-        "so_far",
+        "windows",
         "            valid = held if valid is None else valid & held\n",
         "            pass\n",
         "mean",
@@ -433,7 +433,7 @@ FAULTS = (
     ),
     Fault(
         "all so far goes on from one history into the next",
-        "so_far",
+        "windows",
         "found: Ints = before[1:] - np.repeat(before[starts], lengths)",
         "found: Ints = before[1:]",
         "mean",
@@ -441,7 +441,7 @@ FAULTS = (
     ),
     Fault(
         "a few windows count what where leaves out",
-        "few",
+        "aggregates",
         "            self.valid = held if self.valid is None else self.valid & held\n",
         "            pass\n",
         "level",
@@ -449,7 +449,7 @@ FAULTS = (
     ),
     Fault(
         "places in a window count from 1",
-        "tables",
+        "windows",
         "out: Ints = so_far - 1 -",
         "out: Ints = so_far -",
         "rise",
@@ -457,7 +457,7 @@ FAULTS = (
     ),
     Fault(
         "sums take in what does not count",
-        "tables",
+        "windows",
         "            whole[1:] *= valid\n",
         "            pass\n",
         "mean",
@@ -484,7 +484,7 @@ AMONG_MANY = (
     ),
     Fault(
         "a cover counts what it did not find",
-        "cover",
+        "aggregates",
         "(marks[found.high] > marks[found.low])",
         "(marks[found.high] >= marks[found.low])",
         "level",
@@ -492,7 +492,7 @@ AMONG_MANY = (
     ),
     Fault(
         "a cover counts what where leaves out",
-        "cover",
+        "aggregates",
         "held = held if kept is None else held & kept",
         "held = held",
         "level",
@@ -500,7 +500,7 @@ AMONG_MANY = (
     ),
     Fault(
         "events without a stratum make one",
-        "difference",
+        "contrast",
         "    both = both[both >= 0]\n",
         "",
         "level",
@@ -508,7 +508,7 @@ AMONG_MANY = (
     ),
     Fault(
         "strata are not levelled",
-        "difference",
+        "contrast",
         "level[1].add(second.moved(middle, both))",
         "level[1].add(second)",
         "level",
@@ -516,7 +516,7 @@ AMONG_MANY = (
     ),
     Fault(
         "a sample variance is that of all",
-        "difference",
+        "contrast",
         "spread / (self.n - 1) / self.n",
         "spread / self.n / self.n",
         "level",
@@ -524,7 +524,7 @@ AMONG_MANY = (
     ),
     Fault(
         "a count takes in the whole past",
-        "surprise",
+        "aggregates",
         "turn = np.maximum(until(here, positions, span), oldest)",
         "turn = oldest",
         "level",

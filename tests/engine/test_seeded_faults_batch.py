@@ -6,10 +6,10 @@ from functools import cache
 from typing import Any
 
 import pytest
+from shapes.batch_faults import FAULTS, Fault, faulty
 
 from agreement import differences, plain_reading, product
 from ethogram.engine.detect import RUNNERS
-from shapes.batch_faults import FAULTS, Fault, faulty
 from strategies import KINDS, Case, random_case
 
 
