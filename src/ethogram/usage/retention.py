@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..models import format_time, moment
 from .clock import DAY, HALF_HOUR, MORNING, day_of, hour_of, slot_of
@@ -13,7 +13,6 @@ from .finding import LEVELS
 from .sessions import LONG_PAUSE
 from .settings import Settings
 from .signals import Episode, signal_names
-from .store import KeptEvent, Person, Shelf
 from .summary import (
     CLOSING,
     EMOTIONAL,
@@ -30,6 +29,9 @@ from .summary import (
     record,
     session_mark,
 )
+
+if TYPE_CHECKING:
+    from .store import KeptEvent, Person, Shelf
 
 # Coarse: a summary made less exact or shorter, as the days go by.
 #
