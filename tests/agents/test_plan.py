@@ -17,7 +17,7 @@ from ethogram.agents.hook.location import is_current, plan_path, read_data, writ
 from ethogram.agents.hook.plan import prepare
 from ethogram.agents.hook.replay import by_process, within
 from ethogram.config.learned import LEARNED_FILE, write_changes
-from ethogram.risk.proposal import Change
+from ethogram.risk.changes import Change
 from settings_files import trusted_settings
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ethogram.config import load_settings
 from ethogram.config.learned import LEARNED_FILE, read_changes, write_changes
 from ethogram.errors import BadConfig
-from ethogram.risk.proposal import Change, in_force
+from ethogram.risk.changes import Change, in_force
 from settings_files import trust, trusted_settings
 
 AT = datetime(2026, 6, 1, 12, tzinfo=UTC)

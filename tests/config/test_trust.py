@@ -32,7 +32,7 @@ from ethogram.errors import BadConfig, BadPattern
 from ethogram.models import parse_time
 from ethogram.models.mute import Mute
 from ethogram.patterns.library import load_patterns
-from ethogram.risk.proposal import Change
+from ethogram.risk.changes import Change
 from settings_files import trust, trusted_settings
 from small import WARM, write_patterns
 

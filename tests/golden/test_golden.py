@@ -54,7 +54,7 @@ def printed(command: str, folder: Path) -> str:
             timeout=120,
             check=False,
         )
-    text = done.stdout.replace(str(EXAMPLES.parent), "PACKAGE")
+    text = done.stdout.replace(str(EXAMPLES.parents[1]), "PACKAGE")
     return f"{text}exit code {done.returncode}\n"
 
 

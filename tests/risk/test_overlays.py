@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ethogram.risk.proposal import AUTOMATIC, accepted, effect, in_force, undone
+from ethogram.risk.changes import AUTOMATIC, accepted, in_force, undone
+from ethogram.risk.proposal import effect
 from ethogram.risk.tuning import Steps, automatic, learn
 from risk_lines_world import replayer, things
 from risk_makers import NOW

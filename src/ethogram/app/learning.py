@@ -12,19 +12,9 @@ from ..config.settings import learning_in
 from ..errors import BadUsage, did_you_mean
 from ..models import Verdict, stable_hash
 from ..patterns.library import Library, base
+from ..risk.changes import AUTOMATIC, Change, Changes, accepted, in_force, undone
 from ..risk.parameter_grid import Judged, Replay, Stretch, judged_detections, judged_misses
-from ..risk.proposal import (
-    AUTOMATIC,
-    Change,
-    Changes,
-    Nothing,
-    Proposal,
-    accepted,
-    in_force,
-    proposal_of,
-    undone,
-    with_recent,
-)
+from ..risk.proposal import Nothing, Proposal, proposal_of, with_recent
 from ..risk.tuning import Learning, Steps, automatic, found_now, learn, reason_not_to
 from ..store.protocol import Store, Try
 from .backtest import replayer, stored_chunks, variant

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from ..app.learning import Lesson
     from ..config import Loaded
-    from ..risk.proposal import Change, Effect, Proposal
+    from ..risk.changes import Change
+    from ..risk.proposal import Effect, Proposal
     from ..store import Store
 
 

@@ -17,7 +17,7 @@ from ..errors import BadConfig, BadUsage, Fault, did_you_mean
 from ..files import write_whole
 from ..language.yaml_source import Fields, Items, Node, plain, read_yaml_file
 from ..models import format_time, parse_time
-from ..risk.proposal import Change, Changes, in_force
+from ..risk.changes import Change, Changes, in_force
 from .trust import keep_trust, may_stay_trusted
 
 LEARNED_FILE = "ethogram.learned.yaml"

@@ -31,7 +31,8 @@ from ..language.visitor import MEASURES, named, walk
 from ..language.vocabulary import Vocabulary
 from ..language.yaml_source import Fields, Node, read_yaml_file
 from .examples import Example, names_in
-from .library import SHIPPED, Library, with_parts
+from . import library as shipped
+from .library import Library, with_parts
 from .pattern_file import PatternFile
 
 # What is doubtful about a shape, though it can be run.
@@ -142,7 +143,7 @@ def _lint_file(library: Library, file: PatternFile, vocabulary: Vocabulary) -> I
 
 def is_shipped(file: PatternFile) -> bool:
     """Whether a pattern is one of the library's own."""
-    return Path(file.path).resolve().is_relative_to(SHIPPED.resolve())
+    return Path(file.path).resolve().is_relative_to(shipped.SHIPPED.resolve())
 
 
 def _at(file: PatternFile, node: Node | None, message: str) -> Fault:

@@ -1,19 +1,16 @@
-"""Proposals and the log of changed parameters."""
+"""Proposal: another value for one parameter of a pattern, with what it would change."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from ..models import format_time
 from .intervals import Interval, wilson
 from .parameter_grid import Bools, Judged, Replay, found_again
-
-# Proposal: another value for one parameter of a pattern, with what it would change.
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,72 +200,3 @@ def _told(one: Effect) -> dict[str, Any]:
         "precision_low": round(low, 6),
         "precision_high": round(high, 6),
     }
-
-
-# Changes: which parameters were changed by whom, and when. Pattern files are never rewritten.
-
-AUTOMATIC = "automatic"
-"""Who made a change that nobody was asked about."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One parameter from one number to another; `undoes` is the number (from 1) of one it takes back."""
-
-    at: datetime
-    by: str
-    pattern: str
-    parameter: str
-    old: float
-    new: float
-    undoes: int | None = None
-    why: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        told = {name: getattr(self, name) for name in Change.__slots__}
-        return {"record": "learned", **told, "at": format_time(self.at)}
-
-
-Changes = tuple[Change, ...]
-
-
-def in_force(changes: Iterable[Change]) -> dict[str, dict[str, float]]:
-    """The overlay that a list of changes amounts to: pattern -> parameter -> number.
-
-    A parameter whose changes have all been taken back is in it no more, so that the number of its file, or of
-    the settings, holds again whatever that is by then.
-    """
-    every = list(changes)
-    gone = {one.undoes for one in every}
-    out: dict[str, dict[str, float]] = {}
-    for number, one in enumerate(every, start=1):
-        if one.undoes is None and number not in gone:
-            out.setdefault(one.pattern, {})[one.parameter] = one.new
-    return out
-
-
-def accepted(changes: Changes, proposal: Proposal, *, by: str, at: datetime, why: str = "") -> Changes:
-    """The changes with a proposal taken up; ValueError where its old number is no longer in force."""
-    now = in_force(changes).get(proposal.pattern, {}).get(proposal.parameter, proposal.old)
-    if now != proposal.old:
-        raise ValueError(
-            f"{proposal.pattern}.{proposal.parameter} is {now:g} by now, "
-            f"and the proposal is for {proposal.old:g}; learn again"
-        )
-    made = Change(at, by, proposal.pattern, proposal.parameter, proposal.old, proposal.new, why=why)
-    return (*changes, made)
-
-
-def undone(changes: Changes, pattern: str, *, by: str, at: datetime) -> Changes:
-    """The changes with the newest one of a pattern taken back that still stands.
-
-    That is one more change: nothing is taken out of the list, so undoing can be undone by learning again.
-    """
-    gone = {one.undoes for one in changes}
-    for number in range(len(changes), 0, -1):
-        one = changes[number - 1]
-        if one.pattern == pattern and one.undoes is None and number not in gone:
-            back = Change(at, by, pattern, one.parameter, one.new, one.old, undoes=number)
-            return (*changes, back)
-    raise ValueError(f"nothing of {pattern} is left to undo")

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models import stable_hash
+from .changes import AUTOMATIC, Change, Changes
 from .intervals import Interval
 from .parameter_grid import Bools, Judged, Line, Overlay, Replay, finer, found_again, is_whole, lines, reach
-from .proposal import AUTOMATIC, Change, Changes, Effect, Nothing, Proposal, effect
+from .proposal import Effect, Nothing, Proposal, effect
 
 # Choose: the best value on some lines by a stated objective, and whether that is more than luck.
 #
