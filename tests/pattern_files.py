@@ -6,6 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ethogram.language.vocabulary import Vocabulary
+from ethogram.language.yaml_source import read_yaml
+from ethogram.patterns.pattern_file import PatternFile, check_pattern
+
 CALM_THEN_LOUD: dict[str, Any] = {
     "name": "outburst",
     "title": "Calm, then loud",
@@ -57,3 +61,8 @@ def examples(pattern: dict[str, Any] = CALM_THEN_LOUD, **groups: list[dict[str, 
     found = pattern["examples"] | groups
     quiet = found["quiet"] if len(found["quiet"]) > 1 else [*found["quiet"], *pattern["examples"]["quiet"]]
     return {"fires": found["fires"], "quiet": quiet}
+
+
+def read_pattern_text(text: str, vocabulary: Vocabulary, path: str = "pattern") -> PatternFile:
+    """The pattern of a text, or BadPattern with every fault in it."""
+    return check_pattern(read_yaml(text, path), path, vocabulary)

@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 from benchmarks.local_model.data import Corpus, has, messages, records
 from benchmarks.local_model.fit import Floats, Ints, spearman
 from benchmarks.local_model.probes import HIGHER, PROBES
+from benchmarks.quality.separation import area_of
 from ethogram.evaluators.local import LEAST_WORDS, SUPPORT, Weights, read_text, scores
 from ethogram.lexicon.lexicon import Category
 from ethogram.lexicon.scanner import scan_many
@@ -194,10 +195,7 @@ def _centred(values: Floats) -> Floats:
 
 
 def _auroc(guess: Floats, label: Ints) -> float:
-    ranks = rankdata(guess)
-    ones = label == 1
-    n = int(ones.sum())
-    return float((ranks[ones].sum() - n * (n + 1) / 2) / (n * (len(label) - n)))
+    return area_of(guess[label == 1], guess[label != 1])
 
 
 def _with_interval(

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ from benchmarks.local_model.measure import (
     resamples,
     within_authors,
 )
-from ethogram.evaluators.local import CARD, FILE, STYLE, Weights, write_weights
+from ethogram.evaluators.local import FILE, STYLE, Weights
 from ethogram.lexicon.lexicon import read_categories
 from ethogram.models import TRAITS
 
@@ -134,6 +134,12 @@ def _rounded(value: Any) -> Any:
     return round(float(value), 4) if isinstance(value, float | np.floating) else value
 
 
+def write_weights(weights: Weights, path: Path) -> None:
+    """Write a file that `read_weights` reads; the same weights give the same bytes."""
+    held: dict[str, Any] = {one.name: getattr(weights, one.name) for one in fields(Weights)}
+    np.savez_compressed(path, allow_pickle=False, **held)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Train, measure and write; 2 where the data are not there."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -143,7 +149,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="few folds and draws, to try it out")
     parser.add_argument("--card", action="store_true", help="write the card again and train nothing")
     given = parser.parse_args(arguments)
-    measured = given.out.with_suffix(CARD.suffix)
+    measured = given.out.with_suffix(".json")
     if not given.card:
         if given.data is None:
             print("say where the data are: --data FOLDER or ETHOGRAM_DATA", file=sys.stderr)

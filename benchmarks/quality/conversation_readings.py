@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.quality.conversation_sets import Talk, half_of
+from benchmarks.quality.separation import area_of, figures
 from ethogram.chat.embeddings.base import stems
 from ethogram.chat.embeddings.small import concepts, table
 from ethogram.evaluators.local import read_text, scores, shipped
 from ethogram.lexicon import scan
-from ethogram.risk.discrimination import area_of, figures
 
 SETS: Mapping[str, float] = {"cga_cmv_valid": 0.65, "mentalmanip": 0.69, "gh_incivility": 0.79}
 """Sets that readings are tried on, and the AUROC of a bag of words trained on them in five folds."""

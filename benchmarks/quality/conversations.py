@@ -27,11 +27,11 @@ from benchmarks.quality.conversation_sets import (
     read_talks,
 )
 from benchmarks.quality.runs import set_name
+from benchmarks.quality.separation import figures
 from benchmarks.quality.simulate import Make
 from ethogram.app.chat import WATCHED
 from ethogram.errors import BadUsage
-from ethogram.risk.discrimination import figures
-from ethogram.risk.intervals import wilson
+from ethogram.stats import wilson
 
 OURS = "ethogram"
 TOGETHER = "budget sets"

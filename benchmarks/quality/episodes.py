@@ -19,8 +19,9 @@ from ethogram.errors import BadUsage
 from ethogram.ingest import in_order
 from ethogram.language.program import Program
 from ethogram.models import EPOCH, Detection, Event
+from ethogram.models.detection import base_pattern
 from ethogram.patterns.examples import START
-from ethogram.patterns.library import Library, base
+from ethogram.patterns.library import Library
 from ethogram.patterns.pattern_file import PatternFile
 
 DAY = timedelta(days=1)
@@ -285,7 +286,7 @@ def detected(one: str, name: str) -> bool:
     >>> [detected(one, "con") for one in ("con", "con.tokens", "con@5", "loop")]
     [True, True, False, False]
     """
-    return base(one) == name and "@" not in one
+    return base_pattern(one) == name and "@" not in one
 
 
 def _script(

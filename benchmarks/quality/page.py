@@ -25,7 +25,7 @@ from benchmarks.quality.simulate import Make
 from benchmarks.quality.usage import DRAWS, chosen_files, validate_usage
 from ethogram.cli.chat import maker
 from ethogram.cli.validate import digest
-from ethogram.risk.intervals import wilson
+from ethogram.stats import wilson
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "quality.md"

@@ -20,7 +20,7 @@ from ethogram.models import Detection, Event
 from ethogram.patterns.catalogue import load_vocabulary
 from ethogram.patterns.library import Library, select
 from ethogram.patterns.pattern_file import PatternFile
-from ethogram.risk.intervals import wilson
+from ethogram.stats import wilson
 
 HALF = 0.5
 """The recall below which a pattern stays experimental."""

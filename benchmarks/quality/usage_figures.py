@@ -24,12 +24,12 @@ from itertools import accumulate
 from statistics import median
 from typing import Any
 
+from benchmarks.quality.separation import over_time
 from benchmarks.quality.usage_changes import WANTED, Case, Row
 from benchmarks.quality.usage_people import Opening, People, active_weeks, groups_of, person_weeks
 from benchmarks.quality.usage_planting import LEAST, LENGTHS, MONTH
 from ethogram.models import rank
-from ethogram.risk.discrimination import over_time
-from ethogram.risk.intervals import wilson
+from ethogram.stats import wilson
 from ethogram.usage.clock import DAY, day_of, offset
 
 LEVELS = ("low", "medium")

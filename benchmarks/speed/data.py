@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from ethogram.language.compiler import compile_patterns
 from ethogram.language.program import Program
+from ethogram.language.yaml_source import read_yaml
 from ethogram.models import Event
 from ethogram.models.event import TRAITS as ALL_TRAITS
 from ethogram.patterns.catalogue import load_vocabulary
-from ethogram.patterns.pattern_file import read_pattern_text
+from ethogram.patterns.pattern_file import check_pattern
 
 GOOD = ("compassion", "goodwill", "accuracy")
 BAD = ("manipulation", "deception", "exploitation", "fabrication")
@@ -133,7 +134,10 @@ def _plant(
 def six_programs() -> tuple[Program, ...]:
     """The six as programs."""
     vocabulary = load_vocabulary()
-    files = [read_pattern_text(_HEAD.format(name=name) + shape, vocabulary) for name, shape in SHAPES.items()]
+    files = [
+        check_pattern(read_yaml(_HEAD.format(name=name) + shape, name), name, vocabulary)
+        for name, shape in SHAPES.items()
+    ]
     return compile_patterns(pattern for file in files for pattern in file.patterns)
 
 

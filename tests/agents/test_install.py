@@ -12,7 +12,8 @@ from hypothesis import settings as settings_of_search
 from hypothesis import strategies as st
 
 from ethogram.agents.hook import install
-from ethogram.agents.hook.install import EVENTS, WITH_TOOLS, kind_of, parse, undo, with_hook, without_hook
+from ethogram.agents.hook.install import kind_of, parse, undo, with_hook, without_hook
+from ethogram.agents.hook.location import EVENTS, TOOL_EVENTS
 from ethogram.errors import BadInput, BadUsage
 
 COMMAND = "/opt/e/bin/ethogram hook"
@@ -95,7 +96,7 @@ def test_a_new_file_holds_one_entry_for_each_event(folder):
     own = {"type": "command", "command": COMMAND, "timeout": 10}
     assert list(hooks) == list(EVENTS)
     for event, entries in hooks.items():
-        expected = {"matcher": "*", "hooks": [own]} if event in WITH_TOOLS else {"hooks": [own]}
+        expected = {"matcher": "*", "hooks": [own]} if event in TOOL_EVENTS else {"hooks": [own]}
         assert entries == [expected]
     assert path.read_bytes().endswith(b"}\n")
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from ethogram.agents.hook import location, main, state_db
-from ethogram.agents.hook.main import EVENTS
+from ethogram.agents.hook.location import EVENTS
 from ethogram.agents.hook.plan import prepare
 from ethogram.agents.hook.replay import within
 from settings_files import trusted_settings

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ethogram.agents.hook.plan import rules_in
-from ethogram.agents.rules import DEFAULT, RUNGS, Rules
+from ethogram.agents.rules import Rules
 from ethogram.cli.main import main
 from ethogram.config import Settings, load_settings
 from ethogram.config.settings import HOOK
 from ethogram.errors import BadConfig
+from ethogram.models.constants import RUNGS
 from settings_files import trusted_settings
 
 
@@ -32,15 +34,15 @@ def faults(text: str) -> list[str]:
     return [str(one) for one in caught.value.faults]
 
 
-def test_the_defaults_are_those_of_the_ladder_and_stopping_is_no_part_of_them():
-    assert rules_in(Settings()) == Rules()
-    assert HOOK["rungs"] == DEFAULT
-    assert set(RUNGS) - set(Rules().climbed) == {"stop"}
+def test_stopping_is_no_part_of_the_defaults():
+    default = rules_in(Settings())
+    assert set(RUNGS) - set(default.climbed) == {"stop"}
+    assert default == Rules(("nudge", "remind", "ask"), 5, 6, "medium", (), "ask")
 
 
 def test_what_is_not_said_keeps_its_default():
     told = rules("hook: {rungs: [nudge, stop], cool_down: 9}\n")
-    assert told == Rules(rungs=("nudge", "stop"), cool_down=9)
+    assert told == replace(rules_in(Settings()), rungs=("nudge", "stop"), cool_down=9)
     assert told.climbed == ("nudge", "stop")
 
 

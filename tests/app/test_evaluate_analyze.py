@@ -13,7 +13,7 @@ import pytest
 from tests.evaluators.scripted import Scripted
 
 from ethogram.app.analyze import analyze, analyze_gathered, load_library
-from ethogram.app.evaluation.agreement import Side, agreement, compared, given_side, rank_correlation, side_of
+from ethogram.app.evaluation.agreement import Side, agreement, compared, given_side, side_of
 from ethogram.app.evaluation.questions import Sampling
 from ethogram.app.evaluation.scoring import Evaluate, Paying
 from ethogram.cli.main import main
@@ -140,20 +140,6 @@ def test_scores_that_came_with_the_data_can_be_compared() -> None:
     assert (row["trait"], row["both"], row["measured_b"]) == ("compassion", 4, 4)
     # 0, .1, .2, .3 against .9, .9, .9, .1: ranks 1 2 3 4 and 3 3 3 1 correlate by -3 / sqrt(5 * 3).
     assert row["correlation"] == pytest.approx(-3 / 15**0.5, abs=1e-4)
-
-
-def test_rank_correlation_is_that_of_scipy() -> None:
-    import random
-
-    from scipy.stats import spearmanr
-
-    chance = random.Random(5)
-    for _ in range(50):
-        n = chance.randint(2, 30)
-        x, y = ([chance.choice([0, 0.25, 0.5, 1, chance.random()]) for _ in range(n)] for _ in range(2))
-        found = rank_correlation(x, y)
-        expected = spearmanr(x, y).statistic if len(set(x)) > 1 < len(set(y)) else None
-        assert found == pytest.approx(expected) if expected is not None else found is None
 
 
 def test_a_side_has_the_readings_of_one_alone() -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.quality.separation import area_of
 from climb_told import Told
 from ethogram.chat.records import Mode
-from ethogram.risk.discrimination import area_of
 
 HERE = Path(__file__).parent / "examined"
 

@@ -8,10 +8,12 @@ from zoneinfo import available_timezones
 import pytest
 
 from ethogram.config import Loaded, Settings, load_settings, show
-from ethogram.config.checks import CHECKS, NOT_ZONES
+from ethogram.config.checks import CHECKS
 from ethogram.errors import BadConfig
-from ethogram.ingest.batch import Limits
 from ethogram.models import parse_duration
+from ethogram.models.constants import NOT_PLACES
+from ethogram.models.limits import Limits
+from ethogram.risk.scoring import Weighing
 from ethogram.signals import Options
 from ethogram.signals.timing import is_zone
 
@@ -61,12 +63,13 @@ def test_every_setting_has_a_check_and_every_check_a_setting():
 
 def test_the_defaults_are_those_of_the_parts_they_are_for():
     assert Limits(**Settings().limits) == Limits()
+    assert Weighing(**Settings().risk) == Weighing()
     assert Options(Settings().time_zone, Settings().session_inactivity) == Options()
 
 
 def test_signals_and_settings_know_the_same_time_zones():
-    assert all(is_zone(name) for name in available_timezones() - NOT_ZONES)
-    assert not any(is_zone(name) for name in NOT_ZONES)
+    assert all(is_zone(name) for name in available_timezones() - NOT_PLACES)
+    assert not any(is_zone(name) for name in NOT_PLACES)
 
 
 def test_a_file_may_set_everything():

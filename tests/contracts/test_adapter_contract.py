@@ -11,9 +11,9 @@ import pytest
 
 from ethogram import registry
 from ethogram.errors import EthogramError
-from ethogram.ingest.batch import Limits
 from ethogram.ingest.errors import Unreadable
 from ethogram.ingest.format import HEAD, Input
+from ethogram.models.limits import Limits
 
 NAMES = registry.adapters.names()
 HEADS = [

@@ -6,9 +6,9 @@ import random
 from typing import Any
 
 import pytest
-from shapes.batch_faults import AMONG_MANY, Fault, faulty
 
 from benchmarks.speed.data import six_programs
+from engine.batch_faults import AMONG_MANY, Fault, faulty
 from ethogram.engine import plain
 from ethogram.engine.columns import blocks
 from ethogram.engine.columns.run import run
@@ -16,7 +16,7 @@ from ethogram.language.compiler import compile_patterns
 from ethogram.language.program import Program
 from ethogram.models import Event, moment
 from ethogram.patterns.catalogue import load_vocabulary
-from ethogram.patterns.pattern_file import read_pattern_text
+from pattern_files import read_pattern_text
 
 LATER = 1_800_000_000_000_000
 _HEAD = """\

@@ -6,9 +6,9 @@ from functools import cache
 from typing import Any
 
 import pytest
-from shapes.batch_faults import FAULTS, Fault, faulty
 
 from agreement import differences, plain_reading, product
+from engine.batch_faults import FAULTS, Fault, faulty
 from ethogram.engine.detect import RUNNERS
 from strategies import KINDS, Case, random_case
 

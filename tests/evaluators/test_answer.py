@@ -9,11 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ethogram.evaluators import response_parser
 from ethogram.evaluators.prompt import MOST_TEXT
-from ethogram.evaluators.response_parser import DROPS, MOST_BYTES, check_answer, even, names_a_pattern
+from ethogram.evaluators.response_parser import MOST_BYTES, check_answer, even, names_a_pattern
 from ethogram.evaluators.rubric import MOST_INDICATORS
 from ethogram.models import TRAITS
 from ethogram.patterns.catalogue import indicator_catalogue
+
+REASONS = {
+    getattr(response_parser, name)
+    for name in (
+        "PATTERN", "EXTRA", "SHAPELESS", "UNKNOWN", "CONFIDENCE", "NO_QUOTE", "NOT_QUOTED", "TWICE",
+        "TOO_MANY",
+    )
+}  # fmt: skip
+"""Why a part of an answer is dropped."""
 
 FENCE = "5f0c1d2e"
 TEXT = "Well:  “Act\n  now”, it's the last day. Act now!"
@@ -26,7 +36,7 @@ def sign(
     return {"id": name, "confidence": confidence, "quote": quote, **more}
 
 
-def answer(*indicators: Any, **more: Any) -> dict[str, Any]:
+def response_parser(*indicators: Any, **more: Any) -> dict[str, Any]:
     return {
         "fence": FENCE,
         "traits": dict.fromkeys(TRAITS, 0.25),
@@ -36,7 +46,7 @@ def answer(*indicators: Any, **more: Any) -> dict[str, Any]:
 
 
 def dropped(*indicators: Any, **more: Any) -> dict[str, int]:
-    found = check_answer(answer(*indicators, **more), TEXT, FENCE)
+    found = check_answer(response_parser(*indicators, **more), TEXT, FENCE)
     assert found.fault is None
     return dict(found.dropped)
 
@@ -46,7 +56,7 @@ def dropped(*indicators: Any, **more: Any) -> dict[str, int]:
 
 @pytest.mark.parametrize("wrap", ["{}", " \n{}\n", "```json\n{}\n```", "```\n{}\n```\n"])
 def test_one_object_is_read_with_or_without_a_code_block(wrap):
-    found = check_answer(wrap.replace("{}", json.dumps(answer(sign()))), TEXT, FENCE)
+    found = check_answer(wrap.replace("{}", json.dumps(response_parser(sign()))), TEXT, FENCE)
     assert found.fault is None
     assert list(found.traits) == list(TRAITS)
     assert [(one.id, one.confidence, TEXT[one.start : one.end]) for one in found.indicators] == [
@@ -56,18 +66,18 @@ def test_one_object_is_read_with_or_without_a_code_block(wrap):
 
 
 def test_without_a_boundary_the_fence_is_not_looked_at():
-    assert check_answer(answer(), TEXT).fault is None
+    assert check_answer(response_parser(), TEXT).fault is None
 
 
 def test_whole_numbers_are_numbers_and_there_is_no_negative_zero():
     traits = dict.fromkeys(TRAITS, 0) | {"virtue": 1, "goodwill": -0.0}
-    found = check_answer(answer(traits=traits), TEXT, FENCE)
+    found = check_answer(response_parser(traits=traits), TEXT, FENCE)
     assert (found.traits["virtue"], str(found.traits["goodwill"])) == (1.0, "0.0")
 
 
 @pytest.mark.parametrize("quote", ['"Act now"', "Act now", "“Act\tnow”", " it’s the  last\nday "])
 def test_a_quote_may_differ_in_white_space_and_in_its_quotation_marks(quote):
-    [one] = check_answer(answer(sign(quote)), TEXT, FENCE).indicators
+    [one] = check_answer(response_parser(sign(quote)), TEXT, FENCE).indicators
     assert even(TEXT[one.start : one.end]) == even(quote).strip()
 
 
@@ -80,28 +90,28 @@ def test_a_quote_may_differ_in_white_space_and_in_its_quotation_marks(quote):
         ("", "not one JSON object"),
         ("I will not score this.", "not one JSON object"),
         ("[]", "not one JSON object"),
-        (json.dumps(answer()) + json.dumps(answer()), "not one JSON object"),
-        ("Sure! " + json.dumps(answer()), "not one JSON object"),
-        ("```python\n" + json.dumps(answer()) + "\n```", "not one JSON object"),
+        (json.dumps(response_parser()) + json.dumps(response_parser()), "not one JSON object"),
+        ("Sure! " + json.dumps(response_parser()), "not one JSON object"),
+        ("```python\n" + json.dumps(response_parser()) + "\n```", "not one JSON object"),
         ("[" * 50_000, "not one JSON object"),
         ('{"a":' * 600 + "1" + "}" * 600, "nested too deep"),
         ('{"fence": 1, "fence": 2}', "given twice"),
-        (json.dumps(answer()).replace("0.25", "NaN", 1), "not one JSON object"),
-        (json.dumps(answer()).replace("0.25", "Infinity", 1), "not one JSON object"),
-        (json.dumps(answer(note="x" * MOST_BYTES)), "too long"),
-        (json.dumps(answer(note=[1] * 21_000)), "too long"),
+        (json.dumps(response_parser()).replace("0.25", "NaN", 1), "not one JSON object"),
+        (json.dumps(response_parser()).replace("0.25", "Infinity", 1), "not one JSON object"),
+        (json.dumps(response_parser(note="x" * MOST_BYTES)), "too long"),
+        (json.dumps(response_parser(note=[1] * 21_000)), "too long"),
         (None, "not one JSON object"),
-        (answer(fence="another"), "for another message"),
-        ({key: value for key, value in answer().items() if key != "fence"}, "for another message"),
-        (answer(traits=[0.5] * 12), "traits is not an object"),
-        (answer(traits={}), "missing: virtue, goodwill"),
-        (answer(traits=dict.fromkeys(TRAITS, 0.5) | {"love_bombing": 1}), "no traits"),
-        (answer(traits=dict.fromkeys(TRAITS, 0.5) | {"virtue": 1.01}), "0 to 1: virtue"),
-        (answer(traits=dict.fromkeys(TRAITS, 0.5) | {"virtue": True}), "0 to 1: virtue"),
-        (answer(traits=dict.fromkeys(TRAITS, 0.5) | {"virtue": "0.5"}), "0 to 1: virtue"),
-        (answer(traits=dict.fromkeys(TRAITS, 0.5) | {"virtue": None}), "0 to 1: virtue"),
-        (answer(traits=dict.fromkeys(TRAITS, 0.5) | {"virtue": float("nan")}), "0 to 1: virtue"),
-        (answer(indicators=None), "indicators is not a list"),
+        (response_parser(fence="another"), "for another message"),
+        ({key: value for key, value in response_parser().items() if key != "fence"}, "for another message"),
+        (response_parser(traits=[0.5] * 12), "traits is not an object"),
+        (response_parser(traits={}), "missing: virtue, goodwill"),
+        (response_parser(traits=dict.fromkeys(TRAITS, 0.5) | {"love_bombing": 1}), "no traits"),
+        (response_parser(traits=dict.fromkeys(TRAITS, 0.5) | {"virtue": 1.01}), "0 to 1: virtue"),
+        (response_parser(traits=dict.fromkeys(TRAITS, 0.5) | {"virtue": True}), "0 to 1: virtue"),
+        (response_parser(traits=dict.fromkeys(TRAITS, 0.5) | {"virtue": "0.5"}), "0 to 1: virtue"),
+        (response_parser(traits=dict.fromkeys(TRAITS, 0.5) | {"virtue": None}), "0 to 1: virtue"),
+        (response_parser(traits=dict.fromkeys(TRAITS, 0.5) | {"virtue": float("nan")}), "0 to 1: virtue"),
+        (response_parser(indicators=None), "indicators is not a list"),
     ],
 )
 def test_an_answer_that_is_none_says_why(raw, why):
@@ -111,7 +121,7 @@ def test_an_answer_that_is_none_says_why(raw, why):
 
 
 def test_an_answer_that_contains_itself_ends():
-    loop = answer()
+    loop = response_parser()
     loop["note"] = [loop] * 100
     assert check_answer(loop, TEXT, FENCE).fault
 
@@ -138,15 +148,15 @@ def test_an_answer_that_contains_itself_ends():
     ],
 )
 def test_an_indicator_that_does_not_hold_is_dropped_and_the_rest_kept(indicator, why):
-    found = check_answer(answer(indicator, sign(name="EXP_FEAR")), TEXT, FENCE)
+    found = check_answer(response_parser(indicator, sign(name="EXP_FEAR")), TEXT, FENCE)
     assert [one.id for one in found.indicators] == ["EXP_FEAR"]
     assert found.dropped == {why: 1}
-    assert why in DROPS
+    assert why in REASONS
 
 
 def test_a_pattern_may_be_named_in_a_quote_and_nowhere_else():
     text = "Stop gaslighting me, this is love bombing."
-    found = check_answer(answer(sign("gaslighting"), note="love bombing", extra=1), text, FENCE)
+    found = check_answer(response_parser(sign("gaslighting"), note="love bombing", extra=1), text, FENCE)
     assert len(found.indicators) == 1
     assert found.dropped == {"names a pattern": 1, "asked for by nobody": 1}
     assert dropped(sign(pattern={"name": ["Love-Bombing"]})) == {"names a pattern": 1}
@@ -155,7 +165,9 @@ def test_a_pattern_may_be_named_in_a_quote_and_nowhere_else():
 
 
 def test_of_an_indicator_given_twice_the_surer_one_is_kept():
-    given = answer(sign("last", confidence=0.4), sign("day", confidence=0.8), sign("last", confidence=0.1))
+    given = response_parser(
+        sign("last", confidence=0.4), sign("day", confidence=0.8), sign("last", confidence=0.1)
+    )
     found = check_answer(given, TEXT, FENCE)
     assert [(one.confidence, TEXT[one.start : one.end]) for one in found.indicators] == [(0.8, "day")]
     assert found.dropped == {"given twice": 2}
@@ -163,13 +175,13 @@ def test_of_an_indicator_given_twice_the_surer_one_is_kept():
 
 def test_the_surest_forty_are_kept_in_the_order_given():
     many = [sign(name=name, confidence=k / 100) for k, name in enumerate(IDS[:50])]
-    found = check_answer(answer(*many), TEXT, FENCE)
+    found = check_answer(response_parser(*many), TEXT, FENCE)
     assert [one.id for one in found.indicators] == list(IDS[10:50])
     assert found.dropped == {"too many": 50 - MOST_INDICATORS}
 
 
 def test_what_the_evaluator_was_not_shown_it_cannot_quote():
-    assert check_answer(answer(sign("the end")), "x" * MOST_TEXT + "the end", FENCE).dropped
+    assert check_answer(response_parser(sign("the end")), "x" * MOST_TEXT + "the end", FENCE).dropped
 
 
 # --- whatever comes ------------------------------------------------------------------------------
@@ -212,7 +224,7 @@ def holds(raw: Any, text: str) -> None:
         return
     assert list(found.traits) == list(TRAITS)
     assert all(type(value) is float and 0 <= value <= 1 for value in found.traits.values())
-    assert set(found.dropped) <= set(DROPS)
+    assert set(found.dropped) <= REASONS
     assert len({one.id for one in found.indicators}) == len(found.indicators) <= MOST_INDICATORS
     quotes = {even(one["quote"]).strip() for one in raw["indicators"] if _has_quote(one)}
     for one in found.indicators:

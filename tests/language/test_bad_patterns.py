@@ -9,7 +9,8 @@ import pytest
 
 from ethogram.errors import BadPattern
 from ethogram.patterns.catalogue import load_vocabulary
-from ethogram.patterns.pattern_file import read_pattern_file, read_pattern_text
+from ethogram.patterns.pattern_file import read_pattern_file
+from pattern_files import read_pattern_text
 
 GOOD = """\
 name: warm

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import islice
+
 import pytest
 from ruamel.yaml import YAML
 
 import ethogram
 from ethogram.errors import BadInput
-from ethogram.lexicon.lexicon import (
-    CONTENT,
-    faults_of,
-    load_lexicon,
-    make_lexicon,
-    read_categories,
-    read_plain,
-)
+from ethogram.lexicon.lexicon import CONTENT, load_lexicon, make_lexicon, read_categories, read_plain
+from ethogram.lexicon.matcher import forms
+from ethogram.lexicon.normalize import fold
 from ethogram.lexicon.records import HARD_CONSTRAINT, NEGATIVE
 from ethogram.models import TRAITS
 from ethogram.patterns.catalogue import indicator_catalogue
@@ -48,8 +46,24 @@ def test_a_file_says_the_same_to_a_yaml_reader(path):
     assert read_plain(text) == content
 
 
-def test_nothing_is_wrong_with_it():
-    assert faults_of(read_categories()) == []
+def test_its_traits_are_known_and_its_names_and_phrases_there_once():
+    categories = read_categories()
+    assert {category.trait for category in categories} <= {*TRAITS, HARD_CONSTRAINT}
+    names = Counter(category.name for category in categories)
+    phrases = Counter(phrase for category in categories for phrase in category.phrases)
+    assert [name for counts in (names, phrases) for name, count in counts.items() if count > 1] == []
+
+
+def test_its_phrases_are_written_as_they_are_matched():
+    # A few forms show how a whole line is written.
+    wrong = [
+        form
+        for category in read_categories()
+        for line in category.phrases
+        for form in islice(forms(line), 1000)
+        if fold(form).text.decode().strip() != form
+    ]
+    assert wrong == []
 
 
 def test_there_are_categories_for_every_trait_and_the_seven_hard_constraints():

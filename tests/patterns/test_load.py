@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from ethogram.errors import BadPattern
+from ethogram.models.constants import ACTIVE_STATUSES
 from ethogram.patterns.catalogue import load_vocabulary
-from ethogram.patterns.library import ON, load_patterns, with_parts
+from ethogram.patterns.library import load_patterns, with_parts
 
 PART = """\
 name: {name}
@@ -105,7 +106,7 @@ def test_the_default_patterns_are_those_that_their_status_turns_on():
     every = load_patterns(any_status=True)
     assert {file.status for file in every} >= {"stable", "experimental"}
     default = load_patterns()
-    assert default.chosen == tuple(file.name for file in every if file.status in ON)
+    assert default.chosen == tuple(file.name for file in every if file.status in ACTIVE_STATUSES)
     # Only what is needed is read: those that are on, and parts of combinations.
     needed = with_parts(every.files, default.chosen)
     assert default.files == {name: every.files[name] for name in needed}

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ethogram.risk.accuracy import reliability
-from ethogram.risk.calibration import by_pattern, calibrated, probability, rising
+from ethogram.risk.calibration import by_pattern, calibrated, probability
 from ethogram.risk.scoring import Known, compose
 from risk_makers import NOW, detection
 
@@ -69,20 +69,6 @@ def test_it_comes_near_to_the_truth_and_its_interval_holds_it(n):
             plain.append((at - at**2) ** 2)
     assert held / tries >= 0.95
     assert np.mean(error) < 0.5 * np.mean(plain)
-
-
-@given(st.lists(st.tuples(st.floats(-5, 5), st.floats(0.1, 3)), min_size=1, max_size=20))
-def test_isotonic_regression_is_the_nearest_rising_one(told):
-    values, weights = [v for v, _ in told], [w for _, w in told]
-    found = rising(values, weights)
-    assert all(np.diff(found) >= -1e-12)
-    # The known formula: largest over starts of the smallest over ends of the means between.
-    for i in range(len(values)):
-        want = max(
-            min(np.average(values[a : b + 1], weights=weights[a : b + 1]) for b in range(i, len(values)))
-            for a in range(i + 1)
-        )
-        assert found[i] == pytest.approx(want, abs=1e-9)
 
 
 def test_the_table_tells_what_was_said_and_what_was_seen():

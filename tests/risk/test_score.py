@@ -10,23 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, mannwhitneyu
 
+from benchmarks.quality.separation import area_of, figures, over_time
 from ethogram.risk import versions
 from ethogram.risk.discrimination import (
     Course,
     Labelled,
     area_difference,
-    area_of,
     auroc,
-    figures,
     horizon,
-    over_time,
     rate,
     recall_within,
     recovery,
     score,
 )
-from ethogram.risk.intervals import wilson
 from ethogram.risk.versions import compare, flipped
+from ethogram.stats import wilson
 
 cases = st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.9]), st.booleans()), min_size=2, max_size=30)
 

@@ -8,10 +8,9 @@ import pytest
 
 from ethogram import analyze
 from ethogram.config import Settings
-from ethogram.config.settings import RESOURCES as OF_SETTINGS
 from ethogram.models import Event
+from ethogram.models.constants import RESOURCES
 from ethogram.signals import Measurer, Options
-from ethogram.signals.options import RESOURCES as OF_SIGNALS
 
 START = datetime(2026, 5, 1, tzinfo=UTC)
 
@@ -30,10 +29,6 @@ def readings(name: str, *events: Event, **options: object) -> list[object]:
 
 def asks(text: str) -> Event:
     return told(0, "message", text, subject="ann", role="user")
-
-
-def test_signals_and_settings_know_the_same_resources():
-    assert OF_SIGNALS == OF_SETTINGS
 
 
 # --- the goal --------------------------------------------------------------------------------
@@ -161,7 +156,7 @@ def test_only_the_resources_that_are_monitored_are_found(watched: tuple[str, ...
     assert found == {f"resource_spiral.{name}" for name in watched if name != "seconds"}
 
 
-@pytest.mark.parametrize("name", OF_SIGNALS)
+@pytest.mark.parametrize("name", RESOURCES)
 def test_a_resource_that_is_not_monitored_is_not_read(name: str):
     used = {"tool": "Read", "path": "a", "tokens": 1, "duration": 1.0, "memory": 1e6}
     events = [told(40 * n, "action", **used) for n in range(3)]

@@ -8,10 +8,11 @@ import time
 import pytest
 
 from ethogram.models import Event
+from ethogram.models.constants import NORMALIZATION
 from ethogram.signals import Measurer, Options
 from ethogram.signals.agent import errors, normalization
 from ethogram.signals.agent.errors import error_key, telling_line
-from ethogram.signals.agent.normalization import STRENGTHS, cleaned, digest
+from ethogram.signals.agent.normalization import cleaned, digest
 from ethogram.signals.agent.operations import of_command, of_tool
 from ethogram.signals.agent.paths import in_command
 
@@ -63,7 +64,7 @@ def test_what_an_error_names_counts_unless_normalised_strongly():
     assert error_key("line 3", "low") != error_key("line 4", "low")
 
 
-@pytest.mark.parametrize("strength", STRENGTHS)
+@pytest.mark.parametrize("strength", NORMALIZATION)
 def test_white_space_and_times_of_day_never_count(strength: str):
     assert digest("a  b\n12:00:01 done", strength) == digest("a b 13:59:59 done", strength)
 
@@ -73,7 +74,7 @@ def test_counts_in_a_result_count():
     assert cleaned("page 3", "high") == cleaned("page 4", "high")
 
 
-@pytest.mark.parametrize("strength", STRENGTHS)
+@pytest.mark.parametrize("strength", NORMALIZATION)
 @pytest.mark.parametrize("unit", ["a", "0", "a1", "'", "/tmp/", "tmp1", "[", "0x", "é", "- ", "1.1 "])
 def test_no_text_takes_long(strength: str, unit: str):
     began = time.process_time()
@@ -157,7 +158,7 @@ def test_thoughts_and_descriptions_do_not_make_another_step():
     assert len(keys) == 1
 
 
-@pytest.mark.parametrize("strength", STRENGTHS)
+@pytest.mark.parametrize("strength", NORMALIZATION)
 def test_a_page_further_on_is_another_step_unless_numbers_are_taken_out(strength: str):
     told = Told("step_key", normalization=strength)
     keys = set()

@@ -1,13 +1,45 @@
 """Sessions are cut by inactivity, or by the names that the events give."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from ethogram.models import Event, parse_duration
 from ethogram.signals import Options, measure_all
-from ethogram.signals.timing import sessions
+from ethogram.signals.timing import Place, advance
 
 HALF_HOUR = parse_duration("30m")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One stretch of a subject's events, in order; never empty."""
+
+    source: str
+    subject: str
+    events: tuple[Event, ...]
+
+
+def sessions(events: Iterable[Event], inactivity: int) -> list[Session]:
+    """The sessions in these events, which must be in order, sorted by their first event.
+
+    Events that no session can be told for are in none.
+    """
+    places: dict[tuple[str, str], Place] = {}
+    under_way: dict[tuple[str, str], list[Event]] = {}
+    cut: list[list[Event]] = []
+    for event in events:
+        whose = (event.source, event.subject)
+        place = advance(places.get(whose), event, inactivity)
+        if place is None:
+            continue
+        places[whose] = place
+        if place[2] == 1:
+            under_way[whose] = []
+            cut.append(under_way[whose])
+        under_way[whose].append(event)
+    return [Session(one[0].source, one[0].subject, tuple(one)) for one in cut]
 
 
 def event(minute: float, subject: str = "sam", **fields: object) -> Event:

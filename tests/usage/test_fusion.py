@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ethogram.errors import BadUsage
+from ethogram.models.constants import FUSION_WEIGHTS
 from ethogram.usage.finding import Finding
-from ethogram.usage.fusion import CAUSES, WEIGHTS, behavioural_score, fuse
+from ethogram.usage.fusion import CAUSES, behavioural_score, fuse
 
 share = st.floats(0, 1)
-scores = st.dictionaries(st.sampled_from(sorted(WEIGHTS)), st.none() | share)
+scores = st.dictionaries(st.sampled_from(sorted(FUSION_WEIGHTS)), st.none() | share)
 
 
 @pytest.mark.parametrize(
@@ -56,10 +57,10 @@ def test_weights_add_up_to_one_and_the_score_lies_between_its_parts(content):
         return
     assert math.isclose(sum(found.weights.values()), 1)
     assert min(present) - 1e-6 <= found.score <= max(present) + 1e-6
-    assert set(found.absent) | set(found.weights) == set(WEIGHTS)
+    assert set(found.absent) | set(found.weights) == set(FUSION_WEIGHTS)
 
 
-@given(scores, st.sampled_from(sorted(WEIGHTS)), share, share)
+@given(scores, st.sampled_from(sorted(FUSION_WEIGHTS)), share, share)
 def test_a_higher_score_never_lowers_the_whole(content, name, one, other):
     low, high = sorted((one, other))
     assert fuse({**content, name: low}).score <= fuse({**content, name: high}).score

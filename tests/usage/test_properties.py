@@ -2,65 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import random
-from fractions import Fraction
 
 import pytest
 
 from ethogram.errors import BadUsage
 from ethogram.usage import COHORTS, Settings, Summary, merge, record, signals
-from ethogram.usage.chance import at_least, at_most, least_surprising, most_below, rank_change
 from ethogram.usage.withdrawal import Past, ahead, is_fewer, is_quiet, look, outlook, silent_days, with_closes
 from usage_people import DAY, HOUR
 
 COHORT, SETTINGS = COHORTS[1], Settings()
-SPREADS = [0, 0.02, 0.5, 1, 3]
-
-
-def plain_chance(count: int, mean: int, size: int) -> float:
-    """Chance of at most `count` under a negative binomial of whole size, by exact fractions."""
-    p = Fraction(size, size + mean)
-    return float(sum(math.comb(k + size - 1, k) * p**size * (1 - p) ** k for k in range(count + 1)))
-
-
-@pytest.mark.parametrize(
-    ("count", "mean", "size"), [(0, 3, 2), (2, 10, 2), (7, 9, 1), (30, 60, 4), (90, 40, 3)]
-)
-def test_chances_are_those_of_the_negative_binomial(count: int, mean: int, size: int):
-    exact = plain_chance(count, mean, size)
-    assert at_most(count, mean, 1 / size) == pytest.approx(exact, rel=1e-9)
-    assert at_least(count + 1, mean, 1 / size) == pytest.approx(1 - exact, rel=1e-9)
-
-
-@pytest.mark.parametrize("spread", SPREADS)
-def test_more_evidence_never_lowers_a_surprise(spread: float):
-    for mean in (0.5, 4, 30, 900):
-        few = [at_most(count, mean, spread) for count in range(0, int(2 * mean) + 2, 1 + int(mean) // 20)]
-        assert few == sorted(few)
-        many = [at_least(count, mean, spread) for count in range(0, int(3 * mean) + 2, 1 + int(mean) // 20)]
-        assert many == sorted(many, reverse=True)
-        assert all(0 <= one <= 1 for one in [*few, *many])
-
-
-@pytest.mark.parametrize("spread", SPREADS)
-def test_a_limit_is_the_last_number_that_is_so_surprising(spread: float):
-    for mean in (1, 12, 13.5, 40, 700):
-        for surprise in (1, 1.75, 3):
-            most = most_below(surprise, mean, spread)
-            assert most < 0 or at_most(most, mean, spread) <= 10**-surprise
-            assert at_most(most + 1, mean, spread) > 10**-surprise
-            assert (most >= 0) == (mean >= least_surprising(surprise, spread))
-
-
-def test_ranks_are_turned_round_with_time_and_do_not_see_how_far_apart_values_are():
-    rng = random.Random(1)
-    for _ in range(30):
-        before = [rng.choice([1, 2, 5, 9]) for _ in range(9)]
-        now = [rng.choice([1, 2, 5, 9]) for _ in range(6)]
-        z = rank_change(before, now)
-        assert rank_change(now, before) == pytest.approx(-z)
-        assert rank_change([x**3 for x in before], [x**3 for x in now]) == pytest.approx(z)
 
 
 def random_days(rng: random.Random) -> list[int]:

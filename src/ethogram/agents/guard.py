@@ -13,12 +13,12 @@ from ..app.watch import Watch
 from ..config import Settings
 from ..errors import BadUsage, did_you_mean
 from ..models import Detection, Event
+from ..models.constants import MAX_RESULT, RUNGS
 from ..patterns.library import Library
 from ..signals import Measurer
 from .hook.plan import choose, library_of, plan_of
 from .monitor import observe, start
-from .payload import RESULT, TOO_DEEP, call_event, response_text, result_event, said_event
-from .rules import RUNGS
+from .payload import TOO_DEEP, call_event, response_text, result_event, said_event
 from .status import Observed
 
 # What a program gives a guard, checked: what is wrong is said, with what would be right.
@@ -276,7 +276,7 @@ def _as_told(event: Event, result: Any, exit_code: int | None) -> Event:
     """The result with its code, and with what came out even where the error has words of its own."""
     facts = dict(event.attributes)
     if "error" in facts and (text := response_text(result)):
-        facts["result"] = text[:RESULT]
+        facts["result"] = text[:MAX_RESULT]
     if exit_code is not None:
         facts["exit_code"] = exit_code
     return replace(event, attributes=facts)

@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from ..models.arguments import command_in, path_in
+from ..models.constants import MAX_ERROR, MAX_RESULT
 from ..models.event import Event
 from ..models.lazy_regex import Rule
 from ..signals.agent.step import argument_text
@@ -22,8 +23,6 @@ from .status import digest
 
 AGENT = "agent"
 MARK = "call_mark"
-RESULT = 20_000
-ERROR = 2_000
 DEEPEST = 8
 TOO_DEEP = "[nested too deep]"
 LONGEST = 400
@@ -56,19 +55,19 @@ def result_event(told: Mapping[str, Any], number: int, at: datetime) -> Event:
     beside: Mapping[str, Any] = response if isinstance(response, dict) else {}
     failed = text_at(told, "hook_event_name") == "PostToolUseFailure"
     said = _said(told.get("error")) if failed else response_text(response)
-    facts: dict[str, Any] = {**_call(told), "result": said[:RESULT]}
-    if len(said) > RESULT:
+    facts: dict[str, Any] = {**_call(told), "result": said[:MAX_RESULT]}
+    if len(said) > MAX_RESULT:
         facts["result_length"] = len(said)
     code = beside.get("exit_code")
     if isinstance(code, int) and not isinstance(code, bool):
         facts["exit_code"] = code
     if failed or beside.get("is_error") is True:
-        facts["error"] = said[:ERROR] if said.strip() else True
+        facts["error"] = said[:MAX_ERROR] if said.strip() else True
         found = _EXIT.search(said[:200])
         if found and "exit_code" not in facts:
             facts["exit_code"] = int(found[1])
     elif isinstance(error := beside.get("error"), str) and error:
-        facts["error"] = error[:ERROR]
+        facts["error"] = error[:MAX_ERROR]
     return _event(told, number, at, "result", facts)
 
 
@@ -134,11 +133,11 @@ def _arguments(told: Mapping[str, Any]) -> dict[str, Any]:
 def _fitted(value: Any, deeper: int) -> Any:
     """Long texts and deep parts cut."""
     if isinstance(value, str):
-        return value[:RESULT]
+        return value[:MAX_RESULT]
     if isinstance(value, dict | list) and deeper < 1:
-        return _said(value)[:RESULT]
+        return _said(value)[:MAX_RESULT]
     if isinstance(value, dict):
-        return {str(name)[:RESULT]: _fitted(one, deeper - 1) for name, one in value.items()}
+        return {str(name)[:MAX_RESULT]: _fitted(one, deeper - 1) for name, one in value.items()}
     if isinstance(value, list):
         return [_fitted(one, deeper - 1) for one in value]
     return value

@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..models.constants import RUNGS
 from ..models.slotted import dataclass
 
-RUNGS = ("nudge", "remind", "ask", "stop")
-DEFAULT = ("nudge", "remind", "ask")
 MOST_KEYS = 12
 
 
@@ -28,12 +27,12 @@ class Rules:
     interrupted at all, and `lowest` the level from which anything is said.
     """
 
-    rungs: tuple[str, ...] = DEFAULT
-    cool_down: int = 5
-    most: int = 6
-    lowest: str = "medium"
-    off: tuple[str, ...] = ()
-    critical: str = "ask"
+    rungs: tuple[str, ...]
+    cool_down: int
+    most: int
+    lowest: str
+    off: tuple[str, ...]
+    critical: str
 
     def has(self, name: str) -> bool:
         """Whether a rung, pattern or tool is on."""

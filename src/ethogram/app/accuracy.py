@@ -11,7 +11,7 @@ from ..config import Settings
 from ..config.settings import learning_in
 from ..errors import BadUsage, did_you_mean
 from ..models import Detection, Verdict
-from ..patterns.library import base
+from ..models.detection import STANDING, base_pattern
 from ..risk.accuracy import Accuracy, Reliability, Row, accuracy, reliability
 from ..risk.agreement import Agreement, agreement, second_look
 from ..risk.calibration import Calibration, by_pattern, calibrated, probability
@@ -41,7 +41,7 @@ def accuracies(
     """
     counts = counts_of(store)
     names = sorted({slot.pattern for slot in counts})
-    chosen = [one for one in names if pattern is None or pattern in (one, base(one))]
+    chosen = [one for one in names if pattern is None or pattern in (one, base_pattern(one))]
     unjudged = _unjudged(store, chosen)
     found = [
         one
@@ -61,18 +61,18 @@ def accuracies(
 def check_pattern(store: Store, pattern: str, settings: Settings) -> None:
     """BadUsage where there is no pattern of that name, in the library, in detections or in verdicts."""
     names = {slot.pattern for slot in store.verdict_counts()} | {one.pattern for one in store.verdicts()}
-    known = names | {base(one) for one in names}
+    known = names | {base_pattern(one) for one in names}
     if pattern in known or store.detections(patterns=[pattern]):
         return
     files = every_file(settings)
-    if base(pattern) not in files:
+    if base_pattern(pattern) not in files:
         raise BadUsage(f"there is no pattern {pattern!r:.60}{did_you_mean(pattern, {*files, *known})}")
 
 
 def _unjudged(store: Store, patterns: Iterable[str]) -> dict[tuple[str, str], int]:
     """How many detections that stand nobody has judged, by pattern and version."""
     judged = {one.detection for one in store.verdicts()}
-    found = store.detections(patterns=patterns, states=["opened", "closed"])
+    found = store.detections(patterns=patterns, states=STANDING)
     going = store.settled_detections()
     out: dict[tuple[str, str], int] = {}
     for one in found:
@@ -83,7 +83,7 @@ def _unjudged(store: Store, patterns: Iterable[str]) -> dict[tuple[str, str], in
 
 def agreed(store: Store, pattern: str | None = None, *, blind: bool = False) -> Agreement:
     """How far judges agree; `blind`: only where all but the first could not see what was said before."""
-    said = [one for one in store.verdicts() if pattern is None or pattern in (one.pattern, base(one.pattern))]
+    said = _verdicts(store, pattern)
     return agreement(_blind(said) if blind else said)
 
 
@@ -97,10 +97,19 @@ def _blind(said: Sequence[Verdict]) -> list[Verdict]:
 
 def to_look_at(store: Store, judge: str, settings: Settings, pattern: str | None = None) -> list[Detection]:
     """Detections that a second judge should judge too, in an order that tells nothing of what was said."""
-    said = [one for one in store.verdicts() if pattern is None or pattern in (one.pattern, base(one.pattern))]
+    said = _verdicts(store, pattern)
     ids = second_look(said, judge, share=learning_in(settings)["second_look"])
     found = {one.id: one for one in store.detections(ids=ids)}
     return [found[one] for one in ids if one in found]
+
+
+def _verdicts(store: Store, pattern: str | None) -> list[Verdict]:
+    """All verdicts, or those on the detections of a pattern or of the programs of its file."""
+    return [
+        verdict
+        for verdict in store.verdicts()
+        if pattern is None or pattern in (verdict.pattern, base_pattern(verdict.pattern))
+    ]
 
 
 # Calibrating: what confidences have meant in a store, by its verdicts and the counts of those gone.
@@ -193,7 +202,7 @@ def calibrations(store: Store, pattern: str | None, settings: Settings) -> list[
     """What confidences have meant, for one pattern or for all that have verdicts."""
     minimum, out = learning_in(settings)["accuracy_minimum"], []
     for name, pairs in sorted(judged_pairs(store).items()):
-        found = reliability(pairs) if pattern is None or pattern in (name, base(name)) else None
+        found = reliability(pairs) if pattern is None or pattern in (name, base_pattern(name)) else None
         if found is not None:
             out.append(Calibrated(name, calibrated(pairs), found, minimum))
     return out

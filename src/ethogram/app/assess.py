@@ -148,7 +148,7 @@ def looked_at(
 
 def ladder_of(settings: Settings) -> tuple[str, ...]:
     """The rungs of the ladder that are on, from the mildest."""
-    from ..config.settings import RUNGS
+    from ..models.constants import RUNGS
 
     on = settings.hook["rungs"]
     return tuple(one for one in RUNGS if one in on and one not in settings.hook["off"])

@@ -16,6 +16,7 @@ from ..ingest import Batch, OnDisk
 from ..language.history import belongs, key_of
 from ..language.program import Program
 from ..models import Detection, Event, format_time
+from ..models.detection import STANDING
 from ..models.redaction import excerpt
 from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library, load_patterns, places_of
@@ -345,7 +346,7 @@ def shadow(store: Store, programs: Iterable[Program], *, as_of: datetime, since:
     Nothing is looked for anew; sweeps have kept it, and told nobody.
     """
     under_test = {one.name: one for one in programs if one.status == "test"}
-    kept = store.detections(states=("opened", "closed"))
+    kept = store.detections(states=STANDING)
     start = _start(since, as_of)
     events, histories = counted(store, under_test.values())
     untimed = frozenset(one.name for one in store.sources().values() if not one.timed)

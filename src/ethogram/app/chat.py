@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..chat.records import Change, Mode, Signal
+from ..chat.records import MODES, Change, Mode, Signal
 from ..chat.risk_model import FLOORS, HYSTERESIS, together
 from ..models import Detection, format_time
 from ..models.redaction import mask
@@ -82,7 +82,7 @@ def left_at(mode: Mode) -> float:
 
 # Conversations scored turn by turn: what is told of a turn, and of a conversation when it is over.
 
-WATCHED = ("CAUTIOUS", "ELEVATED", "SUSPECT", "CRITICAL", "UNSAFE")
+WATCHED = MODES[1:]
 """Modes whose first turn is told."""
 Make = Callable[[str, str], Conversation]
 """A new conversation, by its id and its subject."""

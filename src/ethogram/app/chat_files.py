@@ -14,7 +14,6 @@ from typing import Any, BinaryIO
 
 from ..errors import BadEvents, BadUsage, Fault
 from ..ingest import read_events
-from ..ingest.batch import Limits
 from ..ingest.chat_messages import is_message
 from ..ingest.collector import check_time
 from ..ingest.documents import Broken, documents
@@ -26,6 +25,7 @@ from ..ingest.reader import Found, Opened, opened
 from ..ingest.streams import BOM, GZIP, too_blank
 from ..ingest.transcript import name_of, text_of, time_of
 from ..models import Event, parse_time
+from ..models.limits import Limits
 
 # Turns and conversations as JSON: what is one, who speaks in it, and what is wrong with what is none.
 

@@ -20,8 +20,9 @@ from ..errors import BadUsage
 from ..ingest.collector import future_message, latest_time
 from ..language.program import Program
 from ..models import Detection, Event, micros, moment
+from ..models.constants import ACTIVE_STATUSES
 from ..patterns.catalogue import load_vocabulary
-from ..patterns.library import ON, load_patterns
+from ..patterns.library import load_patterns
 from ..signals.base import Unmeasured
 from ..signals.chat import meaning_of, tuning_of, values_of
 from ..store.kept import TALKS
@@ -244,7 +245,7 @@ def _programs(patterns: Sequence[str | Path] | None, settings: Settings) -> tupl
     )
     if patterns is not None:
         return library.programs
-    on = {name for name in library.chosen if library.files[name].status in ON}
+    on = {name for name in library.chosen if library.files[name].status in ACTIVE_STATUSES}
     return tuple(one for one in library.programs if one.pattern in on)
 
 

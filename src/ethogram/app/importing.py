@@ -19,7 +19,7 @@ from ..ingest.collector import NO_TIME, NOT_EVENTS, Collector, latest_time
 from ..ingest.errors import BadLine, Unreadable
 from ..ingest.event_parser import CATEGORY, NUMBER, Rules
 from ..ingest.format import Record, Skipped
-from ..ingest.reader import STDIN, Found, Opened, find, opened, records_of
+from ..ingest.reader import STDIN, Found, Opened, Progress, find, opened, records_of
 from ..models import Event, stable_hash
 from ..patterns.catalogue import known_ranges, load_vocabulary
 from ..store.protocol import Clash, Clashes, Import, Source, Staged, Store
@@ -31,7 +31,6 @@ from .stored_events import check_private, private_event, private_source
 
 BATCH = 5000
 """Events in one commit to the waiting room."""
-Progress = Callable[[int, int], None]
 IN_STORE = Place(0, 0, "the store")
 
 

@@ -16,6 +16,7 @@ from ..errors import BadLabels, BadUsage, Fault, did_you_mean
 from ..ingest import BadLine
 from ..ingest.streams import decode, parse
 from ..models import Detection, Event
+from ..models.detection import base_pattern
 from ..risk.backtest import events_of
 from ..risk.discrimination import Course
 
@@ -369,7 +370,7 @@ class Thing:
 
     def is_about(self, pattern: str) -> bool:
         """Whether its label counts for a pattern: one that names another does not."""
-        whole = pattern.partition("@")[0].partition(".")[0]
+        whole = base_pattern(pattern)
         return self.label.pattern in ("", pattern, whole)
 
     def is_marked(self, places: Sequence[int], first: int, last: int) -> bool:

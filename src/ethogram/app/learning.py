@@ -11,7 +11,8 @@ from ..config.learned import read_changes, write_changes
 from ..config.settings import learning_in
 from ..errors import BadUsage, did_you_mean
 from ..models import Verdict, stable_hash
-from ..patterns.library import Library, base
+from ..models.detection import base_pattern
+from ..patterns.library import Library
 from ..risk.changes import AUTOMATIC, Change, Changes, accepted, in_force, undone
 from ..risk.parameter_grid import Judged, Replay, Stretch, judged_detections, judged_misses
 from ..risk.proposal import Nothing, Proposal, proposal_of, with_recent
@@ -42,7 +43,7 @@ class Lesson:
 
 def judged_patterns(store: Store) -> list[str]:
     """The patterns that there are verdicts on."""
-    return sorted({base(one.pattern) for one in store.verdicts()})
+    return sorted({base_pattern(one.pattern) for one in store.verdicts()})
 
 
 def learn_pattern(
@@ -177,7 +178,7 @@ def judged_of(store: Store, pattern: str, as_of: datetime) -> list[Judged]:
 
     What began after `as_of` is left out, and no verdict for when it was given: judges look at old events too.
     """
-    own = [one for one in store.verdicts() if base(one.pattern) == pattern and "@" not in one.pattern]
+    own = [one for one in store.verdicts() if base_pattern(one.pattern) == pattern and "@" not in one.pattern]
     ids = {one.detection for one in own if one.detection is not None}
     found = judged_detections(own, store.detections(ids=ids))
     every = [*found, *judged_misses(own, _stretches(store, own))]

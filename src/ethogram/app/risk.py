@@ -14,12 +14,13 @@ from ..config import Settings
 from ..config.settings import RISK
 from ..errors import BadUsage, did_you_mean
 from ..models import EPOCH, Detection, Event
+from ..models.detection import base_pattern
 from ..models.mute import Mute
 from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import load_patterns, multipliers_of
 from ..patterns.pattern_file import PatternFile
 from ..risk.assessment import Assessment, assess
-from ..risk.scoring import SHADOW, Composition, Known, Weighing, base, combined_of, compose, falls_with
+from ..risk.scoring import SHADOW, Composition, Known, Weighing, combined_of, compose, falls_with
 from ..store import open_store
 from ..store.protocol import Store, Who
 from .analyze import moment_of
@@ -148,7 +149,7 @@ def is_on(one: Detection, files: Mapping[str, PatternFile], settings: Settings) 
     """
     if one.parts and not settings.combination_detection:
         return False
-    file = files.get(base(one.pattern))
+    file = files.get(base_pattern(one.pattern))
     return file is None or file.status not in SHADOW
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import reduce
 from typing import Any
 
+from ..language.templates import rounded
 from ..models import format_time, rank
 from .run_steps import READS, WRITES, Step, short
 
@@ -73,8 +74,8 @@ class RunEpisode:
             "detected_step": self.detected_step,
             "steps": self.steps,
             "tokens": self.tokens,
-            "seconds": _rounded(self.seconds),
-            "cost": _rounded(self.cost),
+            "seconds": rounded(self.seconds),
+            "cost": rounded(self.cost),
             "repeated": [one.to_dict() for one in self.repeated],
             "tried": list(self.tried),
             "ended": self.ended,
@@ -189,18 +190,13 @@ class Run:
             "changed_files": self.changed_files,
             "condensations": self.condensations,
             "tokens": self.tokens,
-            "cost": _rounded(self.cost),
-            "seconds": _rounded(self.seconds),
+            "cost": rounded(self.cost),
+            "seconds": rounded(self.seconds),
             "first_at": None if self.first_at is None else format_time(self.first_at),
             "last_at": None if self.last_at is None else format_time(self.last_at),
             "episodes": [one.to_dict() for one in self.episodes],
             "lanes": [one.to_dict() for one in self.lanes],
         }
-
-
-def _rounded(value: float | None) -> float | None:
-    """Without the dust that sums of fractions leave."""
-    return None if value is None else round(value, 6)
 
 
 # Path lane: which folders an agent touched over its steps, in as few marks as fit a line.

@@ -18,6 +18,7 @@ from ..errors import BadUsage, did_you_mean
 from ..language.ast import Duration, Events, Limits
 from ..language.history import CAP, History, histories
 from ..language.program import Program, SequenceProgram
+from ..language.templates import rounded
 from ..models import Detection, Event, Value, format_time, micros
 from ..patterns.library import Library
 from ..store.protocol import Store, SubjectRow
@@ -256,12 +257,8 @@ def _signal(name: str, values: list[Value], last: int) -> SignalContext:
     numbers = [float(one) for one in newest if not isinstance(one, str)]
     if len(numbers) < len(newest):
         return SignalContext(name, len(values), values[-1], values=_counted(str(one) for one in newest))
-    middle, gained, order = (_rounded(measure(numbers)) for measure in (mean, rise, tau))
+    middle, gained, order = (rounded(measure(numbers)) for measure in (mean, rise, tau))
     return SignalContext(name, len(values), values[-1], middle, gained, order)
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 6)
 
 
 def find_subject(store: Store, name: str, source: str | None = None) -> SubjectRow:

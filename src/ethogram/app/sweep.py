@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from ..config import Settings
-from ..engine.combination import SEEN, combine, parts_meant
+from ..engine.combination import combine, parts_meant
 from ..engine.contagion import Contacts, contacts, spread
 from ..engine.detect import by_depth, find
 from ..engine.evaluate import NO_CHAIN, number, reader
@@ -18,13 +18,14 @@ from ..language.ast import Spread
 from ..language.history import CAP, History, histories
 from ..language.program import Program, SilenceProgram
 from ..models import Detection, Event, format_time, micros, rank, stable_hash
+from ..models.detection import STANDING
 from ..models.mute import Mute
 from ..patterns.library import Library
 from ..signals import Options, plan
 from ..store.protocol import Change, Found, Held, Store, SubjectRow, Swept, Who
-from .analyze import measured_events, names_used
+from .analyze import measured_events
 from .mute import evidence_events, mutes
-from .readings import is_bare_step, only_scorers, reads_steps, reads_text, said_again
+from .readings import is_bare_step, needed, only_scorers, reads_steps, reads_text, said_again
 from .stored_events import as_read
 
 # Comparing: what was kept of a subject with what is found now.
@@ -47,7 +48,7 @@ def compare(
     for one in now.values():
         yield from ((change, one) for change in changes_of(before.get(one.id), one))
     for one in before.values():
-        if one.id in now or one.state not in SEEN:
+        if one.id in now or one.state not in STANDING:
             continue
         if purged_before is not None and micros(one.opened_at) < purged_before:
             continue
@@ -59,7 +60,7 @@ def changes_of(before: Detection | None, now: Detection) -> list[str]:
     """What happened to a detection, '' where it only grew, nothing where it is the same."""
     if before is None:
         return ["new"]
-    if before.state not in SEEN:
+    if before.state not in STANDING:
         return ["found again"]
     changes = []
     if rank(now.level) > rank(before.level):
@@ -161,7 +162,7 @@ def ended(looking: Looking, at: datetime) -> None:
 
 def _seen(looking: Looking, programs: Sequence[Program], source: str) -> list[Detection]:
     wanted = [one.name for one in looking.programs if any(parts_meant(by.parts, one.name) for by in programs)]
-    return looking.store.detections(sources=[source], patterns=wanted, states=SEEN)
+    return looking.store.detections(sources=[source], patterns=wanted, states=STANDING)
 
 
 def _found(looking: Looking, program: Program, seen: Sequence[Detection], source: str) -> list[Detection]:
@@ -329,11 +330,6 @@ def look(
     how = [dict(settings.scorers), asdict(Options.of(settings)), ours]
     selection, versions = stable_hash("sweep", names)[:16], stable_hash(content, how)[:16]
     return Looking(store, library, programs, settings, as_of, runner, selection, versions)
-
-
-def needed(programs: Sequence[Program]) -> set[str]:
-    """Names of everything the programs read."""
-    return {name for program in programs for name in names_used(program)}
 
 
 def _sweep(

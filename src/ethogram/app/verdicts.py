@@ -14,8 +14,8 @@ from ..config import Settings
 from ..config.settings import learning_in
 from ..errors import BadInput, BadUsage, Fault, did_you_mean
 from ..models import Detection, Verdict, format_time, parse_time
+from ..models.detection import STANDING, base_pattern
 from ..models.verdict import VERDICTS
-from ..patterns.library import base
 from ..risk.verdicts import Item, item_of
 from ..store.protocol import Store, Who
 from .backtest import replayer, stored_chunks, variant
@@ -133,7 +133,7 @@ def _on_silence(store: Store, said: Said, of: Silence, settings: Settings, repla
         )
     (row,) = rows
     start, end = _ends(store, row.who, of)
-    kept = store.detections(subjects=[row.who], states=["opened", "closed"])
+    kept = store.detections(subjects=[row.who], states=STANDING)
     if inside := _inside(kept, of.pattern, start, end):
         raise BadUsage(
             f"{of.pattern} was detected there (id {inside[0].id}): say confirmed or false_alarm of that"
@@ -162,7 +162,9 @@ def _inside(found: Iterable[Detection], pattern: str, start: datetime, end: date
     return [
         one
         for one in found
-        if base(one.pattern) == base(pattern) and one.opened_at <= end and one.held_at >= start
+        if base_pattern(one.pattern) == base_pattern(pattern)
+        and one.opened_at <= end
+        and one.held_at >= start
     ]
 
 
@@ -170,24 +172,24 @@ def _replayed(
     store: Store, pattern: str, who: Who, settings: Settings, replayed: Replayed
 ) -> Iterable[Detection]:
     """What a pattern in force finds of a subject, whether or not a sweep has kept it."""
-    library = variant(base(pattern), settings)
+    library = variant(base_pattern(pattern), settings)
     assert library is not None
     everybody = any(reaches_others(one, library.programs) for one in library.programs)
-    key = (base(pattern), None if everybody else who)
+    key = (base_pattern(pattern), None if everybody else who)
     if key not in replayed:
         at = newest(store)
         events = stored_chunks(store, library, settings, at, [who])
-        (found,) = replayer(base(pattern), settings, events, at)([{}])
+        (found,) = replayer(base_pattern(pattern), settings, events, at)([{}])
         replayed[key] = found or []
     return [one for one in replayed[key] if (one.source, one.subject) == who]
 
 
 def _version(pattern: str, settings: Settings) -> str:
     """The version of a pattern in force, by the name of its file or of one of its programs."""
-    library = variant(base(pattern), settings)
+    library = variant(base_pattern(pattern), settings)
     assert library is not None
     programs = [one for one in library.programs if library.is_chosen(one) and "@" not in one.name]
-    own = [one for one in programs if pattern in (one.name, base(one.name))]
+    own = [one for one in programs if pattern in (one.name, base_pattern(one.name))]
     if len(own) != 1:
         names = ", ".join(one.name for one in programs)
         raise BadUsage(f"{pattern!r:.60} is not one pattern; name one of {names}")

@@ -11,6 +11,7 @@ from ..engine.live.state import load_stream, save_stream, version_of
 from ..engine.live_detections import Live, Source
 from ..errors import BadUsage
 from ..models import Detection, Evidence, micros, moment
+from ..models.detection import TIMES
 from .intake import Arrivals
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 
 FORMAT = 2
-_TIMES = ("opened_at", "detected_at", "closed_at", "last_at")
 
 
 def save(watch: Watch) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Table:
 def detection_to_json(one: Detection) -> dict[str, Any]:
     """The whole detection as plain data, with what its stable JSON form leaves out."""
     out = {field.name: getattr(one, field.name) for field in fields(one)}
-    for name in _TIMES:
+    for name in TIMES:
         out[name] = None if out[name] is None else micros(out[name])
     out["evidence"] = [[e.step, e.event, micros(e.at), dict(e.readings)] for e in one.evidence]
     return out | {"details": dict(one.details), "history": dict(one.history)}
@@ -127,7 +127,7 @@ def detection_to_json(one: Detection) -> dict[str, Any]:
 
 def detection_from_json(data: Mapping[str, Any]) -> Detection:
     """The reverse of `detection_to_json`."""
-    told = {name: data.get(name) for name in _TIMES}
+    told = {name: data.get(name) for name in TIMES}
     times = {name: None if us is None else moment(us) for name, us in told.items()}
     evidence = tuple(Evidence(step, event, moment(us), dict(r)) for step, event, us, r in data["evidence"])
     tuples = {name: tuple(data[name]) for name in ("confirms", "parts")}

@@ -19,6 +19,9 @@ class Mode(IntEnum):
     UNSAFE = 5
 
 
+MODES = tuple(mode.name for mode in Mode)
+
+
 @dataclass(frozen=True, slots=True)
 class Readings:
     """What an embedder measured of this turn, each None where it did not.
@@ -90,11 +93,6 @@ class Outcome:
             if one.name == name:
                 return one
         raise KeyError(name)
-
-    def reason(self) -> str:
-        """What adds most, in words."""
-        most = max(self.signals, key=lambda one: one.adds, default=None)
-        return most.reason if most is not None and most.adds > 0 else "nothing stands out"
 
 
 def quiet(name: str, reason: str) -> Signal:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..chat.records import MODES
 from .inputs import AsJson, Config, latest_of, load_config
 from .output import flush, write_json
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 FOUND = 3
 """The exit code where a conversation reached --fail-on."""
-MODES = ("SAFE", "CAUTIOUS", "ELEVATED", "SUSPECT", "CRITICAL", "UNSAFE")
 
 Embedder = Annotated[
     str,

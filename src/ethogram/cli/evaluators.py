@@ -99,13 +99,13 @@ class _Maker:
     """One of the two, made before anything is read so that a mistake is told at once."""
 
     def __init__(self, name: str, options: Options, settings: Settings, library: Library) -> None:
-        from ..app.evaluation.agreement import GIVEN_WITH
         from ..app.evaluation.scoring import evaluator_of
         from ..errors import BadUsage
+        from ..models import GIVEN
 
         self.settings, self.library = settings, library
-        self.evaluator = None if name == GIVEN_WITH else evaluator_of(settings, name, options_of(options))
-        if self.evaluator is None and name != GIVEN_WITH:
+        self.evaluator = None if name == GIVEN else evaluator_of(settings, name, options_of(options))
+        if self.evaluator is None and name != GIVEN:
             raise BadUsage(f"{name!r:.40} scores nothing; name an evaluator, or `given`")
 
     def side(self, batch: Batch, sampling: Sampling, budget: float | None) -> Side:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..models.constants import ACTIVE_STATUSES
 from .output import printable
 
 if TYPE_CHECKING:
@@ -12,9 +13,7 @@ if TYPE_CHECKING:
 
 
 IN_FILE = "pattern file"
-ON = ("stable", "test")
 _WORDS = ("id", "author", "date", "modified", "description", "triage")
-_LISTS = ("false_positives", "misses", "references", "tags", "related")
 _MEANING = ("define", "for_each", "shape", "confidence", "details", "tell_at")
 
 
@@ -24,7 +23,7 @@ def brief_record(file: PatternFile) -> dict[str, Any]:
         "record": "pattern",
         "name": file.name,
         "status": file.status,
-        "on": file.status in ON,
+        "on": file.status in ACTIVE_STATUSES,
         "shape": shape_of(file),
         "levels": levels_of(file),
         "title": file.title,
@@ -35,6 +34,7 @@ def brief_record(file: PatternFile) -> dict[str, Any]:
 def full_record(file: PatternFile, origins: Mapping[str, str]) -> dict[str, Any]:
     """Everything about a pattern, with its compiled programs. `origins`: what set each of the settings."""
     from ..language.compiler import compile_patterns
+    from ..patterns.pattern_file import LISTS
 
     first = file.patterns[0]
     return brief_record(file) | {
@@ -42,7 +42,7 @@ def full_record(file: PatternFile, origins: Mapping[str, str]) -> dict[str, Any]
         "file_hash": file.file_hash,
         "versions": {pattern.name: pattern.version for pattern in file.patterns},
         **{key: file.words[key] or None for key in _WORDS},
-        **{key: file.words[key] for key in _LISTS},
+        **{key: file.words[key] for key in LISTS},
         "cause": first.cause,
         "confirms": list(first.confirms),
         "history": list(first.history),

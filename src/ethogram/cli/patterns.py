@@ -85,11 +85,11 @@ def show(
 ) -> None:
     """Show what a pattern means, misses and mistakes; with --json its compiled program too."""
     from ..config.trust import SUFFIXES
-    from ..patterns.library import base
+    from ..models.detection import base_pattern
     from .pattern_text import full_record, pattern_lines
 
     loaded = _settings(config)
-    selector = name if "/" in name or name.endswith(SUFFIXES) else base(name)
+    selector = name if "/" in name or name.endswith(SUFFIXES) else base_pattern(name)
     for number, file in enumerate(as_set(loaded, [selector])):
         record = full_record(file, loaded.origins)
         if as_json:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..models.detection import STANDING
 from .inputs import AsJson, Asked, Config, Parameters, Scorers, Source
 from .output import write_json, write_line
 from .risk import AsOf
@@ -116,7 +117,7 @@ def detection_line(one: Detection, *, timed: bool) -> str:
     from .text import clean, span
 
     when = span(one.opened_at, one.closed_at, timed=timed)
-    state = f", {one.state}" if one.state not in ("opened", "closed") else ""
+    state = f", {one.state}" if one.state not in STANDING else ""
     meant = "" if one.probability is None else f", by verdicts right in {one.probability:.0%} of such cases"
     return f"{one.level.upper()} {clean(one.title or one.pattern)}, {when}{state}{meant} (id {one.id})"
 
@@ -152,7 +153,7 @@ def subjects(
     with open_store(store) as opened:
         note_all(opened, "subjects")
         rows = opened.subjects(source=source or None)
-        kept = opened.detections(states=["opened", "closed"], parts=False)
+        kept = opened.detections(states=STANDING, parts=False)
         untimed = {one.name for one in opened.sources().values() if not one.timed}
     counts = Counter((one.source, one.subject) for one in kept if one.status != "test")
     rows.sort(key=_sorter(sort, counts))

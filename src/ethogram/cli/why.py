@@ -65,10 +65,10 @@ def load_one(pattern: str, settings: Settings | Loaded) -> tuple[Library, list[P
     """
     from ..app.analyze import load_library
     from ..errors import BadUsage, did_you_mean
-    from ..patterns.library import base
+    from ..models.detection import base_pattern
 
     is_file = pattern.endswith((".yaml", ".yml"))
-    library = load_library([pattern if is_file else base(pattern)], settings)
+    library = load_library([pattern if is_file else base_pattern(pattern)], settings)
     if len(library) != 1:
         meant = ", ".join(library.chosen) or "none that is on"
         raise BadUsage(f"why takes one pattern; {pattern!r:.80} stands for {meant}")

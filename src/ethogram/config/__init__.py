@@ -7,13 +7,12 @@ what the caller says. A file that was only found in the folder counts whole once
 from __future__ import annotations
 
 from .loading import CONFIG_VARIABLE, Loaded, Refused, load_settings, show
-from .settings import STATUSES, Settings
+from .settings import Settings
 from .trust import CONFIG_FILE
 
 __all__ = [
     "CONFIG_FILE",
     "CONFIG_VARIABLE",
-    "STATUSES",
     "Loaded",
     "Refused",
     "Settings",

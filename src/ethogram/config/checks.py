@@ -17,14 +17,14 @@ from ..chat.records import SIGNALS
 from ..errors import did_you_mean
 from ..language.expressions import ELAPSED, NAMES
 from ..models import LEVELS, parse_duration
-from .settings import EMBEDDERS, LIMITS, RESOURCES, RUNGS, STATUSES, USAGE, USAGE_KINDS, USAGE_LIMITS
+from ..models.constants import NORMALIZATION, NOT_PLACES, RESOURCES, RUNGS, STATUSES, USAGE_KINDS
+from .settings import EMBEDDERS, LIMITS, USAGE, USAGE_LIMITS
 
 Place = tuple[str | int, ...]
 Check = Callable[[Any, Place, "Report"], Any]
 
 MISSING: Any = object()
 SHOWN = 50
-NOT_ZONES = frozenset({"localtime", "Factory"})
 # Units of time are functions too, but good names for signals: the catalogue has one of them.
 FUNCTIONS = frozenset(NAMES) - {"seconds", "minutes", "hours", "days"}
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -170,7 +170,7 @@ def time_zone(value: Any, place: Place, report: Report) -> Any:
         return None
     from zoneinfo import available_timezones
 
-    known = available_timezones() - NOT_ZONES
+    known = available_timezones() - NOT_PLACES
     if isinstance(value, str) and value in known:
         return value
     return _wrong(value, "the name of a time zone, like Europe/Paris", place, report, known)
@@ -351,8 +351,8 @@ CHECKS: Mapping[str, Check] = {
     "signals": mapping(one_of(("number", "category")), bad_signal_name),
     "time_zone": time_zone,
     "session_inactivity": duration,
-    "normalization": one_of(("low", "medium", "high")),
-    "normalization_level": one_of(("low", "medium", "high"), none=True),
+    "normalization": one_of(NORMALIZATION),
+    "normalization_level": one_of(NORMALIZATION, none=True),
     "allow": words,
     "deny": words,
     "critical_paths": words,

@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-STATUSES = ("experimental", "test", "stable", "retired")
+from ..models.constants import FUSION_WEIGHTS
+from ..models.limits import Limits
+from ..risk.scoring import WEIGHTS, Weighing
 
-LIMITS: Mapping[str, int] = MappingProxyType(
-    {
-        "events": 5_000_000,
-        "line": 1_000_000,
-        "unpacked": 4 * 2**30,
-        "ratio": 500,
-        "density": 1,
-        "whole": 256 * 2**20,
-        "text": 200_000,
-        "name": 512,
-        "readings": 256,
-        "attributes": 256,
-        "depth": 32,
-        "blank": 1_000_000,
-        "bad": 10_000,
-        "faults": 50,
-    }
-)
-"""How large input may be; the same names and numbers as in ingest/limits.py, which says what each is."""
-
-RESOURCES = ("memory_mb", "file_operations", "calls", "tokens", "seconds")
-"""What a run may use up, each a signal of that name."""
-
-RUNGS = ("nudge", "remind", "ask", "stop")
-"""What a hook may do about a run, from the mildest; hook/ladder.py says what each is."""
+LIMITS: Mapping[str, int] = MappingProxyType(asdict(Limits()))
+"""How large input may be; records/limits.py says what each is."""
 
 HOOK: Mapping[str, Any] = MappingProxyType(
     {
@@ -56,13 +35,12 @@ USAGE: Mapping[str, Any] = MappingProxyType(
         "night": (2, 5),
         "region": None,
         "helplines": {},
-        "weights": {"text": 0.40, "voice": 0.25, "behaviour": 0.20, "image": 0.15},
+        "weights": dict(FUSION_WEIGHTS),
     }
 )
 """How people's use of a service is measured; docs/people.md says what each is."""
 USAGE_LIMITS = ("quiet_limit", "usual_limit", "few_share", "few_least", "expected_least", "zone_confidence")
 """Limits of what is worked out for a whole day; all others are parameters of the patterns."""
-USAGE_KINDS = ("usage", "message", "event")
 
 EMBEDDERS = ("small", "wordllama", "both", "letters")
 """Those that come along; docs/climb.md says what each is."""
@@ -72,14 +50,7 @@ CONVERSATION: Mapping[str, Any] = MappingProxyType(
 """How the risk of conversations is followed; docs/climb.md says what each is."""
 
 RISK: Mapping[str, Any] = MappingProxyType(
-    {
-        "weights": {"low": 0.1, "medium": 0.3, "high": 0.6, "critical": 0.9},
-        "half_life": 7 * 86_400_000_000,
-        "half_lives": {},
-        "multipliers": {},
-        "floor": 0.5,
-        "floor_half_life": 30 * 86_400_000_000,
-    }
+    {name: value for name, value in asdict(Weighing(weights=dict(WEIGHTS))).items() if name != "shadow"}
 )
 """How detections add up to a risk; docs/risk.md says what each is."""
 

@@ -12,7 +12,8 @@ from ..language.history import History
 from ..language.three_valued import above, equal
 from ..language.visitor import needs_time
 from ..models import Value
-from ..stats import negative_binomial_tails, student_two_sided
+from ..models.timestamps import HOUR
+from ..stats import count_at_least, count_at_most, student_t_two_sided, surprise_of
 from . import values as st
 from .evaluate import NO_CHAIN, Chain, Read, number, reader
 from .values import welch
@@ -20,9 +21,9 @@ from .window import Holds, View, view
 
 # Measures of a window, read at a position of a history.
 
-HOUR = 3_600_000_000
-MOST_SURPRISE = 12.0
 MOST_VALUES = 20
+MOST_COUNTED = 20
+"""Events that are kept as evidence of a level."""
 
 Selected = tuple[History, int, View, list[int], list[Any]]
 """The history looked at, the position in it, its window, and the positions and values left in it."""
@@ -203,11 +204,11 @@ def _surprise(found: Selected, x: float | None, expr: Measure) -> float | None:
     if equal(mu + math.sqrt(v), mu):
         return None
     t = (x - mu) / math.sqrt(v * (1 + 1 / n))
-    return _signed(x - mu, student_two_sided(t, n))
+    return _signed(x - mu, student_t_two_sided(t, n))
 
 
 def _signed(direction: float, p: float) -> float:
-    size = MOST_SURPRISE if p <= 10**-MOST_SURPRISE else max(0.0, -math.log10(p))
+    size = surprise_of(p)
     return math.copysign(size, direction) if size else 0.0
 
 
@@ -237,11 +238,11 @@ def count_surprise(count: int, shape: float, rate: float, exposure: float) -> fl
     """How surprising a count is after so much in so many hours, over an exposure in hours; signed."""
     if shape <= 0 or rate <= 0:
         return None
-    below, upper = negative_binomial_tails(count, shape, rate, exposure)
     usual = shape * exposure / rate
     if equal(count, usual):
         return 0.0
-    return _signed(count - usual, min(1.0, 2 * min(below, upper)))
+    tail = min(count_at_most(count, usual, 1 / shape), count_at_least(count, usual, 1 / shape))
+    return _signed(count - usual, min(1.0, 2 * tail))
 
 
 def covered(expr: Cover, cap: int) -> Callable[[History, int], tuple[History, list[int], list[list[bool]]]]:
@@ -278,6 +279,18 @@ def _cover(expr: Cover, cap: int) -> Callable[[History, int], Any]:
         return st.total(weight for j, weight in enumerate(expr.weights) if any(row[j] for row in found))
 
     return read
+
+
+def counted_positions(measure: Measure, positions: list[int], values: list[Any]) -> list[int]:
+    """The positions in a window that a measure counted: a level's evidence."""
+    if measure.condition:
+        return [i for i, value in zip(positions, values, strict=True) if value is True]
+    if measure.name == "run":
+        return positions[len(positions) - int(st.run(values)) :]
+    if measure.name in ("top", "top_count"):
+        most = st.top(values)
+        return [i for i, value in zip(positions, values, strict=True) if value == most]
+    return positions
 
 
 # Contrast: do two groups of readings differ, by how much, and how surely.

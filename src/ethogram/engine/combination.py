@@ -11,7 +11,9 @@ from ..language.ast import Attribute, Combination, Expr, Slot
 from ..language.history import History
 from ..language.program import Program
 from ..language.templates import write
-from ..models import EPOCH, Detection, Event, Evidence, detection_id, micros
+from ..models import EPOCH, Detection, Event, Evidence, micros
+from ..models.detection import STANDING
+from .detections import build
 from .evaluate import number, reader
 
 # Expressions of combinations: they see the confidences of their parts, and no events.
@@ -57,8 +59,6 @@ def read_slot(expr: Expr, values: Values) -> Any:
 # Combinations: detections together, in order, or any of several.
 
 Key = tuple[str, ...]
-SEEN = ("opened", "closed")
-"""States of detections that combinations see: withdrawn and superseded ones are as if they had not been."""
 
 
 def combine(program: Program, detections: Iterable[Detection]) -> list[Detection]:
@@ -68,7 +68,7 @@ def combine(program: Program, detections: Iterable[Detection]) -> list[Detection
     joined: dict[Key, list[Detection]] = {}
     for one in sorted(detections, key=lambda d: d.order):
         key = key_of(program, one)
-        if key is not None and parts_meant(body.parts, one.pattern) and one.state in SEEN:
+        if key is not None and parts_meant(body.parts, one.pattern) and one.state in STANDING:
             joined.setdefault(key, []).append(one)
     fire = {"all_of": _all_of, "in_order": _in_order, "any_of": _any_of}[body.kind]
     return [_detection(program, parts) for seen in joined.values() for parts in fire(body, seen)]
@@ -196,42 +196,29 @@ def assemble(program: Program, multiplier: float, parts: Parts, last: Detection)
         Evidence(part, one.fired_event, one.detected_at, {"confidence": one.fired_confidence})
         for part, one in parts
     )
-    return Detection(
-        id=detection_id(program.name, last.source, key, last.id),
-        pattern=program.name,
-        version=program.version,
-        state="closed",
-        subject=last.subject,
-        target=_field(program, last, "target"),
-        thread=_field(program, last, "thread"),
+    at, final = micros(last.detected_at), parts[-1][1]
+    return build(
+        program,
+        last.source,
+        key,
+        last.id,
         level=read_level(program.levels, values),
         confidence=confidence,
-        opened_at=last.detected_at,
-        detected_at=last.detected_at,
-        closed_at=last.detected_at,
+        fired_confidence=confidence,
+        opened_at=at,
+        detected_at=at,
+        closed_at=at,
         first_event=parts[0][1].first_event,
-        last_event=parts[-1][1].fired_event,
+        fired_event=final.fired_event,
+        last_event=final.fired_event,
+        last_at=micros(final.detected_at),
         count=len(evidence),
         evidence=evidence,
         details=read_details(program.details, values),
-        confirms=program.confirms,
         scorer=", ".join(sorted({one.scorer for one in ones})),
         explanation=_explain(program, values),
-        recommendation=program.recommendation,
-        source=last.source,
-        title=program.title,
-        cause=program.cause,
-        status=program.status,
-        history={name: last.history[name] for name in program.history},
         parts=tuple(one.id for one in ones),
-        fired_event=parts[-1][1].fired_event,
-        fired_confidence=confidence,
-        last_at=parts[-1][1].detected_at,
     )
-
-
-def _field(program: Program, one: Detection, name: str) -> str | None:
-    return str(one.history[name]) if name in program.history else None
 
 
 def _explain(program: Program, values: Values) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 from ..language.ast import Spread
 from ..language.program import Program
 from ..models import Detection, Event, micros, moment, rank
-from .combination import SEEN, assemble, parts_meant
+from ..models.detection import STANDING
+from .combination import assemble, parts_meant
 
 # Spread: a pattern in one subject, contact, then a pattern in others.
 
@@ -38,7 +39,7 @@ def spread(
     """One detection for each start from which enough other subjects were reached."""
     body = program.body
     assert isinstance(body, Spread)
-    seen = [d for d in sorted(detections, key=lambda d: d.order) if d.state in SEEN]
+    seen = [d for d in sorted(detections, key=lambda d: d.order) if d.state in STANDING]
     starts = [d for d in seen if parts_meant((body.first,), d.pattern)]
     ends = [d for d in seen if parts_meant((body.then,), d.pattern)]
     found = [_from(program, body, start, ends, met, as_of) for start in starts]

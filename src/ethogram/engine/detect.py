@@ -15,7 +15,7 @@ from ..models import Detection, Event, Value, micros
 from . import plain
 from .combination import combine, parts_meant
 from .contagion import contacts, spread
-from .detections import detection
+from .detections import detection, detection_of
 from .match import NO_TIMES, Finding, Insufficient
 
 Runner = Callable[..., plain.Outcome]
@@ -94,8 +94,6 @@ def _made(finding: Any, cap: int) -> Detection:
     # The live runner has no history to read from afterwards: its episodes hold what was read.
     if isinstance(finding, Finding):
         return detection(finding, cap)
-    from .detections import detection_of
-
     return detection_of(finding)
 
 

@@ -6,17 +6,18 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 from ..language.ast import Expr, Indicator, Signal, Slot
 from ..language.history import CAP
 from ..language.program import LevelProgram, Program, SequenceProgram, SilenceProgram
-from ..language.templates import write
+from ..language.templates import rounded, write
 from ..language.visitor import named, walk
-from ..models import GIVEN, Detection, Event, Evidence, Value, detection_id, moment
+from ..models import GIVEN, Detection, Event, Evidence, Value, detection_id, micros, moment
 from ..patterns.code_patterns import TOLD
 from .evaluate import reader
 from .evidence import counted
+from .live.buffer import Mark
 from .live.episode import Episode
 from .match import Finding
 
@@ -55,83 +56,137 @@ def _evidence(given: object) -> Iterator[Evidence]:
                 yield Evidence("counted", event, moment(us), readings)
 
 
-# Findings to detections: evidence, details and the sentence a person reads.
+# Matches to detections: evidence, details and the sentence a person reads.
 
 MOST_TEXT = 200
 
 
-class Measured(Protocol):
-    """An event, or what the live runner keeps of one."""
+def build(
+    program: Program,
+    source: str,
+    key: tuple[Value, ...],
+    fired: str,
+    *,
+    level: str,
+    confidence: float,
+    fired_confidence: float,
+    opened_at: int,
+    detected_at: int,
+    closed_at: int | None,
+    first_event: str,
+    fired_event: str,
+    last_event: str,
+    last_at: int,
+    count: int,
+    evidence: tuple[Evidence, ...],
+    details: Mapping[str, Any],
+    scorer: str,
+    explanation: str,
+    parts: tuple[str, ...] = (),
+) -> Detection:
+    """The only place that makes a detection of a match; times are microseconds.
 
-    @property
-    def readings(self) -> Mapping[str, Value]: ...
-    @property
-    def scorers(self) -> Mapping[str, str]: ...
-    @property
-    def widths(self) -> Mapping[str, int]: ...
+    `key` are the values of the fields in `program.history`, and `fired` is what its id depends on.
+    """
+    history = dict(zip(program.history, key, strict=True))
+    return Detection(
+        id=detection_id(program.name, source, key, fired),
+        pattern=program.name,
+        version=program.version,
+        state="opened" if closed_at is None else "closed",
+        subject=str(history["subject"]),
+        # None where a history is about more than one.
+        target=str(history["target"]) if "target" in history else None,
+        thread=str(history["thread"]) if "thread" in history else None,
+        level=level,
+        confidence=confidence,
+        opened_at=moment(opened_at),
+        detected_at=moment(detected_at),
+        closed_at=None if closed_at is None else moment(closed_at),
+        first_event=first_event,
+        last_event=last_event,
+        count=count,
+        evidence=evidence,
+        details=details,
+        confirms=program.confirms,
+        scorer=scorer,
+        explanation=explanation,
+        recommendation=program.recommendation,
+        source=source,
+        title=program.title,
+        cause=program.cause,
+        status=program.status,
+        history=history,
+        parts=parts,
+        fired_event=fired_event,
+        fired_confidence=fired_confidence,
+        last_at=moment(last_at),
+    )
+
+
+def detection_of(episode: Episode) -> Detection:
+    """The detection an episode amounts to, as it is now."""
+    program, conditions = episode.program, _conditions(episode.program.body)
+    made = build(
+        program,
+        episode.source,
+        episode.key,
+        episode.fired.id,
+        level=episode.level,
+        confidence=episode.confidence,
+        fired_confidence=episode.fired_confidence,
+        opened_at=episode.opened_at,
+        detected_at=episode.detected_at,
+        closed_at=episode.closed_at,
+        first_event=episode.first,
+        fired_event=episode.fired.id,
+        last_event=episode.last,
+        last_at=episode.last_at,
+        count=episode.count,
+        evidence=tuple(
+            Evidence(step, event.id, event.at, readings_of(event, conditions[step]))
+            for step, event in episode.evidence
+        ),
+        details=episode.details,
+        scorer=scorers_of(program, [event for _, event in episode.evidence]),
+        explanation=episode.explanation,
+    )
+    return spoken(made)
 
 
 def detection(finding: Finding, cap: int = CAP) -> Detection:
     """The detection a finding amounts to."""
     program, history = finding.program, finding.history
-    fired = history.events[finding.fired]
-    evidence = evidence_events(finding, cap)
-    made = Detection(
-        id=detection_id(program.name, history.source, history.key, fired.id),
-        pattern=program.name,
-        version=program.version,
-        state="opened" if finding.closed_at is None else "closed",
-        subject=fired.subject,
-        target=key_field(program, history.key, "target"),
-        thread=key_field(program, history.key, "thread"),
-        level=finding.level,
-        confidence=finding.confidence,
-        opened_at=moment(finding.opened_at),
-        detected_at=moment(finding.detected_at),
-        closed_at=None if finding.closed_at is None else moment(finding.closed_at),
-        first_event=history.events[finding.first].id,
-        last_event=history.events[finding.last].id,
-        count=finding.count,
-        evidence=tuple(
-            Evidence(step, event.id, event.at, readings_of(event, condition))
-            for step, event, condition in evidence
-        ),
-        details=details(program, finding, cap),
-        confirms=program.confirms,
-        scorer=scorers_of(program, [event for _, event, _ in evidence]),
-        explanation=explain(program, finding, cap),
-        recommendation=program.recommendation,
-        source=history.source,
-        title=program.title,
-        cause=program.cause,
-        status=program.status,
-        history=dict(zip(program.history, history.key, strict=True)),
-        fired_event=fired.id,
-        fired_confidence=finding.fired_confidence,
-        last_at=history.events[finding.last].at,
+    last = history.events[finding.last]
+    return detection_of(
+        Episode(
+            program=program,
+            source=history.source,
+            key=history.key,
+            fired=history.events[finding.fired],
+            first=history.events[finding.first].id,
+            last=last.id,
+            last_at=micros(last.at),
+            count=finding.count,
+            level=finding.level,
+            confidence=finding.confidence,
+            fired_confidence=finding.fired_confidence,
+            opened_at=finding.opened_at,
+            detected_at=finding.detected_at,
+            closed_at=finding.closed_at,
+            evidence=tuple(evidence_events(finding, cap)),
+            details=details(program, finding, cap),
+            explanation=explain(program, finding, cap),
+        )
     )
-    return spoken(made)
-
-
-def key_field(program: Program, key: tuple[Value, ...], name: str) -> str | None:
-    """The target or thread a history is about, or None where it is about more than one."""
-    if name not in program.history:
-        return None
-    return str(key[program.history.index(name)])
 
 
 def details(program: Program, finding: Finding, cap: int) -> dict[str, Any]:
     """The pattern's own named values, read at the peak and rounded to 6 places; absent ones are None."""
     return {
-        name: _rounded(reader(expr, cap)(finding.history, finding.peak, finding.chain))
+        name: rounded(reader(expr, cap)(finding.history, finding.peak, finding.chain))
         for name, expr in program.details
     }
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_rounded(item) for item in value]
-    return round(value, 6) if isinstance(value, float) else value
 
 
 def explain(program: Program, finding: Finding, cap: int) -> str:
@@ -149,25 +204,36 @@ def explain(program: Program, finding: Finding, cap: int) -> str:
 # --- evidence -------------------------------------------------------------------------------
 
 
-def evidence_events(finding: Finding, cap: int) -> list[tuple[str, Event, Expr | None]]:
-    """(step, event, the condition it counted for), in the order evidence is listed."""
+def evidence_events(finding: Finding, cap: int) -> list[tuple[str, Event]]:
+    """(step, event) in the order evidence is listed."""
     body, events = finding.program.body, finding.history.events
     if isinstance(body, SequenceProgram):
-        conditions = {place.step: place.condition for place in body.places}
-        conditions |= {one.step: one.condition for one in body.optionals}
         matched = [(at, step) for step, positions in finding.chain.items() for at in positions]
-        return [(step, events[at], conditions[step]) for at, step in sorted(matched)]
+        return [(step, events[at]) for at, step in sorted(matched)]
     if isinstance(body, SilenceProgram):
-        return [("before", events[finding.fired], body.after)]
+        return [("before", events[finding.fired])]
     assert isinstance(body, LevelProgram)
-    found = [("counted", event) for event in counted(body, finding.history, finding.fired, cap)]
-    found.append(("opened", events[finding.fired]))
+    evidence = [("counted", event) for event in counted(body, finding.history, finding.fired, cap)]
+    evidence.append(("opened", events[finding.fired]))
     if finding.peak != finding.fired:
-        found.append(("peak", events[finding.peak]))
-    return [(step, event, body.when) for step, event in found]
+        evidence.append(("peak", events[finding.peak]))
+    return evidence
 
 
-def readings_of(event: Measured, condition: Expr | None) -> Mapping[str, Value]:
+def _conditions(body: object) -> Mapping[str, Expr | None]:
+    """The condition that events of each step count for."""
+    match body:
+        case SequenceProgram():
+            conditions = {place.step: place.condition for place in body.places}
+            return conditions | {optional.step: optional.condition for optional in body.optionals}
+        case LevelProgram():
+            return dict.fromkeys(("counted", "opened", "peak"), body.when)
+        case SilenceProgram():
+            return {"before": body.after}
+    raise AssertionError(body)
+
+
+def readings_of(event: Mark | Event, condition: Expr | None) -> Mapping[str, Value]:
     """The readings on an event that a condition names; indicators only where they were found."""
     if condition is None:
         return {}
@@ -185,7 +251,7 @@ def _names(condition: Expr) -> tuple[tuple[str, ...], frozenset[str]]:
     return tuple(sorted(names)), frozenset(named(condition, Indicator))
 
 
-def scorers_of(program: Program, events: Sequence[Measured]) -> str:
+def scorers_of(program: Program, events: Sequence[Mark | Event]) -> str:
     """Who measured what counted, with the context widths where known: 'local@3/4, local@3/20'."""
     found = set()
     for event in events:
@@ -200,61 +266,3 @@ def scorers_of(program: Program, events: Sequence[Measured]) -> str:
                 scorer, width = event.scorers.get(name, GIVEN), event.widths.get(name)
                 found.add(scorer if width is None else f"{scorer}/{width}")
     return ", ".join(sorted(found)) or GIVEN
-
-
-# Episodes of the live runner to detections: the same record as of any other runner.
-
-
-def detection_of(one: Episode) -> Detection:
-    """The detection an episode amounts to, as it is now."""
-    program = one.program
-    history = dict(zip(program.history, one.key, strict=True))
-    made = Detection(
-        id=detection_id(program.name, one.source, one.key, one.fired.id),
-        pattern=program.name,
-        version=program.version,
-        state="opened" if one.closed_at is None else "closed",
-        subject=str(history["subject"]),
-        target=key_field(program, one.key, "target"),
-        thread=key_field(program, one.key, "thread"),
-        level=one.level,
-        confidence=one.confidence,
-        opened_at=moment(one.opened_at),
-        detected_at=moment(one.detected_at),
-        closed_at=None if one.closed_at is None else moment(one.closed_at),
-        first_event=one.first,
-        last_event=one.last,
-        count=one.count,
-        evidence=tuple(
-            Evidence(step, mark.id, mark.at, readings_of(mark, _condition(one, step)))
-            for step, mark in one.evidence
-        ),
-        details=one.details,
-        confirms=program.confirms,
-        scorer=scorers_of(program, [mark for _, mark in one.evidence]),
-        explanation=one.explanation,
-        recommendation=program.recommendation,
-        source=one.source,
-        title=program.title,
-        cause=program.cause,
-        status=program.status,
-        history=history,
-        fired_event=one.fired.id,
-        fired_confidence=one.fired_confidence,
-        last_at=moment(one.last_at),
-    )
-    return spoken(made)
-
-
-def _condition(one: Episode, step: str) -> Expr | None:
-    """The condition an event of a step counted for."""
-    match one.program.body:
-        case SequenceProgram() as body:
-            conditions = {place.step: place.condition for place in body.places}
-            conditions |= {optional.step: optional.condition for optional in body.optionals}
-            return conditions[step]
-        case LevelProgram() as body:
-            return body.when
-        case SilenceProgram() as body:
-            return body.after
-    return None

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from ..language.ast import Cover, Difference, Expr, Measure
 from ..language.history import History
 from ..language.program import LevelProgram
 from ..models import Event
-from .aggregates import covered, holds, selected, selector
+from .aggregates import MOST_COUNTED, counted_positions, covered, holds, selected, selector
 from .evaluate import NO_CHAIN, number, reader
-from .values import run, top
-
-MOST_COUNTED = 20
 
 
 def counted(body: LevelProgram, history: History, opened: int, cap: int) -> list[Event]:
@@ -37,7 +33,7 @@ def _events(measure: Expr, history: History, at: int, cap: int) -> Iterator[Even
             positions: Iterator[int] = _spanned(measure, history, at, cap)
         case Measure():
             seen, _, _, left, values = selected(measure, cap)(history, at)
-            yield from (seen.events[i] for i in _wanted(measure, left, values))
+            yield from (seen.events[i] for i in counted_positions(measure, left, values))
             return
         case Cover():
             seen, left, found = covered(measure, cap)(history, at)
@@ -59,17 +55,6 @@ def _spanned(measure: Measure, history: History, at: int, cap: int) -> Iterator[
     for i in range(max(0, at + 1 - cap), at + 1):
         if meets is not None and history.times[i] > history.times[at] - span and meets(history, i):
             yield i
-
-
-def _wanted(measure: Measure, positions: list[int], values: list[Any]) -> list[int]:
-    if measure.condition:
-        return [i for i, value in zip(positions, values, strict=True) if value is True]
-    if measure.name == "run":
-        return positions[len(positions) - int(run(values)) :]
-    if measure.name in ("top", "top_count"):
-        most = top(values)
-        return [i for i, value in zip(positions, values, strict=True) if value == most]
-    return positions
 
 
 def _side_meets(measure: Difference, cap: int) -> Callable[[History, int], bool]:

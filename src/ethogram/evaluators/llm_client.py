@@ -22,6 +22,7 @@ from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakSet
 
+from ..config.checks import VARIABLE
 from ..errors import BadUsage, MissingExtra, did_you_mean
 from .pricing import Price, price_given, price_of
 
@@ -356,7 +357,6 @@ NO_KEY = "none"
 """What is sent where a server asks for no key: the SDKs insist on one."""
 
 # Capitals only: a key that was written here by mistake is told from a name, and not repeated in an error.
-_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 _KEY = re.compile(r"[!-~]{1,1000}")
 _MODEL = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 
@@ -477,7 +477,7 @@ def _key_env(name: str, given: Any, own: bool, local: bool, default: str) -> str
             f"({default} is not sent to others)"
         )
     variable = default if given is None else given
-    if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
+    if not isinstance(variable, str) or not VARIABLE.fullmatch(variable):
         raise BadUsage(f"{name}: key_env is the name of an environment variable in capitals, not the key")
     if not os.environ.get(variable):
         raise BadUsage(f"{name} needs a key in the environment variable {variable}")

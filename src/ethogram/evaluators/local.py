@@ -182,8 +182,6 @@ def _style(text: str, folded: bytes) -> tuple[float, ...]:
 # Weights are whole numbers, so that a sum of thousands of them is the same on every machine and in any order.
 
 FILE = DATA / "evaluators" / "local.npz"
-CARD = DATA / "evaluators" / "local.json"
-"""What was measured when the weights were made: the numbers of the model card."""
 
 FARTHEST = 3.0
 """A measure counts as no more unusual than so many standard deviations."""
@@ -240,12 +238,6 @@ def read_weights(path: Path) -> Weights:
     """The weights in a file; no code in it is ever run."""
     with np.load(path, allow_pickle=False) as file:
         return Weights(**{one.name: _plain(file[one.name]) for one in fields(Weights)})
-
-
-def write_weights(weights: Weights, path: Path) -> None:
-    """A file that `read_weights` reads; the same weights give the same bytes."""
-    held: dict[str, Any] = {one.name: getattr(weights, one.name) for one in fields(Weights)}
-    np.savez_compressed(path, allow_pickle=False, **held)
 
 
 @lru_cache(maxsize=1)

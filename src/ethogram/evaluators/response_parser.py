@@ -131,7 +131,6 @@ NO_QUOTE = "no quote"
 NOT_QUOTED = "quote not in the text"
 TWICE = "given twice"
 TOO_MANY = "too many"
-DROPS = (PATTERN, EXTRA, SHAPELESS, UNKNOWN, CONFIDENCE, NO_QUOTE, NOT_QUOTED, TWICE, TOO_MANY)
 """Every reason why a part of an answer is dropped."""
 
 

@@ -7,7 +7,8 @@ found by itself. Everything an adapter yields goes through the same checks, in e
 
 from __future__ import annotations
 
-from .batch import Batch, Gathered, Limits
+from ..models.limits import Limits
+from .batch import Batch, Gathered
 from .errors import BadLine, Unreadable
 from .format import Adapter, Input, Record, Skipped, adapter
 from .ordering import Buffer, Released, flush, in_order, release

@@ -10,7 +10,8 @@ from typing import Any
 
 from ..errors import BadEvents, Fault
 from ..models import Event, Value, format_time
-from .batch import Batch, Faults, Limits, Place, over
+from ..models.limits import Limits, over
+from .batch import Batch, Faults, Place
 from .errors import BadLine, shown
 from .event_parser import Fields, Rules, completed, event_of, fields_of
 from .ordering import by_order, in_order, same_content

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from .batch import over
+from ..models.limits import over
 from .errors import BadLine, Unreadable, type_name
 from .format import Input
 from .formats.json_array import elements, place_of

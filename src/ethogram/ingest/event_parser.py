@@ -12,8 +12,7 @@ from typing import Any
 
 from ..errors import did_you_mean
 from ..models import EPOCH, Event, Value, default_id, format_time, is_indicator_name, parse_time
-from ..models.quick import quick_event
-from .batch import Limits, over
+from ..models.limits import Limits, over
 from .errors import BadLine, shown, type_name
 
 # Plain values: names, text and attributes that print, encode and compare without surprise.
@@ -403,7 +402,7 @@ def completed(fields: Fields, source: str, number: int, latest: datetime | None 
 def event_of(fields: Fields) -> Event:
     """The event of complete fields."""
     get = fields.get
-    return quick_event(
+    return Event(
         fields["id"],
         fields["at"],
         fields["subject"],

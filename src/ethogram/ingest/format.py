@@ -12,9 +12,9 @@ from itertools import islice
 from typing import Any, BinaryIO, ClassVar, Protocol, TypeVar
 
 from .. import registry
-from .batch import Limits
+from ..models.limits import Limits
 from .errors import Unreadable
-from .streams import BOM
+from .streams import BOM, LENIENT
 
 # Adapter: what turns one format into event lines. One file each; nothing else has to change.
 #
@@ -133,7 +133,6 @@ DEEPEST = 100
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[{}\[\],:]', re.DOTALL)
 _HALF = re.compile(r"\\(u[0-9a-fA-F]{0,3})?$")
 _CLOSE = {"{": "}", "[": "]"}
-_JSON = json.JSONDecoder(parse_constant=lambda name: None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +189,7 @@ def partial(text: str) -> Any:
     """
     for end in (None, True, False):
         try:
-            return _JSON.raw_decode(text if end is None else _closed(text, end))[0]
+            return LENIENT.raw_decode(text if end is None else _closed(text, end))[0]
         except (ValueError, RecursionError):
             continue
     return None

@@ -14,7 +14,8 @@ from typing import Any, BinaryIO, TypeVar
 from .. import registry
 from ..errors import BadEvents, BadUsage, Fault
 from ..models import Event
-from .batch import FREE_RECORDS, Batch, Limits, Place, over
+from ..models.limits import FREE_RECORDS, Limits, over
+from .batch import Batch, Place
 from .collector import Collector
 from .errors import BadLine, Unreadable, shown, type_name
 from .event_parser import CATEGORY, NUMBER, Range, Rules

@@ -17,7 +17,6 @@ from zlib import crc32
 
 from ..errors import Fault
 from ..models import Event, content_hash, micros, moment
-from ..models.quick import quick_event
 from .batch import Batch, Faults, Place
 from .collector import NO_TIME, Collector, Seen, check_kinds, clash, too_many
 from .errors import BadLine
@@ -67,7 +66,7 @@ def event_of_row(row: Row) -> Event:
     """The event of a row."""
     _, _, _, name, at, subject, seq, source, timed, received, *rest = row
     received = None if received is None else moment(received)
-    return quick_event(name, moment(at), subject, seq, source, timed, received, *rest)
+    return Event(name, moment(at), subject, seq, source, timed, received, *rest)
 
 
 def bucket_of(source: str, subject: str, count: int) -> int:

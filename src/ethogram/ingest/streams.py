@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NoReturn, cast
 
-from .batch import Limits, over
+from ..models.limits import Limits, over
 from .errors import BadLine, Unreadable, shown
 
 # Bytes in: unpacked where they are compressed, line by line, and never more than the limits allow.
@@ -213,7 +213,7 @@ def parse_at(text: str, start: int, *, lenient: bool = False) -> tuple[Any, int]
     write that nobody here can mend.
     """
     try:
-        return (_LENIENT if lenient else _DECODER).raw_decode(text, after_blanks(text, start))
+        return (LENIENT if lenient else _DECODER).raw_decode(text, after_blanks(text, start))
     except json.JSONDecodeError as error:
         raise BadLine(f"not JSON: {error.msg}", error.pos + 1) from None
     except RecursionError:
@@ -255,5 +255,5 @@ def _no_constant(name: str) -> NoReturn:
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
-_LENIENT = json.JSONDecoder(parse_constant=lambda name: None)
+LENIENT = json.JSONDecoder(parse_constant=lambda name: None)
 _SCAN: Any = _DECODER.scan_once  # type: ignore[attr-defined]  # not in the stubs

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from ..models import parse_time
 from ..models.arguments import command_in, path_in
+from ..models.constants import MAX_ERROR, MAX_RESULT
 from .documents import dict_of, list_of, one_of, text_at
 from .errors import BadLine, shown, type_name
 from .format import Input, Record, Skipped
@@ -384,9 +385,6 @@ def moment_of(given: Any) -> datetime | None:
 #     yield from run.records()
 
 AGENT = "agent"
-RESULT = 20_000
-"""Characters kept of a result, a thought and each text in the arguments."""
-ERROR = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,12 +448,12 @@ class Run(Told):
         extra = {**facts, **(self._once(name, usage) if usage else {})}
         if not calls:
             said = text or thought
-            beside = {"thought": cut(thought, RESULT)} if thought and text else {}
+            beside = {"thought": cut(thought, MAX_RESULT)} if thought and text else {}
             self.message("assistant", said, at=at, subject=subject, **beside, **extra)
             return
         beside_calls = "\n".join(one.strip() for one in (thought, text) if one and one.strip())
         if beside_calls:
-            extra["thought"] = cut(beside_calls, RESULT)
+            extra["thought"] = cut(beside_calls, MAX_RESULT)
         batch = name or f"{self.prefix}/{len(self.events)}"
         for call in calls:
             self.call(call, at=at, subject=subject, **{"batch": batch, **extra})
@@ -489,7 +487,7 @@ class Run(Told):
         tool, call_id = plain(call.tool), plain(call.call_id)
         if tool is None:
             raise BadLine(f"a call needs the name of its tool, not {type_name(call.tool)}")
-        arguments = fit(call.arguments, RESULT)
+        arguments = fit(call.arguments, MAX_RESULT)
         told = {
             "tool": tool,
             "arguments": arguments,
@@ -539,8 +537,8 @@ class Run(Told):
         }
         told.update((key, value) for key, value in facts.items() if value is not None)
         said = text or ""
-        told["result"] = cut(said, RESULT)
-        if len(said) > RESULT:
+        told["result"] = cut(said, MAX_RESULT)
+        if len(said) > MAX_RESULT:
             told["result_length"] = len(said)
         if isinstance(exit_code, int) and not isinstance(exit_code, bool):
             told["exit_code"] = exit_code
@@ -561,8 +559,8 @@ class Run(Told):
         results = (one["attributes"] for one in reversed(self.events) if one["kind"] == "result")
         told = next((one for one in results if one.get("call_id") == call_id), None)
         if told is not None and not told["result"]:
-            told["result"] = cut(text, RESULT)
-            told.update({"result_length": len(text)} if len(text) > RESULT else {})
+            told["result"] = cut(text, MAX_RESULT)
+            told.update({"result_length": len(text)} if len(text) > MAX_RESULT else {})
 
     def condensation(self, text: str | None = None, *, at: Any = None, **facts: Any) -> None:
         """What went before was replaced by a summary."""
@@ -605,8 +603,8 @@ class Run(Told):
 
 def _error(error: Any, said: str) -> Any:
     if isinstance(error, str):
-        return cut(error, ERROR)
-    return cut(said, ERROR) if said.strip() else True
+        return cut(error, MAX_ERROR)
+    return cut(said, MAX_ERROR) if said.strip() else True
 
 
 # Logs of requests to a model: every request repeats what was said before, and it is told once.

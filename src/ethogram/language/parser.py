@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import did_you_mean
 from ..models import LEVELS, stable_hash
+from ..models.constants import STATUSES
 from .ast import Combination, Expr, Pattern, Sequence, Shape, Spread
 from .expressions import BROKEN, Scope, Typed
 from .fields import FieldReader
@@ -18,7 +19,6 @@ from .vocabulary import Vocabulary
 from .yaml_source import Fields, Items, Node, Scalar, plain
 
 HISTORY_FIELDS = ("subject", "target", "thread", "session")
-STATUSES = ("experimental", "test", "stable", "retired")
 VERSIONED = ("history", "shape", "define", "tell_at")
 NO_CONFIDENCE = "confidence is missing; write a number from 0 to 1 or an expression"
 NO_LEVEL = "a pattern has level: high, or levels: by condition; one of the two"

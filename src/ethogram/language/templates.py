@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from .ast import Slot
 from .expressions import Scope
@@ -74,3 +75,10 @@ def write(value: float | str | None, form: str) -> str:
     if form:
         return format(value, form)
     return f"{value:.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:.4g}"
+
+
+def rounded(value: Any) -> Any:
+    """A detail with its numbers rounded to 6 places."""
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return round(value, 6) if isinstance(value, float) else value

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+FLIPPED = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
+"""The comparison with its sides exchanged."""
 TOLERANCE = 1e-9
 
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from typing import Any
 
 from ..data import DATA
 from ..errors import BadInput, Fault
-from ..models import TRAITS
 from ..models.event import stable_hash
-from .matcher import Matcher, PhraseParts, Rest, Way, forms, heads, without_apostrophes
-from .normalize import fold
-from .records import HARD_CONSTRAINT
+from .matcher import Matcher, PhraseParts, Rest, Way, heads, without_apostrophes
 
 # The files of the lexicon, and what a category in them says.
 #
@@ -98,8 +94,6 @@ def _categories(content: dict[str, Any]) -> Iterator[Category]:
 
 # The lexicon: all categories made into one matcher; read when first needed.
 
-FORMS_CHECKED = 1000
-
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
@@ -140,29 +134,3 @@ def make_lexicon(categories: tuple[Category, ...]) -> Lexicon:
     said = sorted((one.language, one.trait, one.name, *sorted(one.phrases)) for one in categories)
     matcher = Matcher(list(begun), list(begun.values()))
     return Lexicon(categories, stable_hash("lexicon", said)[:12], matcher, tuple(entries))
-
-
-def faults_of(categories: Iterable[Category]) -> list[Fault]:
-    """Everything that is wrong with these categories. Not asked at every start: the lexicon is ours."""
-    before: list[Category] = []
-    faults: list[Fault] = []
-    for category in categories:
-        faults += [Fault(category.name, 0, 0, why) for why in _wrong(category, before)]
-        before.append(category)
-    return faults
-
-
-def _wrong(one: Category, before: list[Category]) -> Iterator[str]:
-    if one.trait not in TRAITS and one.trait != HARD_CONSTRAINT:
-        yield f"{one.trait!r} is no trait"
-    if any(one.name == other.name for other in before):
-        yield "there are two of this name"
-    known = {phrase for other in before for phrase in other.phrases}
-    for line in one.phrases:
-        if line in known:
-            yield f"the phrase {line!r} stands in the lexicon twice"
-        known.add(line)
-        # A few forms show how the whole line is written.
-        for form in islice(forms(line), FORMS_CHECKED):
-            if fold(form).text.decode().strip() != form:
-                yield f"write {form!r} as it is matched: {fold(form).text.decode()!r}"

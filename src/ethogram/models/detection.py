@@ -12,6 +12,10 @@ from .redaction import mask, masked
 from .timestamps import format_time
 
 STATES = ("opened", "closed", "withdrawn", "superseded")
+STANDING = ("opened", "closed")
+"""States of detections that count: withdrawn and superseded ones are as if they had not been."""
+TIMES = ("opened_at", "detected_at", "closed_at", "last_at")
+"""Fields that hold a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +146,12 @@ def detection_id(pattern: str, source: str, key: tuple[Value, ...], fired_at: st
     `fired_at` is the id of the event at which it fired or opened, or of the last part of a combination.
     """
     return stable_hash("detection", pattern, source, list(key), fired_at)[:20]
+
+
+def base_pattern(name: str) -> str:
+    """The pattern file that a program comes from, by the program's name.
+
+    >>> base_pattern("resource_spiral.tokens"), base_pattern("love_bombing@3")
+    ('resource_spiral', 'love_bombing')
+    """
+    return name.partition("@")[0].partition(".")[0]

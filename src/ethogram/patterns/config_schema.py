@@ -13,10 +13,11 @@ from itertools import pairwise
 from typing import Any
 
 from ..chat.records import SIGNALS
-from ..config import STATUSES, Settings
+from ..config import Settings
 from ..config.loading import leaves
-from ..config.settings import EMBEDDERS, LIMITS, RESOURCES, RUNGS, USAGE, USAGE_KINDS, USAGE_LIMITS
+from ..config.settings import EMBEDDERS, LIMITS, USAGE, USAGE_LIMITS
 from ..models import LEVELS
+from ..models.constants import NORMALIZATION, RESOURCES, RUNGS, STATUSES, USAGE_KINDS
 
 Schema = dict[str, Any]
 
@@ -38,7 +39,6 @@ HALF_LIFE: Schema = DURATION | {
     "pattern": r"^\s*(?=[^1-9]*[1-9])\d{1,9}(\.\d{1,6})?\s*[smhdw]\s*$",
     "description": "A duration above 0: 12h, 7d or 2w.",
 }
-NORMALIZATION: Schema = {"enum": ["low", "medium", "high"]}
 OPTION: Schema = {"type": ["string", "number", "boolean", "object"]}
 
 
@@ -58,8 +58,8 @@ def _settings() -> dict[str, Schema]:
         "signals": _by_name({"enum": ["number", "category"]}),
         "time_zone": _or_null(TEXT),
         "session_inactivity": DURATION,
-        "normalization": NORMALIZATION,
-        "normalization_level": _or_null(NORMALIZATION),
+        "normalization": {"enum": list(NORMALIZATION)},
+        "normalization_level": _or_null({"enum": list(NORMALIZATION)}),
         "allow": TEXTS,
         "deny": TEXTS,
         "critical_paths": TEXTS,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..chat.records import MODES
+
 Schema = dict[str, Any]
 
 COUNT: Schema = {"type": "integer", "minimum": 0}
@@ -14,7 +16,7 @@ SHARE_OR_NULL: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
 NAME: Schema = {"type": "string", "minLength": 1}
 TEXT: Schema = {"type": "string"}
 TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
-MODE: Schema = {"enum": ["SAFE", "CAUTIOUS", "ELEVATED", "SUSPECT", "CRITICAL", "UNSAFE"]}
+MODE: Schema = {"enum": list(MODES)}
 ABOVE: Schema = {"enum": MODE["enum"][1:]}
 ROLE: Schema = {"enum": ["user", "assistant", "system", "tool"]}
 

@@ -16,6 +16,8 @@ from ..language.ast import Combination, Spread
 from ..language.compiler import compile_patterns
 from ..language.program import Program
 from ..language.vocabulary import Vocabulary
+from ..models.constants import ACTIVE_STATUSES
+from ..models.detection import base_pattern
 from .catalogue import load_vocabulary
 from .code_patterns import code_patterns, file_of, load_code
 from .pattern_file import PatternFile, read_pattern_file
@@ -33,11 +35,6 @@ def parts_of(file: PatternFile) -> tuple[str, ...]:
     return (shape.first, shape.then) if isinstance(shape, Spread) else ()
 
 
-def base(name: str) -> str:
-    """The file a part's name is in: resource_spiral of resource_spiral.tokens, con_game of con_game@3."""
-    return name.partition("@")[0].partition(".")[0]
-
-
 def with_parts(files: Mapping[str, PatternFile], names: Iterable[str]) -> set[str]:
     """The names and everything they are made of."""
     needed: set[str] = set()
@@ -46,7 +43,7 @@ def with_parts(files: Mapping[str, PatternFile], names: Iterable[str]) -> set[st
         name = waiting.pop()
         if name not in needed:
             needed.add(name)
-            waiting += [base(part) for part in parts_of(files[name]) if base(part) in files]
+            waiting += [base_pattern(part) for part in parts_of(files[name]) if base_pattern(part) in files]
     return needed
 
 
@@ -105,7 +102,7 @@ def _depth(files: Mapping[str, PatternFile], name: str, above: tuple[str, ...]) 
         return None
     if name not in files:
         return 0
-    depths = [_depth(files, base(part), (*above, name)) for part in parts_of(files[name])]
+    depths = [_depth(files, base_pattern(part), (*above, name)) for part in parts_of(files[name])]
     if any(depth is None for depth in depths):
         return None
     return 1 + max((depth for depth in depths if depth is not None), default=-1) if depths else 0
@@ -114,7 +111,6 @@ def _depth(files: Mapping[str, PatternFile], name: str, above: tuple[str, ...]) 
 # The library: pattern files found by name, folder or glob, and the programs they make.
 
 SHIPPED = Path(__file__).parents[1] / "library"
-ON = ("stable", "test")
 _SHIPPED_READ: dict[Path, tuple[tuple[int, int], Vocabulary, PatternFile]] = {}
 """Shipped files read by this process, with the time and size of the file and the names known then."""
 CODE = Path("code")
@@ -229,7 +225,7 @@ def _is_shipped_off(path: Path) -> bool:
         return False
     with contextlib.suppress(OSError, ValueError):
         line = re.search(r"^status: (\w+)$", path.read_text("utf-8"), re.M)
-        return line is not None and line[1] not in ON
+        return line is not None and line[1] not in ACTIVE_STATUSES
     return False
 
 
@@ -311,7 +307,7 @@ def _read_with_parts(
             faults += error.faults
             continue
         files[name] = file
-        new = {base(part) for part in parts_of(file)} - seen
+        new = {base_pattern(part) for part in parts_of(file)} - seen
         seen |= new
         # A part may lie beside the combination that names it.
         beside = {part: Path(file.path).with_name(f"{part}.yaml") for part in new - places.keys()}
@@ -368,7 +364,7 @@ def _choose(
     if any_status:
         return tuple(sorted(wanted))
     if not named:
-        return tuple(sorted(name for name in wanted if files[name].status in ON))
+        return tuple(sorted(name for name in wanted if files[name].status in ACTIVE_STATUSES))
     retired = {name for name in wanted if files[name].status == "retired"}
     if retired and retired == wanted:
         names = ", ".join(sorted(retired))

@@ -27,11 +27,12 @@ from ..language.ast import (
 from ..language.compiler import compile_patterns
 from ..language.history import belongs
 from ..language.program import Program
+from ..language.three_valued import FLIPPED
 from ..language.visitor import MEASURES, named, walk
 from ..language.vocabulary import Vocabulary
 from ..language.yaml_source import Fields, Node, read_yaml_file
-from .examples import Example, names_in
 from . import library as shipped
+from .examples import Example, names_in
 from .library import Library, with_parts
 from .pattern_file import PatternFile
 
@@ -41,7 +42,6 @@ VERDICT = re.compile(r"(is|has|was)_\w+|\w+_(detected|detection|flag|flagged|ale
 """Names of signals that answer the question instead of measuring something."""
 
 FLAGS = ((">", 0.0), (">=", 1.0), ("==", 1.0), ("!=", 0.0))
-FLIPPED = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 
 
 def doubts(pattern: Pattern) -> Iterator[str]:

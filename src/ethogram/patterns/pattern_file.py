@@ -13,7 +13,7 @@ from ..language.ast import Pattern
 from ..language.fields import FieldReader
 from ..language.parser import parse_patterns
 from ..language.vocabulary import Vocabulary
-from ..language.yaml_source import Fields, Items, Node, Scalar, plain, read_yaml, read_yaml_file
+from ..language.yaml_source import Fields, Items, Node, Scalar, plain, read_yaml_file
 from ..models import stable_hash
 from .examples import Example, names_in, read_examples
 
@@ -26,7 +26,7 @@ MEANING = (
 )  # fmt: skip
 KEYS = (*MEANING, *TEXTS, *LISTS, "examples")
 EXPRESSIONS = ("history", "define", "for_each", "shape", "confidence", "levels", "details", "explanation")
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,79}")
+PATTERN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,79}")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -67,13 +67,6 @@ def read_pattern_file(
 ) -> PatternFile:
     """The pattern of a file, or BadPattern with every fault in it."""
     return check_pattern(read_yaml_file(path), str(path), vocabulary, overlay, name=Path(path).stem)
-
-
-def read_pattern_text(
-    text: str, vocabulary: Vocabulary, overlay: Mapping[str, float] | None = None, path: str = "pattern"
-) -> PatternFile:
-    """The pattern of a text, or BadPattern with every fault in it."""
-    return check_pattern(read_yaml(text, path), path, vocabulary, overlay)
 
 
 def check_pattern(
@@ -126,7 +119,7 @@ def _check_name(read: FieldReader, node: Fields, expected: str | None) -> None:
     if found is None:
         return
     name = read.text(found, "name")
-    if name and not _NAME.fullmatch(name):
+    if name and not PATTERN_NAME.fullmatch(name):
         read.fault(found, f"name {name[:80]!r} must be a plain word: letters, digits and _")
     elif expected is not None and name != expected:
         read.fault(found, f"name {name!r} differs from the file's name {expected!r}; rename one")

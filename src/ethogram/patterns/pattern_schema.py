@@ -9,8 +9,8 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from ..language.parser import STATUSES
 from ..models import LEVELS
+from ..models.constants import STATUSES
 
 Schema = dict[str, Any]
 

@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 from .. import registry
 from ..errors import BadUsage, EthogramError, Fault, did_you_mean
-from ..language.parser import HISTORY_FIELDS, STATUSES
+from ..language.parser import HISTORY_FIELDS
 from ..models import LEVELS, Event, micros, moment, rank
+from ..models.constants import STATUSES
 from ..signals import Options, Signal
 from .code_patterns import PREFIX, CodePattern, Match, State
 from .examples import Example
@@ -300,7 +301,6 @@ LISTS = ("false_positives", "misses", "references", "tags", "confirms", "needs")
 KEYS = (
     *TEXTS, *LISTS, "fires", "quiet", "level", "levels", "history", "window", "kinds", "version", "status",
 )  # fmt: skip
-WORDS = ("recommendation", "triage", "author", "false_positives", "misses", "references", "tags")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
 
 

@@ -13,11 +13,11 @@ from ..errors import BadUsage, Fault, did_you_mean
 from ..language.shape_parser import KINDS
 from ..language.yaml_source import Scalar
 from . import library
+from .pattern_file import PATTERN_NAME
 
 TEMPLATES = DATA / "templates"
 PARTS = ("first", "second")
 COMBINED = ("all_of", "in_order", "any_of", "spread")
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,79}")
 _HOLE = re.compile(r"\b(NAME|TITLE|ID)(?=_first|_second|\b)")
 
 
@@ -63,7 +63,7 @@ def _fill(template: str, name: str, identity: str) -> str:
 
 def _check_name(name: str) -> None:
     # `true` and `null` are plain words too, but not to YAML.
-    if not _NAME.fullmatch(name) or not isinstance(Scalar(name, 1, 1).value, str):
+    if not PATTERN_NAME.fullmatch(name) or not isinstance(Scalar(name, 1, 1).value, str):
         raise BadUsage(f"a pattern's name is a plain word of letters, digits and _, not {name[:90]!r}")
 
 

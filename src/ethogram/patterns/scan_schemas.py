@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..lexicon.records import TIERS
+
 Schema = dict[str, Any]
 
 COUNT: Schema = {"type": "integer", "minimum": 0}
 COUNT_OR_NULL: Schema = {"type": ["integer", "null"], "minimum": 0}
 NAME: Schema = {"type": "string", "minLength": 1}
 YES_OR_NO: Schema = {"type": "boolean"}
-TIERS = ("standard", "focused", "deep", "deep_with_context")
 
 
 def scan_body() -> Schema:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..language.parser import STATUSES
 from ..models import LEVELS, STATES
+from ..models.constants import STATUSES
 from .config_schema import config_body
 from .conversation_schemas import CONVERSATION_SCHEMAS
 from .evaluation_schemas import evaluate_summary_body, evaluation_body, not_measured_body

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ..models import micros, moment
+from ..models.timestamps import SECOND
 
-SECOND = 1_000_000
 DAY = 86_400
 STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
 DAYS = (1, 2, 4, 7, 14)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .intervals import Interval, at_most, wilson
+from ..stats import Interval, clopper_pearson_high, wilson
 from .verdicts import Counts, Slot, Tallies
 
 # Accuracy: how often a version of a pattern was right, as far as verdicts tell.
@@ -158,7 +158,7 @@ def recall_at_least(counts: Counts, silences: int) -> float | None:
     looked_at = counts.missed + counts.correct_silence
     if not looked_at:
         return None
-    missed = max(counts.missed, silences * at_most(counts.missed, looked_at))
+    missed = max(counts.missed, silences * clopper_pearson_high(counts.missed, looked_at))
     return counts.confirmed / (counts.confirmed + missed) if counts.confirmed else 0.0
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from ..models import Verdict, stable_hash
-from .intervals import wilson
+from ..stats import wilson
 from .verdicts import TRUE, Standing, standings
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ..models import Detection, format_time, rank
+from ..models.detection import base_pattern
 from .scoring import (
     PLACES,
     Composition,
@@ -18,7 +19,6 @@ from .scoring import (
     Weighing,
     WhatIf,
     alone,
-    base,
     composed,
     counted,
     position,
@@ -160,7 +160,7 @@ def recommendations(
     """
     by: dict[str, list[Counted]] = {}
     for one in every:
-        by.setdefault(base(one.detection.pattern), []).append(one)
+        by.setdefault(base_pattern(one.detection.pattern), []).append(one)
     out = [_recommendation(pattern, own, less, weighing, done) for pattern, own in by.items()]
     order = [name for name, _ in URGENCIES]
     return tuple(

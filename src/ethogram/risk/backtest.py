@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from ..models import LEVELS, Detection, rank, stable_hash
+from ..models.detection import STANDING
 
 Events = frozenset[tuple[str, str]]
 """Events by source and id."""
@@ -104,7 +105,7 @@ def backtest(
 
 
 def _counts(one: Detection, since: datetime | None) -> bool:
-    return one.state in ("opened", "closed") and (since is None or one.detected_at >= since)
+    return one.state in STANDING and (since is None or one.detected_at >= since)
 
 
 def _pattern(one: Detection) -> str:

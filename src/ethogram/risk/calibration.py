@@ -1,4 +1,11 @@
-"""Calibration: confidence as the probability that a detection is right."""
+"""Calibrate: what a pattern calls confidence, as the probability that a detection is right.
+
+The rising steps nearest to the verdicts and to a few imagined ones that lie on the identity. With no
+verdicts the confidence stays as it is, with few it moves a little, with many the imagined ones no longer
+matter. A switch at some number of verdicts, or a mixture whose weight grows with their number, would do
+that too; but then one more false alarm could turn the calibration on, and raise other probabilities. Here
+it can only lower them: adding a point below the steps lowers them everywhere or leaves them.
+"""
 
 from __future__ import annotations
 
@@ -6,44 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..models import Detection
-from .intervals import Interval, at_least, at_most
-
-# Isotonic regression: the rising steps nearest to some points (pool adjacent violators).
-
-Floats = NDArray[np.float64]
-
-
-def rising(values: Sequence[float] | Floats, weights: Sequence[float] | Floats) -> Floats:
-    """The never falling values that are nearest to these by weighted squares.
-
-    >>> rising([1, 3, 2], [1, 1, 1]).tolist()
-    [1.0, 2.5, 2.5]
-    """
-    means: list[float] = []
-    weight: list[float] = []
-    sizes: list[int] = []
-    for value, own in zip(values, weights, strict=True):
-        means.append(float(value))
-        weight.append(float(own))
-        sizes.append(1)
-        while len(means) > 1 and means[-2] >= means[-1]:
-            total = weight[-2] + weight[-1]
-            means[-2] = (means[-2] * weight[-2] + means[-1] * weight[-1]) / total
-            weight[-2], sizes[-2] = total, sizes[-2] + sizes[-1]
-            del means[-1], weight[-1], sizes[-1]
-    return np.repeat(np.array(means), sizes)
-
-
-# Calibrate: what a pattern calls confidence, as the probability that a detection is right.
-#
-# The rising steps nearest to the verdicts and to a few imagined ones that lie on the identity. With no
-# verdicts the confidence stays as it is, with few it moves a little, with many the imagined ones no longer
-# matter. A switch at some number of verdicts, or a mixture whose weight grows with their number, would do
-# that too; but then one more false alarm could turn the calibration on, and raise other probabilities. Here
-# it can only lower them: adding a point below the steps lowers them everywhere or leaves them.
+from ..stats import Interval, clopper_pearson_high, clopper_pearson_low, isotonic
 
 IMAGINED = 20.0
 """The weight of all imagined verdicts together; 20 was as good as any on five made-up curves."""
@@ -81,8 +53,8 @@ class Calibration:
             np.searchsorted(self.scores, confidence),
         )
         lower, upper = self.truths[max(0, below - most) : below], self.truths[above : above + most]
-        low = at_least(sum(lower), len(lower)) if lower else 0.0
-        high = at_most(sum(upper), len(upper)) if upper else 1.0
+        low = clopper_pearson_low(sum(lower), len(lower)) if lower else 0.0
+        high = clopper_pearson_high(sum(upper), len(upper)) if upper else 1.0
         return min(low, high), max(low, high)
 
 
@@ -96,7 +68,7 @@ def calibrated(judged: Iterable[tuple[float, bool]], imagined: float = IMAGINED)
     at, where = np.unique(scores, return_inverse=True)
     total = np.bincount(where, weights).astype(float)
     means = np.bincount(where, weights * values) / total
-    fitted = np.clip(rising(means, total), 0.0, 1.0)
+    fitted = np.clip(isotonic(means.tolist(), total.tolist()), 0.0, 1.0)
     return Calibration(
         tuple(at.tolist()),
         tuple(fitted.tolist()),

@@ -11,8 +11,7 @@ from statistics import median, quantiles
 import numpy as np
 from numpy.typing import NDArray
 
-from ..usage.chance import share_below
-from .intervals import Interval, student, wilson
+from ..stats import Interval, beta_cdf, student_t_critical, student_t_two_sided, wilson
 
 # Labelled: things whose truth somebody else told, with what a pattern made of them.
 
@@ -99,15 +98,6 @@ def _lacking(value: float, own: Floats) -> float:
     return IMAGINED / (len(own) + IMAGINED) * max(0.0, usual - seen) / len(own)
 
 
-def area_of(bad: Sequence[float] | Floats, good: Sequence[float] | Floats) -> float:
-    """The area alone: the chance that one of the bad scores above one of the good; ties count half.
-
-    >>> area_of([2, 3], [1, 2])
-    0.875
-    """
-    return float(_share_below(np.sort(np.asarray(good, dtype=float)), np.asarray(bad, dtype=float)).mean())
-
-
 def _share_below(of: Floats, score: Floats) -> Floats:
     """For each score the share of these (sorted) that lie below it, equal ones counted half."""
     ends = np.searchsorted(of, score, "left") + np.searchsorted(of, score, "right")
@@ -127,7 +117,7 @@ def _interval(value: float, error: float, fewer: int, free: float) -> Interval:
     """
     if value in (0.0, 1.0) or error == 0:
         return wilson(value * fewer, fewer)
-    middle, half = math.log(value / (1 - value)), student(free) * error / (value * (1 - value))
+    middle, half = math.log(value / (1 - value)), student_t_critical(free) * error / (value * (1 - value))
     return _share(middle - half), _share(middle + half)
 
 
@@ -155,8 +145,8 @@ def area_difference(one: Area, other: Area, group: Sequence[int]) -> Difference:
     if not error:
         return unvaried(value, groups)
     free = max(1.0, groups - 1.0)
-    p = share_below(free / (free + (value / error) ** 2), free / 2, 0.5)
-    half = student(free) * error
+    p = student_t_two_sided(value / error, free)
+    half = student_t_critical(free) * error
     return Difference(value, (max(-1.0, value - half), min(1.0, value + half)), p)
 
 
@@ -189,23 +179,6 @@ class Rate:
     interval: Interval
 
 
-def over_time(
-    counts: Sequence[int], spans: Sequence[float], *, draws: int = 1_000, seed: int = 0
-) -> tuple[float, Interval]:
-    """How often something comes in a unit of time, with its interval of 95 % over groups (such as people).
-
-    One count and one span a group. Groups are drawn again, as many as there are: one with many counts is one
-    group, not many observations.
-
-    >>> over_time([1, 1, 1], [2.0, 2.0, 2.0])
-    (0.5, (0.5, 0.5))
-    """
-    picks = np.random.default_rng(seed).integers(0, len(counts), (draws, len(counts)))
-    drawn = np.asarray(counts)[picks].sum(1) / np.asarray(spans)[picks].sum(1)
-    low, high = np.quantile(drawn, (0.025, 0.975))
-    return sum(counts) / sum(spans), (float(low), float(high))
-
-
 def rate(hit: Sequence[bool], group: Sequence[int]) -> Rate:
     """The share that is hit. Wilson's interval, for as many independent things as the groups are worth."""
     n = len(hit)
@@ -232,7 +205,7 @@ def design_effect(hit: Sequence[bool], group: Sequence[int]) -> float:
         return float(n)
     off = np.bincount(np.asarray(group), np.asarray(hit, dtype=float) - share)
     seen = float((off**2).sum()) / plain * (groups / (groups - 1)) * ((n - 1) / n)
-    few = (student(groups - 1) / student(n - 1)) ** 2
+    few = (student_t_critical(groups - 1) / student_t_critical(n - 1)) ** 2
     return min(float(n), max(1.0, seen) * few)
 
 
@@ -316,10 +289,9 @@ def _precision(values: np.ndarray, true: np.ndarray, marked: int) -> float | Non
     return float((true[above].sum() + true[level].mean() * left) / marked)
 
 
-# How well scores tell two groups apart: the area, and how many are found at a given rate of false alarms.
+# Recall at a given rate of false alarms.
 #
-# `figures` draws things of each side again for its intervals, which suits sets of hundreds. `recall_within`
-# is for any set: it knows that a few of the others hardly tell where a limit lies, and that groups are alike.
+# Its interval knows that a few of the others hardly tell where a limit lies, and that groups are alike.
 
 Numbers = Sequence[float] | NDArray[np.float64]
 SHARES = {"recall_at_1": 0.01, "recall_at_5": 0.05}
@@ -333,34 +305,6 @@ def limit_for(good: Numbers, share: float) -> float:
     """
     ordered = np.sort(np.asarray(good, dtype=float))[::-1]
     return float(ordered[min(int(share * len(ordered)), len(ordered) - 1)])
-
-
-def recall_at(bad: Numbers, good: Numbers, share: float) -> float:
-    """The share of the bad above the limit that at most `share` of the good is above.
-
-    >>> recall_at([1, 2], [0, 0, 0, 1], 0.25)
-    1.0
-    """
-    return float(np.mean(np.asarray(bad, dtype=float) > limit_for(good, share)))
-
-
-def figures(bad: Numbers, good: Numbers, draws: int = 200, seed: int = 0) -> dict[str, list[float]]:
-    """AUROC and recall at 1 % and 5 % false alarms, each with the ends of its interval of 95 %.
-
-    The intervals are those of things drawn again from each side: [value, low, high].
-    """
-    rng = np.random.default_rng(seed)
-    a, b = np.asarray(bad, dtype=float), np.asarray(good, dtype=float)
-    rows = [_three(rng.choice(a, len(a)), rng.choice(b, len(b))) for _ in range(draws)]
-    low, high = np.quantile(np.array(rows), [0.025, 0.975], axis=0)
-    return {
-        name: [round(float(one), 4) for one in three]
-        for name, *three in zip(("auroc", *SHARES), _three(a, b), low, high, strict=True)
-    }
-
-
-def _three(bad: Numbers, good: Numbers) -> tuple[float, ...]:
-    return area_of(bad, good), *(recall_at(bad, good, share) for share in SHARES.values())
 
 
 def recall_within(items: Sequence[Labelled], share: float) -> Rate | None:
@@ -394,7 +338,7 @@ def _above(of: float, share: float) -> tuple[int, int]:
     """
 
     def at_most(count: int) -> float:
-        return 1 - share_below(share, count + 1, of - count) if count < of else 1.0
+        return 1 - beta_cdf(share, count + 1, of - count) if count < of else 1.0
 
     counts = range(int(of) + 1)
     return bisect_left(counts, 0.025, key=at_most), bisect_left(counts, 0.975, key=at_most)

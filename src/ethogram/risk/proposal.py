@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .intervals import Interval, wilson
+from ..stats import Interval, wilson
 from .parameter_grid import Bools, Judged, Replay, found_again
 
 

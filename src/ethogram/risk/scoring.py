@@ -10,13 +10,13 @@ from types import MappingProxyType
 from typing import Any
 
 from ..models import LEVELS, Detection, Risk, Verdict, micros
+from ..models.detection import STANDING, base_pattern
+from ..models.timestamps import DAY
 from ..stats import chance, multiplied, odds
 from .verdicts import balances
 
 # Weighing: the numbers by which detections make up a risk.
 
-DAY = 86_400_000_000
-"""Microseconds of a day."""
 WEIGHTS: Mapping[str, float] = MappingProxyType({"low": 0.1, "medium": 0.3, "high": 0.6, "critical": 0.9})
 
 SHADOW = frozenset(("test", "retired"))
@@ -60,28 +60,18 @@ class Weighing:
 
     def multiplier(self, pattern: str) -> float:
         """What a pattern multiplies the odds by; 1 for all but combinations."""
-        return self.multipliers.get(base(pattern), 1.0)
-
-
-def base(pattern: str) -> str:
-    """The name in the library of what may be one of several programs of a file.
-
-    >>> base("resource_spiral.tokens"), base("love_bombing@3")
-    ('resource_spiral', 'love_bombing')
-    """
-    return pattern.partition("@")[0].partition(".")[0]
+        return self.multipliers.get(base_pattern(pattern), 1.0)
 
 
 def cause_of(detection: Detection) -> str:
     """The cause a detection counts under: where its pattern names none, the pattern is its own."""
-    return detection.cause or base(detection.pattern)
+    return detection.cause or base_pattern(detection.pattern)
 
 
 # Counting: which detections count towards a risk, how sure each is, and how old.
 
 Calibrate = Callable[[Detection], float]
 """The probability that a detection is right, for what its pattern gave as confidence."""
-STANDS = ("opened", "closed")
 """States of detections that count; withdrawn and superseded ones are as if they had not been."""
 
 
@@ -118,7 +108,7 @@ def counted(
     judged = {**known.settled, **balances(known.verdicts)}
     out = []
     for one in every.values():
-        if one.state in STANDS and one.detected_at <= as_of and one.status not in weighing.shadow:
+        if one.state in STANDING and one.detected_at <= as_of and one.status not in weighing.shadow:
             confidence = 0.0 if _is_undermined(one, every, judged) else _confidence(one, judged, known)
             if confidence > 0:
                 out.append(Counted(one, confidence, age(one, as_of, known)))
@@ -157,7 +147,7 @@ def _is_undermined(one: Detection, every: Mapping[str, Detection], judged: Mappi
             continue
         seen.add(part)
         other = every.get(part)
-        if judged.get(part, 0) < 0 or (other is not None and other.state not in STANDS):
+        if judged.get(part, 0) < 0 or (other is not None and other.state not in STANDING):
             return True
         waiting += other.parts if other is not None else ()
     return False
@@ -272,7 +262,7 @@ def compose(
 def composed(every: Sequence[Counted], as_of: datetime, weighing: Weighing) -> Composition:
     """The risk of what counts, in output order."""
     causes = _largest((cause_of(one.detection), share(one, weighing), one) for one in every)
-    factors = ((base(one.detection.pattern), factor(one, weighing), one) for one in every)
+    factors = ((base_pattern(one.detection.pattern), factor(one, weighing), one) for one in every)
     combinations = _largest(told for told in factors if told[1] > 1)
     floors = _largest(("floor", floor(one, weighing), one) for one in every if _is_critical(one))
     plain = odds(one.value for one in causes)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models import stable_hash
+from ..stats import Interval
 from .changes import AUTOMATIC, Change, Changes
-from .intervals import Interval
 from .parameter_grid import Bools, Judged, Line, Overlay, Replay, finer, found_again, is_whole, lines, reach
 from .proposal import Effect, Nothing, Proposal, effect
 

@@ -162,20 +162,3 @@ def added(*several: Tallies) -> dict[Slot, Counts]:
         for slot, counts in tallies.items():
             out[slot] += counts
     return dict(out)
-
-
-def settle(
-    verdicts: Iterable[Verdict], detections: Iterable[Detection], *, before: datetime
-) -> tuple[dict[Slot, Counts], list[Verdict]]:
-    """The counts of items whose newest verdict is older than a moment, and the verdicts that are left.
-
-    An item goes as a whole: half of its judges would make another standing. What has been settled can no
-    longer be taken back, since nobody knows any more who said it.
-    """
-    every = list(verdicts)
-    newest: dict[Item, datetime] = {}
-    for one in every:
-        item = item_of(one)
-        newest[item] = max(one.at, newest.get(item, one.at))
-    old = [one for one in every if newest[item_of(one)] < before]
-    return tally(old, detections), [one for one in every if newest[item_of(one)] >= before]

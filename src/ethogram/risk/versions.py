@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..stats import Z95, student_t_critical
 from .discrimination import Difference, Labelled, area_difference, auroc, clusters, unvaried
-from .intervals import Z, student
 
 DRAWS = 2000
 AT_ONCE = 1_000_000
@@ -139,7 +139,7 @@ def _difference(value: float, spread: Floats, groups: int) -> Difference | None:
     if groups < 2 or np.ptp(spread) < 1e-12:
         return same
     # Draws of a few groups vary less than such groups do.
-    wide = student(groups - 1) / Z * math.sqrt(groups / (groups - 1))
+    wide = student_t_critical(groups - 1) / Z95 * math.sqrt(groups / (groups - 1))
     spread = np.clip(value + (spread - value) * wide, -1, 1)
     low, high = np.quantile(spread, (0.025, 0.975))
     tail = min((1 + (spread <= 0).sum()), (1 + (spread >= 0).sum())) / (1 + len(spread))

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from threading import Lock
 from typing import Any
 
-from ..chat.accumulation import Tuning
+from ..chat.accumulation import INTENTS, Tuning
 from ..chat.conversation import REFUSES, Meaning, Talk, follow, start, talk_from_json, talk_to_json
-from ..chat.records import Outcome
+from ..chat.records import MODES, Outcome
 from ..chat.refusals import read_reply
 from ..models import Event, micros
+from ..models.timestamps import SECOND
 from .base import Range, Unmeasured, signal
 from .options import Options
 
@@ -22,9 +23,7 @@ from .options import Options
 
 KINDS = ("message", "event")
 SHARE = (0, 1)
-MODES = ("SAFE", "CAUTIOUS", "ELEVATED", "SUSPECT", "CRITICAL", "UNSAFE")
 STAGES = ("what", "how", "weakness", "exploit")
-INTENTS = ("safe", "educational", "professional", "curious", "suspicious", "malicious")
 VEHICLES = ("override", "persona", "fiction")
 FORMS = (
     "again", "other words", "fiction", "persona", "no rules", "language", "disguise", "insisting",
@@ -203,7 +202,6 @@ def values_of(outcome: Outcome, was_refused: bool) -> Values:
 
 KEPT = 256
 """Conversations whose state is at hand as it was made; of others it is read from what was kept."""
-MICROS = 1_000_000
 _at_hand: dict[int, tuple[Any, Talk]] = {}
 _lock = Lock()
 
@@ -213,7 +211,7 @@ def measure_turn(event: Event, role: str, state: Any, options: Options) -> tuple
     if state is None and role == "assistant" and read_reply(event.text or "").refuses < REFUSES:
         # Agents that talk among themselves, or a greeting: a conversation begins with the person.
         return {}, None
-    at = micros(event.at) / MICROS if event.timed else None
+    at = micros(event.at) / SECOND if event.timed else None
     before = _opened(state)
     was_refused = bool(before.state.refused)
     how = options.conversation
@@ -237,7 +235,7 @@ def tuning_of(how: Mapping[str, Any]) -> Tuning:
     """How much each signal counts and how quickly risk is forgotten, by the settings."""
     if not how:
         return Tuning()
-    return Tuning(how.get("weights", {}), how.get("half_life", 12 * 3600 * MICROS) / MICROS)
+    return Tuning(how.get("weights", {}), how.get("half_life", 12 * 3600 * SECOND) / SECOND)
 
 
 def _opened(state: Any) -> Talk:

@@ -9,15 +9,17 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from ..models import Event, micros
+from ..models.constants import USAGE_KINDS
 from ..models.roles import is_by_service
+from ..models.timestamps import SECOND
+from ..stats import count_at_least, surprise_of
 from ..usage.absence import absence_before
 from ..usage.activity import usual_day
 from ..usage.baseline import Cohort, closed_days, find_cohort
-from ..usage.chance import at_least, surprise_of
-from ..usage.clock import MORNING, day_of
+from ..usage.clock import DAY, HOUR, MORNING, day_of
 from ..usage.night import nights_of
 from ..usage.sessions import is_closed, read_sessions
-from ..usage.settings import DAY, HOUR, Settings
+from ..usage.settings import Settings
 from ..usage.summary import IN_TIME, Summary, count_of, record, stretch_count
 from ..usage.trends import shift_of, trend_of
 from ..usage.withdrawal import (
@@ -43,7 +45,6 @@ from .timing import is_zone
 # They are for events of the kinds that the setting `usage.kinds` names. All of them keep one state between
 # them, so that a person is remembered once however many are asked for.
 
-KINDS = ("usage", "message", "event")
 """Kinds of events that may be a person's activity; the setting `usage.kinds` says which of them are."""
 PLAIN = ("usage",)
 """Those that are where nothing is set."""
@@ -126,7 +127,7 @@ class _Habit:
 
 
 for _name, _range, _meaning in READINGS:
-    signal(_name, range=_range, kinds=KINDS)(
+    signal(_name, range=_range, kinds=USAGE_KINDS)(
         type(f"Habit_{_name}", (_Habit,), {"__doc__": _meaning, "__module__": __name__, "name": _name})
     )
 
@@ -172,7 +173,7 @@ def of_the_day(usual: tuple[float, float], count: int) -> dict[str, float]:
     """How far today's messages so far are above those of a usual day; by its close, the day's own value."""
     mean, spread = usual
     # Twice a usual day is never far from ordinary, and less says nothing: the day is not over.
-    surprise = surprise_of(at_least(count, mean, spread)) if count > 2 * mean else 0.0
+    surprise = surprise_of(count_at_least(count, mean, spread)) if count > 2 * mean else 0.0
     return {"busy_today": surprise, "messages_today": float(count), "usual_today": mean}
 
 
@@ -230,7 +231,6 @@ def of_an_absence(
 # What depends on closed days alone is worked out once a day, and what depends on closed sessions at the
 # start of the next one. The readings all keep one state (`keeps = "person"`), moved on once for each event.
 
-SECOND = 1_000_000
 Values = Mapping[str, float | Unmeasured]
 
 
@@ -477,7 +477,7 @@ for _broken_off_name, _broken_off_range, _broken_off_meaning in BROKEN_OFF_READI
     signal(
         _broken_off_name,
         range=_broken_off_range,
-        kinds=KINDS,
+        kinds=USAGE_KINDS,
         needs=("emotional", "closing", "ended_abruptly"),
     )(
         type(

@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..models import parse_duration
+from ..models.constants import RESOURCES
 from ..models.slotted import dataclass, field
 
 if TYPE_CHECKING:
     from ..config import Settings
-
-
-RESOURCES = ("memory_mb", "file_operations", "calls", "tokens", "seconds")
-"""What a run may use up, each a signal; the same names as in config/settings.py."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from ..models import Event, micros
+from ..models.constants import NOT_PLACES
 from .base import Unmeasured, short, signal
 from .options import Options
 
@@ -18,7 +17,6 @@ from .options import Options
 # A zone's name comes from the event, so from strangers. It is only ever looked up among the known
 # names and never becomes part of a path.
 
-NOT_PLACES = frozenset({"localtime", "Factory"})
 """In the list of names, but they say where the machine is, or nothing."""
 
 
@@ -108,15 +106,6 @@ Place = tuple[int | None, str | None, int]
 """At an event: its time in microseconds (None: untimed), its session's name, its position from 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
-    """One stretch of a subject's events, in order; never empty."""
-
-    source: str
-    subject: str
-    events: tuple[Event, ...]
-
-
 def advance(before: Place | None, event: Event, inactivity: int) -> Place | None:
     """Where in which session an event stands, given where the subject's event before it stood.
 
@@ -137,27 +126,6 @@ def _is_cut(before: Place, at: int | None, name: str | None, inactivity: int) ->
     if name is not None and named is not None:
         return name != named
     return at is None or last is None or at - last > inactivity
-
-
-def sessions(events: Iterable[Event], inactivity: int) -> list[Session]:
-    """The sessions in these events, which must be in order, sorted by their first event.
-
-    Events that no session can be told for are in none.
-    """
-    places: dict[tuple[str, str], Place] = {}
-    under_way: dict[tuple[str, str], list[Event]] = {}
-    cut: list[list[Event]] = []
-    for event in events:
-        whose = (event.source, event.subject)
-        place = advance(places.get(whose), event, inactivity)
-        if place is None:
-            continue
-        places[whose] = place
-        if place[2] == 1:
-            under_way[whose] = []
-            cut.append(under_way[whose])
-        under_way[whose].append(event)
-    return [Session(one[0].source, one[0].subject, tuple(one)) for one in cut]
 
 
 # session_start: whether a session begins here.

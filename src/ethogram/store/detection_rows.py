@@ -8,11 +8,11 @@ from dataclasses import fields
 from typing import Any
 
 from ..models import Detection, Evidence, micros, parse_time
+from ..models.detection import TIMES
 from .rows import encode
 
 MORE = ("fired_event", "fired_confidence")
 """What a combination reads of its parts and the JSON record does not tell."""
-TIMES = ("opened_at", "detected_at", "closed_at", "last_at")
 
 
 def record_of(one: Detection) -> str:

@@ -8,7 +8,6 @@ from hashlib import blake2b
 from typing import Any
 
 from ..models import Event, Reading, Value, micros, moment
-from ..models.quick import quick_event
 from .bare import bare_attributes
 
 Row = tuple[Any, ...]
@@ -102,7 +101,7 @@ def event_of(source: str, subject: str, row: Row, measured: Iterable[Reading] = 
             scorers[one.signal] = one.scorer
             if one.width is not None:
                 widths[one.signal] = one.width
-    return quick_event(
+    return Event(
         name,
         moment(at),
         subject,

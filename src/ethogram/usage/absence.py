@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..stats import student_t_tail_approx, surprise_of
 from .baseline import Cohort, Daily, closed_days
-from .chance import student_above, surprise_of
-from .clock import day_of
+from .clock import DAY, HOUR, day_of
 from .finding import Finding, insufficient
 from .sessions import Session, activity, is_closed, old_pauses
-from .settings import DAY, HOUR, Settings
+from .settings import Settings
 from .summary import CLOSING, EMOTIONAL, MARKED, Summary, known_before
 from .withdrawal import Past, is_quiet, look
 
@@ -151,7 +151,7 @@ def _oddity(value: float, past: Sequence[float], cohort: Cohort) -> float:
     n = n0 + len(past)
     mean = (n0 * m + sum(past)) / n
     off = n0 * s * s + sum((x - mean) ** 2 for x in past) + n0 * (m - mean) ** 2
-    return surprise_of(student_above((value - mean) / math.sqrt(off / n * (1 + 1 / n)), n))
+    return surprise_of(student_t_tail_approx((value - mean) / math.sqrt(off / n * (1 + 1 / n)), n))
 
 
 def abrupt_termination(sessions: Sequence[Session], as_of: float, settings: Settings) -> Finding:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import BadConfig, BadUsage
-from .chance import at_least, at_most, surprise_of
-from .clock import day_of, night_slots
+from ..stats import count_at_least, count_at_most, surprise_of
+from .clock import DAY, day_of, night_slots
 from .cohort_table import COHORTS, LEAST_PEOPLE, Cohort, read_cohort
 from .sessions import old_pauses, read_sessions
-from .settings import DAY, Settings
+from .settings import Settings
 from .summary import DAYS, LENGTH_STEPS, Summary, read_days, recent_days
 
 # Cohort: what is usual among the people of a service; a table with a version, never whoever is in the input.
@@ -163,7 +163,7 @@ class Expected:
 
     def much(self, count: int) -> float:
         """-log10 of the chance of so much or more; 0 where no more came than was to be expected."""
-        return surprise_of(at_least(count, self.mean, self.spread)) if count > self.mean else 0.0
+        return surprise_of(count_at_least(count, self.mean, self.spread)) if count > self.mean else 0.0
 
     def change(self, count: int) -> float:
         """How far from the middle of such days, to either side: 0 in the middle, and the more the higher.
@@ -174,10 +174,9 @@ class Expected:
         >>> [round(Expected(20, 0.0).change(count), 1) for count in (5, 18, 20, 22, 40)]
         [-4.1, -0.2, 0.0, 0.2, 4.1]
         """
-        up, down = (
-            (at_least(count, self.mean, self.spread) + at_least(count + 1, self.mean, self.spread)) / 2,
-            (at_most(count, self.mean, self.spread) + at_most(count - 1, self.mean, self.spread)) / 2,
-        )
+        law = self.mean, self.spread
+        up = (count_at_least(count, *law) + count_at_least(count + 1, *law)) / 2
+        down = (count_at_most(count, *law) + count_at_most(count - 1, *law)) / 2
         return surprise_of(2 * up) if up < down else -surprise_of(2 * down)
 
 

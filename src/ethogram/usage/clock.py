@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from ..errors import BadUsage, did_you_mean
 
+HOUR = 3_600
 DAY = 86_400
 HALF_HOUR = 1_800
 MORNING = 5 * 3_600

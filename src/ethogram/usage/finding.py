@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from ..stats import MAX_SURPRISE
 
 LEVELS = ("none", "low", "medium")
 
@@ -40,3 +43,12 @@ def graded(surprise: float, low: float, medium: float) -> tuple[str, float]:
         return "none", 0.0
     strength = min(1.0, 0.5 + 0.5 * (surprise - low) / max(1e-9, 2 * medium - low))
     return ("medium" if surprise >= medium else "low"), strength
+
+
+def weekly_surprise(surprise: float, days: float) -> float:
+    """A surprise over a stretch of 1 to 28 days, corrected for how many such stretches a week holds.
+
+    >>> weekly_surprise(3.0, 0.7), weekly_surprise(3.0, 7)
+    (2.154901959985743, 3.0)
+    """
+    return min(MAX_SURPRISE, max(0.0, surprise - math.log10(7 / min(28.0, max(1.0, days)))))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import BadUsage
+from ..models.constants import FUSION_WEIGHTS
 from ..stats import either
 from .finding import Finding
 
@@ -24,7 +25,6 @@ CAUSES = {
 """Cause and weight of each signal. Of one cause the strongest counts, so that withdrawal, which always comes
 with a drop, weighs as both would; a change of message length weighs as the weakest."""
 
-WEIGHTS: Mapping[str, float] = {"text": 0.40, "voice": 0.25, "behaviour": 0.20, "image": 0.15}
 CRISIS = 0.9
 """What an explicit statement of crisis gives at least."""
 SURE = 0.5
@@ -84,7 +84,7 @@ class Fused:
 def fuse(
     scores: Mapping[str, float | None],
     *,
-    weights: Mapping[str, float] = WEIGHTS,
+    weights: Mapping[str, float] = FUSION_WEIGHTS,
     explicit_crisis: float | bool | None = None,
 ) -> Fused:
     """Content scores and behaviour as one, weighed over what is present (None: not known, which is not 0).

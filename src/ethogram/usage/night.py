@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..stats import beta_binomial_at_least, surprise_of
 from .baseline import Cohort
-from .chance import a_week, beta_at_least, surprise_of
 from .clock import SLOTS, infer_zone, night_slots
-from .finding import Finding, graded, insufficient
+from .finding import Finding, graded, insufficient, weekly_surprise
 from .settings import Settings
 from .summary import Day, Summary, recent_days
 
@@ -96,7 +96,7 @@ def _surest(
         past, span, night_slots(settings.night, usual)
     ):
         return 0.0, share, before
-    surprise = a_week(_surprise(past, recent, share, before, cohort), span)
+    surprise = weekly_surprise(_surprise(past, recent, share, before, cohort), span)
     return surprise if _active(recent) >= PLENTY else min(UNSURE, surprise), share, before
 
 
@@ -163,4 +163,4 @@ def _surprise(
     # Each by itself, so that one more half-hour at night never makes it less surprising.
     hits = round(share * _active(recent))
     at_night, else_ = math.ceil(hits / CLUMPING), math.ceil((_active(recent) - hits) / CLUMPING)
-    return surprise_of(min(1.0, LOOKS * beta_at_least(at_night, at_night + else_, a, b)))
+    return surprise_of(min(1.0, LOOKS * beta_binomial_at_least(at_night, at_night + else_, a, b)))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-DAY = 86_400
-HOUR = 3_600
+from .clock import HOUR
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .chance import a_week, above, rank_change, surprise_of
-from .finding import Finding, graded, insufficient
+from ..stats import normal_tail, rank_sum_z, surprise_of
+from .clock import DAY
+from .finding import Finding, graded, insufficient, weekly_surprise
 from .sessions import Session
-from .settings import DAY, Settings
+from .settings import Settings
 from .summary import LENGTH_STEPS
 
 STEADY = 1.0
@@ -91,11 +92,11 @@ def _surprise(closed: Sequence[Session], recent: int, sizes: int, as_of: float) 
     """Surprise a week, and z: who has many sessions is looked at anew more often, and must not bear it; nor
     who is looked at with more than one size."""
     past, now = closed[:-recent], closed[-recent:]
-    by_minutes = rank_change([one.minutes for one in past], [one.minutes for one in now])
-    by_events = rank_change([float(one.events) for one in past], [float(one.events) for one in now])
+    by_minutes = rank_sum_z([one.minutes for one in past], [one.minutes for one in now])
+    by_events = rank_sum_z([float(one.events) for one in past], [float(one.events) for one in now])
     z = (by_minutes + by_events) / 2
-    chance = min(1.0, (sizes + LOOKS) * above(abs(z)))
-    return a_week(surprise_of(chance), (as_of - now[0].end) / DAY), z
+    chance = min(1.0, (sizes + LOOKS) * normal_tail(abs(z)))
+    return weekly_surprise(surprise_of(chance), (as_of - now[0].end) / DAY), z
 
 
 def _minutes(count: float) -> str:
@@ -129,7 +130,7 @@ def shift_of(closed: Sequence[Session], settings: Settings) -> Shift | None:
     before, after = statistics.median(past), statistics.median(now)
     surprise = 0.0
     if abs(after - before) >= math.log2(settings.length_factor):
-        surprise = math.copysign(surprise_of(above(abs(rank_change(past, now)))), after - before)
+        surprise = math.copysign(surprise_of(normal_tail(abs(rank_sum_z(past, now)))), after - before)
     return Shift(surprise, 2**after - 1, 2**before - 1)
 
 

@@ -11,8 +11,8 @@ from itertools import accumulate, pairwise
 from operator import mul, sub
 from typing import NamedTuple
 
+from ..stats import count_at_most, largest_surprising_count, mean_where_zero_surprises, surprise_of
 from .baseline import Cohort, Daily
-from .chance import at_most, least_surprising, most_below, surprise_of
 from .finding import Finding, insufficient
 from .settings import Settings
 
@@ -48,7 +48,7 @@ class Span:
     @property
     def surprise(self) -> float:
         """-log10 of the chance of so few."""
-        return surprise_of(at_most(self.seen, self.measure.amount, self.measure.spread))
+        return surprise_of(count_at_most(self.seen, self.measure.amount, self.measure.spread))
 
 
 class Past:
@@ -190,13 +190,13 @@ def below_usual(week: tuple[float, float, float], span: int, settings: Settings)
     amount, spread = week[0] * span / WEEK, week[1]
     if span < WEEK or amount < settings.usual_least or week[2] * span < settings.visits_least * WEEK:
         return None
-    quiet = min(int(amount / 2), most_below(settings.usual_limit, amount, spread))
+    quiet = min(int(amount / 2), largest_surprising_count(settings.usual_limit, amount, spread))
     return Measure(amount, spread, quiet, quiet, True)
 
 
 @lru_cache(maxsize=4096)
 def _most(surprise: float, mean: float, spread: float) -> int:
-    return most_below(surprise, mean, spread)
+    return largest_surprising_count(surprise, mean, spread)
 
 
 def silent_days(past: Past) -> int:
@@ -371,9 +371,9 @@ def _note(
 def _by_usual(week: tuple[float, float, float], span: int, seen: int, settings: Settings) -> Close | None:
     amount, spread = week[0] * span / WEEK, week[1]
     # Exact limits take long, and most days are far from theirs.
-    if 2 * seen + 2 > amount or least_surprising(settings.usual_limit, spread) > amount:
+    if 2 * seen + 2 > amount or mean_where_zero_surprises(settings.usual_limit, spread) > amount:
         return None
-    if at_most(seen + 1, amount, spread) > 10.0**-settings.usual_limit:
+    if count_at_most(seen + 1, amount, spread) > 10.0**-settings.usual_limit:
         return None
     one = below_usual(week, span, settings)
     return None if one is None else Close(one.quiet - seen, span, seen, one.amount)
@@ -415,7 +415,7 @@ def _silence(
     of: Outlook, today: int, cohort: Cohort, settings: Settings
 ) -> tuple[Ahead | None, Ahead | None]:
     """After how many silent days these days themselves are enough, for quiet and for few."""
-    bar = max(settings.expected_least, least_surprising(settings.quiet_limit, settings.quiet_spread))
+    bar = max(settings.expected_least, mean_where_zero_surprises(settings.quiet_limit, settings.quiet_spread))
     quiet = _soonest(of, today, bar, of.pause, settings)
     quiet = _sooner(quiet, _by_weeks(of, today, of.pause, cohort, settings))
     fewer = _soonest(of, today, min(bar, settings.few_least), 0, settings)
@@ -457,7 +457,7 @@ def _by_weeks(of: Outlook, today: int, pause: int, cohort: Cohort, settings: Set
     total, squares, count = total + newest, squares + newest * newest, count + 1
     visited = (visits + of.stretches[-1][2] + 1) / count
     mean, spread = total / count, spread_of(total, squares, count, cohort, settings)
-    bar = max(settings.usual_least, least_surprising(settings.usual_limit, spread))
+    bar = max(settings.usual_least, mean_where_zero_surprises(settings.usual_limit, spread))
     if bar / mean > LONGEST / WEEK:
         return None
     after = max(WEEK, pause + 1, _weeks(bar, mean), _weeks(settings.visits_least, visited))

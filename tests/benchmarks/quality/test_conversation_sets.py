@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from benchmarks.quality.conversation_sets import chosen_sets, half_of, read_sets, read_talks
+from benchmarks.quality.separation import area_of, figures, recall_at
 from ethogram.errors import BadEvents, BadUsage
-from ethogram.risk.discrimination import area_of, figures, limit_for, recall_at
+from ethogram.risk.discrimination import limit_for
 
 
 def line(name: str, label: int | None = None, said: str = "hello") -> str:

@@ -18,7 +18,6 @@ from ethogram.errors import BadUsage
 from ethogram.ingest import events_of
 from ethogram.models import Event
 from ethogram.patterns.library import SHIPPED, select
-from ethogram.risk.intervals import wilson
 from pattern_files import BUSY, write
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -307,11 +306,3 @@ def test_below_one_half_is_not_enough():
     assert (few.to_dict()["enough"], enough.to_dict()["enough"]) == (False, True)
     assert enough.to_dict()["alarms_per_100"] == 30
     assert (enough.to_dict()["recall_weak"], enough.to_dict()["recall_strong"]) == (0.2, 0.8)
-
-
-def test_the_interval_of_a_recall_is_wilsons():
-    # Newcombe 1998, table I: 81 of 263 gives .2553 to .3662.
-    low, high = wilson(81, 263)
-    assert (round(low, 4), round(high, 4)) == (0.2553, 0.3662)
-    assert wilson(0, 20)[0] == 0
-    assert wilson(20, 20)[1] == 1

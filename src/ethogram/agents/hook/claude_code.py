@@ -22,6 +22,7 @@ from ..protected_paths import change_of_watching, paths_to_ask
 from ..rules import Rules, is_enough, with_tuples
 from ..status import SIGNALS, Advice, Observed, Plan, Settled, State, Watched, digest
 from . import state_db
+from .location import EVENTS
 
 # The contract: an advice as the coding agent's hook protocol wants it said.
 #
@@ -59,8 +60,6 @@ def _decided(decision: str, reason: str) -> dict[str, str]:
 
 # Answering: one payload of a hook in, the answer out, everything remembered in between.
 
-EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreCompact", "Stop",
-          "SubagentStop", "SessionEnd")  # fmt: skip
 DENIED = ("is denied by the settings", "are denied by the settings")
 CRITICAL = (
     "is a path that nobody should touch unasked (secrets, keys, settings, system files)",

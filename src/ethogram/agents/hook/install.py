@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from ...errors import BadInput, BadUsage, Fault, did_you_mean
-from .location import state_dir
+from .location import EVENTS, TOOL_EVENTS, state_dir
 
 # JSON text: changes of a JSON file that leave every other character of it as it was.
 #
@@ -214,8 +214,6 @@ def told(faults: Iterable[Fault]) -> None:
 # Other people's hooks stand in the same lists and are left as they are. So is a command of ours that somebody
 # wrapped into one of their own: it counts as installed, and is theirs to change.
 
-WITH_TOOLS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
-EVENTS = (*WITH_TOOLS, "UserPromptSubmit", "PreCompact", "Stop", "SubagentStop", "SessionEnd")
 TIMEOUT = 10
 NAMES = ("ethogram", "ethogram.exe")
 
@@ -223,7 +221,7 @@ NAMES = ("ethogram", "ethogram.exe")
 def entry(event: str, command: str) -> dict[str, Any]:
     """What is put into the list of an event."""
     own = {"hooks": [{"type": "command", "command": command, "timeout": TIMEOUT}]}
-    return {"matcher": "*", **own} if event in WITH_TOOLS else own
+    return {"matcher": "*", **own} if event in TOOL_EVENTS else own
 
 
 def kind_of(command: str) -> str:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 NAME = "ETHOGRAM_HOOK_DIR"
 FAILED = ".failed"
+TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+EVENTS = (*TOOL_EVENTS, "UserPromptSubmit", "PreCompact", "Stop", "SubagentStop", "SessionEnd")
+"""Events of a coding agent that the hook answers."""
 MOST_PLANS = 40
 """Folders whose plans are kept."""
 

@@ -11,7 +11,17 @@ import os
 import sys
 import time
 
-from .location import FAILED, is_current, log_path, make_folder, plan_path, read_data, state_dir, state_path
+from .location import (
+    EVENTS,
+    FAILED,
+    is_current,
+    log_path,
+    make_folder,
+    plan_path,
+    read_data,
+    state_dir,
+    state_path,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,16 +35,6 @@ PATIENCE = 5.0
 POLL = 0.05
 STALE = 30.0
 """Seconds after which whoever was to write a plan is taken to have died."""
-EVENTS = (
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "UserPromptSubmit",
-    "PreCompact",
-    "Stop",
-    "SubagentStop",
-    "SessionEnd",
-)
 
 
 def main() -> int:

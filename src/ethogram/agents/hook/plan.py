@@ -38,8 +38,9 @@ from ...language.ast import (
 from ...language.history import CAP
 from ...language.program import LevelProgram, Program
 from ...language.visitor import expressions, walk
+from ...models.constants import ACTIVE_STATUSES
 from ...patterns.code_patterns import PREFIX
-from ...patterns.library import ON, SHIPPED, Library
+from ...patterns.library import SHIPPED, Library
 from ...signals import Options, plan
 from ..rules import Rules
 from ..status import SIGNALS, Plan, Watched
@@ -170,7 +171,7 @@ def library_of(settings: Settings | Loaded) -> Library:
     more = own.hook["patterns"]
     names = {one.stem for one in (SHIPPED / "run").glob("*.yaml")}
     library = load_library(sorted(names | set(more)), settings)
-    on = (one.name for one in library if one.status in ON or one.name in more)
+    on = (one.name for one in library if one.status in ACTIVE_STATUSES or one.name in more)
     return replace(library, chosen=tuple(name for name in on if name not in own.hook["off"]))
 
 

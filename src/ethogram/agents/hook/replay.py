@@ -18,8 +18,9 @@ from typing import Any
 
 from ...app.analyze import analyze
 from ...models import Event
+from ...models.constants import MAX_ERROR
 from ...signals.agent.step import OUTCOME
-from ..payload import AGENT, ERROR, subject_of
+from ..payload import AGENT, subject_of
 from . import state_db
 from .location import NAME
 from .plan import choose, library_of, settings_of
@@ -111,7 +112,7 @@ def _ended(event: Event, calls: list[Call]) -> Payload:
         place = 0
     call = calls.pop(place) if place is not None else {"tool_name": str(said.get("tool")), "tool_input": {}}
     result, error, code = said.get("result", ""), said.get("error"), said.get("exit_code")
-    if error is True or (isinstance(error, str) and error == result[:ERROR]):
+    if error is True or (isinstance(error, str) and error == result[:MAX_ERROR]):
         return {"hook_event_name": "PostToolUseFailure", **call, "error": result}
     response: Any = result
     if error is not None or code is not None:

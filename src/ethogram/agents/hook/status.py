@@ -16,12 +16,13 @@ from typing import Any
 
 from ...config import Loaded
 from ...errors import BadInput, EthogramError, Fault
+from ...models.constants import RUNGS
 from ...models.timestamps import format_time
-from ...risk.intervals import wilson
-from ..rules import RUNGS, Rules
+from ...stats import wilson
+from ..rules import Rules
 from . import state_db
-from .install import EVENTS, SCOPES, Node, found, parse, read, settings_path
-from .location import is_current, log_path, plan_path, read_data, state_dir, state_path
+from .install import SCOPES, Node, found, parse, read, settings_path
+from .location import EVENTS, is_current, log_path, plan_path, read_data, state_dir, state_path
 from .plan import Chosen, choose, library_of, rules_in, settings_of
 from .state_db import FORMAT
 

@@ -12,43 +12,13 @@ from ...config import Settings
 from ...errors import BadUsage
 from ...evaluators.base import Evaluator
 from ...ingest import Batch
-from ...models import TRAITS, Detection, Event, is_indicator_name
+from ...models import GIVEN, TRAITS, Detection, Event, is_indicator_name
 from ...patterns.library import Library
+from ...stats import spearman
 from ..analyze import analyze_batch
 from .questions import Sampling, routed
 from .scoring import Paying, evaluate_events, is_scored, settings_for
 
-# Rank correlation: whether two lists of numbers put the same things first.
-
-
-def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Spearman's, equal values sharing the mean of their ranks; None where either does not vary.
-
-    >>> rank_correlation([1, 2, 3], [10, 20, 15])
-    0.5
-    >>> rank_correlation([1, 1], [1, 2]) is None
-    True
-    """
-    import numpy as np
-
-    if len(first) < 2:
-        return None
-    x, y = (_ranks(np.asarray(one, float)) for one in (first, second))
-    x, y = x - x.mean(), y - y.mean()
-    size = float(np.sqrt((x @ x) * (y @ y)))
-    return round(float(x @ y) / size, 12) if size else None
-
-
-def _ranks(values: Any) -> Any:
-    import numpy as np
-
-    _, where, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[where]
-
-
-# Agreement: how far two evaluators say the same of the same messages, and what that changes.
-
-GIVEN_WITH = "given"
 """Stands for the readings that came with the events, in place of an evaluator."""
 STRONG = 0.5
 """From here on a trait is plainly there."""
@@ -93,7 +63,7 @@ def given_side(events: Collection[Event], sampling: Sampling) -> Side:
         kept.append(event if question is not None else _without_scores(event))
     if not any(is_scored(name) for event in kept for name in event.readings):
         raise BadUsage("given: no message that is compared has both a text and scores")
-    return Side(GIVEN_WITH, GIVEN_WITH, tuple(kept))
+    return Side(GIVEN, GIVEN, tuple(kept))
 
 
 def _without_scores(event: Event) -> Event:
@@ -136,7 +106,7 @@ def _agree(pairs: Sequence[Pair], seed: int) -> dict[str, Any]:
     low, high = _interval(pairs, seed)
     return {
         "both": len(pairs),
-        "correlation": _rounded(rank_correlation([x for _, x, _ in pairs], [y for _, _, y in pairs])),
+        "correlation": _rounded(spearman([x for _, x, _ in pairs], [y for _, _, y in pairs])),
         "low": _rounded(low),
         "high": _rounded(high),
         "difference": _rounded(sum(abs(x - y) for _, x, y in pairs) / len(pairs)) if pairs else None,
@@ -157,7 +127,7 @@ def _interval(pairs: Sequence[Pair], seed: int) -> tuple[float | None, float | N
         return None, None
     for _ in range(RESAMPLES):
         drawn = [pair for group in chance.choices(groups, k=len(groups)) for pair in group]
-        value = rank_correlation([x for _, x, _ in drawn], [y for _, _, y in drawn])
+        value = spearman([x for _, x, _ in drawn], [y for _, _, y in drawn])
         if value is not None:
             found.append(value)
     if len(found) < RESAMPLES / 2:
@@ -196,7 +166,7 @@ def detections(a: Side, b: Side, library: Library, settings: Settings) -> dict[s
 
 
 def _detected(side: Side, library: Library, settings: Settings) -> set[tuple[str, ...]]:
-    ours = settings if side.scorer == GIVEN_WITH else settings_for(settings, side.scorer)
+    ours = settings if side.scorer == GIVEN else settings_for(settings, side.scorer)
     return {_about(one) for one in analyze_batch(Batch(side.events), library, settings=ours).detections}
 
 

@@ -90,7 +90,6 @@ def routed(
         yield event, *questioner.ask(event)
 
 
-Earlier = Callable[[Question], Sequence[Event]]
 """The subject's events before the one of a question, with the readings they have so far."""
 Told = Callable[[Sequence[Event]], Sequence[Any]]
 """What was detected in some events of one subject."""

@@ -11,7 +11,8 @@ import numpy as np
 
 from ...language.ast import Compare, Cover, Difference, Expr, Measure, Number, Signal
 from ...language.visitor import needs_time
-from ..aggregates import HOUR, Selected, _surprise, _value, count_surprise
+from ...models.timestamps import HOUR
+from ..aggregates import Selected, _surprise, _value, count_surprise
 from ..values import top
 from ..window import View
 from .blocks import group_codes

@@ -12,7 +12,7 @@ from ..values import LARGEST_T
 from .blocks import Arranged, group_codes
 from .numbers import ULP, Num
 from .table import Floats, Ints, Mask
-from .windows import Ranges, Sums, highest, ranges
+from .windows import WILD, Ranges, Sums, highest, ranges
 
 if TYPE_CHECKING:
     from .expressions import At
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 MOST_STRATA = 32
 """With more strata in a block the plain reader is asked."""
-
-WILD = 1e100
 
 
 @dataclass(slots=True)

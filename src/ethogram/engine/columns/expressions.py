@@ -36,6 +36,7 @@ from ...language.ast import (
     StepValue,
     Text,
 )
+from ...language.three_valued import FLIPPED
 from ...language.visitor import children, walk
 from ..evaluate import _OPERATIONS, reader
 from ..values import finite
@@ -61,8 +62,6 @@ from .table import Floats, Ints, Mask, Values
 Judged = tuple[Mask, Mask | None]
 """Where a comparison is as wanted, and where the plain reader must be asked."""
 
-_MIRROR = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
-
 
 def simple_mask(arranged: Arranged, expr: Expr, rows: Ints | None) -> Mask | None:
     """Where the reading of a signal lies on one side of a number; None for any other condition."""
@@ -72,7 +71,7 @@ def simple_mask(arranged: Arranged, expr: Expr, rows: Ints | None) -> Mask | Non
         or not isinstance(expr.right, Number)
     ):
         return None
-    if expr.op not in _MIRROR:
+    if expr.op not in FLIPPED:
         return None
     found, c = arranged.column("reading", expr.left.name).num, float(expr.right.value)
     if found is None or c != c:
@@ -83,7 +82,7 @@ def simple_mask(arranged: Arranged, expr: Expr, rows: Ints | None) -> Mask | Non
 def order_masks(op: str, a: Num, b: Num, wanted: bool, size: int) -> Judged:
     """`a op b` is true (or, not wanted, false)."""
     if isinstance(a.x, float) and not isinstance(b.x, float):
-        op, a, b = _MIRROR[op], b, a
+        op, a, b = FLIPPED[op], b, a
     if isinstance(b.x, float) and not isinstance(a.x, float):
         return _with_constant(op, a, b, wanted)
     known = np.equal(a.x, a.x) & np.equal(b.x, b.x)

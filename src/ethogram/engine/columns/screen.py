@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...language.ast import Compare, Measure, Number
-from ...language.three_valued import TOLERANCE
+from ...language.three_valued import FLIPPED, TOLERANCE
 from .blocks import Arranged
 from .numbers import ULP
 from .table import Floats, Ints
@@ -28,15 +28,13 @@ PIECE = 32
 AT_ONCE = 1024
 """Pieces worked on at a time, so that they stay in the cache."""
 
-_MIRROR = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
-
 
 def may_hold(at: At, expr: Compare) -> Ints | None:
     """The positions at which a comparison may hold; None where this cannot be told cheaply."""
     op, left, right = expr.op, expr.left, expr.right
     if isinstance(left, Number):
-        op, left, right = _MIRROR.get(op, op), right, left
-    if not isinstance(left, Measure) or not isinstance(right, Number) or op not in _MIRROR:
+        op, left, right = FLIPPED.get(op, op), right, left
+    if not isinstance(left, Measure) or not isinstance(right, Number) or op not in FLIPPED:
         return None
     if left.name != "mean" and not (left.name == "std" and op in (">", ">=") and right.value > 0):
         return None

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 from ...language import three_valued
 from ...language.ast import Cover, Difference, Events, Measure
-from ...language.three_valued import equal
-from ...stats import negative_binomial_tails
+from ...models.timestamps import HOUR
 from .. import values as st
-from ..aggregates import _PLAIN, HOUR, Readings, _checked, _level_strata, _signed, _surprise, _value
+from ..aggregates import _PLAIN, Readings, _checked, _level_strata, _surprise, _value, count_surprise
 from ..values import Numbers, welch
 from .buffer import Columns, Compute, Cut, Rows, cutter, kind_of, picker, slicer
 from .source import LOGICAL
@@ -138,14 +137,7 @@ def surprise_count_of(expr: Measure, columns: Columns) -> Compute:
         count, past = seen[border:].count(True), seen[far:border].count(True)
         start = max(now - span - last, times[oldest])
         shape, rate = k + past, h + max(0, now - span - start) / HOUR
-        if shape <= 0 or rate <= 0:
-            return None
-        exposure = span / HOUR
-        below, upper = negative_binomial_tails(count, shape, rate, exposure)
-        usual = shape * exposure / rate
-        if equal(count, usual):
-            return 0.0
-        return _signed(count - usual, min(1.0, 2 * min(below, upper)))
+        return count_surprise(count, shape, rate, span / HOUR)
 
     return compute
 
@@ -260,7 +252,6 @@ def _of_values(expr: Measure) -> Callable[[list[Any]], Any]:
 
 # Contrast over rows: the two sides are two columns, and its five numbers are computed together.
 
-Sides = tuple[list[float], list[float], list[float], list[float]]
 """The two sides, and the two sides before strata were levelled."""
 
 

@@ -1,4 +1,4 @@
-"""Episode: what the live runner tells of a pattern, with all that was read while it could be read."""
+"""Episode: a match of a pattern in a history, with all that a detection says of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...language.program import Program
-from ...models import Value
+from ...models import Event, Value
 from .buffer import Mark
 
 
@@ -22,7 +22,7 @@ class Episode:
     program: Program
     source: str
     key: tuple[Value, ...]
-    fired: Mark
+    fired: Mark | Event
     first: str
     last: str
     last_at: int
@@ -33,7 +33,7 @@ class Episode:
     opened_at: int
     detected_at: int
     closed_at: int | None
-    evidence: tuple[tuple[str, Mark], ...]
+    evidence: tuple[tuple[str, Mark | Event], ...]
     details: Mapping[str, Any]
     explanation: str
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...language.ast import Expr, Slot
 from ...language.program import LevelProgram, Program, SequenceProgram, SilenceProgram
-from ...language.templates import write
+from ...language.templates import rounded, write
 from ..evaluate import number
 from .buffer import Layout, Mark, Rows
 from .layout import Measures
@@ -168,7 +168,7 @@ class Judge:
     def details(self, rows: Rows, last: Any = None, all_: Any = None) -> dict[str, Any]:
         """The pattern's own named values, rounded to 6 places."""
         last, all_ = last or self._nothing, all_ or self._none
-        return {name: _rounded(read(rows, last, all_)) for name, read in self._details}
+        return {name: rounded(read(rows, last, all_)) for name, read in self._details}
 
     def explanation(self, rows: Rows, subject: str, last: Any = None, all_: Any = None) -> str:
         """The sentence a person reads."""
@@ -185,12 +185,6 @@ class Judge:
 
 def _not_known(rows: Rows, limit: float) -> bool:
     return False
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_rounded(item) for item in value]
-    return round(value, 6) if isinstance(value, float) else value
 
 
 def _steps(program: Program) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from ...language.ast import Cover, Difference, Expr, Measure
 from ...language.program import LevelProgram, Program
 from ...models import rank
-from ..values import run, top
+from ..aggregates import MOST_COUNTED, counted_positions
 from .aggregates import spanned
 from .buffer import Mark, Rows, kind_of, picker, slicer
 from .episode import CLOSED, OPENED, ROSE, Change, Episode
@@ -18,7 +18,6 @@ from .plan import Judge, Plan
 
 # Which events the measures of a level counted when it opened: its evidence.
 
-MOST_COUNTED = 20
 Counter = Callable[[Rows], list[Mark]]
 
 
@@ -47,7 +46,7 @@ def counter(expr: Expr, measures: Measures) -> Counter:
 
             def find(rows: Rows) -> list[Mark]:
                 picked = pick(rows)
-                return [picked.marks[i] for i in _wanted(expr, picked.positions, picked.values)]
+                return [picked.marks[i] for i in counted_positions(expr, picked.positions, picked.values)]
 
         case Cover():
             pick = picker("found", expr.items, expr.window, columns)
@@ -61,17 +60,6 @@ def counter(expr: Expr, measures: Measures) -> Counter:
             find = _sides(expr, columns)
     over_subject = columns is measures.whole
     return lambda rows: find(rows.whole if over_subject and rows.whole is not None else rows)
-
-
-def _wanted(measure: Measure, positions: list[int], values: list[Any]) -> list[int]:
-    if measure.condition:
-        return [i for i, value in zip(positions, values, strict=True) if value is True]
-    if measure.name == "run":
-        return positions[len(positions) - int(run(values)) :]
-    if measure.name in ("top", "top_count"):
-        most = top(values)
-        return [i for i, value in zip(positions, values, strict=True) if value == most]
-    return positions
 
 
 def _sides(expr: Difference, columns: Any) -> Counter:

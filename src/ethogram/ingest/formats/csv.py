@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from ..batch import Limits, over
+from ...models.limits import Limits, over
 from ..errors import BadLine
 from ..event_parser import CATEGORY
 from ..format import Adapter, Input, Record, adapter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..batch import over
+from ...models.limits import over
 from ..errors import BadLine, type_name
 from ..format import Adapter, Input, Record, adapter, with_gz
 from ..streams import BOM, after_blanks, decode, parse_at, whole

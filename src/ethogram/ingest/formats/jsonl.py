@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from ..batch import Limits
+from ...models.limits import Limits
 from ..errors import BadLine, type_name
 from ..format import Adapter, Input, Record, adapter, with_gz
 from ..streams import BLANK, BOM, Line, decode, lines, parse, too_blank

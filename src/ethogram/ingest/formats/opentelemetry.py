@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from ...models import EPOCH
@@ -16,7 +16,6 @@ from ..transcript import AGENT, Call, Run, moment_of, number, plain, seconds, te
 
 # Spans: what OpenTelemetry exporters write, in the one form that the rest reads.
 
-NANOS = 1_000_000_000
 DEEPEST = 200
 DETAILS = "gen_ai.client.inference.operation.details"
 """The log record in which a model call is told where its content is not written into the span."""
@@ -24,7 +23,6 @@ STARTS = (
     *("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime", "timestamp", "timeUnixNano"),
     *("observed_timestamp", "observedTimeUnixNano"),
 )
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +112,7 @@ def _time(one: Mapping[str, Any], *keys: str) -> datetime | None:
         if (given := one.get(key)) in (None, ""):
             continue
         if "ano" in key and (nanos := plain(given)) is not None and nanos.isdigit() and len(nanos) < 20:
-            return _EPOCH + timedelta(microseconds=int(nanos) // 1000)
+            return EPOCH + timedelta(microseconds=int(nanos) // 1000)
         return moment_of(given)
     return None
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...errors import MissingExtra
 from ...models import format_time
-from ..batch import FREE_RECORDS, Limits, over
+from ...models.limits import FREE_RECORDS, Limits, over
 from ..errors import BadLine, Unreadable
 from ..format import Adapter, Input, Record, adapter
 from ..streams import size_of, too_large, whole

@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 
 from ...models.lazy_regex import Rule
-from .normalization import cleaned, has_sign, without_colour
+from .normalization import QUOTED, cleaned, has_sign, without_colour
 from .operations import is_shell
 from .step import Step
 
@@ -194,7 +194,6 @@ _PATH = Rule(
     re.I,
 )
 _NUMBER = Rule(r"\d+(?:\.\d+)*")
-_QUOTED = Rule(r"(?<!\w)'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
 _NAME = Rule(r"\b\w*[_.]\w[\w.]*\b|\b[a-z]+[A-Z]\w*\b")
 
 _OUTSIDE = Rule(
@@ -340,7 +339,7 @@ def error_key(line: str, strength: str = "medium") -> str:
     if strength != "low":
         text = _NUMBER.sub("N", _PATH.sub("PATH", text))
     if strength == "high":
-        text = _NAME.sub("NAME", _QUOTED.sub("Q", text))
+        text = _NAME.sub("NAME", QUOTED.sub("Q", text))
     return text.casefold()[:MOST].strip() or "error"
 
 

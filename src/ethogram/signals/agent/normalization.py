@@ -12,7 +12,6 @@ from hashlib import blake2b
 
 from ...models.lazy_regex import Rule
 
-STRENGTHS = ("low", "medium", "high")
 MOST = 1_200
 """Characters that are looked at closely; of a longer text its two ends, and the rest without its digits."""
 
@@ -39,7 +38,7 @@ _TEMPORARY = Rule(
 )
 _PROCESS = Rule(r"\b([Pp]id|PID)([ =:#\[-]{1,3})\d+")
 _NUMBER = Rule(r"\d+(?:[.,]\d+)*")
-_QUOTED = Rule(r"(?<!\w)'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
+QUOTED = Rule(r"(?<!\w)'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
 # Every time, id, fraction, hex or long number has a digit in such company. Few texts do, and to look for
 # digits is much quicker than to look at every word.
 _SIGN = Rule(
@@ -87,7 +86,7 @@ def cleaned(text: str, strength: str = "medium") -> str:
     if strength != "low" and ("pid" in text or "PID" in text or "Pid" in text):
         text = _PROCESS.sub(r"\1\2N", text)
     if strength == "high":
-        text = _QUOTED.sub("Q", _NUMBER.sub("N", text))
+        text = QUOTED.sub("Q", _NUMBER.sub("N", text))
     return " ".join(text.split())
 
 

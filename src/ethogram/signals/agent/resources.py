@@ -6,8 +6,10 @@ import math
 from typing import Any
 
 from ...models import Event, micros
+from ...models.constants import RESOURCES
+from ...models.timestamps import MINUTE
 from ..base import signal
-from ..options import RESOURCES, Options
+from ..options import Options
 from .normalization import short_hash
 from .paths import touched
 from .step import read_step
@@ -56,7 +58,6 @@ def memory_mb(event: Event, options: Options) -> float | None:
 
 # calls and file_operations: how much a run does in a minute.
 
-MINUTE = 60_000_000
 PACE_MOST = 500
 """Calls remembered; more in one minute are counted as so many."""
 

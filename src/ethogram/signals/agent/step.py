@@ -8,14 +8,13 @@ from typing import Any
 
 from ...models import Event
 from ...models.arguments import FOLDERS, PATHS, command_in, path_in
+from ...models.constants import MAX_ERROR, MAX_RESULT
 from ...models.slotted import dataclass
 
 # Step: one event of an agent's run, with its attributes as plain, bounded values.
 
 LONGEST_NAME = 200
 LONGEST_COMMAND = 4_000
-LONGEST_RESULT = 20_000
-LONGEST_ERROR = 2_000
 OUTCOME = ("result", "exit_code", "error")
 _OF_PATHS = frozenset((*PATHS, *FOLDERS))
 _OF_OUTCOMES = frozenset(OUTCOME)
@@ -67,7 +66,7 @@ def _read(event: Event) -> Step | None:
     if event.kind not in ("action", "result"):
         return None
     told = event.attributes
-    arguments, result = _arguments(told.get("arguments")), _text(told.get("result"), LONGEST_RESULT)
+    arguments, result = _arguments(told.get("arguments")), _text(told.get("result"), MAX_RESULT)
     is_call = event.kind == "action"
     code = told.get("exit_code")
     return Step(
@@ -95,13 +94,13 @@ def _arguments(value: Any) -> Mapping[str, Any]:
     """Arguments as an object, whether they came as one or as JSON text."""
     if value is None or type(value) is dict:
         return value or {}
-    if isinstance(value, str) and value.lstrip().startswith("{") and len(value) <= LONGEST_RESULT:
+    if isinstance(value, str) and value.lstrip().startswith("{") and len(value) <= MAX_RESULT:
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
             return {"input": value}
     if isinstance(value, str):
-        return {"input": value[:LONGEST_RESULT]}
+        return {"input": value[:MAX_RESULT]}
     return value if isinstance(value, Mapping) else {}
 
 
@@ -116,10 +115,10 @@ def _error(value: Any) -> str | None:
     if value is True:
         return ""
     if isinstance(value, str):
-        return value[:LONGEST_ERROR] if value.strip() else None
+        return value[:MAX_ERROR] if value.strip() else None
     if isinstance(value, Mapping):
         said = value.get("message") or value.get("type") or value.get("error")
-        return said[:LONGEST_ERROR] if isinstance(said, str) else ""
+        return said[:MAX_ERROR] if isinstance(said, str) else ""
     return None
 
 

@@ -1,0 +1,32 @@
+"""Names and defaults that the settings share with the parts they set.
+
+The settings may not be imported by those parts: a hook's process loads none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+STATUSES = ("experimental", "test", "stable", "retired")
+"""Statuses of a pattern."""
+ACTIVE_STATUSES = ("stable", "test")
+"""Statuses of patterns that run unless others are asked for."""
+RUNGS = ("nudge", "remind", "ask", "stop")
+"""What a hook may do about a run, from the mildest; hook/ladder.py describes each."""
+RESOURCES = ("memory_mb", "file_operations", "calls", "tokens", "seconds")
+"""What a run may use up, each a signal of that name."""
+USAGE_KINDS = ("usage", "message", "event")
+"""Kinds of events that may count as a person's use of a service."""
+FUSION_WEIGHTS: Mapping[str, float] = MappingProxyType(
+    {"text": 0.40, "voice": 0.25, "behaviour": 0.20, "image": 0.15}
+)
+"""Weights of the scores that `usage.fuse` combines."""
+NORMALIZATION = ("low", "medium", "high")
+"""How much that varies by chance is taken out of errors and steps."""
+NOT_PLACES = frozenset({"localtime", "Factory"})
+"""Names in the zone database that are no places."""
+MAX_RESULT = 20_000
+"""Characters kept of a tool's result, a thought and each text in the arguments."""
+MAX_ERROR = 2_000
+"""Characters kept of a tool's error."""
