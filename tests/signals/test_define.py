@@ -75,7 +75,7 @@ def test_a_class_must_say_whose_state_it_keeps():
 
 def test_two_signals_of_one_name_are_refused_and_both_places_named():
     registry.signals.find()
-    with pytest.raises(BadUsage, match=r"two signals are named 'length'.*ethogram\.signals\.length\.length"):
+    with pytest.raises(BadUsage, match=r"two signals are named 'length'.*ethogram\.signals\.text\.length"):
         signal("length", range=(0, 1))(one)
 
 
