@@ -31,7 +31,7 @@ FAMILIES = {
     "risk": "Risk over several turns",
     "combination": "Combinations",
 }
-KEYS = ("parameters", "define", "for_each", "shape", "tell_at", "confidence", "level", "levels")
+KEYS = ("parameters", "define", "for_each", "shape", "tell_at", "confidence", "severity")
 """What of a file is shown as it is written."""
 
 
@@ -60,8 +60,9 @@ def index(files: list[PatternFile]) -> str:
 def section(file: PatternFile) -> str:
     """Everything a reader should know about one pattern."""
     words, data = file.words, file.data
+    group_by = ", ".join(file.patterns[0].group_by)
     facts = [
-        f"- Status: {file.status}. History: {', '.join(file.patterns[0].history)}. Cause: {data['cause']}.",
+        f"- Status: {file.status}. Grouped by: {group_by}. Cause: {data['cause']}.",
         f"- Look first: {words['triage']}",
         f"- Then: {data['recommendation']}",
     ]

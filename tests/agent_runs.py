@@ -17,11 +17,11 @@ SAME_ERROR = """\
 name: same_error
 title: The same error again
 description: The same error three times with nothing new in between.
-history: [subject, thread]
+group_by: [subject, thread]
 shape:
-  level: {when: "top_count(error_key, last=10, since=progress == 1) >= 3", clears: progress == 1}
+  threshold: {when: "top_count(error_key, last=10, since=progress == 1) >= 3", clears: progress == 1}
 confidence: clip(top_count(error_key, last=10) / 10, 0, 1)
-levels: {medium: progress == 0, high: "top_count(error_key, last=10) >= 4"}
+severity: {medium: progress == 0, high: "top_count(error_key, last=10) >= 4"}
 explanation: "{subject} met one error again and again."
 recommendation: Try something else.
 examples:
@@ -35,11 +35,11 @@ SAME_STEP = """\
 name: same_step
 title: The same step again
 description: The same step three times in a row.
-history: [subject, thread]
+group_by: [subject, thread]
 shape:
-  level: {when: "run(step_key, last=20) >= 3", clears: progress == 1}
+  threshold: {when: "run(step_key, last=20) >= 3", clears: progress == 1}
 confidence: 0.5
-level: low
+severity: low
 explanation: "{subject} did the same again and again."
 recommendation: Do something else.
 examples:
@@ -53,11 +53,11 @@ SAME_WORDS = """\
 name: same_words
 title: The same words again
 description: The same words three times in a row.
-history: [subject, thread]
+group_by: [subject, thread]
 shape:
-  level: {when: "run(talk_key, last=20) >= 3", clears: never}
+  threshold: {when: "run(talk_key, last=20) >= 3", clears: never}
 confidence: 0.5
-level: low
+severity: low
 explanation: "{subject} said the same again and again."
 examples:
   fires:

@@ -40,7 +40,7 @@ def _row(one: Detection | naive.Found) -> Row:
         else one.evidence
     )
     names = (
-        "pattern", "id", "state", "level", "confidence", "opened_at", "detected_at", "closed_at",
+        "pattern", "id", "state", "severity", "confidence", "opened_at", "detected_at", "closed_at",
         "first_event", "last_event", "last_at", "count", "parts",
     )  # fmt: skip
     row = {name: getattr(one, name) for name in names}

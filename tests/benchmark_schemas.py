@@ -21,7 +21,7 @@ TEXT: Schema = {"type": "string"}
 TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
 ENDS: Schema = {"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2}
 ENDS_OR_NULL: Schema = {"type": ["array", "null"], "items": AMOUNT, "minItems": 2, "maxItems": 2}
-LEVEL: Schema = {"enum": ["low", "medium"]}
+SEVERITY: Schema = {"enum": ["low", "medium"]}
 MODE: Schema = {"enum": ["SAFE", "CAUTIOUS", "ELEVATED", "SUSPECT", "CRITICAL", "UNSAFE"]}
 ABOVE: Schema = {"enum": MODE["enum"][1:]}
 ROLE: Schema = {"enum": ["user", "assistant", "system", "tool"]}
@@ -62,7 +62,7 @@ def usage_rate_body() -> Schema:
         "usage_rate",
         {
             **names,
-            "level": LEVEL,
+            "severity": SEVERITY,
             "people": COUNT,
             "person_weeks": AMOUNT,
             "active_weeks": COUNT | {"description": "Calendar weeks in which a person was there, added up."},
@@ -85,7 +85,7 @@ def usage_recall_body() -> Schema:
             **dict.fromkeys(("set", "change", "background", "measure"), NAME),
             "rise": AMOUNT_OR_NULL
             | {"description": "The least by which the share of the night rises; null: however little."},
-            "level": LEVEL,
+            "severity": SEVERITY,
             "drawn": COUNT,
             "too_small": COUNT
             | {"description": "Drawn and left out: nothing changed, or less than the rise."},
@@ -112,7 +112,7 @@ def usage_recall_body() -> Schema:
 def usage_silence_body() -> Schema:
     """How many people count as gone quiet after their last event."""
     counts = dict.fromkeys(("days", "people", "quiet"), COUNT)
-    return _whole("usage_silence", {"set": NAME, "level": LEVEL, **counts})
+    return _whole("usage_silence", {"set": NAME, "severity": SEVERITY, **counts})
 
 
 def usage_fall_body() -> Schema:
@@ -124,8 +124,8 @@ def usage_fall_body() -> Schema:
 
 def usage_summary_body() -> Schema:
     """The last line: how the figures were got, and those that bars are set for."""
-    by_level = {"type": "object", "additionalProperties": {"type": ["number", "object"]}}
-    one = _inner({"rate": by_level, "recall": by_level})
+    by_severity = {"type": "object", "additionalProperties": {"type": ["number", "object"]}}
+    one = _inner({"rate": by_severity, "recall": by_severity})
     return _whole(
         "usage_summary",
         {

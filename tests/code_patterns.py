@@ -25,7 +25,7 @@ def ping_pong(events: Sequence[Event]) -> Match | None:
         return None
     return Match(
         confidence=min(1.0, rounds / 4),
-        level="high" if rounds >= 3 else "medium",
+        severity="high" if rounds >= 3 else "medium",
         details={"files": sorted(map(str, paths[-2:])), "rounds": rounds},
         evidence=list(events[-2 * rounds : -1]),
         explanation=f"{events[-1].subject} went back and forth {rounds} times.",
@@ -49,7 +49,7 @@ class Burst:
 
     title = "Many events in a minute"
     status = "experimental"
-    level = "medium"
+    severity = "medium"
     start: tuple[float, ...] = ()
 
     def __init__(self, most: int) -> None:
@@ -67,9 +67,9 @@ PATTERNS: dict[str, tuple[Any, dict[str, Any]]] = {
         {
             "title": "Two files in turn",
             "status": "experimental",
-            "history": ["subject", "thread"],
+            "group_by": ["subject", "thread"],
             "kinds": ["action"],
-            "levels": ["medium", "high"],
+            "severity": ["medium", "high"],
             "window": 8,
             "misses": ["Three files in turn."],
             "fires": [
@@ -78,7 +78,7 @@ PATTERNS: dict[str, tuple[Any, dict[str, Any]]] = {
                     "story": "three times each",
                     "events": edits(*("a.py", "b.py") * 3),
                     "at": 4,
-                    "level": "high",
+                    "severity": "high",
                 },
             ],
             "quiet": [
@@ -100,10 +100,10 @@ PATTERNS: dict[str, tuple[Any, dict[str, Any]]] = {
         {
             "title": "Three answers in a row without warmth",
             "status": "experimental",
-            "history": ["subject", "target"],
+            "group_by": ["subject", "target"],
             "needs": ["compassion"],
             "kinds": ["message"],
-            "level": "low",
+            "severity": "low",
             "version": 2,
             "fires": [
                 (

@@ -22,9 +22,9 @@ title: Too hot
 description: The risk is above a line.
 parameters: {line: 0.3, turns_seen: 1}
 shape:
-  level: {when: "mean(risk, last=turns_seen) > line"}
+  threshold: {when: "mean(risk, last=turns_seen) > line"}
 confidence: risk
-level: high
+severity: high
 examples:
   fires: [{story: hot, risk: [0.1, 0.9, 0.1], at: 2}]
   quiet: [{story: cool, risk: [0.1, 0.1, 0.1]}, {story: nothing, risk: [0.0]}]

@@ -32,7 +32,6 @@ from ethogram.language.ast import (
     Function,
     Indicator,
     Known,
-    Level,
     Limits,
     Measure,
     Member,
@@ -54,6 +53,7 @@ from ethogram.language.ast import (
     StepMean,
     StepValue,
     Text,
+    Threshold,
     Trend,
     Window,
 )
@@ -77,7 +77,7 @@ class Found:
     history: tuple[Any, ...]
     id: str
     state: str
-    level: str
+    severity: str
     confidence: float
     opened_at: datetime
     detected_at: datetime
@@ -186,7 +186,7 @@ def with_early(pattern: Pattern) -> list[Pattern]:
         name=f"{pattern.name}@{k}",
         shape=replace(pattern.shape, items=pattern.shape.items[:upto]),
         confidence=Number(k / len(wanted)),
-        levels=(("low", None),),
+        severities=(("low", None),),
         details=(),
         tell_at=None,
     )
@@ -219,7 +219,7 @@ def needs_time(shape: Any) -> bool:
     return any(
         (isinstance(node, Window) and (isinstance(node.skip, Duration) or alone(node.last)))
         or (isinstance(node, Measure) and node.name in ("fading", "surprise_count"))
-        or (isinstance(node, Step) and alone(node.soon))
+        or (isinstance(node, Step) and alone(node.within))
         or (isinstance(node, Sequence) and alone(node.within))
         or (isinstance(node, Combination) and node.within is not None)
         or isinstance(node, Silence | Spread)
@@ -228,7 +228,7 @@ def needs_time(shape: Any) -> bool:
 
 
 def key_fields(pattern: Pattern) -> tuple[str, ...]:
-    return pattern.history if "subject" in pattern.history else ("subject", *pattern.history)
+    return pattern.group_by if "subject" in pattern.group_by else ("subject", *pattern.group_by)
 
 
 def histories(pattern: Pattern, whole: Shape, events: Many[Event], cap: int) -> list[History]:
@@ -264,8 +264,8 @@ def detect(pattern: Pattern, history: History, as_of: datetime) -> Iterator[Foun
         yield from sequence(pattern, shape, history)
     elif isinstance(shape, Silence):
         yield from silence(pattern, shape, history, as_of)
-    elif isinstance(shape, Level | Trend | Contrast):
-        yield from level(pattern, shape, history)
+    elif isinstance(shape, Threshold | Trend | Contrast):
+        yield from threshold(pattern, shape, history)
 
 
 def combine(
@@ -281,10 +281,10 @@ def combine(
 
 
 def judged(pattern: Pattern, here: Here) -> tuple[str, float]:
-    """Level and confidence read here (section 2)."""
-    holding = [name for name, cond in pattern.levels if cond is None or truth(cond, here) is True]
+    """Severity and confidence read here (section 2)."""
+    holding = [name for name, cond in pattern.severities if cond is None or truth(cond, here) is True]
     sure = None if pattern.confidence is None else number(value(pattern.confidence, here))
-    return (holding[-1] if holding else pattern.levels[0][0]), rounded(min(1.0, max(0.0, sure or 0.0)))
+    return (holding[-1] if holding else pattern.severities[0][0]), rounded(min(1.0, max(0.0, sure or 0.0)))
 
 
 def read_details(pattern: Pattern, here: Here) -> dict[str, Any]:
@@ -340,8 +340,8 @@ def sequence(pattern: Pattern, shape: Sequence, history: History) -> Iterator[Fo
     places = places_of(shape)
 
     def near(first: int, last: int, step: Step) -> bool:
-        few = shape.gaps is None or last - first - 1 <= shape.gaps
-        return few and limits_hold(step.soon, history, first, last, 0)
+        few = shape.max_gap is None or last - first - 1 <= shape.max_gap
+        return few and limits_hold(step.within, history, first, last, 0)
 
     @cache
     def chain(n: int, t: int) -> tuple[int, ...] | None:
@@ -437,12 +437,12 @@ def made(
                  last_at)  # fmt: skip
 
 
-# --- level, trend, contrast (section 3) -----------------------------------------------------
+# --- threshold, trend, contrast (section 3) ----------------------------------------------------
 
 
-def as_level(shape: Level | Trend | Contrast) -> tuple[Expr, dict[str, Expr], list[Expr]]:
+def as_threshold(shape: Threshold | Trend | Contrast) -> tuple[Expr, dict[str, Expr], list[Expr]]:
     """The condition `when`, the results by name, and the measures whose events are evidence."""
-    if isinstance(shape, Level):
+    if isinstance(shape, Threshold):
         own: list[Expr] = [
             node for node in walk(shape.when) if isinstance(node, Measure | Cover | Difference)
         ]
@@ -464,8 +464,8 @@ def as_level(shape: Level | Trend | Contrast) -> tuple[Expr, dict[str, Expr], li
     return when, results, [next(iter(results.values()))]
 
 
-def level(pattern: Pattern, shape: Level | Trend | Contrast, history: History) -> Iterator[Found]:
-    when, results, own = as_level(shape)
+def threshold(pattern: Pattern, shape: Threshold | Trend | Contrast, history: History) -> Iterator[Found]:
+    when, results, own = as_threshold(shape)
     opened: int | None = None
     for i in range(len(history.events)):
         here = Here(history, i, results=results)
@@ -505,7 +505,7 @@ def episode(
 
 
 def counted(measure: Expr, here: Here) -> list[Event]:
-    """The events a measure counted here (section 5, evidence of levels)."""
+    """The events a measure counted here (section 5, evidence of thresholds)."""
     if isinstance(measure, Difference):
         view = look(measure.window, here, lambda at: number(value(measure.of, at)))
         sides = [measure.where, measure.against]
@@ -721,7 +721,7 @@ def spread(
             continue
         listed = [(shape.first, p), *((shape.then, q) for q in reached.values())]
         history, end = History((), (), cap, *owner), start + shape.within
-        keyed = replace(pattern, history=key_fields(pattern))
+        keyed = replace(pattern, group_by=key_fields(pattern))
         one = combined(keyed, shape.multiplier, history, listed)
         then = combined(keyed, shape.multiplier, history, listed[: 1 + shape.at_least])
         yield replace(

@@ -19,7 +19,7 @@ CALM_THEN_LOUD: dict[str, Any] = {
         "within": "3 events",
     },
     "confidence": "loud.noise",
-    "level": "low",
+    "severity": "low",
     "explanation": "{subject} rose to {loud.noise:.1f}.",
     "examples": {
         "fires": [{"story": "calm, then loud", "noise": [0.1, 0.9], "at": 2}],
@@ -34,11 +34,11 @@ BUSY: dict[str, Any] = {
     "name": "busy",
     "title": "Much at once",
     "description": "Three of four events are loud.",
-    "shape": {"level": {"when": "count(noise > 0.5, last=4, at_least=3) >= 3"}},
+    "shape": {"threshold": {"when": "count(noise > 0.5, last=4, at_least=3) >= 3"}},
     "confidence": 0.5,
-    "levels": {"low": "noise > 0", "high": "noise > 0.8"},
+    "severity": {"low": "noise > 0", "high": "noise > 0.8"},
     "examples": {
-        "fires": [{"story": "three loud ones", "noise": [0.6, 0.6, 0.6, 0.6], "at": 3, "level": "low"}],
+        "fires": [{"story": "three loud ones", "noise": [0.6, 0.6, 0.6, 0.6], "at": 3, "severity": "low"}],
         "quiet": [
             {"story": "two loud ones", "noise": [0.6, 0.1, 0.6]},
             {"story": "none", "noise": [0.1, 0.1, 0.1]},

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from ethogram.models import LEVELS, Detection, Evidence, Verdict
+from ethogram.models import SEVERITIES, Detection, Evidence, Verdict
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -17,7 +17,7 @@ def detection(id: str = "d1", days_ago: float = 0.0, **given: Any) -> Detection:
     at = NOW - days_ago * DAY
     told: dict[str, Any] = {
         "id": id, "pattern": "loop", "version": "v1", "state": "closed", "subject": "ann", "target": None,
-        "thread": None, "level": "high", "confidence": 0.5, "opened_at": at, "detected_at": at,
+        "thread": None, "severity": "high", "confidence": 0.5, "opened_at": at, "detected_at": at,
         "closed_at": at,
         "first_event": "e1", "last_event": "e2", "count": 1, "details": {}, "confirms": (), "scorer": "given",
         "explanation": "", "recommendation": "", "evidence": (Evidence("opened", "e2", at, {}),),
@@ -46,7 +46,7 @@ confidences = st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1))
 
 @st.composite
 def detections(draw: Any, at_most: int = 8) -> list[Detection]:
-    """Detections in which ties, combinations of combinations and every level occur."""
+    """Detections in which ties, combinations of combinations and every severity occur."""
     out: list[Detection] = []
     for number in range(draw(st.integers(0, at_most))):
         pattern = draw(st.sampled_from(sorted(PATTERNS)))
@@ -58,7 +58,7 @@ def detections(draw: Any, at_most: int = 8) -> list[Detection]:
                 days_ago=draw(st.one_of(st.sampled_from([0.0, 7.0]), st.floats(0, 400))),
                 pattern=pattern,
                 cause=PATTERNS[pattern],
-                level=draw(st.sampled_from(LEVELS)),
+                severity=draw(st.sampled_from(SEVERITIES)),
                 confidence=draw(confidences),
                 state=draw(st.sampled_from(["opened", "closed", "closed"])),
                 parts=tuple(draw(st.lists(st.sampled_from(ids), max_size=3, unique=True))) if made_of else (),

@@ -28,7 +28,7 @@ WORDS = [
     "orchid",
     "pebble",
 ]
-LEVELS = ("low", "medium", "high", "critical")
+SEVERITIES = ("low", "medium", "high", "critical")
 
 
 class Script:
@@ -150,10 +150,10 @@ def detections(events: list[dict[str, Any]], *patterns: str) -> list[Any]:
 
 
 def fired(events: list[dict[str, Any]], *patterns: str) -> dict[str, str]:
-    """The highest level of each pattern that fired."""
+    """The highest severity of each pattern that fired."""
     found: dict[str, str] = {}
     for one in detections(events, *patterns):
         before = found.get(one.pattern)
-        if before is None or LEVELS.index(one.level) > LEVELS.index(before):
-            found[one.pattern] = one.level
+        if before is None or SEVERITIES.index(one.severity) > SEVERITIES.index(before):
+            found[one.pattern] = one.severity
     return found

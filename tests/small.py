@@ -9,9 +9,9 @@ from typing import Any
 
 WARM = """\
 name: warm_then_cold
-title: Warmth, then pressure
+title: Love bombing
 description: Three warm events towards one target, then pressure while the warmth is gone.
-history: [subject, target]
+group_by: [subject, target]
 parameters: {warmth: 0.6, pressure: 0.5}
 shape:
   sequence:
@@ -19,11 +19,11 @@ shape:
       at_least: 3
     - never: apology > 0.5
     - press: manipulation > warm.manipulation + pressure and compassion < 0.3
-      soon: [2d, 6 events]
-  gaps: 1
+      within: [2d, 6 events]
+  max_gap: 1
   within: 14d
 confidence: mean(warm.compassion) * press.manipulation
-level: high
+severity: high
 details: {times: warm.count}
 explanation: "{subject} was warm to {target} {warm.count} times, then pressed ({press.manipulation:.2f})."
 recommendation: Ask the target whether they felt free to say no.
@@ -45,9 +45,9 @@ title: Hot for long
 description: The mean risk of three turns is high.
 parameters: {line: 0.6}
 shape:
-  level: {when: "mean(risk, last=3, at_least=3) > line and count(risk > 0.8) >= 2", clears: risk < 0.2}
+  threshold: {when: "mean(risk, last=3, at_least=3) > line and count(risk > 0.8) >= 2", clears: risk < 0.2}
 confidence: mean(risk, last=3)
-levels: {medium: risk > 0, critical: risk > 0.95}
+severity: {medium: risk > 0, critical: risk > 0.95}
 examples:
   fires: [{story: hot three times, risk: [0.9, 0.9, 0.9], at: 3}]
   quiet: [{story: cool, risk: [0.1, 0.1, 0.1]}, {story: hot once, risk: [0.1, 0.9, 0.1]}]
@@ -59,7 +59,7 @@ description: Nothing for two days after a risky turn.
 shape:
   silence: {longer_than: 2d, after: risk > 0.5, at_least: 3}
 confidence: 0.5
-level: low
+severity: low
 examples:
   fires: [{story: gone after three, risk: [0.9, 0.9, 0.9], as_of: 5d, at: 3}]
   quiet: [{story: cool, risk: [0.1, 0.1, 0.1], as_of: 5d}, {story: too few, risk: [0.9, 0.9], as_of: 5d}]
@@ -69,7 +69,7 @@ name: hot_then_gone
 title: Hot, then gone
 description: First hot for long, then gone.
 shape: {in_order: [hot_for_long, gone_away], within: 3d}
-level: high
+severity: high
 examples:
   fires: [{story: both, risk: [0.9, 0.9, 0.9], as_of: 5d}]
   quiet: [{story: cool, risk: [0.1, 0.1, 0.1], as_of: 5d}, {story: too few, risk: [0.9, 0.9], as_of: 5d}]

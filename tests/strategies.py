@@ -30,7 +30,6 @@ from ethogram.language.ast import (
     Function,
     Indicator,
     Known,
-    Level,
     Limit,
     Limits,
     Measure,
@@ -53,6 +52,7 @@ from ethogram.language.ast import (
     StepMean,
     StepValue,
     Text,
+    Threshold,
     Trend,
     Window,
 )
@@ -84,7 +84,9 @@ HISTORIES = (
     ("subject",), ("subject",), ("subject", "target"), ("subject", "thread"), ("thread",),
     ("subject", "topic"), ("subject", "target", "tool"),
 )  # fmt: skip
-KINDS = ("sequence", "level", "trend", "contrast", "silence", "combination", "spread")
+SEEDED_AS = {"threshold": "level"}
+"""What a kind is called in the seeds of cases, which tests name by number."""
+KINDS = ("sequence", "threshold", "trend", "contrast", "silence", "combination", "spread")
 
 
 @dataclass(frozen=True)
@@ -99,12 +101,12 @@ class Case:
 
 
 def random_case(seed: int, kind: str | None = None, measure: str | None = None) -> Case:
-    """A case of one kind of shape; without a kind, sequences and levels come most often.
+    """A case of one kind of shape; without a kind, sequences and thresholds come most often.
 
-    With a measure (one of MEASURES) it is a level of that measure.
+    With a measure (one of MEASURES) it is a threshold on that measure.
     """
-    rng = random.Random(f"{kind}-{measure}-{seed}")
-    kind = "level" if measure else kind
+    rng = random.Random(f"{SEEDED_AS.get(kind or '', kind)}-{measure}-{seed}")
+    kind = "threshold" if measure else kind
     kind = kind or rng.choices(KINDS, weights=(7, 8, 2, 2, 2, 3, 2))[0]
     timed = rng.random() < (0.95 if kind in ("silence", "spread", "combination") else 0.82)
     events = random_events(rng, timed, kind)
@@ -170,12 +172,12 @@ def constructs(pattern: Pattern) -> set[str]:
             out.add(f"{name} {getattr(node, 'name', '') or getattr(node, 'op', '')}")
         if isinstance(node, Step):
             out |= {"times"} if node.times > 1 and not node.collects else set()
-            out |= {word for word in ("collects", "optional", "soon") if getattr(node, word)}
-            out |= {f"soon {type(limit).__name__}" for limit in node.soon}
-        if isinstance(node, Sequence):
-            out |= {f"gaps {min(node.gaps, 1)}"} if node.gaps is not None else set()
+            out |= {word for word in ("collects", "optional", "within") if getattr(node, word)}
             out |= {f"within {type(limit).__name__}" for limit in node.within}
-        if isinstance(node, Level | Trend | Contrast):
+        if isinstance(node, Sequence):
+            out |= {f"max_gap {min(node.max_gap, 1)}"} if node.max_gap is not None else set()
+            out |= {f"within {type(limit).__name__}" for limit in node.within}
+        if isinstance(node, Threshold | Trend | Contrast):
             out |= {word for word in ("clears", "stays", "further", "falling", "within_each")
                     if getattr(node, word, None) not in (None, False)}  # fmt: skip
         if isinstance(node, Silence):
@@ -185,7 +187,7 @@ def constructs(pattern: Pattern) -> set[str]:
             out |= {"multiplier"} if node.multiplier != 1 else set()
     if pattern.tell_at is not None:
         out.add("tell_at")
-    out |= {f"history {name}" for name in pattern.history if name != "subject"}
+    out |= {f"group_by {name}" for name in pattern.group_by if name != "subject"}
     return out
 
 
@@ -443,7 +445,7 @@ class Maker:
 
     def seen(self, expr: Expr) -> list[float]:
         """The values an expression takes over the events, sorted."""
-        pattern = Pattern("probe", Level(Compare(">", expr, Number(0.0))), self.history)
+        pattern = Pattern("probe", Threshold(Compare(">", expr, Number(0.0))), self.history)
         out = []
         for history in naive.histories(pattern, pattern.shape, self.events, self.cap):
             at = [naive.number(naive.value(expr, naive.Here(history, i))) for i in range(len(history.events))]
@@ -485,7 +487,7 @@ class Maker:
         """Patterns of a kind; the one it is about comes last."""
         return {
             "sequence": lambda: [self.sequence_pattern()],
-            "level": lambda: [self.pattern("steady", self.level_shape(measure))],
+            "threshold": lambda: [self.pattern("steady", self.threshold_shape(measure))],
             "trend": lambda: [self.trend_pattern()],
             "contrast": lambda: [self.contrast_pattern()],
             "silence": lambda: [self.silence_pattern()],
@@ -494,12 +496,12 @@ class Maker:
         }[kind]()
 
     def pattern(self, name: str, shape: Shape, **others: Any) -> Pattern:
-        """A pattern with a random confidence, levels and details that any shape may have."""
+        """A pattern with a random confidence, severities and details that any shape may have."""
         rng, later = self.rng, Number(0.5)
         given: dict[str, Any] = {
             "confidence": rng.choice((self.number(), self.measure("mean"), self.measure("share"), later)),
             "details": tuple((f"d{k}", self.measure()) for k in range(rng.randint(0, 3))),
-            "history": self.history,
+            "group_by": self.history,
         }
         if self.chance(0.3):
             seen = Measure("values", self.rng.choice((self.category(), self.number(0))), self.window())
@@ -507,12 +509,12 @@ class Maker:
             given["details"] += (("seen", seen), ("most", most), ("value", self.number()))
         if self.chance(0.6):
             rising = ("low", "medium", "high", "critical")[rng.randint(0, 2) :]
-            given["levels"] = tuple((one, self.test(0)) for one in rising)
+            given["severities"] = tuple((one, self.test(0)) for one in rising)
         else:
-            given["levels"] = ((rng.choice(("low", "medium", "high")), None),)
+            given["severities"] = ((rng.choice(("low", "medium", "high")), None),)
         return Pattern(name, shape, **{**given, **others})
 
-    def level_shape(self, name: str | None = None) -> Level:
+    def threshold_shape(self, name: str | None = None) -> Threshold:
         when = self.measured_test(name)
         if self.chance(0.2):
             when = And((when, self.test(0)))
@@ -521,14 +523,14 @@ class Maker:
         elif self.chance(0.05):
             when = Not(when)
         if self.chance(0.12):
-            return Level(when, stays=True)
-        return Level(when, clears=self.test(0) if self.chance(0.3) else None)
+            return Threshold(when, stays=True)
+        return Threshold(when, clears=self.test(0) if self.chance(0.3) else None)
 
     def simple_pattern(self, name: str) -> Pattern:
         """A part for combinations: fires often."""
         kind = self.rng.random()
         if kind < 0.5:
-            shape: Shape = Level(self.plain_test(), clears=self.test(0) if self.chance(0.3) else None)
+            shape: Shape = Threshold(self.plain_test(), clears=self.test(0) if self.chance(0.3) else None)
         elif kind < 0.9:
             shape = Sequence((Step("one", self.plain_test()), Step("two", self.plain_test())))
         else:
@@ -629,8 +631,8 @@ class Maker:
         elif pick < 0.65:
             condition = self.test()
         many = rng.choice((1, 1, 1, 2, 2, 3))
-        soon = self.limits(1, 8) if self.chance(0.3) else ()
-        return Step(name, condition, times=many, collects=self.chance(0.45), soon=soon)
+        within = self.limits(1, 8) if self.chance(0.3) else ()
+        return Step(name, condition, times=many, collects=self.chance(0.45), within=within)
 
     def sequence_shape(self, count: int) -> Sequence:
         rng = self.rng
@@ -646,11 +648,11 @@ class Maker:
             items.append(self.step(f"s{k}", names))
             names.append(f"s{k}")
         places = sum(item.times for item in items if isinstance(item, Step) and not item.optional)
-        gaps = rng.choice((None, None, None, 0, 1, 2, 3))
-        if gaps == 0:
+        max_gap = rng.choice((None, None, None, 0, 1, 2, 3))
+        if max_gap == 0:
             items = [item for item in items if isinstance(item, Step)]
         within = self.limits(places, places + 12) if self.chance(0.6) else (Events(256),)
-        return Sequence(tuple(items), gaps, within)
+        return Sequence(tuple(items), max_gap, within)
 
     def sequence_pattern(self) -> Pattern:
         rng = self.rng
@@ -694,9 +696,9 @@ class Maker:
         )
         best = [Result(f"{part}.confidence") for part in parts]
         confidence = rng.choice((None, None, Arithmetic("*", best[0], OrElse(best[-1], Number(0.5)))))
-        levels = (("low", None), ("high", Compare(">", best[-1], Number(0.4))))
+        severities = (("low", None), ("high", Compare(">", best[-1], Number(0.4))))
         details = (("first", best[0]), ("who", Attribute("subject")))
-        return Pattern(name, shape, history, confidence, levels, details)
+        return Pattern(name, shape, history, confidence, severities, details)
 
     def combination_patterns(self) -> list[Pattern]:
         rng = self.rng
@@ -723,7 +725,7 @@ class Maker:
     def spread_patterns(self) -> list[Pattern]:
         rng = self.rng
         made = self.parts(["p", "q"])
-        made = [replace(one, history=rng.choice((("subject",), ("subject", "thread")))) for one in made]
+        made = [replace(one, group_by=rng.choice((("subject",), ("subject", "thread")))) for one in made]
         first, then = rng.choice((("p", "q"), ("p", "q"), ("p", "p")))
         within = rng.choice((self.duration().us, HOUR, DAY, 30 * DAY))
         shape = Spread(first, then, within, rng.choice((1, 1, 2)), rng.choice((1.0, 2.0)))

@@ -73,7 +73,7 @@ def test_people_whose_use_is_unusual_but_usual_for_them_are_left_alone():
 
 def test_love_bombing_is_told_with_what_was_asked_for():
     (found,) = ethogram.analyze(FOLDER / "conversation.jsonl")
-    assert (found.target, found.level) == ("bo", "high")
+    assert (found.target, found.severity) == ("bo", "high")
     assert found.details["times"] == 4
     assert found.details["request_made"] == 1
     assert [one.step for one in found.evidence] == ["warm"] * 4 + ["press"]
@@ -81,12 +81,12 @@ def test_love_bombing_is_told_with_what_was_asked_for():
 
 def test_the_repeated_error_is_found_at_the_third_and_closed_by_the_way_out():
     found = next(one for one in ethogram.analyze(FOLDER / "run.jsonl") if one.subject == "fixer")
-    assert (found.level, found.state) == ("critical", "closed")
+    assert (found.severity, found.state) == ("critical", "closed")
     assert found.details["repeated_error"] == "No matching distribution found for NAME"
 
 
 def test_a_rate_limit_is_told_as_trouble_outside_and_not_as_an_error_of_the_agent():
     # Four of ten steps met it; it is over when fewer than three of the last ten did.
     (found,) = (one for one in ethogram.analyze(FOLDER / "run.jsonl") if one.subject == "fetcher")
-    assert (found.pattern, found.level, found.state) == ("infrastructure_trouble", "low", "closed")
+    assert (found.pattern, found.severity, found.state) == ("infrastructure_trouble", "low", "closed")
     assert found.details["times"] == 4

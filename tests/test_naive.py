@@ -28,7 +28,6 @@ from ethogram.language.ast import (
     Function,
     Indicator,
     Known,
-    Level,
     Limits,
     Measure,
     Member,
@@ -48,6 +47,7 @@ from ethogram.language.ast import (
     StepMean,
     StepValue,
     Text,
+    Threshold,
     Trend,
     Window,
 )
@@ -258,7 +258,7 @@ def test_over_subject_looks_at_all_of_the_subjects_events_up_to_this_one():
     count = measure("count", window=Window(over_subject=True))
     gap = measure("sum", Elapsed("gap"), window=Window(over_subject=True))
     found = fires(
-        Level(over(0)), events, history=("subject", "target"), details=(("n", count), ("gap", gap)),
+        Threshold(over(0)), events, group_by=("subject", "target"), details=(("n", count), ("gap", gap)),
         confidence=X,
     )  # fmt: skip
     # bo: events 1 and 4, read at the last (x 4, the most confident: clipped to 1 like x 1; latest of equals).
@@ -523,10 +523,10 @@ def test_a_sequence_takes_the_latest_standing_start_and_fires_once_for_it():
 
 
 def test_no_other_start_is_tried_where_the_latest_fails():
-    # soon: 1 event. a at 1 and 3; b at 4 follows the latest a. In "aab..": b at 3, a at 2.
-    soon = Sequence((Step("a", letter("a")), Step("b", letter("b"), soon=(Events(1),))))
-    assert ids(fires(soon, story(c=list("acb")))) == []
-    assert ids(fires(soon, story(c=list("ab")))) == [("1", "2")]
+    # within: 1 event, on the step. a at 1 and 3; b at 4 follows the latest a. In "aab..": b at 3, a at 2.
+    near = Sequence((Step("a", letter("a")), Step("b", letter("b"), within=(Events(1),))))
+    assert ids(fires(near, story(c=list("acb")))) == []
+    assert ids(fires(near, story(c=list("ab")))) == [("1", "2")]
     # A reference: b must be above a's x. The latest a has x 5, so x 3 fails although the first a has 1.
     rising = And((letter("b"), Compare(">", X, StepValue("a", X))))
     shape = Sequence((Step("a", letter("a")), Step("b", rising)))
@@ -536,24 +536,24 @@ def test_no_other_start_is_tried_where_the_latest_fails():
 
 def test_gaps_count_the_events_of_the_history_between():
     events = story(c=list("azzb"))
-    assert fires(word_sequence("ab", gaps=1), events) == []
-    assert len(fires(word_sequence("ab", gaps=2), events)) == 1
-    assert len(fires(word_sequence("ab", gaps=0), story(c=list("ab")))) == 1
+    assert fires(word_sequence("ab", max_gap=1), events) == []
+    assert len(fires(word_sequence("ab", max_gap=2), events)) == 1
+    assert len(fires(word_sequence("ab", max_gap=0), story(c=list("ab")))) == 1
     # An event without a reading of the shape's signals is not of the history.
     between = story(c=["a", None, "b"], x=[0, 0, 0])
-    assert len(fires(word_sequence("ab", gaps=0), between)) == 1
+    assert len(fires(word_sequence("ab", max_gap=0), between)) == 1
 
 
 def test_soon_and_within_include_their_ends():
-    def soon(*limits: Events | Duration) -> Sequence:
-        return Sequence((Step("a", letter("a")), Step("b", letter("b"), soon=limits)))
+    def near(*limits: Events | Duration) -> Sequence:
+        return Sequence((Step("a", letter("a")), Step("b", letter("b"), within=limits)))
 
     events = story(c=list("azb"))
-    assert len(fires(soon(Duration(2 * MINUTE)), events)) == 1
-    assert fires(soon(Duration(2 * MINUTE - 1)), events) == []
-    assert len(fires(soon(Events(2)), events)) == 1
-    assert fires(soon(Events(1)), events) == []
-    assert fires(soon(Duration(DAY), Events(1)), events) == []
+    assert len(fires(near(Duration(2 * MINUTE)), events)) == 1
+    assert fires(near(Duration(2 * MINUTE - 1)), events) == []
+    assert len(fires(near(Events(2)), events)) == 1
+    assert fires(near(Events(1)), events) == []
+    assert fires(near(Duration(DAY), Events(1)), events) == []
     assert len(fires(word_sequence("ab", within=(Events(3),)), events)) == 1
     assert fires(word_sequence("ab", within=(Events(2),)), events) == []
     assert len(fires(word_sequence("ab", within=(Duration(2 * MINUTE),)), events)) == 1
@@ -561,7 +561,7 @@ def test_soon_and_within_include_their_ends():
 
 
 def test_soon_holds_inside_a_repeated_step_and_never_does_not():
-    twice = Sequence((Step("a", letter("a"), times=2, soon=(Events(1),)),))
+    twice = Sequence((Step("a", letter("a"), times=2, within=(Events(1),)),))
     assert fires(twice, story(c=list("aza"))) == []
     assert len(fires(twice, story(c=list("aa")))) == 1
     guarded = Sequence((Step("a", letter("a"), times=2), Never(letter("n")), Step("b", letter("b"), times=2)))
@@ -595,17 +595,17 @@ def test_times_and_at_least_are_places_and_only_at_least_collects():
     assert (one.first_event, one.count, one.confidence) == ("3", 5, 1)
 
 
-def test_also_stops_at_gaps_soon_within_the_step_before_and_the_last_firing():
+def test_also_stops_at_max_gap_within_the_step_before_and_the_last_firing():
     def collecting(**others: Any) -> Sequence:
-        step = Step("a", letter("a"), times=2, collects=True, soon=others.pop("soon", ()))
+        step = Step("a", letter("a"), times=2, collects=True, within=others.pop("near", ()))
         return Sequence((step, Step("b", letter("b"))), **others)
 
     def also(shape: Sequence, words: str) -> list[str]:
         return [event for step, event in fires(shape, story(c=list(words)))[-1].evidence if step == "a"]
 
     assert also(collecting(), "aazaab") == ["1", "2", "4", "5"]
-    assert also(collecting(gaps=0), "aazaab") == ["4", "5"]
-    assert also(collecting(soon=(Events(1),)), "aazaab") == ["4", "5"]
+    assert also(collecting(max_gap=0), "aazaab") == ["4", "5"]
+    assert also(collecting(near=(Events(1),)), "aazaab") == ["4", "5"]
     assert also(collecting(within=(Events(4),)), "aaaab") == ["2", "3", "4"]
     # The second firing, at 8: not before the first at 4, although a stands at 1, 2 and 3.
     assert also(collecting(), "aaabaaab") == ["5", "6", "7"]
@@ -637,15 +637,15 @@ def test_an_optional_step_takes_the_latest_event_between_its_neighbours():
 
 def test_tell_at_tells_the_first_steps_with_a_last_firing_of_their_own():
     shape = Sequence((Step("a", letter("a")), Never(letter("n")), Step("b", letter("b")), Step("d", over(1))))
-    pattern = Pattern("p", shape, tell_at=2, levels=(("high", None),), confidence=Number(1.0))
+    pattern = Pattern("p", shape, tell_at=2, severities=(("high", None),), confidence=Number(1.0))
     # The event with x alone is in the history of p@2 too: it is the history of the whole shape.
     found, _ = run([pattern], story(c=["a", None, "b", None], x=[0, 0, 0, 2]))
-    assert [(one.pattern, one.last_event, one.level) for one in found] == [
+    assert [(one.pattern, one.last_event, one.severity) for one in found] == [
         ("p@2", "3", "low"),
         ("p", "4", "high"),
     ]
     assert found[0].confidence == 0.666667
-    narrow = Pattern("p", Sequence(shape.items, gaps=0), tell_at=2)
+    narrow = Pattern("p", Sequence(shape.items, max_gap=0), tell_at=2)
     assert run([narrow], story(c=["a", None, "b"], x=[0, 0, 0]))[0] == []
 
 
@@ -653,13 +653,13 @@ def test_within_defaults_to_256_events():
     assert Sequence(()).within == (Events(256),)
 
 
-# --- level, trend, contrast -----------------------------------------------------------------
+# --- threshold, trend, contrast ----------------------------------------------------------------
 
 
-def test_a_level_opens_closes_and_leaves_the_unknown_alone():
+def test_a_threshold_opens_closes_and_leaves_the_unknown_alone():
     events = story(x=[0, 1, None, 1, 0, 1], y=[0] * 6)
-    level = Level(And((over(0.5), Compare("==", Y, Number(0.0)))))
-    found = fires(level, events)
+    shape = Threshold(And((over(0.5), Compare("==", Y, Number(0.0)))))
+    found = fires(shape, events)
     assert ids(found) == [("2", "4"), ("6", "6")]
     assert (found[0].count, found[0].state, found[0].closed_at) == (3, "closed", events[4].at)
     assert (found[1].state, found[1].closed_at) == ("opened", None)
@@ -670,43 +670,43 @@ def test_a_level_opens_closes_and_leaves_the_unknown_alone():
 def test_clears_closes_it_and_keeps_it_from_opening():
     clears = Compare("==", Y, Number(1.0))
     events = story(x=[1, 0, 1, 1, 1], y=[0, 0, 1, 1, 0])
-    assert ids(fires(Level(over(0.5), clears), events)) == [("1", "2"), ("5", "5")]
-    assert ids(fires(Level(over(0.5), stays=True), events)) == [("1", "5")]
+    assert ids(fires(Threshold(over(0.5), clears), events)) == [("1", "2"), ("5", "5")]
+    assert ids(fires(Threshold(over(0.5), stays=True), events)) == [("1", "5")]
     # clears unknown: it opens.
-    assert ids(fires(Level(over(0.5), clears), story(x=[1, 1]))) == [("1", "2")]
+    assert ids(fires(Threshold(over(0.5), clears), story(x=[1, 1]))) == [("1", "2")]
 
 
 def test_an_episode_keeps_its_highest_and_reads_details_at_its_peak():
     events = story(x=[0.6, 0.9, 0.9, 0.7, 0.0], y=[0, 0, 0, 1, 1])
-    levels = (("low", None), ("high", Compare("==", Y, Number(1.0))))
-    one = fires(Level(over(0.5)), events, confidence=X, levels=levels, details=(("x", X),))[0]
-    # Highest confidence 0.9 at 2 and 3; highest level at 4; the peak is the highest (level, confidence).
-    assert (one.level, one.confidence, one.details) == ("high", 0.9, {"x": 0.7})
+    severities = (("low", None), ("high", Compare("==", Y, Number(1.0))))
+    one = fires(Threshold(over(0.5)), events, confidence=X, severities=severities, details=(("x", X),))[0]
+    # Highest confidence 0.9 at 2 and 3; highest severity at 4; the peak has the highest of both together.
+    assert (one.severity, one.confidence, one.details) == ("high", 0.9, {"x": 0.7})
     assert one.evidence == (("opened", "1"), ("peak", "4"))
-    flat = fires(Level(over(0.5)), events, confidence=X, details=(("age", Elapsed("age")),))[0]
+    flat = fires(Threshold(over(0.5)), events, confidence=X, details=(("age", Elapsed("age")),))[0]
     assert flat.details == {"age": 120}  # of equals the latest
     assert flat.evidence[-1] == ("peak", "3")
 
 
-def test_levels_fall_back_to_the_lowest_listed():
-    levels = (("medium", over(0.7)), ("high", over(0.8)))
-    assert fires(Level(over(0)), story(x=[0.1]), levels=levels)[0].level == "medium"
-    assert fires(Level(over(0)), story(x=[0.75]), levels=levels)[0].level == "medium"
-    assert fires(Level(over(0)), story(x=[0.9]), levels=levels)[0].level == "high"
+def test_severities_fall_back_to_the_lowest_listed():
+    severities = (("medium", over(0.7)), ("high", over(0.8)))
+    assert fires(Threshold(over(0)), story(x=[0.1]), severities=severities)[0].severity == "medium"
+    assert fires(Threshold(over(0)), story(x=[0.75]), severities=severities)[0].severity == "medium"
+    assert fires(Threshold(over(0)), story(x=[0.9]), severities=severities)[0].severity == "high"
 
 
 def test_confidence_is_clipped_rounded_and_0_where_absent():
-    assert fires(Level(over(0)), story(x=[3]), confidence=X)[0].confidence == 1
-    assert fires(Level(over(0)), story(x=[3]), confidence=Y)[0].confidence == 0
-    assert fires(Level(over(0)), story(x=[1 / 3]), confidence=X)[0].confidence == 0.333333
+    assert fires(Threshold(over(0)), story(x=[3]), confidence=X)[0].confidence == 1
+    assert fires(Threshold(over(0)), story(x=[3]), confidence=Y)[0].confidence == 0
+    assert fires(Threshold(over(0)), story(x=[1 / 3]), confidence=X)[0].confidence == 0.333333
 
 
 def counted(when: Expr, events: list[Event]) -> list[str]:
-    one = fires(Level(when), events)[0]
+    one = fires(Threshold(when), events)[0]
     return [event for step, event in one.evidence if step == "counted"]
 
 
-def test_evidence_of_a_level_is_what_its_measures_counted():
+def test_evidence_of_a_threshold_is_what_its_measures_counted():
     def at_least(n: float, expr: Expr) -> Compare:
         return Compare(">=", expr, Number(float(n)))
 
@@ -780,7 +780,7 @@ def test_contrast_within_each_takes_out_the_strata():
     assert contrast("t", events, each=C) == pytest.approx(expected)
 
 
-def test_a_contrast_is_a_level():
+def test_a_contrast_is_a_threshold():
     where, against = Compare("==", Y, Number(0.0)), Compare("==", Y, Number(1.0))
     shape = Contrast(X, where, against, 3.0, 2.0, Window())
     details = (("difference", Result("difference")), ("n", Result("n_where")))
@@ -855,7 +855,7 @@ def test_all_of_takes_the_newest_of_each_since_the_last_firing():
 
 def test_overlapping_parts_were_open_together():
     def overlap(xs: list[int], ys: list[int]) -> list[Found]:
-        parts = [Pattern("x", Level(over(0.5))), Pattern("y", Level(over(0.5, Y)))]
+        parts = [Pattern("x", Threshold(over(0.5))), Pattern("y", Threshold(over(0.5, Y)))]
         shape = Combination("all_of", ("x", "y"), None, overlapping=True)
         return [one for one in run([*parts, Pattern("p", shape)], story(x=xs, y=ys))[0] if one.pattern == "p"]
 
@@ -896,12 +896,12 @@ def test_confidence_of_a_combination():
 
 def test_combinations_join_on_their_history_and_on_names():
     narrow = ("subject", "target")
-    parts = [at_letters("a", "a", history=narrow), at_letters("b", "b")]
+    parts = [at_letters("a", "a", group_by=narrow), at_letters("b", "b")]
     events = story(c=list("ab"), target=["bo", "bo"])
 
     def joined(history: tuple[str, ...]) -> list[str]:
         shape = Combination("all_of", ("a", "b"), HOUR)
-        found, _ = run([*parts, Pattern("p", shape, history=history)], events)
+        found, _ = run([*parts, Pattern("p", shape, group_by=history)], events)
         return [one.pattern for one in found if one.pattern == "p"]
 
     assert joined(("subject",)) == ["p"]
@@ -974,20 +974,20 @@ def test_spread_waits_for_so_many_and_grows_with_each_further_one():
 
 def test_a_history_holds_what_carries_a_signal_of_the_shape():
     events = story(x=[1, None, 1], y=[0, 1, 0], target=["bo", "bo", None])
-    assert fires(Level(over(0)), events)[0].count == 2
-    # Names in levels, details and confidence do not count; attributes neither.
-    assert fires(Level(over(0)), events, confidence=Y, details=(("y", Y),))[0].count == 2
-    assert fires(Level(Compare("==", Attribute("kind"), Text("event"))), events)[0].count == 3
-    assert [one.count for one in fires(Level(over(0)), events, history=("target",))] == [1]
-    assert fires(Level(over(0)), events, history=("target",))[0].history == ("sam", "bo")
+    assert fires(Threshold(over(0)), events)[0].count == 2
+    # Names in severities, details and confidence do not count; attributes neither.
+    assert fires(Threshold(over(0)), events, confidence=Y, details=(("y", Y),))[0].count == 2
+    assert fires(Threshold(Compare("==", Attribute("kind"), Text("event"))), events)[0].count == 3
+    assert [one.count for one in fires(Threshold(over(0)), events, group_by=("target",))] == [1]
+    assert fires(Threshold(over(0)), events, group_by=("target",))[0].history == ("sam", "bo")
     # An indicator: every evaluated event.
     shown = story(compassion=[0.1, None, 0.2], x=[0, 0, 0])
-    assert fires(Level(Compare("==", Indicator("MAN_A"), Number(0.0))), shown)[0].count == 2
+    assert fires(Threshold(Compare("==", Indicator("MAN_A"), Number(0.0))), shown)[0].count == 2
 
 
 def test_the_last_key_may_be_a_category_reading_or_an_attribute():
     events = story(x=[1, 1, 1], topic=["a", "b", None])
-    found = fires(Level(over(0)), events, history=("subject", "topic"))
+    found = fires(Threshold(over(0)), events, group_by=("subject", "topic"))
     assert {one.history for one in found} == {("sam", "a"), ("sam", "b")}
 
 
@@ -1010,7 +1010,7 @@ def test_a_name_belongs_to_its_source():
 
 def test_output_is_in_order_of_detection_then_subject():
     events = story(x=[1, 1, 1], subject=["bo", "ann", "cy"], at=[0, 0, 0])
-    assert [one.history for one in fires(Level(over(0)), events)] == [("ann",), ("bo",), ("cy",)]
+    assert [one.history for one in fires(Threshold(over(0)), events)] == [("ann",), ("bo",), ("cy",)]
 
 
 def untimed(shape: Any, **others: Any) -> tuple[int, int]:
@@ -1022,21 +1022,21 @@ def test_a_duration_alone_is_insufficient_data_without_times():
     assert untimed(word_sequence("ab")) == (1, 0)
     assert untimed(word_sequence("ab", within=(Duration(1),))) == (0, 1)
     assert untimed(word_sequence("ab", within=(Duration(1), Events(2)))) == (1, 0)
-    soon: Limits = (Duration(1),)
-    assert untimed(Sequence((Step("a", letter("a"), soon=soon), Step("b", letter("b"))))) == (0, 1)
+    limits: Limits = (Duration(1),)
+    assert untimed(Sequence((Step("a", letter("a"), within=limits), Step("b", letter("b"))))) == (0, 1)
     for one in (
         measure("count", window=last(Duration(1))),
         measure("count", window=Window(skip=Duration(1))),
         measure("fading", half=1),
         measure("surprise_count", over(0), condition=True, span=1, last=1),
     ):
-        assert untimed(Level(Or((over(0), Compare(">", one, Number(0.0)))))) == (0, 1)
+        assert untimed(Threshold(Or((over(0), Compare(">", one, Number(0.0)))))) == (0, 1)
         # Outside the shape such a measure is only absent.
-        assert untimed(Level(over(0)), details=(("d", one),)) == (1, 0)
+        assert untimed(Threshold(over(0)), details=(("d", one),)) == (1, 0)
     assert untimed(Silence(Number(1.0))) == (0, 1)
     # No duration stands in rate, gap or age; they are absent.
-    assert untimed(Level(Known(Elapsed("age")))) == (0, 0)
-    assert untimed(Level(Known(measure("rate")))) == (0, 0)
+    assert untimed(Threshold(Known(Elapsed("age")))) == (0, 0)
+    assert untimed(Threshold(Known(measure("rate")))) == (0, 0)
     # Combinations within a duration.
     parts = [at_letters("a", "a"), at_letters("b", "b")]
     together = Pattern("p", Combination("all_of", ("a", "b"), HOUR))

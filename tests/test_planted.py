@@ -92,7 +92,7 @@ def test_a_replay_by_process_runs_nothing_of_the_folder(folder: Path, way: list[
         "attributes": {"tool": "Bash", "call_id": "c"},
     }
     (folder / "run.jsonl").write_text(json.dumps(step) + "\n")
-    done = run(folder, [*way, "hook", "rehearse", "run.jsonl", "--process"])
+    done = run(folder, [*way, "hook", "replay", "run.jsonl", "--process"])
     assert done.returncode == 0, done.stderr
     assert nothing_ran(folder)
 

@@ -35,9 +35,9 @@ Record = Mapping[str, Any]
 Sets = Annotated[
     list[str], typer.Option("--set", metavar="NAME", help="Only this set, named by its file; repeatable.")
 ]
-Histories = Annotated[
+GroupBy = Annotated[
     list[str],
-    typer.Option(metavar="KEY", help="Histories by subject, target, ... instead of the patterns' own."),
+    typer.Option(metavar="KEY", help="Group by subject, target, ... instead of the patterns' own keys."),
 ]
 
 
@@ -193,7 +193,7 @@ def planted(
     gaps: Annotated[
         float, typer.Option(help="How likely an innocent event stands between two of an episode.")
     ] = 0.3,
-    history: Histories = [],  # noqa: B006
+    group_by: GroupBy = [],  # noqa: B006
     write: Annotated[
         str, typer.Option(metavar="FILE", help="Write the background and the episodes as event lines.")
     ] = "",
@@ -219,7 +219,7 @@ def planted(
             episodes=episodes,
             seed=seed,
             setting=setting,
-            history=history,
+            group_by=group_by,
             settings=loaded.settings,
         )
     if write:
@@ -245,7 +245,7 @@ def lift(
     ] = [],  # noqa: B006 (typer copies it)
     shuffles: Annotated[int, typer.Option(min=1, help="How many times the histories are shuffled.")] = 20,
     seed: Annotated[int, typer.Option(help="The same seed gives the same shuffles.")] = 0,
-    history: Histories = [],  # noqa: B006
+    group_by: GroupBy = [],  # noqa: B006
     as_json: AsJson = False,
     as_of: AsOf = "",
     skip_bad: SkipBad = False,
@@ -266,7 +266,7 @@ def lift(
             library,
             shuffles=shuffles,
             seed=seed,
-            history=history,
+            group_by=group_by,
             as_of=moment,
             settings=loaded.settings,
         )

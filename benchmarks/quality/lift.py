@@ -1,7 +1,7 @@
 """Lift: does order matter? Detections in histories as they were, against the same ones shuffled.
 
 The interval of the ratio is drawn over subjects, since a few of them make most of the detections.
-`batch_of` and `over_history`, which choose events and histories, serve planting too.
+`batch_of` and `grouped_by`, which choose events and histories, serve planting too.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def lift(
     *,
     shuffles: int = 20,
     seed: int = 0,
-    history: Sequence[str] = (),
+    group_by: Sequence[str] = (),
     as_of: datetime | None = None,
     settings: Settings | None = None,
     skip_bad: bool = False,
@@ -139,7 +139,7 @@ def lift(
     """Detections of each pattern, beside those in histories whose readings were shuffled.
 
     Within each subject the readings change places among the events that have any; times, ids, targets,
-    threads, attributes and texts stay where they are. `history` puts other histories in place of the
+    threads, attributes and texts stay where they are. `group_by` puts other keys in place of the
     patterns' own. `tell` is called with how many shuffles of how many are done.
 
     >>> lift([], patterns=["love_bombing"], shuffles=3).lifts[0].detections
@@ -149,7 +149,7 @@ def lift(
         raise BadUsage(f"shuffles is a number from 1, not {shuffles}")
     settings = settings or Settings()
     chosen = patterns if isinstance(patterns, Library) else load_library(patterns, settings)
-    library = over_history(chosen, history)
+    library = grouped_by(chosen, group_by)
     batch = batch_of(events, library, settings, skip_bad=skip_bad)
     asked = as_of or max((event.at for event in batch.events), default=EPOCH)
     programs = library.programs
@@ -288,7 +288,7 @@ def batch_of(events: Source, library: Library, settings: Settings, *, skip_bad: 
     return events_of(given, **how)
 
 
-def over_history(library: Library, keys: Sequence[str]) -> Library:
+def grouped_by(library: Library, keys: Sequence[str]) -> Library:
     """The same patterns, looking at histories by these keys; none leaves each pattern its own.
 
     For data that lacks what a pattern's histories are made of, such as targets.
@@ -302,7 +302,7 @@ def over_history(library: Library, keys: Sequence[str]) -> Library:
         raise BadUsage("a history is always one subject's: add subject to its keys")
     ordered = tuple(key for key in KEYS if key in keys)
     files = {
-        name: replace(file, patterns=tuple(replace(one, history=ordered) for one in file.patterns))
+        name: replace(file, patterns=tuple(replace(one, group_by=ordered) for one in file.patterns))
         for name, file in library.files.items()
     }
     return replace(library, files=files)

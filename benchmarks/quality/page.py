@@ -129,7 +129,7 @@ def runs(found: Mapping[str, Any], data: str, at: str) -> Iterator[str]:
         "**False alarms**: runs that succeeded or are everyday work, in which a pattern that is on "
         "found something.\n"
     )
-    yield "| sets | good runs | any level | medium or above | high or above |"
+    yield "| sets | good runs | any severity | medium or above | high or above |"
     yield "| --- | --- | --- | --- | --- |"
     yield _alarms("all", found["false_alarms"])
     if set(CHOSEN) <= set(found["sets"]):
@@ -148,13 +148,14 @@ def runs(found: Mapping[str, Any], data: str, at: str) -> Iterator[str]:
                 f"({told['equal_found'] / max(1, told['equal_pairs']):.0%}) lie in a detection; of all "
                 f"{told['pairs']} such labels {told['found']} ({told['found'] / max(1, told['pairs']):.0%})."
             )
-    yield "\n| set | pattern | level | marked | failed | good | precision | lift | equal length | horizon |"
+    columns = ("precision", "lift", "equal length", "horizon")
+    yield f"\n| set | pattern | severity | marked | failed | good | {' | '.join(columns)} |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     for name, one in found["sets"].items():
         for pattern, figures in one["patterns"].items():
-            for level, marked in figures.items():
+            for severity, marked in figures.items():
                 if marked["marked"]:
-                    yield _row(f"{name} ({one['runs']})", pattern, level, marked)
+                    yield _row(f"{name} ({one['runs']})", pattern, severity, marked)
     yield ""
 
 
@@ -192,14 +193,14 @@ def _alarms(name: str, one: Mapping[str, int]) -> str:
     return "| " + " | ".join([name, *counts]) + " |"
 
 
-def _row(name: str, pattern: str, level: str, one: Mapping[str, Any]) -> str:
+def _row(name: str, pattern: str, severity: str, one: Mapping[str, Any]) -> str:
     low, high = one["precision_interval"] or (None, None)
     precision = "-" if low is None else f"{one['precision']:.2f} ({low:.2f} to {high:.2f})"
     numbers = [one["lift"], one["lift_equal_length"]]
     told = ["-" if value is None else f"{value:.2f}" for value in numbers]
     counts = [str(one[key]) for key in ("marked", "failed_marked", "good_marked")]
     horizon = "-" if one["horizon"] is None else f"{one['horizon']:.0f}"
-    return "| " + " | ".join([name, f"`{pattern}`", level, *counts, precision, *told, horizon]) + " |"
+    return "| " + " | ".join([name, f"`{pattern}`", severity, *counts, precision, *told, horizon]) + " |"
 
 
 if __name__ == "__main__":

@@ -19,7 +19,9 @@ from benchmarks.quality.usage_text import (
 Record = Mapping[str, Any]
 BAR = 0.9
 """The bar for recall."""
-LEVELS = tuple(f"{level} an_active_week people_with_any" for level in ("level_medium", "level_low_or_above"))
+SEVERITIES = tuple(
+    f"{severity} an_active_week people_with_any" for severity in ("severity_medium", "severity_low_or_above")
+)
 
 
 def usage(found: Sequence[Record], whole: Sequence[Record], told: Record, at: str) -> Iterator[str]:
@@ -59,7 +61,7 @@ def _rates(own: Sequence[Record], every: Iterable[Record]) -> Iterator[str]:
     yield "\n**False alarms**: openings a person-week (silent weeks count) and an active week (a calendar"
     yield "week in which the person was there), and the share of people with any."
     yield f"\n**Beside fixed limits**, {beside_fixed(own)}.\n"
-    yield from _head("method people", *LEVELS)
+    yield from _head("method people", *SEVERITIES)
     for method, people, pattern, low, medium in rate_rows(own):
         if pattern in WHOLE:
             name = method if pattern == "all" else f"{method}, by cause"
@@ -72,7 +74,7 @@ def _rates(own: Sequence[Record], every: Iterable[Record]) -> Iterator[str]:
 
 def _patterns(own: Iterable[Record]) -> Iterator[str]:
     yield "\n**By pattern**, beside what fixed limits say under the same name.\n"
-    yield from _head("method pattern", *LEVELS)
+    yield from _head("method pattern", *SEVERITIES)
     for method, people, pattern, low, medium in rate_rows(own):
         if pattern not in WHOLE and method != "asked daily" and people == "all":
             yield _rate_row(method, f"`{pattern}`", low, medium)
@@ -85,7 +87,7 @@ def _head(*columns: str) -> Iterator[str]:
 
 
 def _rate_row(first: str, second: str, low: Record, medium: Record) -> str:
-    # Fixed limits have no levels.
+    # Fixed limits have no severities.
     none = first.startswith("fixed limits")
     cells = [first, second]
     for one in (medium,) if none else (medium, low):
@@ -100,9 +102,9 @@ def _recall(own: Sequence[Record]) -> Iterator[str]:
         return
     yield "\n**Planted changes** where ten or more events were to be expected, and would have come without"
     yield "the change. *Cases*: so many of so many people, and those left out as open before.\n"
-    at_level = "{0}:_cases found luck delay"
-    levels = [at_level.format(level) for level in ("low", "medium")]
-    yield from _head("change background ten_by came_to drawn too_small", *levels)
+    at_severity = "{0}:_cases found luck delay"
+    severities = [at_severity.format(severity) for severity in ("low", "medium")]
+    yield from _head("change background ten_by came_to drawn too_small", *severities)
     for low, medium in rows:
         name = f"`{low['change']}`" + ("" if low["rise"] is None else f", {low['rise']:+g} at least")
         cells = [name, low["background"], low["measure"], came_to(low)]
@@ -115,11 +117,12 @@ def _recall(own: Sequence[Record]) -> Iterator[str]:
 
 
 def _bar(rows: Sequence[Record]) -> Iterator[str]:
-    """Which rows reach the bar for recall, and which find no more than luck does; at level low or above."""
+    """Rows that reach the bar for recall, and rows no better than luck; at severity low or above."""
     met = [one for one in rows if one["recall"] >= BAR]
     luck = [one for one in rows if one["interval"][0] <= (one["control"] or 0.0)]
-    yield f"\n- Level low or above, found in {BAR:.2f} or more: {len(met)} of {len(rows)} rows{_names(met)}."
-    yield f"- Level low or above, the interval not above luck: {len(luck)} of {len(rows)} rows{_names(luck)}."
+    severity = "Severity low or above"
+    yield f"\n- {severity}, found in {BAR:.2f} or more: {len(met)} of {len(rows)} rows{_names(met)}."
+    yield f"- {severity}, the interval not above luck: {len(luck)} of {len(rows)} rows{_names(luck)}."
     yield "- Rows that must rise by so much are not counted in these two."
 
 
@@ -134,11 +137,11 @@ def _luck(one: Record) -> str:
 
 def _silences(own: Sequence[Record]) -> Iterator[str]:
     yield "\n**The final silence**: people who count as gone quiet so many days after their last event.\n"
-    for level in ("medium", "low"):
-        rows = [one for one in own if one["record"] == "usage_silence" and one["level"] == level]
+    for severity in ("medium", "low"):
+        rows = [one for one in own if one["record"] == "usage_silence" and one["severity"] == severity]
         told = ", ".join(f"{one['quiet']} after {one['days']} days" for one in rows)
-        least = "medium" if level == "medium" else "low or above"
-        yield f"- level {least}: {told}; of {rows[0]['people']}"
+        least = "medium" if severity == "medium" else "low or above"
+        yield f"- severity {least}: {told}; of {rows[0]['people']}"
     yield "\n**Falls that come by themselves**: periods in which ten events or more were to be expected by"
     yield "the mean of four weeks, and at most a fifth came.\n"
     for one in own:

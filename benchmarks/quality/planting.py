@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.quality.background import Background, background_of, generated
 from benchmarks.quality.episodes import Episode, Setting, detected, episode, programs_of, scripts_of
-from benchmarks.quality.lift import Source, batch_of, over_history
+from benchmarks.quality.lift import Source, batch_of, grouped_by
 from ethogram.app.backtest import readable
 from ethogram.config import Settings
 from ethogram.engine.detect import find
@@ -129,7 +129,7 @@ def plant(
     episodes: int = 200,
     seed: int = 0,
     setting: Setting = Setting(),  # noqa: B008 (frozen)
-    history: Sequence[str] = (),
+    group_by: Sequence[str] = (),
     settings: Settings | None = None,
     skip_bad: bool = False,
     tell: Tell | None = None,
@@ -138,7 +138,7 @@ def plant(
 
     Episodes are drawn from the pattern's own firing examples and varied as `setting` says. `events` are the
     background: a path, several, Event objects or dicts; without any, one is made of the pattern's quiet
-    examples. `history` puts other histories in place of the patterns' own. `tell` is called with how many
+    examples. `group_by` replaces the patterns' own keys. `tell` is called with how many
     patterns of how many are done.
 
     >>> [(one.episodes, one.recall > 0.5) for one in plant("gaslighting", episodes=10)]
@@ -146,7 +146,7 @@ def plant(
     """
     _check(episodes, setting)
     settings = settings or Settings()
-    library = over_history(_library(patterns, settings), history)
+    library = grouped_by(_library(patterns, settings), group_by)
     real = None if events is None else batch_of(events, library, settings, skip_bad=skip_bad).events
     done: list[Planted] = []
     made: list[Event] = []

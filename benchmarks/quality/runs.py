@@ -32,8 +32,8 @@ GOOD = frozenset(("success", "passed", "resolved"))
 BAD = frozenset(("failure", "failed", "unresolved"))
 ORDINARY = ("claude_code_spotter",)
 """Sets of everyday runs without labels: every one counts as good."""
-LEVELS = ("any", "medium", "high")
-"""What figures are given for: every detection, those at this level or above, and at that."""
+SEVERITIES = ("any", "medium", "high")
+"""What figures are given for: every detection, those at this severity or above, and at that."""
 LABEL = "Repetition"
 STUCK = ("loop", "repetitive_errors")
 
@@ -103,8 +103,8 @@ def records(found: Mapping[str, Any], files: Iterable[Path]) -> Iterator[dict[st
     """One record for each pattern and set, then one for the whole with the digest of the data."""
     for name, one in found["sets"].items():
         for pattern, figures in one["patterns"].items():
-            for level, marked in figures.items():
-                about = {"record": "validated", "set": name, "pattern": pattern, "level": level}
+            for severity, marked in figures.items():
+                about = {"record": "validated", "set": name, "pattern": pattern, "severity": severity}
                 yield {**about, "runs": one["runs"], **marked}
         if "repetition" in one:
             yield {"record": "repetition", "set": name, **one["repetition"]}
@@ -122,16 +122,19 @@ def records(found: Mapping[str, Any], files: Iterable[Path]) -> Iterator[dict[st
 
 
 def false_alarms(facts: Iterable[RunFacts], found: Sequence[tuple[str, Detection]]) -> dict[str, int]:
-    """How many runs went well, and in how many of these something was found, by level."""
+    """How many runs went well, and in how many of these something was found, by severity."""
     fine = {one.thread for one in facts if one.failed is False}
-    alarms = {level: len({thread for thread, _ in at_level(found, level)} & fine) for level in LEVELS}
+    alarms = {
+        severity: len({thread for thread, _ in at_severity(found, severity)} & fine)
+        for severity in SEVERITIES
+    }
     return {"good_runs": len(fine), **alarms}
 
 
 def all_alarms(sets: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """The false alarms of several sets, added up."""
     every = [one["false_alarms"] for one in sets]
-    return {key: sum(one[key] for one in every) for key in ("good_runs", *LEVELS)}
+    return {key: sum(one[key] for one in every) for key in ("good_runs", *SEVERITIES)}
 
 
 def run_patterns() -> list[str]:
@@ -158,7 +161,7 @@ def validate_set(
         "failed": sum(one.failed is True for one in facts),
         "succeeded": sum(one.failed is False for one in facts),
         "patterns": {
-            pattern: {level: marked(facts, at_level(every, level)) for level in LEVELS}
+            pattern: {severity: marked(facts, at_severity(every, severity)) for severity in SEVERITIES}
             for pattern, every in sorted(by_pattern.items())
         },
     }
@@ -167,9 +170,9 @@ def validate_set(
     return figures, facts, found
 
 
-def at_level(found: Iterable[tuple[str, Detection]], level: str) -> list[tuple[str, Detection]]:
-    """The detections at this level or above; all of them for `any`."""
-    return [pair for pair in found if level == "any" or rank(pair[1].level) >= rank(level)]
+def at_severity(found: Iterable[tuple[str, Detection]], severity: str) -> list[tuple[str, Detection]]:
+    """The detections at this severity or above; all of them for `any`."""
+    return [pair for pair in found if severity == "any" or rank(pair[1].severity) >= rank(severity)]
 
 
 def run_facts(events: Iterable[Event], *, all_good: bool = False) -> list[RunFacts]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 NOTHING = "-"
 RUNS_HEAD = (
-    f"  {'pattern':32} level   marked  failed  good  {'precision (95 %)':18}  lift  equal length  horizon"
+    f"  {'pattern':32} severity  marked  failed  good  {'precision (95 %)':18}  lift  equal length  horizon"
 )
 
 
@@ -24,8 +24,8 @@ def run_lines(found: Mapping[str, Any]) -> Iterator[str]:
     alarms = found["false_alarms"]
     yield (
         f"patterns that are on, in {alarms['good_runs']:,} runs that succeeded or are everyday work: "
-        f"{alarms['any']} marked, {alarms['medium']} at level medium or above, "
-        f"{alarms['high']} at level high or above"
+        f"{alarms['any']} marked, {alarms['medium']} at severity medium or above, "
+        f"{alarms['high']} at severity high or above"
     )
     for name, one in found["sets"].items():
         yield ""
@@ -40,9 +40,9 @@ def run_lines(found: Mapping[str, Any]) -> Iterator[str]:
         if one["patterns"]:
             yield RUNS_HEAD
         for pattern, figures in one["patterns"].items():
-            for level, marked in figures.items():
+            for severity, marked in figures.items():
                 if marked["marked"]:
-                    yield f"  {pattern:32} {level:6}  {_row(marked)}"
+                    yield f"  {pattern:32} {severity:8}  {_row(marked)}"
 
 
 def _row(one: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ Nobody in these sets is known to have been in trouble, so every opening counts a
 
 `Shared` measures histories that begin alike once as far as they do: a person's own, and each planted change
 of it. It gives what `analyze` gives, by the same two steps: readings, then detections, and says when each of
-them reached level medium. A reading depends on the events before it alone, so that of a changed history only
+them reached severity medium. A reading depends on earlier events alone, so that of a changed history only
 the changed end is measured.
 """
 
@@ -253,7 +253,7 @@ def watched(programs: Iterable[Program], events: Sequence[Event], as_of: datetim
         changes = [*stream.advance(event.source, micros(event.at)), *stream.observe(event)]
         for what, one in changes:
             at = event.at.timestamp() if what == ROSE else one.detected_at / 1e6
-            if rank(one.level) >= rank(MEDIUM):
+            if rank(one.severity) >= rank(MEDIUM):
                 rose.setdefault((one.program.name, one.fired.id), at)
         ended += [one for what, one in changes if what == CLOSED]
     for source in stream.sources():
@@ -262,7 +262,7 @@ def watched(programs: Iterable[Program], events: Sequence[Event], as_of: datetim
     for one in [*ended, *(change.episode for change in stream.open())]:
         # What opened after the last event was never told with an event: it opened as it is.
         at = rose.get((one.program.name, one.fired.id), one.detected_at / 1e6)
-        found.append((detection_of(one), at if rank(one.level) >= rank(MEDIUM) else None))
+        found.append((detection_of(one), at if rank(one.severity) >= rank(MEDIUM) else None))
     found.sort(key=lambda pair: pair[0].order)
     return [replace(opening_of(made), medium_at=at) for made, at in found]
 
@@ -293,7 +293,7 @@ def summary(found: Sequence[Record], seed: int, draws: int, half: str, data: str
 def _bars(found: Iterable[Record]) -> dict[str, Any]:
     rows = list(found)
     rates = {
-        one["level"]: one["rate"]
+        one["severity"]: one["rate"]
         for one in rows
         if one["record"] == "usage_rate" and _key(one) == ("real", "patterns", "all", "all")
     }
@@ -302,7 +302,7 @@ def _bars(found: Iterable[Record]) -> dict[str, Any]:
         if one["record"] == "usage_recall":
             name = f"{one['change']}/{one['background']}/{one['measure']}"
             name += "" if one["rise"] is None else f"/rise {one['rise']}"
-            recall[one["level"]][name] = one["recall"]
+            recall[one["severity"]][name] = one["recall"]
     return {"rate": rates, "recall": recall}
 
 

@@ -32,8 +32,8 @@ from ethogram.models import rank
 from ethogram.stats import wilson
 from ethogram.usage.clock import DAY, day_of, offset
 
-LEVELS = ("low", "medium")
-"""What rates are given for: this level or above."""
+SEVERITIES = ("low", "medium")
+"""What rates are given for: this severity or above."""
 RESAMPLES = 1_000
 APART = 7 * DAY
 """Openings of one cause that follow each other within so long are one thing to look at."""
@@ -54,18 +54,18 @@ KNOWN_DAYS = 14
 def rates(
     about: Mapping[str, Any], people: People, found: Found, zone: str | None, half: str, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Records of rates: every group at both levels; for everybody also each pattern, and by cause."""
+    """Records of rates: every group at both severities; for everybody also each pattern, and by cause."""
     weeks, active = person_weeks(people), active_weeks(people, zone)
     known = {who: [one for one in found[who] if one.at <= people[who][-1]] for who in people}
     patterns = sorted({one.pattern for every in known.values() for one in every})
     for group, members in groups_of(people, zone, half).items():
         rows = [ALL, CAUSES, *patterns] if group == ALL else [ALL]
-        for level in LEVELS:
+        for severity in SEVERITIES:
             for name in rows:
-                counts = [count(name, at_least(known[who], level)) for who in members]
+                counts = [count(name, at_least(known[who], severity)) for who in members]
                 spans = [weeks[who] for who in members], [active[who] for who in members]
                 told = rate(counts, *spans, seed)
-                named = {"group": group, "pattern": name, "level": level}
+                named = {"group": group, "pattern": name, "severity": severity}
                 yield {"record": "usage_rate", **about, **named, **told}
 
 
@@ -76,9 +76,9 @@ def count(name: str, every: Sequence[Opening]) -> int:
     return sum(one.is_on if name == ALL else one.pattern == name for one in every)
 
 
-def at_least(every: Iterable[Opening], level: str) -> list[Opening]:
-    """The openings of this level or above."""
-    return [one for one in every if rank(one.level) >= rank(level)]
+def at_least(every: Iterable[Opening], severity: str) -> list[Opening]:
+    """The openings of this severity or above."""
+    return [one for one in every if rank(one.severity) >= rank(severity)]
 
 
 def by_cause(every: Sequence[Opening]) -> int:
@@ -116,20 +116,20 @@ def final_silence(about: Mapping[str, Any], people: People, found: Found) -> Ite
 
     Whoever never came back may have gone quiet or gone elsewhere: nobody knows, so it is told apart.
     """
-    for level in LEVELS:
+    for severity in SEVERITIES:
         for days in AFTER_DAYS:
             quiet = sum(
-                any(times[-1] < one.at <= times[-1] + days * DAY for one in at_least(found[who], level))
+                any(times[-1] < one.at <= times[-1] + days * DAY for one in at_least(found[who], severity))
                 for who, times in people.items()
             )
-            told = {"level": level, "days": days, "people": len(people), "quiet": quiet}
+            told = {"severity": severity, "days": days, "people": len(people), "quiet": quiet}
             yield {"record": "usage_silence", **about, **told}
 
 
 def recall(
     about: Mapping[str, Any], rows: Sequence[Row], found: Sequence[Sequence[CaseOpenings]]
 ) -> Iterator[dict[str, Any]]:
-    """Records of recall at both levels; `found` has what was found in each case of each row."""
+    """Records of recall at both severities; `found` has what was found in each case of each row."""
     for row, own in sorted(zip(rows, found, strict=True), key=lambda pair: _order(pair[0])):
         named = {"change": row.change, "background": row.background, "measure": row.measure, "rise": row.rise}
         came_to = [one.reached for one in row.cases if one.reached is not None]
@@ -138,27 +138,27 @@ def recall(
             "too_small": row.too_small,
             "reached": round(median(came_to), 4) if came_to else None,
         }
-        for level in LEVELS:
-            told = [(case, delay(case, one[0], level)) for case, one in zip(row.cases, own, strict=True)]
-            luck = [delay(case, one[1], level) for case, one in zip(row.cases, own, strict=True)]
+        for severity in SEVERITIES:
+            told = [(case, delay(case, one[0], severity)) for case, one in zip(row.cases, own, strict=True)]
+            luck = [delay(case, one[1], severity) for case, one in zip(row.cases, own, strict=True)]
             figures = _figures(told, luck)
-            yield {"record": "usage_recall", **about, **named, "level": level, **drawn, **figures}
+            yield {"record": "usage_recall", **about, **named, "severity": severity, **drawn, **figures}
 
 
 def _order(row: Row) -> tuple[str, float, str, str]:
     return row.change, row.rise or 0.0, row.background, row.measure
 
 
-def delay(case: Case, found: Sequence[Opening], level: str) -> float | None:
-    """Days from the change until a wanted pattern reached the level; infinite: never; None: open before.
+def delay(case: Case, found: Sequence[Opening], severity: str) -> float | None:
+    """Days from the change until a wanted pattern reached the severity; infinite: never; None: open before.
 
-    A case in which one was open at this level when the change came says nothing about the change, whatever
+    A case in which one was open at this severity when the change came says nothing about the change, whatever
     was told afterwards.
     """
     wanted = [
         (at, one.until)
         for one in found
-        if one.pattern in WANTED[case.change] and (at := reached_at(one, level)) is not None
+        if one.pattern in WANTED[case.change] and (at := reached_at(one, severity)) is not None
     ]
     if any(at <= case.start and (until is None or until > case.start - OPEN_FOR) for at, until in wanted):
         return None
@@ -166,11 +166,11 @@ def delay(case: Case, found: Sequence[Opening], level: str) -> float | None:
     return (min(after) - case.start) / DAY if after else float("inf")
 
 
-def reached_at(one: Opening, level: str) -> float | None:
-    """When an opening reached this level or a higher one; None: it did not."""
-    if rank(one.level) < rank(level):
+def reached_at(one: Opening, severity: str) -> float | None:
+    """When an opening reached this severity or a higher one; None: it did not."""
+    if rank(one.severity) < rank(severity):
         return None
-    return one.medium_at if level == "medium" else one.at
+    return one.medium_at if severity == "medium" else one.at
 
 
 def _figures(told: Sequence[tuple[Case, float | None]], luck: Sequence[float | None]) -> dict[str, Any]:

@@ -141,18 +141,18 @@ def groups_of(people: People, zone: str | None, half: str) -> dict[str, list[str
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A pattern that opened for a person at a moment; `level` is the highest it reached, `until` its end."""
+    """A pattern that opened for a person at a moment; `severity` is its highest, `until` its end."""
 
     who: str
     pattern: str
     cause: str
-    level: str
+    severity: str
     at: float
     until: float | None = None
     is_on: bool = True
     """Whether the pattern is on by default; those that are not are counted by themselves only."""
     medium_at: float | None = None
-    """When it reached level medium, which may be later than it opened; None: never, or it was not watched."""
+    """When it reached severity medium, perhaps after it opened; None: never, or it was not watched."""
 
 
 def usage_patterns(settings: Settings) -> Library:
@@ -200,7 +200,7 @@ def opening_of(one: Detection) -> Opening:
     """What a detection comes to."""
     until = None if one.closed_at is None else one.closed_at.timestamp()
     at, is_on = one.detected_at.timestamp(), one.status == "stable"
-    return Opening(one.subject, one.pattern, one.cause or one.pattern, one.level, at, until, is_on)
+    return Opening(one.subject, one.pattern, one.cause or one.pattern, one.severity, at, until, is_on)
 
 
 def moments(times: Sequence[int], zone: str | None, *, spare: bool = False) -> list[int]:
@@ -225,24 +225,24 @@ def morning_of(day: int, zone: str | None) -> int:
 def asked_daily(
     times: Sequence[int], zone: str | None, asked: Sequence[int], cohort: Cohort = COHORTS[1]
 ) -> list[Opening]:
-    """What the statistics say at these moments, as episodes: over when a week has passed without any level.
+    """What the statistics say at these moments, as episodes: over after a week without any severity.
 
-    The level is the highest one of the episode.
+    The severity is the highest one of the episode.
     """
     done: list[Opening] = []
     open_: dict[str, Opening] = {}
     for as_of, state in _states(times, zone, asked):
         for name, one in signals(state, as_of, cohort=cohort).findings.items():
-            if one.level == "none":
+            if one.severity == "none":
                 continue
             before = open_.get(name)
             if before is not None and as_of - (before.until or 0) <= A_WEEK:
-                level = "medium" if "medium" in (before.level, one.level) else "low"
-                open_[name] = replace(before, level=level, until=as_of)
+                severity = "medium" if "medium" in (before.severity, one.severity) else "low"
+                open_[name] = replace(before, severity=severity, until=as_of)
                 continue
             if before is not None:
                 done.append(before)
-            open_[name] = Opening("", name, CAUSES.get(name, name), one.level, as_of, as_of)
+            open_[name] = Opening("", name, CAUSES.get(name, name), one.severity, as_of, as_of)
     return sorted([*done, *open_.values()], key=lambda one: (one.at, one.pattern))
 
 

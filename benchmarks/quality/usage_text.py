@@ -1,4 +1,4 @@
-"""Figures about people as text: both levels of a figure on one line."""
+"""Figures about people as text: both severities of a figure on one line."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def lines(found: Sequence[Record], told: Record) -> Iterator[str]:
 
 
 def both(found: Iterable[Record], kind: str, names: Sequence[str]) -> Iterator[tuple[Record, Record]]:
-    """Records of a kind, that at level low and that at level medium together; in the order they came."""
+    """Records of a kind, those of severity low and medium together; in the order they came."""
     rows: dict[tuple[Any, ...], dict[str, Record]] = {}
     for one in found:
         if one["record"] == kind:
-            rows.setdefault(tuple(one[name] for name in names), {})[one["level"]] = one
+            rows.setdefault(tuple(one[name] for name in names), {})[one["severity"]] = one
     yield from ((one["low"], one["medium"]) for one in rows.values())
 
 
@@ -82,7 +82,7 @@ def left_out(own: Iterable[Record]) -> Iterator[str]:
 
 
 def beside_fixed(own: Sequence[Record]) -> str:
-    """How often the patterns and fixed limits speak; fixed limits have no levels, so at both of ours."""
+    """How often the patterns and fixed limits speak; fixed limits have no severities, so at both of ours."""
     found = {
         method: (low, medium)
         for method, people, pattern, low, medium in rate_rows(own)
@@ -92,8 +92,8 @@ def beside_fixed(own: Sequence[Record]) -> str:
         return ""
     (low, medium), (fixed, _) = found["patterns"], found["fixed limits"]
     return (
-        f"a person-week: patterns {low['rate']:.3f} at level low or above, {medium['rate']:.3f} at level "
-        f"medium; fixed limits, which have no levels, {fixed['rate']:.3f}. An active week: "
+        f"a person-week: patterns {low['rate']:.3f} at severity low or above, {medium['rate']:.3f} at "
+        f"severity medium; fixed limits, which have no severities, {fixed['rate']:.3f}. An active week: "
         f"{low['active_rate']:.3f}, {medium['active_rate']:.3f} and {fixed['active_rate']:.3f}"
     )
 
@@ -122,8 +122,8 @@ def days(one: Record) -> str:
 
 
 def _rates(own: Sequence[Record]) -> Iterator[str]:
-    head = f"  {'openings a person-week':24} {'of':20} {'level medium (95 %)':24}"
-    yield f"{head} {'people':7} {'level low or above':24} people"
+    head = f"  {'openings a person-week':24} {'of':20} {'severity medium (95 %)':24}"
+    yield f"{head} {'people':7} {'severity low or above':24} people"
     for method, people, pattern, low, medium in rate_rows(own):
         if pattern in WHOLE or method == "patterns":
             name = {"all": method, "by cause": f"{method}, by cause"}.get(pattern, f"  {pattern}")
@@ -135,8 +135,10 @@ def _recall(own: Sequence[Record]) -> Iterator[str]:
     rows = list(recall_rows(own))
     if rows:
         head = f"  {'planted change':17} {'people':7} {'ten by':9} {'came to':>9} {'cases':>5}"
-        levels = (f"{name:20} {'delay':>6} {'luck':>5}" for name in ("found, low or above", "found, medium"))
-        yield f"{head}  {'  '.join(levels)}"
+        severities = (
+            f"{name:20} {'delay':>6} {'luck':>5}" for name in ("found, low or above", "found, medium")
+        )
+        yield f"{head}  {'  '.join(severities)}"
     for low, medium in rows:
         place = f"{planted_change(low):17} {low['background']:7} {low['measure']:9}"
         place += f" {came_to(low):>9} {low['cases']:5}"
@@ -152,12 +154,13 @@ def _luck(one: Record) -> str:
 
 def silences(own: Sequence[Record]) -> Iterator[str]:
     """The final silence, and falls that come by themselves."""
-    for level in ("medium", "low"):
-        rows = [one for one in own if one["record"] == "usage_silence" and one["level"] == level]
+    for severity in ("medium", "low"):
+        rows = [one for one in own if one["record"] == "usage_silence" and one["severity"] == severity]
         told = ", ".join(f"{one['quiet']} after {one['days']} days" for one in rows)
         if rows:
-            least = "medium" if level == "medium" else "low or above"
-            yield f"  gone quiet after their last event, level {least}: {told}; of {rows[0]['people']} people"
+            least = "medium" if severity == "medium" else "low or above"
+            people = rows[0]["people"]
+            yield f"  gone quiet after their last event, severity {least}: {told}; of {people} people"
     for one in own:
         if one["record"] == "usage_fall" and one["share"] is not None:
             yield (

@@ -78,7 +78,7 @@ def test_the_same_failing_edit_fires_at_the_third(script: Script):
     each = (len(script.events) - before) // 4
     found = detections(script.events, "repetitive_errors")
     assert [one.first_event for one in found] == [script.events[before + 3 * each - 1]["id"]]
-    assert found[0].level == "high"
+    assert found[0].severity == "high"
 
 
 @pytest.mark.parametrize("period", [2, 3, 4, 5])
@@ -141,7 +141,7 @@ def test_a_few_different_fixes_against_one_error_are_quiet(script: Script, fixes
     assert not stuck(script)
 
 
-def test_many_different_fixes_against_one_error_fire_at_a_low_level(script: Script):
+def test_many_different_fixes_against_one_error_fire_at_a_low_severity(script: Script):
     path, said = script.path(), f"TypeError: unsupported operand type(s) for +: '{script.word()}' and 'int'"
     for n in range(script.rng.randint(6, 8)):
         script.run(

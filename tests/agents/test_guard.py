@@ -105,7 +105,7 @@ def scripted(scenario: Callable[[Script], None], seed: int) -> Script:
 def facts(one: Any) -> tuple[Any, ...]:
     """What is found, with the number of its first event in place of the event's name."""
     first = one.first_event.rpartition("/")[2]
-    return one.pattern, one.level, one.state, round(one.confidence, 9), int(first)
+    return one.pattern, one.severity, one.state, round(one.confidence, 9), int(first)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -217,10 +217,10 @@ def test_other_words_before_each_failing_step_change_nothing(seed: int):
     assert [one.rung for one in play(script, RunGuard())] == ["", "", "nudge", ""]
 
 
-def test_many_different_fixes_are_found_at_a_low_level_and_spoken_of_only_on_request():
+def test_many_different_fixes_are_found_at_a_low_severity_and_spoken_of_only_on_request():
     script = scripted(work_between_failures, 2)
     found = play(script, RunGuard())
-    assert {one.level for advice in found for one in advice.detections} == {"low"}
+    assert {one.severity for advice in found for one in advice.detections} == {"low"}
     assert not any(found)
     assert any(play(script, RunGuard(settings=with_hook(lowest="low"))))
 

@@ -1,4 +1,4 @@
-"""Rehearsals: what the hook sees in a run is what `analyze` sees, step for step."""
+"""Replays: what the hook sees in a run is what `analyze` sees, step for step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from ethogram.agents.hook.replay import rehearse
+from ethogram.agents.hook.replay import replay
 from ethogram.cli.main import main
 from ethogram.models import Event
 from ethogram.patterns.schemas import schema
@@ -59,7 +59,7 @@ def made(seed: int, steps: int = 60) -> list[Event]:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_hook_detects_what_analyze_detects(seed: int, tmp_path: Path) -> None:
-    *_, told = rehearse(made(seed), str(tmp_path))
+    *_, told = replay(made(seed), str(tmp_path))
     assert told["detections"] == told["detections_by_analyze"] == told["detections_in_both"] > 0
 
 
@@ -76,7 +76,7 @@ def test_what_heeding_would_have_saved_is_counted(tmp_path: Path) -> None:
             events.append(
                 Event(f"x{n}{kind}", at, "agent", thread="r", kind=kind, attributes={**call, **more})
             )
-    said, again, told = rehearse(events, str(tmp_path))
+    said, again, told = replay(events, str(tmp_path))
     assert (said["step"], said["rung"], again["step"], again["rung"]) == (3, "nudge", 8, "remind")
     # It goes on to the end, at the tenth step.
     assert told["steps_saved"] == [7]
@@ -87,21 +87,26 @@ def test_the_command_tells_it_in_words_and_as_records(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     lines = [json.dumps(one.to_dict()) for one in made(1)]
     Path("run.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    assert main(["hook", "rehearse", "run.jsonl"]) == 0
+    assert main(["hook", "replay", "run.jsonl"]) == 0
     assert "detections as by analyze" in capsys.readouterr().out
-    assert main(["hook", "rehearse", "run.jsonl", "--json"]) == 0
+    assert main(["hook", "replay", "run.jsonl", "--json"]) == 0
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert records[-1]["record"] == "hook_rehearsal"
+    assert records[-1]["record"] == "hook_replay"
     for one in records:
         Draft202012Validator(schema(one["record"])).validate(one)
 
 
-def test_events_that_tell_a_call_and_its_outcome_at_once_are_rehearsed(tmp_path: Path) -> None:
+def test_events_that_tell_a_call_and_its_outcome_at_once_are_replayed(tmp_path: Path) -> None:
     said = {"tool": "bash", "command": "make x", "result": "Error: no such target", "exit_code": 2}
     events = [
         Event(f"e{n}", START + timedelta(seconds=n), "agent", n, thread="r", kind="action", attributes=said)
         for n in range(5)
     ]
-    *spoken, told = rehearse(events, str(tmp_path))
+    *spoken, told = replay(events, str(tmp_path))
     assert [one["rung"] for one in spoken] == ["nudge"]
     assert told["runs"] == 1
+
+
+def test_the_former_command_is_refused_with_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["hook", "rehearse", "run.jsonl"]) == 2
+    assert capsys.readouterr().err == "ethogram: 'rehearse' is now 'replay': ethogram hook replay\n"

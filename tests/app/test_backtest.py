@@ -25,14 +25,14 @@ name: {name}
 title: Up
 status: {status}
 description: A reading that follows a lower one.
-history: [subject]
+group_by: [subject]
 shape:
   sequence:
     - low: x < 0.2
     - high: x > {above}
-  gaps: false
+  max_gap: 0
 confidence: high.x
-level: medium
+severity: medium
 examples:
   fires: [{{story: up, x: [0.1, 0.9], at: 2}}]
   quiet: [{{story: down, x: [0.9, 0.1]}}, {{story: low, x: [0.1, 0.1]}}]
@@ -115,10 +115,10 @@ def test_patterns_that_are_on_are_told_where_they_are_about_the_same_events(tmp_
     assert {one["other"] for one in records[0]["overlaps"]} == {"repetitive_errors"}
 
 
-def test_a_pattern_under_test_tells_nobody_and_is_shown_when_asked(tmp_path, events, capsys):
+def test_a_shadow_pattern_tells_nobody_and_is_shown_when_asked(tmp_path, events, capsys):
     folder = tmp_path / "mine"
     folder.mkdir()
-    pattern(folder, "shy", status="test")
+    pattern(folder, "shy", status="shadow")
     pattern(folder, "loud", 0.8)
     config, store = tmp_path / "e.yaml", tmp_path / "s.db"
     config.write_text(f"patterns: [{folder}]\n")

@@ -56,7 +56,7 @@ def test_every_signal_has_a_name_that_settings_know():
 
 def test_a_detection_is_told_when_it_opens_rises_or_closes_and_at_no_other_turn():
     told = states(Conversation("c1", subject="kim"), [*CLIMB, *CLIMB[-2:]])
-    found = [(one.id, one.level, one.state) for state in told for one in state.detections]
+    found = [(one.id, one.severity, one.state) for state in told for one in state.detections]
     assert len(found) == len(set(found)) > 0
 
 

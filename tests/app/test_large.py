@@ -208,12 +208,12 @@ description: An answer that took more than an hour.
 triage: Look at it.
 false_positives: [Everybody sleeps.]
 misses: [Quick answers.]
-history: [subject]
+group_by: [subject]
 shape:
   sequence:
     - slow: reply_gap > 3600
 confidence: 0.5
-level: low
+severity: low
 explanation: "{subject} took {slow.reply_gap:.0f} seconds."
 recommendation: Wait.
 examples:

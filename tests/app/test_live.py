@@ -129,7 +129,7 @@ def small_watch(tmp_path: Any, **options: Any) -> Watch:
 def test_each_opening_rise_and_closing_is_told_once(tmp_path):
     watch = small_watch(tmp_path)
     told = [
-        [(one.pattern, one.state, one.level) for one in watch.observe(event)]
+        [(one.pattern, one.state, one.severity) for one in watch.observe(event)]
         for event in turns("ann", [0.9, 0.9, 0.9, 0.9, 0.97, 0.9, 0.1], days=[1, 1, 1, 1, 1, 1, 1])
     ]
     assert told == [
@@ -143,7 +143,7 @@ def test_each_opening_rise_and_closing_is_told_once(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("kind", ["level", "trend", "contrast", "silence", "sequence"])
+@pytest.mark.parametrize("kind", ["threshold", "trend", "contrast", "silence", "sequence"])
 def test_nothing_is_told_twice(kind: str):
     from ethogram.app.watch import Watch
     from ethogram.language.compiler import compile_patterns
@@ -161,8 +161,8 @@ def test_nothing_is_told_twice(kind: str):
             if one.state == "closed":
                 closed[one.id] += 1
             else:
-                assert rank(one.level) > heights[one.id]
-            heights[one.id] = rank(one.level)
+                assert rank(one.severity) > heights[one.id]
+            heights[one.id] = rank(one.severity)
 
 
 def test_a_silence_is_told_by_a_tick_and_closed_by_the_next_event(tmp_path):

@@ -20,7 +20,7 @@ name: heat_spreads
 title: Heat spreads
 description: Hot for long in one, then in two others it met.
 shape: {spread: {from: hot_for_long, to: hot_for_long, at_least: 2, within: 10d}}
-level: high
+severity: high
 examples:
   fires: [{story: not looked at here, risk: [0.9]}]
   quiet: [{story: cool, risk: [0.1]}, {story: alone, risk: [0.9, 0.9, 0.9]}]

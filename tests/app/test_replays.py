@@ -87,7 +87,7 @@ description: Warm first and hot later.
 parameters: {line: 0.5}
 shape: {sequence: [{warm: risk > 0.2}, {hot: risk > line}], within: 30d}
 confidence: hot.risk
-level: high
+severity: high
 tell_at: 1
 examples:
   fires: [{story: both, risk: [0.3, 0.9], at: 2}]

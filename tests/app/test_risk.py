@@ -40,7 +40,7 @@ def test_subjects_are_ranked_and_quiet_ones_left_out(store):
     keep(
         store,
         detection("a", subject="ann", cause="stuck"),
-        detection("b", subject="bo", level="critical", confidence=1.0),
+        detection("b", subject="bo", severity="critical", confidence=1.0),
         detection("c", subject="bo", cause="drift", state="withdrawn"),
     )
     told = ethogram.subject_risks(store, settings=PLAIN)
@@ -52,7 +52,7 @@ def test_one_subject_with_what_if_and_what_to_do(store):
     keep(
         store,
         detection("a", cause="stuck", recommendation="Look."),
-        detection("b", cause="drift", level="medium", confidence=1.0, pattern="drift"),
+        detection("b", cause="drift", severity="medium", confidence=1.0, pattern="drift"),
     )
     told = ethogram.subject_risk(store, "ann", settings=PLAIN)
     # 1 - (1 - .6 x .5) x (1 - .3 x 1)
@@ -107,7 +107,7 @@ def test_parts_that_nobody_asked_for_and_muted_ones_do_not_count(store):
 def test_what_a_pattern_found_before_it_was_retired_no_longer_counts(store):
     keep(store, detection("a", pattern="loop", cause="stuck"), detection("b", pattern="goes", parts=("a",)))
     assert len(ethogram.subject_risk(store, "ann", settings=PLAIN).composition.detections) == 2
-    for off in ({"status": {"loop": "retired"}}, {"status": {"loop": "test"}}):
+    for off in ({"status": {"loop": "retired"}}, {"status": {"loop": "shadow"}}):
         told = ethogram.subject_risk(store, "ann", settings=Settings(calibration=False, **off))
         assert told.composition.detections == ("b",)
     told = ethogram.subject_risk(
@@ -117,7 +117,7 @@ def test_what_a_pattern_found_before_it_was_retired_no_longer_counts(store):
 
 
 def test_settings_say_what_counts_how_much(store):
-    keep(store, detection("a", cause="stuck", level="low", confidence=1.0))
+    keep(store, detection("a", cause="stuck", severity="low", confidence=1.0))
     mine = Settings(calibration=False, risk={**PLAIN.risk, "weights": {**PLAIN.risk["weights"], "low": 0.25}})
     assert ethogram.subject_risk(store, "ann", settings=mine).overall_risk == 0.25
     fast = Settings(calibration=False, risk={**PLAIN.risk, "half_lives": {"stuck": 86_400_000_000}})

@@ -33,7 +33,7 @@ def test_the_stretch_begins_with_the_first_failure_and_could_be_known_at_the_thi
     assert (one.from_step, one.detected_step, one.to_step, one.steps) == (3, 5, 6, 4)
     assert one.repeated == (Repeated("edit src/parse.py", 4, "string not found"),)
     assert (one.ended, one.ended_step, one.tried) == ("progress", 7, ())
-    assert (one.level, one.recommendation) == ("high", "Try something else.")
+    assert (one.severity, one.recommendation) == ("high", "Try something else.")
 
 
 def test_what_it_took_is_added_up(tmp_path):
@@ -180,7 +180,7 @@ def test_the_gravest_runs_come_first_and_quiet_ones_last(tmp_path):
     lines = quiet.lines + three.lines + four_failing_edits("c-four")
     found = runs_of(tmp_path, lines)
     assert [run.thread for run in found] == ["c-four", "b-three", "a-quiet"]
-    assert [run.level for run in found] == ["high", "medium", None]
+    assert [run.severity for run in found] == ["high", "medium", None]
     assert (found[2].steps, found[2].episodes, found[2].lanes, found[2].confidence) == (1, (), (), None)
 
 

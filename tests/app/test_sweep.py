@@ -25,7 +25,7 @@ name: heat_spreads
 title: Heat spreads
 description: Hot for long in one, then in two others it met.
 shape: {spread: {from: hot_for_long, to: hot_for_long, at_least: 2, within: 10d}}
-level: high
+severity: high
 examples:
   fires: [{story: not looked at here, risk: [0.9]}]
   quiet: [{story: cool, risk: [0.1]}, {story: alone, risk: [0.9, 0.9, 0.9]}]
@@ -201,8 +201,8 @@ def test_since_and_min_events_choose_whom_to_look_at(store, swept):
     assert swept(since=datetime(2026, 1, 1, tzinfo=UTC)).subjects == 2
 
 
-def test_patterns_under_test_are_kept_and_not_told(store, swept, tmp_path):
-    quiet = load_patterns([tmp_path / "patterns"], status={"warm_then_cold": "test"})
+def test_shadow_patterns_are_kept_and_not_told(store, swept, tmp_path):
+    quiet = load_patterns([tmp_path / "patterns"], status={"warm_then_cold": "shadow"})
     store.add(events(warm_messages()))
     assert told(swept(library=quiet)) == []
     assert [one.pattern for one in store.detections()] == ["warm_then_cold"]
@@ -222,8 +222,8 @@ def test_the_readings_of_a_thread_are_those_of_all_who_were_in_it(tmp_path, stor
 name: slow_answer
 title: Slow
 description: Answers after an hour or more.
-shape: {level: {when: reply_gap > 3600}}
-level: low
+shape: {threshold: {when: reply_gap > 3600}}
+severity: low
 confidence: 0.5
 examples:
   fires: [{story: slow, reply_gap: [9000], at: 1}]
@@ -306,7 +306,7 @@ def test_the_shipped_patterns_sweep_to_what_analyze_finds(tmp_path):
     with open_store(str(tmp_path / "shipped.db"), create=True) as opened:
         import_events(opened, paths, at=as_of)
         sweep(opened, library, as_of=as_of, clock=lambda: as_of)
-        kept = [one.to_dict() for one in opened.detections(parts=False) if one.status != "test"]
+        kept = [one.to_dict() for one in opened.detections(parts=False) if one.status != "shadow"]
     whole = analyze(Path(paths[0]).parent, library, as_of=as_of)
     assert kept == [one.to_dict() for one in whole.detections]
     assert len(kept) > 5

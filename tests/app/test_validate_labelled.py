@@ -25,9 +25,9 @@ PATTERN = """\
 name: high
 title: High
 description: A reading above a half.
-shape: {level: {when: x > 0.5}}
+shape: {threshold: {when: x > 0.5}}
 confidence: x
-levels: {low: x > 0.5, high: x > 0.8}
+severity: {low: x > 0.5, high: x > 0.8}
 examples:
   fires: [{story: up, x: [0.1, 0.9], at: 2}]
   quiet: [{story: low, x: [0.1]}, {story: lower, x: [0.0]}]
@@ -44,7 +44,7 @@ def thread(name: str, *values: float) -> list[Event]:
 
 def found_in(events: Iterable[Event], tmp_path: Path, history: str = "thread") -> list[Detection]:
     file = tmp_path / "high.yaml"
-    file.write_text(PATTERN + f"history: [subject, {history}]\n")
+    file.write_text(PATTERN + f"group_by: [subject, {history}]\n")
     return analyze(list(events), patterns=[file]).every
 
 
@@ -82,7 +82,7 @@ def test_figures_of_threads_are_those_one_counts_by_hand(events, tmp_path):
     }  # fmt: skip
 
 
-def test_only_detections_at_the_level_count(events, tmp_path):
+def test_only_detections_at_the_severity_count(events, tmp_path):
     told = things_of([label("a", True), label("c", False)], events, HERE)
     one = next(validate_labelled("made", told, found_in(events, tmp_path), [], "high"))
     assert (one["marked"], one["precision"]["value"]) == (1, 1.0)

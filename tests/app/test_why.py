@@ -63,7 +63,7 @@ def test_a_limit_that_failed_is_named_with_its_numbers(ask):
     assert press.tried.spot.event == "ann-4"
     assert press.tried.condition.truth is True
     failed = [limit for limit in press.tried.limits if not limit.holds]
-    assert [limit.limit for limit in failed] == ["soon"]
+    assert [limit.limit for limit in failed] == ["within"]
     assert failed[0].said == "5d, 1 event from event ann-3; at most 2d and 6 events"
 
 
@@ -93,7 +93,7 @@ def test_too_many_events_between_are_counted(ask):
         one["at"] = "2026-01-03T18:00:00Z"
     press = only(ask("warm_then_cold", [*events, *others])).sequence.steps[1]
     assert [(one.limit, one.said) for one in press.tried.limits if not one.holds] == [
-        ("gaps", "2 events between, at most 1 allowed")
+        ("max_gap", "2 events between, at most 1 allowed")
     ]
 
 
@@ -123,30 +123,30 @@ def test_one_event_can_be_asked_about(ask):
     assert [limit.limit for limit in press.tried.limits] == ["order"]
 
 
-# --- levels and silences ---
+# --- thresholds and silences --
 
 
-def test_a_level_shows_its_numbers_where_it_came_nearest(ask):
+def test_a_threshold_shows_its_numbers_where_it_came_nearest(ask):
     one = only(ask("hot_for_long", turns("ann", [0.5, 0.85, 0.6, 0.1], [1, 2, 3, 4])))
     assert one.answer == QUIET
-    assert (one.level.true, one.level.false, one.level.unknown) == (0, 4, 0)
-    assert one.level.spot.event == "ann-3"
-    assert [round(float(row.values[0][1]), 6) for row in one.level.when.comparisons] == [0.65, 1]
-    assert [row.truth for row in one.level.when.comparisons] == [True, False]
-    assert one.level.clears.truth is False
+    assert (one.threshold.true, one.threshold.false, one.threshold.unknown) == (0, 4, 0)
+    assert one.threshold.spot.event == "ann-3"
+    assert [round(float(row.values[0][1]), 6) for row in one.threshold.when.comparisons] == [0.65, 1]
+    assert [row.truth for row in one.threshold.when.comparisons] == [True, False]
+    assert one.threshold.clears.truth is False
 
 
-def test_a_level_that_opened_is_shown_where_it_opened(ask):
+def test_a_threshold_that_opened_is_shown_where_it_opened(ask):
     events = turns("ann", [0.9, 0.9, 0.9, 0.9], [1, 2, 3, 4])
     one = only(ask("hot_for_long", events))
-    assert (one.answer, one.level.spot.event) == (FIRED, "ann-3")
-    assert only(ask("hot_for_long", events, at="ann-2")).level.when.truth is None
+    assert (one.answer, one.threshold.spot.event) == (FIRED, "ann-3")
+    assert only(ask("hot_for_long", events, at="ann-2")).threshold.when.truth is None
 
 
-def test_a_level_that_could_not_be_judged_is_insufficient_data(ask):
+def test_a_threshold_that_could_not_be_judged_is_insufficient_data(ask):
     one = only(ask("hot_for_long", turns("ann", [0.9, 0.9], [1, 2])[1:]))
     assert one.answer in (QUIET, INSUFFICIENT)
-    assert one.level.spot.event == "ann-2"
+    assert one.threshold.spot.event == "ann-2"
 
 
 def test_a_silence_shows_its_deadline_and_when_the_wait_ended(ask):
@@ -253,8 +253,12 @@ def reasons(one: Why) -> list[object]:
     if one.sequence is not None:
         lacking = [step for step in one.sequence.steps if step.last is None]
         return lacking or [limit for limit in one.sequence.limits if not limit.holds]
-    if one.level is not None:
-        return [one.level] if one.level.when.truth is not True or one.level.clears.truth is True else []
+    if one.threshold is not None:
+        return (
+            [one.threshold]
+            if one.threshold.when.truth is not True or one.threshold.clears.truth is True
+            else []
+        )
     if one.silence is not None:
         return [wait for wait in one.silence.waits if not wait.fired]
     return [limit for limit in one.limits if not limit.holds]

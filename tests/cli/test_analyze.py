@@ -58,7 +58,7 @@ def test_the_report_says_what_who_when_why_on_what_evidence_and_what_to_do(folde
     assert said.startswith(
         "1 detection (1 high) in 4 events of 1 subject, as of 2026-01-04 12:00 UTC.\n"
         "\n"
-        "HIGH  Warmth, then pressure\n"
+        "HIGH  Love bombing\n"
         "  ann → bo   2026-01-01 12:00 – 2026-01-04 12:00\n"
         "  ann was warm to bo 3 times, then pressed (0.80).\n"
         "  step   time              event  readings\n"
@@ -109,7 +109,7 @@ def test_patterns_can_be_named_by_name_glob_file_and_folder(folder, capsys):
     assert "did you mean 'warm_then_cold'?" in capsys.readouterr().err
 
 
-def test_fail_on_is_exit_3_at_or_above_the_level(folder, capsys):
+def test_fail_on_is_exit_3_at_or_above_the_severity(folder, capsys):
     run("events.jsonl", "--fail-on", "high", code=3)
     run("events.jsonl", "--fail-on", "low", code=3)
     run("events.jsonl", "--fail-on", "critical")
@@ -120,12 +120,12 @@ def test_fail_on_is_exit_3_at_or_above_the_level(folder, capsys):
     assert "did you mean 'high'?" in capsys.readouterr().err
 
 
-def test_what_is_under_test_is_counted_and_fails_nothing(folder, capsys):
-    trusted_settings(folder, "{patterns: [patterns], status: {warm_then_cold: test}}\n")
+def test_shadow_patterns_are_counted_and_fails_nothing(folder, capsys):
+    trusted_settings(folder, "{patterns: [patterns], status: {warm_then_cold: shadow}}\n")
     run("events.jsonl", "--fail-on", "low")
     said = capsys.readouterr().out
     assert said.startswith("Nothing was found")
-    assert "Patterns under test, not told above: 1 detection (warm_then_cold 1)\n" in said
+    assert "Shadow patterns, not reported above: 1 detection (warm_then_cold 1)\n" in said
 
 
 def test_a_bad_line_is_exit_2_and_nothing_on_standard_output(folder):

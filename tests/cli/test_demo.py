@@ -33,7 +33,7 @@ def test_each_example_has_a_headline_and_its_detections_in_words(small, capsys):
     assert said.startswith(
         "A conversation: what one message does not show\n"
         "4 events of 1 subject in conversation.jsonl\n"
-        "  HIGH  Warmth, then pressure  ann → bo\n"
+        "  HIGH  Love bombing  ann → bo\n"
         "    ann was warm to bo 3 times, then pressed (0.80).\n"
     )
     assert "1 event of 1 subject in run.jsonl: nothing was found\n" in said

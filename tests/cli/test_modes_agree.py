@@ -56,7 +56,7 @@ def detections(told: str) -> list[tuple[Any, ...]]:
     records = [json.loads(line) for line in told.splitlines()]
     found = [one for one in records if one.get("record") == "detection"]
     return sorted(
-        (one["id"], one["pattern"], one["subject"], one["level"], one["confidence"], one["count"],
+        (one["id"], one["pattern"], one["subject"], one["severity"], one["confidence"], one["count"],
          [evidence["event"] for evidence in one["evidence"]])
         for one in found
     )  # fmt: skip

@@ -64,7 +64,7 @@ def wrong(folder: Path) -> Path:
 def test_new_writes_a_file_that_lints_and_proves(run):
     assert run("new", "pushy") == (0, ["wrote patterns/pushy.yaml"], [])
     assert run("lint", "patterns", "--strict") == (0, ["1 pattern, 0 warnings"], [])
-    assert run("prove", "patterns") == (0, ["1 pattern, 3 examples, 3 runners: all as stated"], [])
+    assert run("test", "patterns") == (0, ["1 pattern, 3 examples, 3 runners: all passed"], [])
 
 
 def test_new_never_overwrites(run, mine):
@@ -94,8 +94,8 @@ def test_list_shows_every_status_and_marks_what_is_off(run, mine):
     assert run("list", "mine") == (
         0,
         [
-            "busy      retired (off)       level     low, high  Much at once",
-            "outburst  experimental (off)  sequence  low        Calm, then loud",
+            "busy      retired (off)       threshold  low, high  Much at once",
+            "outburst  experimental (off)  sequence   low        Calm, then loud",
         ],
         [],
     )
@@ -120,7 +120,7 @@ def test_list_as_json_has_stable_fields(run, mine):
             "status": "stable",
             "on": True,
             "shape": "sequence",
-            "levels": ["low"],
+            "severities": ["low"],
             "title": "Calm, then loud",
             "path": "mine/outburst.yaml",
         }
@@ -165,7 +165,7 @@ def test_show_finds_the_file_of_an_early_telling(run, mine):
 def test_an_unknown_pattern_is_answered_with_the_nearest(run, mine):
     write(mine)
     trusted_settings("", "patterns: [mine]")
-    for command in ("show", "list", "lint", "prove"):
+    for command in ("show", "list", "lint", "test"):
         code, out, err = run(command, "outbrust")
         assert (code, out) == (2, [])
         assert err == ["ethogram: no pattern is named 'outbrust'; did you mean 'outburst'?"]
@@ -175,7 +175,7 @@ def test_an_unknown_pattern_is_answered_with_the_nearest(run, mine):
 
 
 def test_lint_tells_the_faults_of_all_files_at_once(run, mine):
-    write(mine, level="loud")
+    write(mine, severity="loud")
     write(mine, BUSY, title=None)
     code, out, err = run("lint", "mine")
     assert (code, out) == (2, [])
@@ -186,7 +186,7 @@ def test_lint_tells_the_faults_of_all_files_at_once(run, mine):
 
 
 def test_a_warning_fails_only_where_that_is_asked_for(run, mine):
-    write(mine, BUSY, shape={"level": {"when": "noise > 0"}})
+    write(mine, BUSY, shape={"threshold": {"when": "noise > 0"}})
     code, out, err = run("lint", "mine")
     assert (code, err) == (0, [])
     assert out[0].startswith("mine/busy.yaml:5:2: warning: the whole shape is one look at 'noise'")
@@ -195,7 +195,7 @@ def test_a_warning_fails_only_where_that_is_asked_for(run, mine):
 
 
 def test_lint_as_json_gives_warnings_and_a_summary(run, mine):
-    write(mine, BUSY, shape={"level": {"when": "noise > 0"}})
+    write(mine, BUSY, shape={"threshold": {"when": "noise > 0"}})
     code, out, _ = run("lint", "mine", "--json", "--strict")
     warning, summary = records(out)
     assert code == 2
@@ -209,14 +209,18 @@ def test_lint_of_a_file_that_is_not_there_fails(run):
     assert err[0].startswith("mine/none.yaml: cannot be read")
 
 
-# --- prove ----------------------------------------------------------------------------------
+def test_the_former_command_is_refused_with_the_new_one(run):
+    assert run("prove", "mine") == (2, [], ["ethogram: 'prove' is now 'test': ethogram patterns test"])
 
 
-def test_prove_fails_with_the_place_of_every_example_that_is_not_as_stated(run, mine):
+# --- test -----------------------------------------------------------------------------------
+
+
+def test_test_fails_with_the_place_of_every_example_that_fails(run, mine):
     wrong(mine)
     write(mine, BUSY)
-    code, out, err = run("prove", "mine")
-    assert (code, out) == (2, ["2 patterns, 6 examples, 3 runners: 1 not as stated"])
+    code, out, err = run("test", "mine")
+    assert (code, out) == (2, ["2 patterns, 6 examples, 3 runners: 1 failed"])
     (line,) = err
     assert line.startswith("mine/outburst.yaml:")
     assert "outburst: 'calm' should fire at event 2, but it stayed quiet: step 'calm' stood last" in line
@@ -224,7 +228,7 @@ def test_prove_fails_with_the_place_of_every_example_that_is_not_as_stated(run, 
 
 def test_prove_as_json_gives_every_proof_and_a_summary(run, mine):
     wrong(mine)
-    code, out, _ = run("prove", "mine", "--json")
+    code, out, _ = run("test", "mine", "--json")
     *proofs, summary = records(out)
     assert code == 2
     assert [proof["ok"] for proof in proofs] == [False, True, True]
@@ -238,7 +242,7 @@ def test_examples_are_proved_with_the_numbers_of_their_file_and_not_of_the_setti
     with_parameter(mine)
     write(mine, BUSY)
     trusted_settings("", SETTINGS.replace("0.7", "5"))
-    assert run("prove") == (0, ["2 patterns, 6 examples, 3 runners: all as stated"], [])
+    assert run("test") == (0, ["2 patterns, 6 examples, 3 runners: all passed"], [])
 
 
 # --- lock -----------------------------------------------------------------------------------
@@ -264,7 +268,7 @@ def test_check_names_each_change_and_writes_nothing(run, mine):
     run("lock", "--folder", "mine")
     before = Path("mine/patterns.lock.json").read_text()
     write(mine, title="Other words")
-    write(mine, BUSY, shape={"level": {"when": "count(noise > 0.5, last=5, at_least=3) >= 3"}})
+    write(mine, BUSY, shape={"threshold": {"when": "count(noise > 0.5, last=5, at_least=3) >= 3"}})
     code, out, err = run("lock", "--folder", "mine", "--check")
     hint = "if that is meant: ethogram patterns lock --folder mine"
     assert (code, out) == (2, [])

@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch) -> Path:
             "2:14: no pattern is named 'warm_then_clod'; did you mean 'warm_then_cold'?",
         ),
         (
-            "status: {warm_then_clod: test}",
+            "status: {warm_then_clod: shadow}",
             "2:10: no pattern is named 'warm_then_clod'; did you mean 'warm_then_cold'?",
         ),
         (

@@ -65,7 +65,7 @@ def test_all_subjects_are_ranked(folder, capsys):
     assert {one["as_of"] for one in told} == {AS_OF}
     text = run(capsys, "risk", "--store", "s.db", "--limit", "1").splitlines()
     assert text[0] == "2 subjects with a risk, as of 2026-01-06 12:00 UTC"
-    assert text[1].split() == ["risk", "level", "subject", "source", "made", "of"]
+    assert text[1].split() == ["risk", "severity", "subject", "source", "made", "of"]
     assert text[-1] == "and 1 more (--limit)"
 
 
@@ -77,7 +77,7 @@ def test_one_subject_with_what_it_is_made_of_and_what_if(folder, capsys):
     assert one["recommendations"][0]["text"] == "Ask the target whether they felt free to say no."
     text = run(capsys, "risk", "ann", "--store", "s.db")
     assert text.startswith(f"ann (source input): risk {one['value']:.2f} (")
-    assert f"  0.00  without {cause['detection']} (Warmth, then pressure)" in text
+    assert f"  0.00  without {cause['detection']} (Love bombing)" in text
     # As its pattern says, so that nothing stands beside it.
     assert f"(confidence {cause['probability']:.2f}, seen " in text
     gone = records(capsys, "risk", "ann", "--store", "s.db", "--without", cause["detection"])
@@ -151,7 +151,7 @@ def test_an_assessment_of_a_file(folder, capsys):
     assert "What to do" in run(capsys, "assess", "a.jsonl")
 
 
-def test_an_assessment_fails_on_a_level(folder, capsys):
+def test_an_assessment_fails_on_a_severity(folder, capsys):
     assert main(["assess", "a.jsonl", "--fail-on", "high"]) == 3
     assert main(["assess", "a.jsonl", "--fail-on", "critical"]) == 0
 

@@ -45,9 +45,7 @@ def test_a_change_is_told_whole_and_the_next_sweep_has_none(folder, capsys):
     run(*AT)
     said = capsys.readouterr().out
     assert said.startswith(
-        "1 change as of 2026-01-04 13:00 UTC; 1 subject looked at, 4 events read.\n"
-        "\n"
-        "HIGH  Warmth, then pressure\n"
+        "1 change as of 2026-01-04 13:00 UTC; 1 subject looked at, 4 events read.\n\nHIGH  Love bombing\n"
     )
     run(*AT)
     assert capsys.readouterr().out == (
@@ -81,7 +79,7 @@ def test_what_is_taken_back_is_one_line_with_the_reason(folder, capsys):
     run(*AT, "--fail-on", "low")
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1].startswith(
-        "Withdrawn: Warmth, then pressure, ann (no longer found: events that came later undo it); id "
+        "Withdrawn: Love bombing, ann (no longer found: events that came later undo it); id "
     )
 
 
@@ -156,7 +154,7 @@ def test_a_store_swept_in_9999_says_so_and_is_reset(folder, capsys):
     run("--reset-clock", "--as-of", "2026-01-04T13:00:00Z")
     told = capsys.readouterr()
     assert "Forgot sweeps ahead of the clock" in told.err
-    assert "Warmth, then pressure" in told.out
+    assert "Love bombing" in told.out
     run("--as-of", "9999-01-01T00:00:00Z", code=2)
     assert "is in the future: expected a time up to" in capsys.readouterr().err
     run("--as-of", "2026-01-04T14:00:00Z")

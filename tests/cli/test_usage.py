@@ -97,12 +97,12 @@ def test_what_is_unusual_is_told_and_a_sweep_tells_it_once(recorded, capsys):
     assert found["withdrawal_detected"]
     assert found["subject"] == ANN
     run("usage", "signals", ANN, "--store", "usage.db", "--as-of", LATER)
-    assert "  MEDIUM withdrawal: Gone quiet" in capsys.readouterr().out
+    assert "  MEDIUM withdrawal: Withdrawal" in capsys.readouterr().out
     (recorded / "ids.txt").write_text(f"{ANN}\nbo\n")
     sweep = ("usage", "sweep", "--store", "usage.db", "--as-of", LATER, "--json", "--fail-on", "medium")
     run(*sweep, "--subjects", "ids.txt", code=3)
     told, summary = records(capsys)
-    assert (told["subject"], told["level"]) == (ANN, "medium")
+    assert (told["subject"], told["severity"]) == (ANN, "medium")
     assert summary["people"] == {"low": 0, "medium": 1}
     run(*sweep)
     (summary,) = records(capsys)

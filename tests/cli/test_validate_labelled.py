@@ -63,7 +63,7 @@ def test_the_same_as_text_and_by_an_attribute(runs: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--level", "grave"], "--level is one of"),
+        (["--severity", "grave"], "--severity is one of"),
         (["--split", "dev"], "splits: test, tune"),
         (["--patterns", "no_such"], "no pattern is named"),
         (["--label", "outcome"], "ATTRIBUTE=VALUE"),

@@ -23,7 +23,7 @@ parameters:
   love_bombing: {warmth: 0.3, pressure: 0.25}
   darvo:
     limit: 7
-status: {darvo: test}
+status: {darvo: shadow}
 scorers: {'*': judge@2, compassion: judge@3}
 signals: {mood: category, my_score: number}
 time_zone: Europe/Paris
@@ -76,7 +76,7 @@ def test_a_file_may_set_everything():
     settings = load(FULL).settings
     assert settings.patterns == ("my/patterns", "love_bombing", "extra/*.yaml")
     assert settings.parameters == {"love_bombing": {"warmth": 0.3, "pressure": 0.25}, "darvo": {"limit": 7}}
-    assert settings.status == {"darvo": "test"}
+    assert settings.status == {"darvo": "shadow"}
     assert settings.scorers == {"*": "judge@2", "compassion": "judge@3"}
     assert settings.signals == {"mood": "category", "my_score": "number"}
     assert settings.time_zone == "Europe/Paris"
@@ -199,7 +199,7 @@ def test_an_unknown_key_is_refused_with_its_place_and_the_nearest():
         ("parameters: {a: {b: .nan}}", "1:21: parameters.a.b must be a number; here is '.nan'"),
         (
             "status: {a: stabel}",
-            "1:13: status.a must be one of experimental, test, stable, retired; here is 'stabel'",
+            "1:13: status.a must be one of experimental, shadow, stable, retired; here is 'stabel'",
         ),
         ("scorers: {a: [b]}", "1:14: scorers.a must be a text; here is ['b']"),
         ("signals: {a: text}", "1:14: signals.a must be one of number, category; here is 'text'"),

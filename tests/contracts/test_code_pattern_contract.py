@@ -14,7 +14,7 @@ import pytest
 import code_patterns
 from ethogram import Watch, analyze
 from ethogram.app.analyze import analyze_batch
-from ethogram.app.pattern_tests import prove
+from ethogram.app.pattern_tests import run_examples
 from ethogram.engine.detect import RUNNERS
 from ethogram.ingest import Batch
 from ethogram.models import Detection, Event
@@ -92,10 +92,10 @@ def test_it_says_what_it_is_and_does_what_its_examples_state(name: str):
     assert one.title
     assert one.description
     assert one.line > 0
-    proofs = prove(library(name))
-    assert [str(proof.fault) for proof in proofs if not proof.ok] == []
-    assert sum(proof.fires for proof in proofs) >= 1
-    assert sum(not proof.fires for proof in proofs) >= 2
+    results = run_examples(library(name))
+    assert [str(result.fault) for result in results if not result.ok] == []
+    assert sum(result.fires for result in results) >= 1
+    assert sum(not result.fires for result in results) >= 2
 
 
 def test_it_finds_something_in_some_events(name: str):

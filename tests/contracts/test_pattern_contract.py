@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ethogram.app.pattern_tests import prove
+from ethogram.app.pattern_tests import run_examples
 from ethogram.config.trust import SUFFIXES
 from ethogram.patterns.library import SHIPPED, Library, select
 
@@ -20,6 +20,6 @@ def library() -> Library:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_pattern_of_the_library_does_what_its_examples_state(library, name):
-    proofs = prove(replace(library, chosen=(name,)))
-    assert [str(proof.fault) for proof in proofs if not proof.ok] == []
-    assert {proof.fires for proof in proofs} == {True, False}
+    results = run_examples(replace(library, chosen=(name,)))
+    assert [str(result.fault) for result in results if not result.ok] == []
+    assert {result.fires for result in results} == {True, False}

@@ -44,7 +44,7 @@ def found(name: str = "d1", **fields) -> Detection:
         subject="ann",
         target="bo",
         thread=None,
-        level="low",
+        severity="low",
         confidence=0.5,
         opened_at=NOON,
         detected_at=NOON,
@@ -234,7 +234,7 @@ def test_a_change_is_told_once_and_those_of_parts_and_tests_never(store):
         ("new", Found(found())),
         ("", Found(found("d2"))),
         ("new", Found(found("d3"), part=True)),
-        ("new", Found(found("d4", status="test"))),
+        ("new", Found(found("d4", status="shadow"))),
     ]
     store.keep_sweep("s", "v", NOON, found=changes)
     (one,) = store.untold()

@@ -80,10 +80,10 @@ FAULTS = (
         0,
     ),
     Fault(
-        "gaps counts one event too many",
+        "max_gap counts one event too many",
         "sequence",
-        "end - start - 1 <= place.gaps",
-        "end - start <= place.gaps",
+        "end - start - 1 <= place.max_gap",
+        "end - start <= place.max_gap",
         "sequence",
         1,
     ),
@@ -176,9 +176,9 @@ FAULTS = (
         88,
     ),
     Fault(
-        "also does not mind gaps",
+        "also ignores max_gap",
         "sequence",
-        "            going &= here - earlier - 1 <= place.gaps\n",
+        "            going &= here - earlier - 1 <= place.max_gap\n",
         "            pass\n",
         "sequence",
         206,
@@ -200,19 +200,19 @@ FAULTS = (
         894,
     ),
     Fault(
-        "a level opens where it clears",
+        "a threshold opens where it clears",
         "threshold",
         "    opens = opens[~np.isin(opens, clears, assume_unique=True)]\n",
         "",
-        "level",
+        "threshold",
         2,
     ),
     Fault(
-        "unknown closes a level",
+        "unknown closes a threshold",
         "threshold",
         "some.fails(body.when)",
         "~some.holds(body.when)",
-        "level",
+        "threshold",
         26,
     ),
     Fault(
@@ -220,7 +220,7 @@ FAULTS = (
         "threshold",
         " & (arranged.start_of(moves[1:]) <= moves[:-1])",
         "",
-        "level",
+        "threshold",
         3,
     ),
     Fault(
@@ -232,11 +232,11 @@ FAULTS = (
         0,
     ),
     Fault(
-        "the lowest level that holds is taken",
+        "the lowest severity that holds is taken",
         "threshold",
-        "for k, (_, condition) in enumerate(self.program.levels):",
-        "for k, (_, condition) in reversed(list(enumerate(self.program.levels))):",
-        "level",
+        "for k, (_, condition) in enumerate(self.program.severities):",
+        "for k, (_, condition) in reversed(list(enumerate(self.program.severities))):",
+        "threshold",
         1,
     ),
     Fault(
@@ -292,7 +292,7 @@ FAULTS = (
         "windows",
         "        valid = held if valid is None else valid & held\n",
         "        pass\n",
-        "level",
+        "threshold",
         0,
     ),
     Fault(
@@ -332,7 +332,7 @@ FAULTS = (
         "aggregates",
         "look.n < expr.window.at_least",
         "look.n <= expr.window.at_least",
-        "level",
+        "threshold",
         2,
     ),
     Fault(
@@ -444,7 +444,7 @@ FAULTS = (
         "aggregates",
         "            self.valid = held if self.valid is None else self.valid & held\n",
         "            pass\n",
-        "level",
+        "threshold",
         168,
     ),
     Fault(
@@ -471,7 +471,7 @@ AMONG_MANY = (
         "known",
         "need = max(",
         "need = -1 + max(",
-        "level",
+        "threshold",
         0,
     ),
     Fault(
@@ -487,7 +487,7 @@ AMONG_MANY = (
         "aggregates",
         "(marks[found.high] > marks[found.low])",
         "(marks[found.high] >= marks[found.low])",
-        "level",
+        "threshold",
         0,
     ),
     Fault(
@@ -495,7 +495,7 @@ AMONG_MANY = (
         "aggregates",
         "held = held if kept is None else held & kept",
         "held = held",
-        "level",
+        "threshold",
         0,
     ),
     Fault(
@@ -503,7 +503,7 @@ AMONG_MANY = (
         "contrast",
         "    both = both[both >= 0]\n",
         "",
-        "level",
+        "threshold",
         0,
     ),
     Fault(
@@ -511,7 +511,7 @@ AMONG_MANY = (
         "contrast",
         "level[1].add(second.moved(middle, both))",
         "level[1].add(second)",
-        "level",
+        "threshold",
         0,
     ),
     Fault(
@@ -519,7 +519,7 @@ AMONG_MANY = (
         "contrast",
         "spread / (self.n - 1) / self.n",
         "spread / self.n / self.n",
-        "level",
+        "threshold",
         0,
     ),
     Fault(
@@ -527,7 +527,7 @@ AMONG_MANY = (
         "aggregates",
         "turn = np.maximum(until(here, positions, span), oldest)",
         "turn = oldest",
-        "level",
+        "threshold",
         0,
     ),
 )

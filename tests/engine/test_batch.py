@@ -23,7 +23,6 @@ from ethogram.language.ast import (
     And,
     Compare,
     Elapsed,
-    Level,
     Measure,
     Number,
     OrElse,
@@ -33,6 +32,7 @@ from ethogram.language.ast import (
     Silence,
     Step,
     StepMean,
+    Threshold,
     Window,
 )
 from ethogram.language.compiler import compile_patterns
@@ -50,12 +50,12 @@ def warm_then_pressing() -> Pattern:
         Step("warm", over("compassion", 0.6), times=2, collects=True),
         Step("press", over("manipulation", 0.5)),
     )
-    return Pattern("love", Sequence(steps, gaps=1), confidence=StepMean("warm", Signal("compassion")))
+    return Pattern("love", Sequence(steps, max_gap=1), confidence=StepMean("warm", Signal("compassion")))
 
 
 def high_on_average() -> Pattern:
     mean = Measure("mean", Signal("manipulation"))
-    return Pattern("high", Level(Compare(">", mean, Number(0.5))), confidence=mean)
+    return Pattern("high", Threshold(Compare(">", mean, Number(0.5))), confidence=mean)
 
 
 def events_of(case: Case) -> tuple[list[Event], int]:
@@ -73,7 +73,7 @@ def said(outcome: plain.Outcome) -> tuple[Any, ...]:
 def told(one: Finding) -> tuple[Any, ...]:
     history = (one.history.source, one.history.key, [event.id for event in one.history.events])
     places = (one.fired, one.first, one.last, one.peak, one.count)
-    sure = (one.level, one.confidence, one.fired_confidence)
+    sure = (one.severity, one.confidence, one.fired_confidence)
     return (one.program.name, history, places, sure, one.opened_at, one.detected_at, one.closed_at, one.chain)
 
 
@@ -172,7 +172,9 @@ def test_what_columns_cannot_hold_goes_the_plain_way(odd: Any):
         Event.sample(id=str(k), seq=k, at=EPOCH + timedelta(minutes=k), readings=one)
         for k, one in enumerate(readings)
     ]
-    programs = compile_patterns([Pattern("odd", Level(Compare("==", Signal("manipulation"), Number(1.0))))])
+    programs = compile_patterns(
+        [Pattern("odd", Threshold(Compare("==", Signal("manipulation"), Number(1.0))))]
+    )
     theirs = plain.run(programs, events, as_of=micros(events[-1].at))
     assert said(run.run(programs, events, as_of=micros(events[-1].at))) == said(theirs)
 
@@ -182,7 +184,7 @@ def test_a_key_that_columns_cannot_hold_goes_the_plain_way_too():
         Event.sample(id=str(k), seq=k, readings={"topic": topic, "x": 0.9})
         for k, topic in enumerate((True, 1.0, "a", float("nan"), True))
     ]
-    programs = compile_patterns([Pattern("odd", Level(over("x", 0.5)), ("subject", "topic"))])
+    programs = compile_patterns([Pattern("odd", Threshold(over("x", 0.5)), ("subject", "topic"))])
     theirs = plain.run(programs, events, as_of=micros(events[-1].at))
     ours = run.run(programs, events, as_of=micros(events[-1].at))
     assert str(said(ours)) == str(said(theirs))
@@ -216,7 +218,7 @@ def test_sums_that_drown_in_one_huge_value_are_still_exact():
     for name, count in ((one, n) for one in ("sum", "mean", "std", "rise", "usual") for n in (4, 7, 10)):
         measure = Measure(name, Signal("x"), Window(skip=None, at_least=2))
         for threshold in (0.0, 0.25, 0.5):
-            shape = Level(Compare(">", measure, Number(threshold)))
+            shape = Threshold(Compare(">", measure, Number(threshold)))
             programs = compile_patterns([Pattern("sum", shape, confidence=measure)])
             ours = run.run(programs, events[:count], as_of=micros(events[-1].at))
             assert said(ours) == said(plain.run(programs, events[:count], as_of=micros(events[-1].at)))
@@ -225,7 +227,7 @@ def test_sums_that_drown_in_one_huge_value_are_still_exact():
 def test_a_value_that_is_the_same_everywhere_is_still_one_for_each_event():
     waited = Compare(">", OrElse(Elapsed("gap"), Number(0.5)), Number(0.2))
     share = Measure("share", waited, condition=True)
-    shape = Level(And((Compare(">=", share, Number(1.0)), over("x", 0.5))))
+    shape = Threshold(And((Compare(">=", share, Number(1.0)), over("x", 0.5))))
     events = [Event.sample(id=str(k), seq=k, timed=False, readings={"x": 0.9}) for k in range(3)]
     programs = compile_patterns([Pattern("same", shape, confidence=share)])
     ours = run.run(programs, events, as_of=micros(events[-1].at))

@@ -23,14 +23,14 @@ _HEAD = """\
 name: one
 title: one
 description: A shape for this test.
-level: low
+severity: low
 confidence: 1
 examples:
   fires: [{story: unused, compassion: [1]}]
   quiet: [{story: unused, compassion: [0]}, {story: unused, compassion: [1]}]
 shape:
 """
-LEVELS = (
+THRESHOLDS = (
     "mean(compassion, at_least=3) > 0.5",
     "mean(compassion) >= 0.5",
     "mean(compassion, at_least=2) < 0.25",
@@ -49,9 +49,9 @@ OTHERS = (
     f"contrast: {{of: compassion, {SIDES}, difference: 0.2, t: 1.5}}",
     f"contrast: {{of: compassion, {SIDES}, difference: 0.1, t: 1, last: 9, within_each: {ANY}}}",
     f"contrast: {{of: compassion, {HALVES}, difference: 0.1, t: 1, at_least: 3, within_each: task}}",
-    "level: {when: 'cover((MAN_POWER, DEC_HIDDEN), last=12, at_least=2) > 1'}",
-    "level: {when: 'cover((MAN_POWER, DEC_HIDDEN, MAN_SOCENG), where=compassion > 0.25) >= 2'}",
-    "level: {when: \"surprise_count(compassion > 0.5, span='5m', last='1h', prior=(1, 1)) > 0.3\"}",
+    "threshold: {when: 'cover((MAN_POWER, DEC_HIDDEN), last=12, at_least=2) > 1'}",
+    "threshold: {when: 'cover((MAN_POWER, DEC_HIDDEN, MAN_SOCENG), where=compassion > 0.25) >= 2'}",
+    "threshold: {when: \"surprise_count(compassion > 0.5, span='5m', last='1h', prior=(1, 1)) > 0.3\"}",
 )
 SEQUENCES = (
     "[{a: compassion > 0.5}, {b: compassion < 0.5}]",
@@ -86,7 +86,7 @@ def _events(rng: random.Random, gaps: float) -> list[Event]:
 def _said(outcome: plain.Outcome) -> tuple[object, ...]:
     found = sorted(
         (one.program.name, one.history.events[one.fired].id, one.first, one.last, one.peak, one.count,
-         one.level, one.confidence, one.opened_at, one.closed_at, str(one.chain))
+         one.severity, one.confidence, one.opened_at, one.closed_at, str(one.chain))
         for one in outcome.findings
     )  # fmt: skip
     lacking = sorted(
@@ -97,8 +97,8 @@ def _said(outcome: plain.Outcome) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("fault", AMONG_MANY, ids=lambda fault: fault.says)
 def test_a_fault_between_histories_is_caught(fault: Fault):
-    shapes = [f"  level: {{when: '{when}'}}\n" for when in LEVELS]
-    shapes += [f"  sequence: {steps}\n  gaps: false\n" for steps in SEQUENCES]
+    shapes = [f"  threshold: {{when: '{when}'}}\n" for when in THRESHOLDS]
+    shapes += [f"  sequence: {steps}\n  max_gap: 0\n" for steps in SEQUENCES]
     shapes += [f"  {shape}\n" for shape in OTHERS]
     programs = [_programs(shape) for shape in shapes]
     with faulty(fault) as wrong:
@@ -120,9 +120,9 @@ def _agree(programs: tuple[Program, ...], seed: int, monkeypatch: pytest.MonkeyP
     return len(expected.findings)
 
 
-@pytest.mark.parametrize("when", LEVELS)
-def test_levels_of_all_so_far(when: str, monkeypatch: pytest.MonkeyPatch):
-    programs = _programs(f"  level: {{when: '{when}'}}\n")
+@pytest.mark.parametrize("when", THRESHOLDS)
+def test_thresholds_of_all_so_far(when: str, monkeypatch: pytest.MonkeyPatch):
+    programs = _programs(f"  threshold: {{when: '{when}'}}\n")
     assert sum(_agree(programs, seed, monkeypatch) for seed in range(25)) > 20
 
 
@@ -134,7 +134,7 @@ def test_contrasts_covers_and_counts(shape: str, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("steps", SEQUENCES)
 def test_sequences_without_gaps(steps: str, monkeypatch: pytest.MonkeyPatch):
-    programs = _programs(f"  sequence: {steps}\n  gaps: false\n")
+    programs = _programs(f"  sequence: {steps}\n  max_gap: 0\n")
     assert sum(_agree(programs, seed, monkeypatch) for seed in range(25)) > 20
 
 

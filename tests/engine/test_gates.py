@@ -19,7 +19,6 @@ from ethogram.language.ast import (
     Function,
     Indicator,
     Known,
-    Level,
     Measure,
     Number,
     Or,
@@ -28,6 +27,7 @@ from ethogram.language.ast import (
     Sequence,
     Signal,
     Step,
+    Threshold,
     Window,
 )
 from ethogram.language.compiler import compile_pattern
@@ -70,7 +70,7 @@ def stream_of(*patterns: Pattern) -> Stream:
 
 def contiguous(times: int) -> Pattern:
     steps = (Step("high", high(0.5), times=times), Step("low", Compare("<", Signal("x"), Number(0.2))))
-    return Pattern(f"after_{times}", Sequence(steps, gaps=0), confidence=Number(1.0))
+    return Pattern(f"after_{times}", Sequence(steps, max_gap=0), confidence=Number(1.0))
 
 
 def test_bits_say_what_stands():
@@ -81,13 +81,13 @@ def test_bits_say_what_stands():
 
 
 def test_an_event_of_another_program_does_not_come_between():
-    other = Pattern("other", Sequence((Step("y", high(0.5, "y")),), gaps=0), confidence=Number(1.0))
+    other = Pattern("other", Sequence((Step("y", high(0.5, "y")),), max_gap=0), confidence=Number(1.0))
     values: list[dict[str, float | str]] = [{"x": 0.9}, {"y": 0.1}, {"x": 0.9}, {"y": 0.9}, {"x": 0.1}]
     assert fired(stream_of(contiguous(2), other), values) == ["e3", "e4"]
 
 
 def test_no_event_is_used_by_two_firings():
-    twice = Pattern("twice", Sequence((Step("high", high(0.5), times=2),), gaps=0), confidence=Number(1.0))
+    twice = Pattern("twice", Sequence((Step("high", high(0.5), times=2),), max_gap=0), confidence=Number(1.0))
     assert fired(stream_of(twice), [{"x": 0.9}] * 5) == ["e1", "e3"]
 
 
@@ -95,7 +95,7 @@ def test_no_event_is_used_by_two_firings():
 
 
 def test_a_category_where_a_number_is_due_is_absent():
-    rising = Pattern("rising", Level(high(0.5)), confidence=Number(1.0))
+    rising = Pattern("rising", Threshold(high(0.5)), confidence=Number(1.0))
     assert fired(stream_of(rising), [{"x": "high"}, {"x": 0.9}]) == ["e1"]
 
 
@@ -112,14 +112,14 @@ def test_near_ties_are_decided_by_the_tolerance(distance: float):
 
 def test_readings_too_large_for_sums_are_looked_at_exactly():
     mean = Measure("mean", Signal("x"), Window(last=(), at_least=2))
-    pattern = Pattern("vast", Level(Compare(">", mean, Number(1e150))), confidence=Number(1.0))
+    pattern = Pattern("vast", Threshold(Compare(">", mean, Number(1e150))), confidence=Number(1.0))
     assert fired(stream_of(pattern), [{"x": 1e200}, {"x": 1e200}, {"x": 1.0}]) == ["e1"]
 
 
 def test_a_mean_that_has_forgotten_a_large_reading_is_right():
     """The sum of what is left after 1e12 has come and gone is off by far more than what is asked for."""
     small = Measure("mean", Signal("x"), Window(last=(Events(2),), at_least=1))
-    pattern = Pattern("small", Level(Compare(">", small, Number(0.25))), confidence=Number(1.0))
+    pattern = Pattern("small", Threshold(Compare(">", small, Number(0.25))), confidence=Number(1.0))
     values: list[dict[str, float | str]] = [{"x": x} for x in (0.1, 1e12, -1e12, 0.2, 0.2, 0.3, 0.31)]
     # Means of two: .1, 5e11, 0, -5e11, .2, .25, .305; open at e1, closed at e2, open again at e6.
     assert fired(stream_of(pattern), values) == ["e1", "e1", "e6"]
@@ -149,7 +149,7 @@ def test_on_an_event_nobody_evaluated_an_indicator_is_unknown():
 
 
 def test_any_number_of_names_makes_no_more_than_so_many_gates():
-    stream = stream_of(Pattern("any", Level(high(0.5)), confidence=Number(1.0)))
+    stream = stream_of(Pattern("any", Threshold(high(0.5)), confidence=Number(1.0)))
     rng = random.Random(3)
     for k in range(3000):
         readings = {"x": 0.1, f"made_up_{rng.random()}": 1.0}

@@ -20,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from ethogram.language.ast import (
     Compare,
     Events,
-    Level,
     Measure,
     Number,
     Pattern,
@@ -28,6 +27,7 @@ from ethogram.language.ast import (
     Signal,
     Step,
     StepCount,
+    Threshold,
     Window,
 )
 from ethogram.models import Event
@@ -51,10 +51,10 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
             "sequence",
             195,
         ),
-        "gaps one too few": (
+        "max_gap one too few": (
             "engine.live.sequence",
-            "at - start.position - 1 > gaps) or (",
-            "at - start.position > gaps) or (",
+            "at - start.position - 1 > max_gap) or (",
+            "at - start.position > max_gap) or (",
             "sequence",
             1,
         ),
@@ -153,36 +153,42 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
             "engine.live.threshold",
             "confidence < now.peak_confidence",
             "confidence <= now.peak_confidence",
-            "level",
+            "threshold",
             2,
         ),
-        "events of an episode not counted": ("engine.live.threshold", "now.count += 1", "pass", "level", 1),
+        "events of an episode not counted": (
+            "engine.live.threshold",
+            "now.count += 1",
+            "pass",
+            "threshold",
+            1,
+        ),
         "opens where it clears": (
             "engine.live.threshold",
             "if self.clears is None or not self.clears(rows, nothing, none):",
             "if True:",
-            "level",
+            "threshold",
             2,
         ),
         "the highest confidence is forgotten": (
             "engine.live.threshold",
             "max(now.confidence, confidence)",
             "confidence",
-            "level",
+            "threshold",
             10,
         ),
         "the opening event counts itself": (
             "engine.live.threshold",
             "if mark.order < limit}",
             "if mark.order <= limit}",
-            "level",
+            "threshold",
             0,
         ),
         "the first of equally frequent values": (
             "engine.live.threshold",
             "most = top(values)",
             "most = top(values[::-1])",
-            "level",
+            "threshold",
             69,
         ),
         "a silence needs one event more": (
@@ -203,14 +209,14 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
             "engine.live.buffer",
             "        start = max(0, rows_now - cap)\n        end = rows_now - skip",
             "        start = 0\n        end = rows_now - skip",
-            "level",
+            "threshold",
             2,
         ),
         "a duration includes its start": (
             "engine.live.buffer",
             "bisect_right(times, now - duration, 0, end)",
             "bisect_right(times, now - duration - 1, 0, end)",
-            "level",
+            "threshold",
             9,
         ),
         "rows under skip are not kept": (
@@ -224,28 +230,28 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
             "engine.live.buffer",
             "(end - seen.index(True) if",
             "(end - seen.index(True) - 1 if",
-            "level",
+            "threshold",
             3,
         ),
         "keep has one too few": (
             "engine.live.buffer",
             "kept = kept[-most:] if most else []",
             "kept = kept[-most + 1 :] if most else []",
-            "level",
+            "threshold",
             41,
         ),
         "keep forgets to skip": (
             "engine.live.buffer",
             "if one.position < rows.n - skip]",
             "if one.position <= rows.n - skip]",
-            "level",
+            "threshold",
             24,
         ),
         "gap since the first event": (
             "engine.live.layout",
             "S.gap = (us - S.us) / 1e6",
             "S.gap = (us - S.first) / 1e6",
-            "level",
+            "threshold",
             20,
         ),
         "nevers are not loaded": (
@@ -273,21 +279,21 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
             "engine.live.state",
             "for p, t, value, m in ones] for ones in kept]",
             "for p, t, value, m in ones[1:]] for ones in kept]",
-            "level",
+            "threshold",
             1,
         ),
         "the first time is not loaded": (
             "engine.live.state",
             "rows.times = n, us, first, list(times)",
             "rows.times = n, us, us, list(times)",
-            "level",
+            "threshold",
             0,
         ),
         "the height of the peak is not loaded": (
             "engine.live.state",
             "                    at_peak,\n                    details,",
             "                    0.0,\n                    details,",
-            "level",
+            "threshold",
             1,
         ),
         "an open silence is loaded closed": (
@@ -364,14 +370,14 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
             "engine.live.rolling",
             "for line in one.leave(k)]",
             "for line in ['pass']]",
-            "level",
+            "threshold",
             68,
         ),
-        "an open level sleeps": (
+        "an open threshold sleeps": (
             "engine.live.engine",
             "sleeps = state.known and state.open is None",
             "sleeps = state.known",
-            "level",
+            "threshold",
             0,
         ),
         "a chain that waits sleeps": (
@@ -385,7 +391,7 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
             "engine.live.prefilter",
             "lacking = Number(0.0) if self.evaluated else ABSENT",
             "lacking = ABSENT",
-            "level",
+            "threshold",
             0,
         ),
         "or_else forgets its default": (
@@ -443,21 +449,21 @@ def optional_case() -> Case:
 
 
 def skip_case() -> Case:
-    """A level over the two events before the last four."""
+    """A threshold over the two events before the last four."""
     mean = Measure("mean", Signal("x"), Window(skip=Events(4), last=(Events(2),)))
-    pattern = Pattern("skipping", Level(Compare(">", mean, Number(0.5))), confidence=mean)
+    pattern = Pattern("skipping", Threshold(Compare(">", mean, Number(0.5))), confidence=mean)
     events = tuple(
         Event(f"e{k}", START + timedelta(minutes=k), "ann", seq=k, readings={"x": x})
         for k, x in enumerate((0.1, 0.9, 0.8, 0.2, 0.1, 0.9, 0.9, 0.7, 0.1, 0.3, 0.9, 0.2))
     )
-    return Case((pattern,), events, kind="level")
+    return Case((pattern,), events, kind="threshold")
 
 
 def contiguous_case() -> Case:
     """Two high events and a low one, one behind the other; a fourth step would need the same events again."""
     high, low = Compare(">", Signal("x"), Number(0.5)), Compare("<", Signal("x"), Number(0.2))
-    rows = Sequence((Step("high", high, times=2), Step("low", low)), gaps=0)
-    overlapping = Sequence((Step("one", high, times=2),), gaps=0)
+    rows = Sequence((Step("high", high, times=2), Step("low", low)), max_gap=0)
+    overlapping = Sequence((Step("one", high, times=2),), max_gap=0)
     patterns = (
         Pattern("high_then_low", rows, confidence=Number(1.0)),
         Pattern("twice", overlapping, confidence=Number(0.5)),

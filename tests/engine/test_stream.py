@@ -18,7 +18,6 @@ from ethogram.language.ast import (
     Elapsed,
     Events,
     Expr,
-    Level,
     Measure,
     Number,
     Pattern,
@@ -26,6 +25,7 @@ from ethogram.language.ast import (
     Signal,
     Step,
     Text,
+    Threshold,
     Window,
 )
 from ethogram.language.compiler import compile_pattern
@@ -58,7 +58,7 @@ def test_an_expression_may_be_deeper_than_python_has_brackets():
     expr: Expr = Signal("x")
     for _ in range(100):
         expr = Arithmetic("+", expr, Number(1.0))
-    stream = stream_of(Pattern("deep", Level(Compare(">", expr, Number(100.5))), confidence=Number(1.0)))
+    stream = stream_of(Pattern("deep", Threshold(Compare(">", expr, Number(100.5))), confidence=Number(1.0)))
     changes = [change for event in events_with("x", [0.0, 1.0]) for change in stream.observe(event)]
     assert [change.episode.fired.id for change in changes] == ["e1"]
 
@@ -74,7 +74,7 @@ def test_rows_and_kept_values_stay_within_what_windows_ask_for():
     small = Measure("mean", Signal("x"), Window(last=(Events(5),), skip=Events(2)))
     far = Measure("max", Signal("x"), Window(keep=3, where=Compare(">", Signal("x"), Number(0.9))))
     when = Compare(">", Arithmetic("+", small, far), Number(9.0))
-    stream = stream_of(Pattern("bounded", Level(when), confidence=Number(1.0)))
+    stream = stream_of(Pattern("bounded", Threshold(when), confidence=Number(1.0)))
     rng = random.Random(1)
     for event in events_with("x", [rng.random() for _ in range(3000)]):
         stream.observe(event)

@@ -136,7 +136,7 @@ def test_an_answer_that_contains_itself_ends():
         (sign(name="MAN_NOTHING"), "unknown indicator"),
         (sign(name=["MAN_URGENCY"]), "unknown indicator"),
         (sign(name="love_bombing"), "names a pattern"),
-        (sign(name="Warmth, then pressure"), "names a pattern"),
+        (sign(name="Love bombing"), "names a pattern"),
         ("the nine stages of a con", "names a pattern"),
         (sign(confidence=1.5), "confidence not from 0 to 1"),
         (sign(confidence=True), "confidence not from 0 to 1"),

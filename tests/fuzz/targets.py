@@ -98,7 +98,7 @@ LEARNED = (
     b" parameter: in_a_row, old: 3, new: 4, why: too often}\n"
 )
 SETTINGS = (
-    b"lateness: 30s\nfail_on: high\nsignals: {mine: number}\nlimits: {name: 300}\nstatus: {loop: test}\n"
+    b"lateness: 30s\nfail_on: high\nsignals: {mine: number}\nlimits: {name: 300}\nstatus: {loop: shadow}\n"
 )
 VERDICTS = (
     b"verdict,detection,by,at,reason\nconfirmed,d1,ann,2026-01-01T10:00:00Z,seen\n",

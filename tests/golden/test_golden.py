@@ -28,7 +28,7 @@ COMMANDS = {
     "chat": "chat risk.jsonl --json",
     "demo": "demo --json",
     "evaluate": "evaluate network.jsonl --evaluator local --json",
-    "hook-replay": "hook rehearse run.jsonl --json",
+    "hook-replay": "hook replay run.jsonl --json",
     "patterns": "patterns list --json",
     "scan": "scan network.jsonl --json",
     "signals": "signals list --json",

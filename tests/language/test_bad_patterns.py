@@ -21,7 +21,7 @@ shape:
     - first: compassion > 0.5
     - then: manipulation > first.manipulation + 0.2
 confidence: then.manipulation
-level: high
+severity: high
 examples:
   fires:
     - story: it rises
@@ -69,16 +69,38 @@ def test_the_pattern_that_the_others_spoil_is_good():
         ("title: Warm", "titel: Warm", "p.yaml:2:1", "did you mean 'title'"),
         ("  sequence:", "  sequense:", "p.yaml:5:3", "did you mean 'sequence'"),
         ("confidence: then.manipulation\n", "", "p.yaml:1:1", "confidence is missing"),
-        ("level: high", "level: hihg", "p.yaml:8:8", "did you mean 'high'"),
-        ("level: high", "level: severe", "p.yaml:8:8", "one of low, medium, high, critical"),
+        ("severity: high", "severity: hihg", "p.yaml:8:11", "did you mean 'high'"),
+        ("severity: high", "severity: severe", "p.yaml:8:11", "one of low, medium, high, critical"),
         ("      at: 2", "      at: 3", "p.yaml:15:11", "from 1 to 2"),
         ("      compassion: [0.9, 0.1]\n", "      compasion: [0.9, 0.1]\n", "p.yaml:13:7", "did you mean"),
     ],
 )
 def test_a_slip_is_found_with_its_place_and_the_nearest_right_word(old, new, place, says):
     found = faults(changed(old, new))
-    expected = place if "level" not in old else "p.yaml:9:8"
+    expected = place if "severity" not in old else "p.yaml:9:11"
     assert any(fault.startswith(expected) and says in fault for fault in found), found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("confidence:", "history: [subject]\nconfidence:", "p.yaml:8:1: 'history' is now 'group_by'"),
+        ("severity: high", "level: high", "p.yaml:9:1: 'level' is now 'severity'"),
+        ("severity: high", "levels: {high: compassion > 0}", "p.yaml:9:1: 'levels' is now 'severity'"),
+        ("confidence:", "  gaps: false\nconfidence:", "p.yaml:8:3: 'gaps' is now 'max_gap'"),
+        ("confidence:", "      soon: 2 events\nconfidence:", "p.yaml:8:7: 'soon' is now 'within'"),
+        (
+            "  sequence:",
+            "  level: {when: age > 0}\n  other:",
+            "p.yaml:5:3: 'level' is now 'threshold'",
+        ),
+        ("      at: 2", "      level: high", "p.yaml:15:7: 'level' is now 'severity'"),
+        ("confidence:", "status: test\nconfidence:", "p.yaml:8:9: status 'test' is now 'shadow'"),
+    ],
+)
+def test_a_former_key_is_refused_with_what_it_is_called_now(old, new, says):
+    found = faults(changed(old, new))
+    assert any(fault == says for fault in found), found
 
 
 @pytest.mark.parametrize(
@@ -148,10 +170,10 @@ def test_what_is_not_in_the_language_is_refused_with_its_place(condition, says):
         ("    - then:", "    - first:", "two steps are named"),
         ("    - then:", "    - compassion:", "the name of a signal"),
         ("confidence:", "  within: 1 events\nconfidence:", "can never hold 2"),
-        ("confidence:", "  gaps: false\n  within: 7 days\nconfidence:", "is not a duration"),
-        ("confidence:", "  gaps: maybe\nconfidence:", "a number or the name of a parameter"),
+        ("confidence:", "  max_gap: 0\n  within: 7 days\nconfidence:", "is not a duration"),
+        ("confidence:", "  max_gap: maybe\nconfidence:", "a number or the name of a parameter"),
         ("    - then:", "    - never: compassion > 0.9\n    - then:", ""),
-        ("confidence:", "history: [subject, tarject]\nconfidence:", "did you mean 'target'"),
+        ("confidence:", "group_by: [subject, tarject]\nconfidence:", "did you mean 'target'"),
         ("confidence:", "tell_at: 2\nconfidence:", "from 1 to 1"),
         ("confidence:", "define: {a: b + 1, b: a + 1}\nconfidence:", "in a circle"),
         ("confidence:", "parameters: {x: high}\nconfidence:", "takes a number"),
@@ -179,7 +201,7 @@ def test_a_pattern_that_makes_no_sense_says_why(old, new, says):
 
 
 def test_all_faults_of_a_file_come_at_once():
-    text = changed("compassion > 0.5", "compasion > 0.5").replace("level: high", "level: hihg")
+    text = changed("compassion > 0.5", "compasion > 0.5").replace("severity: high", "severity: hihg")
     text = text.replace("title: Warm", "titel: Warm").replace("first.manipulation", "frst.manipulation")
     found = faults(text)
     assert [fault.split(":")[1] for fault in found if "missing" not in fault] == ["2", "6", "7", "9"]
@@ -230,7 +252,7 @@ def test_a_fault_in_the_shape_does_not_hide_those_after_it():
     text = text.replace(
         "\nconfidence: then.manipulation", "\n      son: 3 events\nconfidence: mean(frst.compassion)"
     )
-    text = text.replace("level: high", "level: hihg")
+    text = text.replace("severity: high", "severity: hihg")
     found = faults(text)
     assert [fault.split(":")[1] for fault in found] == ["7", "8", "9", "10"], found
 
@@ -249,5 +271,5 @@ def test_a_parameter_may_not_take_the_name_of_something_else(name):
 def test_a_fault_does_not_repeat_long_values():
     every = faults(GOOD.replace("confidence:", f"status: {'x' * 5000}\nconfidence:"))
     (found,) = [one for one in every if "unknown status 'xxx" in one]
-    assert "one of experimental, test, stable, retired" in found
+    assert "one of experimental, shadow, stable, retired" in found
     assert len(found) < 300

@@ -102,7 +102,7 @@ def test_plain_texts_come_out_as_they_went_in():
 @pytest.mark.parametrize("seed", range(40))
 def test_every_random_expression_reads_back_to_the_same_text(seed):
     for pattern in strategies.random_case(seed).patterns:
-        exprs = list(expressions((pattern.shape, pattern.confidence, pattern.levels, pattern.details)))
+        exprs = list(expressions((pattern.shape, pattern.confidence, pattern.severities, pattern.details)))
         inside = [one for expr in exprs for one in walk(expr)]
         vocabulary = Vocabulary(
             {one.name: "any" for one in inside if isinstance(one, Signal)},
@@ -130,7 +130,7 @@ def shipped() -> list[Path]:
 def test_every_expression_of_a_shipped_pattern_reads_back_the_same(path):
     file: PatternFile = read_pattern_file(path, load_vocabulary())
     for pattern in file.patterns:
-        told = (pattern.shape, pattern.confidence, pattern.levels, pattern.details, pattern.explanation)
+        told = (pattern.shape, pattern.confidence, pattern.severities, pattern.details, pattern.explanation)
         exprs = list(expressions(told))
         scope, names = scope_of(exprs, file.vocabulary)
         for expr in exprs:

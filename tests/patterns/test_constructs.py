@@ -22,7 +22,6 @@ from ethogram.language.ast import (
     Function,
     Indicator,
     Known,
-    Level,
     Measure,
     Member,
     Never,
@@ -35,6 +34,7 @@ from ethogram.language.ast import (
     StepCount,
     StepMean,
     StepValue,
+    Threshold,
     Trend,
     Window,
 )
@@ -121,12 +121,12 @@ CONSTRUCTS: dict[str, Test] = {
     "at_least": in_step(lambda step: step.collects and step.times > 1),
     "never": in_sequence(lambda s: any(isinstance(item, Never) for item in s.items)),
     "optional": in_step(lambda step: step.optional),
-    "soon: a duration": in_step(lambda step: kinds_of(step.soon) == [Duration]),
-    "soon: events": in_step(lambda step: kinds_of(step.soon) == [Events]),
-    "soon: both": in_step(lambda step: set(kinds_of(step.soon)) == {Duration, Events}),
-    "gaps: true": written_shape("gaps", True),
-    "gaps: false": written_shape("gaps", False),
-    "gaps: a number": in_sequence(lambda s: s.gaps is not None and s.gaps > 0),
+    "within (step): a duration": in_step(lambda step: kinds_of(step.within) == [Duration]),
+    "within (step): events": in_step(lambda step: kinds_of(step.within) == [Events]),
+    "within (step): both": in_step(lambda step: set(kinds_of(step.within)) == {Duration, Events}),
+    "max_gap: 0": in_sequence(lambda s: s.max_gap == 0),
+    "no max_gap": in_sequence(lambda s: s.max_gap is None),
+    "max_gap: a number": in_sequence(lambda s: s.max_gap is not None and s.max_gap > 0),
     "within: a duration": in_sequence(lambda s: kinds_of(s.within) == [Duration]),
     "within: both": in_sequence(lambda s: len(s.within) == 2),
     "step.x in a later step": in_step(
@@ -135,10 +135,10 @@ CONSTRUCTS: dict[str, Test] = {
     "step.count": is_a(StepCount),
     "mean(step.x)": is_a(StepMean),
     "tell_at": says("tell_at"),
-    "level": in_shape(lambda s: isinstance(s, Level)),
-    "clears": in_shape(lambda s: isinstance(s, Level) and s.clears is not None),
-    "clears: never": in_shape(lambda s: isinstance(s, Level) and s.stays),
-    "no clears": in_shape(lambda s: isinstance(s, Level) and s.clears is None and not s.stays),
+    "threshold": in_shape(lambda s: isinstance(s, Threshold)),
+    "clears": in_shape(lambda s: isinstance(s, Threshold) and s.clears is not None),
+    "clears: never": in_shape(lambda s: isinstance(s, Threshold) and s.stays),
+    "no clears": in_shape(lambda s: isinstance(s, Threshold) and s.clears is None and not s.stays),
     "trend: rise": in_shape(lambda s: isinstance(s, Trend) and not s.falling),
     "trend: fall": in_shape(lambda s: isinstance(s, Trend) and s.falling),
     "trend: and": in_shape(lambda s: isinstance(s, Trend) and s.further is not None),
@@ -157,14 +157,14 @@ CONSTRUCTS: dict[str, Test] = {
     "spread": in_shape(lambda s: isinstance(s, Spread)),
     "define": says("define"),
     "parameters": says("parameters"),
-    "level:": says("level"),
-    "levels": says("levels", lambda levels: levels is not None and len(levels) > 1),
+    "severity:": says("severity"),
+    "severity: by condition": says("severity", lambda one: isinstance(one, dict) and len(one) > 1),
     "for_each": says("for_each"),
     "confirms": says("confirms"),
     "details": says("details"),
-    "history: a target": lambda file: "target" in file.patterns[0].history,
-    "history: a thread": lambda file: "thread" in file.patterns[0].history,
-    "history: a category": lambda file: file.patterns[0].history[-1] == "topic",
+    "group_by: a target": lambda file: "target" in file.patterns[0].group_by,
+    "group_by: a thread": lambda file: "thread" in file.patterns[0].group_by,
+    "group_by: a category": lambda file: file.patterns[0].group_by[-1] == "topic",
     "skip: events": in_window(lambda w: isinstance(w.skip, Events) and w.skip.n > 1),
     "skip: a duration": in_window(lambda w: isinstance(w.skip, Duration)),
     "last: events": in_window(lambda w: kinds_of(w.last) == [Events]),
@@ -203,7 +203,7 @@ def test_every_construct_of_the_language_is_used_by_a_shipped_pattern(construct)
 def test_a_shipped_pattern_says_all_there_is_to_say(file):
     assert [key for key in WORDS if not file.data.get(key)] == []
     assert {key: n for key, n in LISTS.items() if len(file.data.get(key) or ()) < n} == {}
-    assert file.data.get("history")
+    assert file.data.get("group_by")
     assert file.data.get("details")
 
 

@@ -99,7 +99,7 @@ def test_every_row_of_the_catalogue_has_its_pattern(library, tag, name):
 @pytest.mark.parametrize("name", STAGED)
 def test_each_stage_is_any_of_its_indicators(library, name):
     steps = library.files[name].data["shape"]["sequence"]
-    conditions = [next(value for key, value in step.items() if key != "soon") for step in steps]
+    conditions = [next(value for key, value in step.items() if key != "within") for step in steps]
     assert [set(INDICATOR.findall(one)) for one in conditions] == STAGED[name]
 
 
@@ -132,7 +132,7 @@ def test_long_ones_are_told_before_they_are_complete(library):
     early = {name: library.files[name].patterns[0].tell_at for name in STAGED}
     assert {name for name, stages in STAGED.items() if len(stages) > 3} <= {k for k, v in early.items() if v}
     (told,) = analyze(evaluated(first_five(library), every=timedelta(hours=1)), ["classic_con"])
-    assert (told.pattern, told.level) == ("classic_con@5", "low")
+    assert (told.pattern, told.severity) == ("classic_con@5", "low")
 
 
 def first_five(library) -> list[dict[str, float]]:
@@ -210,7 +210,7 @@ def test_every_temporal_pattern_confirms_an_indicator_and_tells_the_balance(libr
         assert "other_complied" in library.files[name].data["details"]
 
 
-def test_all_three_traits_high_throughout_are_told_as_a_level_and_not_as_an_order():
+def test_all_three_traits_high_throughout_are_told_as_a_threshold_and_not_as_an_order():
     high = {"accused": 1.0, "deception": 0.8, "manipulation": 0.8, "exploitation": 0.8}
     events = evaluated([high] * 6, every=timedelta(hours=1))
     assert found("darvo", events) == []

@@ -68,7 +68,7 @@ def test_a_signal_may_not_be_the_pattern_by_its_name(tmp_path, signal):
 
 @pytest.mark.parametrize("condition", ["noise > 0", "noise >= 1", "noise == 1", "0 < noise", "noise != 0"])
 def test_a_look_at_one_flag_is_not_a_shape(tmp_path, condition):
-    for changes in (steps(condition), {"shape": {"level": {"when": condition}}}):
+    for changes in (steps(condition), {"shape": {"threshold": {"when": condition}}}):
         (found,) = said(tmp_path, BUSY, **changes)
         assert found.startswith("the whole shape is one look at 'noise'")
 
@@ -85,7 +85,7 @@ def test_indicators_are_signs_and_not_patterns(tmp_path):
     assert said(tmp_path, **steps("MAN_URGENCY > 0"), examples=given) == []
 
 
-# --- level instead of shape -----------------------------------------------------------------
+# --- level instead of shape --------------------------------------------------------------------
 
 
 def test_fixed_numbers_in_every_step_are_a_level_and_not_a_shape(tmp_path):

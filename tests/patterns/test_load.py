@@ -20,7 +20,7 @@ title: Warm
 description: Warmth.
 shape: {{sequence: [{{warm: compassion > 0.5}}]}}
 confidence: 1
-level: low
+severity: low
 examples:
   fires: [{{story: warm, compassion: [0.9], at: 1}}]
   quiet: [{{story: cold, compassion: [0.1]}}, {{story: cool, compassion: [0.2]}}]
@@ -30,7 +30,7 @@ name: {name}
 title: Both
 description: Both.
 shape: {{all_of: [{parts}], within: 1h}}
-level: low
+severity: low
 examples:
   fires: [{{story: warm, compassion: [0.9], at: 1}}]
   quiet: [{{story: cold, compassion: [0.1]}}, {{story: cool, compassion: [0.2]}}]

@@ -45,7 +45,7 @@ def test_the_lock_of_the_library_is_current():
     ("change", "what"),
     [
         ({"shape": CALM_THEN_LOUD["shape"] | {"within": "4 events"}}, MEANING),
-        ({"history": ["subject", "target"]}, MEANING),
+        ({"group_by": ["subject", "target"]}, MEANING),
         ({"tell_at": 1}, MEANING),
         ({"parameters": {"unused": 1}}, MEANING),
         ({"title": "Other words"}, WORDS),

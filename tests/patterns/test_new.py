@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from ethogram.app.pattern_tests import prove
+from ethogram.app.pattern_tests import run_examples
 from ethogram.errors import BadUsage
 from ethogram.language.shape_parser import KINDS
 from ethogram.patterns import library as load
@@ -30,9 +30,9 @@ def test_a_template_lints_and_proves_as_it_is(tmp_path, shape):
     write_new("too_pushy", shape, tmp_path / "mine")
     library = select([tmp_path / "mine"])
     assert lint(library, load_vocabulary()) == []
-    proofs = prove(library)
-    assert [proof.fault for proof in proofs if not proof.ok] == []
-    assert {proof.pattern for proof in proofs} == set(library.chosen)
+    results = run_examples(library)
+    assert [result.fault for result in results if not result.ok] == []
+    assert {result.pattern for result in results} == set(library.chosen)
 
 
 @pytest.mark.parametrize("shape", KINDS)
@@ -54,7 +54,7 @@ def test_a_template_has_the_shape_asked_for_and_says_what_to_change(tmp_path, sh
 
 def test_every_file_gets_an_id_of_its_own(tmp_path):
     write_new("one", "all_of", tmp_path)
-    write_new("two", "level", tmp_path)
+    write_new("two", "threshold", tmp_path)
     ids = [UUID(file.words["id"]) for file in select([tmp_path])]
     assert len(set(ids)) == 4
 
@@ -69,22 +69,22 @@ def test_a_file_that_is_there_is_left_alone_and_so_is_the_folder(tmp_path):
 
 
 def test_the_name_of_a_pattern_of_the_library_is_taken(tmp_path, shipped):
-    write_new("known", "level", shipped / "run")
+    write_new("known", "threshold", shipped / "run")
     with pytest.raises(BadUsage, match="the library has a pattern 'known' already"):
-        write_new("known", "level", tmp_path / "mine")
+        write_new("known", "threshold", tmp_path / "mine")
 
 
 @pytest.mark.parametrize("name", ["", "two words", "../up", "1st", "null", "True", "a" * 81, "a\n", "é"])
 def test_a_name_that_no_pattern_can_have_is_refused(tmp_path, name):
     with pytest.raises(BadUsage, match="a pattern's name is a plain word"):
-        write_new(name, "level", tmp_path / "mine")
+        write_new(name, "threshold", tmp_path / "mine")
     assert not (tmp_path / "mine").exists()
 
 
 @pytest.mark.parametrize("name", ["NAME", "ID", "TITLE_of", "x_first", "Ab9_"])
 def test_a_name_may_be_any_plain_word(tmp_path, name):
     write_new(name, "in_order", tmp_path)
-    assert all(proof.ok for proof in prove(select([tmp_path])))
+    assert all(result.ok for result in run_examples(select([tmp_path])))
 
 
 def test_an_unknown_shape_is_answered_with_the_nearest(tmp_path):

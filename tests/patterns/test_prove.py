@@ -1,4 +1,4 @@
-"""Examples are statements about conduct, and proving compares each with what the runners find."""
+"""Examples are statements about conduct, and testing compares each with what the runners find."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ethogram.app.pattern_tests import Proof, prove, summary, summary_line
+from ethogram.app.pattern_tests import ExampleResult, run_examples, summary, summary_line
 from ethogram.engine import plain
 from ethogram.engine.detect import RUNNERS
 from ethogram.patterns import library
@@ -27,9 +27,9 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path / "mine"
 
 
-def failures(folder: Path) -> list[Proof]:
+def failures(folder: Path) -> list[ExampleResult]:
     known = load_vocabulary({"noise": "number"})
-    return [proof for proof in prove(select([folder], vocabulary=known)) if not proof.ok]
+    return [result for result in run_examples(select([folder], vocabulary=known)) if not result.ok]
 
 
 def came(folder: Path, pattern: dict[str, Any] = CALM_THEN_LOUD, **changes: Any) -> str:
@@ -49,8 +49,8 @@ def fires(pattern: dict[str, Any] = CALM_THEN_LOUD, **example: Any) -> dict[str,
 def test_every_example_of_every_pattern_is_run(folder):
     write(folder)
     write(folder, BUSY)
-    proofs = prove(select([folder]))
-    assert [(proof.pattern, proof.story) for proof in proofs] == [
+    results = run_examples(select([folder]))
+    assert [(result.pattern, result.story) for result in results] == [
         ("busy", "three loud ones"),
         ("busy", "two loud ones"),
         ("busy", "none"),
@@ -58,14 +58,14 @@ def test_every_example_of_every_pattern_is_run(folder):
         ("outburst", "loud all along"),
         ("outburst", "calm all along"),
     ]
-    assert all(proof.ok for proof in proofs)
-    assert summary_line(proofs) == "2 patterns, 6 examples, 1 runner: all as stated"
+    assert all(result.ok for result in results)
+    assert summary_line(results) == "2 patterns, 6 examples, 1 runner: all passed"
 
 
 def test_a_pattern_that_is_off_is_proved_too(folder):
     write(folder, status="retired")
     write(folder, BUSY, status="experimental")
-    assert len(prove(select([folder]))) == 6
+    assert len(run_examples(select([folder]))) == 6
 
 
 def test_where_no_position_is_stated_any_will_do(folder):
@@ -73,7 +73,7 @@ def test_where_no_position_is_stated_any_will_do(folder):
     assert failures(folder) == []
 
 
-def test_a_level_fires_where_it_opens_and_not_where_it_ends(folder):
+def test_a_threshold_fires_where_it_opens_and_not_where_it_ends(folder):
     write(folder, BUSY, examples=fires(BUSY, noise=[0.6, 0.6, 0.6, 0.6, 0.1, 0.1], at=3))
     assert failures(folder) == []
 
@@ -113,9 +113,8 @@ def test_one_of_the_values_of_for_each_is_enough(folder):
         folder,
         BUSY,
         for_each={"use": ["tokens", "calls"]},
-        shape={"level": {"when": "growth(use, last=5, at_least=3) > 1.5"}},
-        levels=None,
-        level="low",
+        shape={"threshold": {"when": "growth(use, last=5, at_least=3) > 1.5"}},
+        severity="low",
         examples={
             "fires": [{"story": "more calls", "calls": [1, 2, 4], "tokens": [5, 5, 5], "at": 3}],
             "quiet": [{"story": "as before", "calls": [1, 1, 1]}, {"story": "idle", "tokens": [5, 5, 5]}],
@@ -158,25 +157,25 @@ def both(folder: Path, fires: list[float]) -> None:
 
 
 def test_a_failure_says_where_which_story_what_was_expected_and_what_came(folder):
-    path = write(folder, examples=fires(noise=[0.1, 0.9, 0.9], at=3, level="high"))
+    path = write(folder, examples=fires(noise=[0.1, 0.9, 0.9], at=3, severity="high"))
     (failed,) = failures(folder)
     line = path.read_text().splitlines().index('    "story": "a story",')
     assert (failed.path, failed.line) == (str(path), line)
     assert failed.fault.message == (
-        "outburst: 'a story' should fire at event 3 with level high, "
-        "but it fired at event 2 with level low: sam rose to 0.9."
+        "outburst: 'a story' should fire at event 3 with severity high, "
+        "but it fired at event 2 with severity low: sam rose to 0.9."
     )
 
 
-def test_the_wrong_level_alone_is_a_failure(folder):
-    said = came(folder, BUSY, examples=fires(BUSY, noise=[0.6, 0.6, 0.9], at=3, level="low"))
-    assert said.startswith("it fired at event 3 with level high")
+def test_the_wrong_severity_alone_is_a_failure(folder):
+    said = came(folder, BUSY, examples=fires(BUSY, noise=[0.6, 0.6, 0.9], at=3, severity="low"))
+    assert said.startswith("it fired at event 3 with severity high")
 
 
 def test_a_quiet_example_that_fires_is_told_with_the_explanation(folder):
     quiet = [{"story": "not meant to fire", "noise": [0.2, 0.9]}]
     assert came(folder, examples=examples(quiet=quiet)) == (
-        "it fired at event 2 with level low: sam rose to 0.9."
+        "it fired at event 2 with severity low: sam rose to 0.9."
     )
 
 
@@ -185,15 +184,14 @@ def test_a_firing_value_of_for_each_is_named(folder):
         folder,
         BUSY,
         for_each={"use": ["tokens", "calls"]},
-        shape={"level": {"when": "growth(use, last=5, at_least=3) > 1.5"}},
-        levels=None,
-        level="low",
+        shape={"threshold": {"when": "growth(use, last=5, at_least=3) > 1.5"}},
+        severity="low",
         examples={
             "fires": [{"story": "more calls", "calls": [1, 2, 4]}],
             "quiet": [{"story": "twice as much", "tokens": [1, 2, 4]}, {"story": "idle", "calls": [1, 1]}],
         },
     )
-    assert said.startswith("it fired at event 3 with level low as busy.tokens")
+    assert said.startswith("it fired at event 3 with severity low as busy.tokens")
 
 
 @pytest.mark.parametrize(
@@ -214,13 +212,13 @@ def test_a_repeated_step_says_how_often_it_was_met(folder):
     assert said == "it stayed quiet: step 'loud' got to 2 of 3, at event 3"
 
 
-def test_a_level_that_stays_quiet_says_where_it_was_false_and_where_unknown(folder):
+def test_a_threshold_that_stays_quiet_says_where_it_was_false_and_where_unknown(folder):
     said = came(folder, BUSY, examples=fires(BUSY, noise=[0.6, 0.6, 0.1]))
     assert said == "it stayed quiet: its condition was never true (false: 1, unknown: 2)"
 
 
-def test_a_level_that_only_clears_says_so(folder):
-    shape = {"level": {"when": "noise > 0.5", "clears": "noise > 0.4"}}
+def test_a_threshold_that_only_clears_says_so(folder):
+    shape = {"threshold": {"when": "noise > 0.5", "clears": "noise > 0.4"}}
     said = came(folder, BUSY, shape=shape, examples=fires(BUSY, noise=[0.6]))
     assert said == "it stayed quiet: its condition was true, but only where it clears too"
 
@@ -229,7 +227,7 @@ def test_a_silence_that_stays_quiet_says_that_no_pause_was_long_enough(folder):
     quiet = [{"story": "one", "noise": [0.1]}, {"story": "two", "noise": [0.1, 0.2]}]
     shape = {"silence": {"longer_than": "2d"}}
     made = {"fires": [{"story": "a day", "noise": [0.1], "as_of": "1d"}], "quiet": quiet}
-    said = came(folder, BUSY, shape=shape, levels=None, level="low", examples=made)
+    said = came(folder, BUSY, shape=shape, severity="low", examples=made)
     assert said == "it stayed quiet: no pause was longer than longer_than"
 
 
@@ -239,7 +237,7 @@ def test_too_little_data_is_the_reason_given(folder):
 
 
 def test_events_outside_of_the_history_are_the_reason_given(folder):
-    said = came(folder, history=["subject", "target"], examples=fires(noise=[0.1, 0.9]))
+    said = came(folder, group_by=["subject", "target"], examples=fires(noise=[0.1, 0.9]))
     assert said.endswith(
         "no event has a reading that its shape names and all of its history: [subject, target]"
     )
@@ -266,7 +264,7 @@ def test_all_failures_of_all_patterns_come_at_once(folder):
     wrong = [{"story": "one", "noise": [0.9, 0.9]}, {"story": "two", "noise": [0.1, 0.1]}]
     write(folder, examples=examples(fires=wrong))
     write(folder, BUSY, examples=fires(BUSY, noise=[0.1, 0.1, 0.1]))
-    assert [(proof.pattern, proof.story) for proof in failures(folder)] == [
+    assert [(result.pattern, result.story) for result in failures(folder)] == [
         ("busy", "a story"),
         ("outburst", "one"),
         ("outburst", "two"),
@@ -281,11 +279,11 @@ def test_every_runner_is_asked_and_the_one_that_differs_is_named(folder, monkeyp
     monkeypatch.setattr("ethogram.app.pattern_tests.RUNNERS", both_runners)
     monkeypatch.setattr("ethogram.engine.detect.RUNNERS", both_runners)
     write(folder)
-    proofs = prove(select([folder]))
-    (failed,) = [proof for proof in proofs if not proof.ok]
+    results = run_examples(select([folder]))
+    (failed,) = [result for result in results if not result.ok]
     assert failed.runner == "blind"
     assert failed.fault.message.endswith("(runner blind)")
-    assert summary(proofs) == {"record": "summary", "patterns": 1, "examples": 3, "runners": 2, "failed": 1}
+    assert summary(results) == {"record": "summary", "patterns": 1, "examples": 3, "runners": 2, "failed": 1}
 
 
 def test_the_runners_are_those_that_detections_are_found_with():
@@ -312,4 +310,4 @@ def test_a_pattern_in_the_documentation_does_what_its_examples_state(folder, blo
     folder.mkdir()
     name = re.findall(r"^name: (\w+)", block.text, re.M)[0]
     (folder / f"{name}.yaml").write_text(block.text, "utf-8")
-    assert [proof.fault for proof in failures(folder)] == []
+    assert [result.fault for result in failures(folder)] == []

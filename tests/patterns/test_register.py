@@ -51,7 +51,7 @@ def test_all_that_is_wrong_is_told_at_once_with_the_place_of_the_code():
     with pytest.raises(BadUsage) as error:
 
         @ethogram.pattern(
-            "Bad Name", titel="x", window=0, level="grave", history=["room"], version=0, status="new",
+            "Bad Name", titel="x", window=0, severity="grave", group_by=["room"], version=0, status="new",
             needs="compassion", kinds="action", fires=[("story", [1])], quiet=[("one", SOME)],
         )  # fmt: skip
         def nothing(events):
@@ -60,8 +60,8 @@ def test_all_that_is_wrong_is_told_at_once_with_the_place_of_the_code():
     told = str(error.value)
     for part in (
         "did you mean 'title'", "small letters", "title is missing", "description is missing", "window is",
-        "level is one of", "history is some of", "version counts", "status is one of", "needs is a list",
-        "kinds is a list", "fires, example 1", "quiet needs at least 2",
+        "severity is one or several of", "group_by is some of", "version counts", "status is one of",
+        "needs is a list", "kinds is a list", "fires, example 1", "quiet needs at least 2",
     ):  # fmt: skip
         assert part in told, part
     assert all(fault.path == __file__ and fault.line > 0 for fault in error.value.faults)
@@ -90,7 +90,7 @@ def test_what_cannot_be_a_pattern_is_refused(made, said):
         (True, "a Match or None is due"),
         (Match(0), "confidence is above 0"),
         (Match(float("nan")), "confidence is above 0"),
-        (Match(0.5, level="high"), "none of its levels, medium"),
+        (Match(0.5, severity="high"), "none of its severities, medium"),
         (Match(0.5, evidence=["e1"]), "evidence is events"),
         (Match(0.5, details=["x"]), "details is a dict"),
         (Match(0.5, details={"x": object()}), "details: <object object .* is no plain JSON data"),
@@ -140,7 +140,7 @@ def test_details_and_evidence_are_told_in_words_and_order():
     assert one.explanation == "agent went back and forth 3 times."
     assert [each.event for each in one.evidence] == ["e1", "e2", "e3", "e4", "e5", "e6"]
     assert [each.step for each in one.evidence] == ["counted"] * 3 + ["opened", "counted", "peak"]
-    assert (one.level, one.confidence, one.fired_confidence) == ("high", 0.75, 0.5)
+    assert (one.severity, one.confidence, one.fired_confidence) == ("high", 0.75, 0.5)
     json.dumps(one.to_dict())
 
 
@@ -232,7 +232,7 @@ def test_it_has_no_parameters_and_takes_a_status():
     with pytest.raises(BadPattern, match="is in code and has no parameters"):
         load_patterns(["ping_pong"], parameters={"ping_pong": {"rounds": 3}})
     found = code_patterns.edits("a.py", "b.py", "a.py", "b.py")
-    settings = Settings(status={"ping_pong": "test"})
+    settings = Settings(status={"ping_pong": "shadow"})
     assert [one.pattern for one in analyze(found, settings=settings).kept] == ["ping_pong"]
     assert "ping_pong" not in load_patterns().chosen
 
@@ -250,8 +250,8 @@ def test_its_version_is_that_of_its_code():
 def test_combinations_may_name_it(tmp_path: Path):
     file = tmp_path / "both.yaml"
     file.write_text(
-        "name: both\ntitle: Both\ndescription: Both.\nhistory: [subject]\n"
-        "shape: {all_of: [ping_pong, burst], within: 1h}\nlevel: high\n"
+        "name: both\ntitle: Both\ndescription: Both.\ngroup_by: [subject]\n"
+        "shape: {all_of: [ping_pong, burst], within: 1h}\nseverity: high\n"
         "examples:\n  fires: [{story: a, x: [1]}]\n  quiet: [{story: b, x: [1]}, {story: c, x: [1]}]\n"
     )
     found = analyze(code_patterns.edits("a.py", "b.py", "a.py", "b.py"), patterns=[file])
@@ -271,7 +271,7 @@ from ethogram.testing import action, numbered
 TWICE = numbered([action("file_read")] * 2)
 
 
-@ethogram.pattern("twice_here", title="Twice", level="low", fires=[("two", TWICE, 2)],
+@ethogram.pattern("twice_here", title="Twice", severity="low", fires=[("two", TWICE, 2)],
                   quiet=[("one", TWICE[:1]), ("the other", TWICE[1:])])
 def twice(events):
     "Two events."
@@ -282,8 +282,8 @@ def twice(events):
 def test_a_file_of_code_is_run_where_it_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     file = tmp_path / "mine.py"
     file.write_text(CODE)
-    assert main(["patterns", "prove", str(file)]) == 0
-    assert capsys.readouterr().out == "1 pattern, 3 examples, 3 runners: all as stated\n"
+    assert main(["patterns", "test", str(file)]) == 0
+    assert capsys.readouterr().out == "1 pattern, 3 examples, 3 runners: all passed\n"
     assert main(["patterns", "list", str(file)]) == 0
     assert "twice_here  stable  code" in capsys.readouterr().out
     assert main(["patterns", "show", "twice_here"]) == 0
@@ -363,7 +363,7 @@ def test_a_sweep_and_events_on_disk_find_the_same(tmp_path: Path, capsys: pytest
         for line in capsys.readouterr().out.splitlines():
             one = json.loads(line)
             if one["record"] == "detection":
-                told[one["id"]] = one["level"]
+                told[one["id"]] = one["severity"]
     assert sorted(told.values()) == ["high", "high", "high"]
 
 

@@ -28,7 +28,7 @@ def started():
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """A page with two subjects, three levels of detections and a hostile name."""
+    """A page with two subjects, three severities of detections and a hostile name."""
     folder = tmp_path_factory.mktemp("report")
     events = [
         *warm_messages(),
@@ -99,7 +99,7 @@ def test_a_click_on_a_point_shows_its_event(started, report):
         point.click(force=True)
         told = opened.page.locator("#panel").inner_text()
         for part in (
-            "Warmth, then pressure",
+            "Love bombing",
             "press",
             "ann-4",
             "2026-01-04 12:00",

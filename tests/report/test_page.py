@@ -42,7 +42,7 @@ class Seen(HTMLParser):
 
 def test_it_tells_the_detection_its_evidence_and_what_was_quiet(tmp_path):
     said = page(analyzed(tmp_path, warm_messages()), Beside(quiet={"run": ["loop"]}, notes=["a note"]))
-    for part in ("1 detection", "4 events of 1 subject", "Warmth, then pressure", "ann → bo", "ann-4"):
+    for part in ("1 detection", "4 events of 1 subject", "Love bombing", "ann → bo", "ann-4"):
         assert part in said
     for part in ("ann was warm to bo 3 times, then pressed (0.80).", "What to do", "loop", "a note"):
         assert part in said

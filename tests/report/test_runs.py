@@ -190,8 +190,8 @@ def test_runs_are_narrowed_with_the_rest(opened):
     # Only the run of that agent: not the other one, nor those in which nothing was found.
     assert shown() == (1, 1)
     assert "run-1" in opened.locator("#runs tbody tr:visible").inner_text()
-    for level in opened.locator("[name=level]").all():
-        level.uncheck()
+    for severity in opened.locator("[name=severity]").all():
+        severity.uncheck()
     assert shown() == (0, 0)
     opened.click("[type=reset]")
     opened.wait_for_function("document.querySelector('output').textContent === ''")

@@ -13,10 +13,10 @@ LADDER = ("nudge", "remind", "ask")
 def test_an_assessment_tells_single_patterns_combinations_risk_and_what_to_do():
     loop = detection("a", pattern="loop", cause="stuck", recommendation="Look at the cause.")
     drift = detection(
-        "b", pattern="drift", cause="drift", level="medium", recommendation="Say the goal again."
+        "b", pattern="drift", cause="drift", severity="medium", recommendation="Say the goal again."
     )
     both = detection(
-        "c", pattern="both", cause="stuck", parts=("a", "b"), level="high", confidence=0.9,
+        "c", pattern="both", cause="stuck", parts=("a", "b"), severity="high", confidence=0.9,
         recommendation="Stop it.",
     )  # fmt: skip
     weighing = Weighing(multipliers={"both": 2.0})
@@ -32,8 +32,8 @@ def test_an_assessment_tells_single_patterns_combinations_risk_and_what_to_do():
 
 
 def test_what_was_told_early_gives_way_to_the_whole():
-    early = detection("a", pattern="praise@3", cause="p", level="low", recommendation="early")
-    whole = detection("b", pattern="praise", cause="p", level="high", recommendation="whole")
+    early = detection("a", pattern="praise@3", cause="p", severity="low", recommendation="early")
+    whole = detection("b", pattern="praise", cause="p", severity="high", recommendation="whole")
     told = assess([early, whole], as_of=NOW)
     assert [(one.text, one.detections) for one in told.recommendations] == [("whole", ("b", "a"))]
 
@@ -50,7 +50,7 @@ def test_every_pattern_that_ships_says_what_to_do():
 
 
 def test_what_is_long_past_is_only_watched():
-    found = [detection("a", level="critical", confidence=1.0)]
+    found = [detection("a", severity="critical", confidence=1.0)]
     assert assess(found, as_of=NOW).recommendations[0].urgency == "now"
     # A month later its own share is next to nothing, and the floor is .25; half a year later less than .01.
     assert assess(found, as_of=NOW + 30 * DAY).recommendations[0].urgency == "soon"
@@ -58,8 +58,8 @@ def test_what_is_long_past_is_only_watched():
 
 
 def test_what_is_urgent_comes_before_what_was_graver_and_is_faint():
-    faint = detection("a", pattern="old", cause="old", level="high", confidence=0.1)
-    fresh = detection("b", pattern="new", cause="new", level="medium", confidence=1.0)
+    faint = detection("a", pattern="old", cause="old", severity="high", confidence=0.1)
+    fresh = detection("b", pattern="new", cause="new", severity="medium", confidence=1.0)
     assert [one.pattern for one in assess([faint, fresh], as_of=NOW).recommendations] == ["new", "old"]
 
 
@@ -70,7 +70,7 @@ def test_a_false_alarm_asks_for_nothing():
 
 def test_the_ladder_tells_what_was_tried_and_what_comes_next():
     loop = detection("a", pattern="loop", recommendation="Another way.")
-    path = detection("b", pattern="scope", level="critical", cause="scope", recommendation="Ask.")
+    path = detection("b", pattern="scope", severity="critical", cause="scope", recommendation="Ask.")
     done = Done(LADDER, {"loop": [Given("nudge", "went_on")]}, {"a": ["grep -r x", "ls"]})
     told = {one.pattern: one for one in assess([loop, path], as_of=NOW, done=done).recommendations}
     assert told["loop"].ladder is not None

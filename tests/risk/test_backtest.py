@@ -15,7 +15,7 @@ def detection(name: str, days_ago: float = 0.0, **given: Any) -> Detection:
     at = NOW - timedelta(days=days_ago)
     told: dict[str, Any] = {
         "id": name, "pattern": "loop", "version": "v1", "state": "closed", "subject": "ann", "target": None,
-        "thread": None, "level": "high", "confidence": 0.5, "opened_at": at, "detected_at": at,
+        "thread": None, "severity": "high", "confidence": 0.5, "opened_at": at, "detected_at": at,
         "closed_at": at, "first_event": "e1", "last_event": "e2", "count": 1, "details": {}, "confirms": (),
         "scorer": "given", "explanation": "", "recommendation": "", "history": {"subject": "ann"},
     }  # fmt: skip
@@ -30,12 +30,12 @@ def found(name, pattern, who, *events, **given):
 
 
 def test_it_tells_counts_examples_lift_and_overlap():
-    own = [found("a", "new", "ann", "e1", "e2"), found("b", "new", "ann", "e5", level="critical"),
+    own = [found("a", "new", "ann", "e1", "e2"), found("b", "new", "ann", "e5", severity="critical"),
            found("c", "new", "bo", "e9", confidence=0.1)]  # fmt: skip
     others = [found("x", "loop", "ann", "e2", "e3"), found("y", "drift", "cy", "e7")]
     told = backtest("new", own, others, histories=10, shuffled=[1, 0, 2])
     assert (told.detections, told.histories, told.looked_at) == (3, 2, 10)
-    assert told.by_level == {"low": 0, "medium": 0, "high": 2, "critical": 1}
+    assert told.by_severity == {"low": 0, "medium": 0, "high": 2, "critical": 1}
     assert [one.id for one in told.examples] == ["b", "c", "a"]
     assert told.lift == 3
     (one,) = told.overlaps

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ethogram.models import LEVELS
+from ethogram.models import SEVERITIES
 from ethogram.risk.scoring import DAY as DAY_US
 from ethogram.risk.scoring import Known, Weighing, combined_of, compose, falls_with, what_if
 from ethogram.stats import chance, either, multiplied, odds
@@ -88,7 +88,7 @@ def test_closing_changes_nothing_and_a_graver_or_surer_or_longer_episode_never_l
             return value([*found[:place], replace(one, **changes), *found[place + 1 :]], known)
 
         assert instead(state="closed", closed_at=NOW) == now
-        assert instead(level=LEVELS[min(3, LEVELS.index(one.level) + 1)]) >= now
+        assert instead(severity=SEVERITIES[min(3, SEVERITIES.index(one.severity) + 1)]) >= now
         assert instead(confidence=min(1.0, one.confidence + 0.1)) >= now
         assert instead(last_at=NOW) >= now
 
@@ -125,10 +125,10 @@ def plainly(found, as_of):
     for one in found:
         cause, days = one.cause or one.pattern, (as_of - one.detected_at) / DAY
         left = 2 ** (-days / (1 if cause == "drift" else 7)) * one.confidence
-        causes[cause] = max(causes.get(cause, 0.0), weights[one.level] * left)
+        causes[cause] = max(causes.get(cause, 0.0), weights[one.severity] * left)
         more = 1 + (multipliers.get(one.pattern, 1.0) - 1) * left
         factors[one.pattern] = max(factors.get(one.pattern, 1.0), more)
-        if one.level == "critical":
+        if one.severity == "critical":
             least = max(least, 0.5 * one.confidence * 2 ** (-days / 30))
     none = prod(1 - value for value in causes.values())
     for_ = (1 - none) * prod(factors.values())
@@ -155,15 +155,15 @@ def test_half_a_life_later_it_is_half():
 
 
 def test_a_combination_multiplies_the_odds_and_falls_with_a_part():
-    parts = [detection("a", cause="stuck", level="medium", confidence=1.0)]
-    both = detection("c", pattern="both", cause="stuck", level="low", confidence=1.0, parts=("a",))
+    parts = [detection("a", cause="stuck", severity="medium", confidence=1.0)]
+    both = detection("c", pattern="both", cause="stuck", severity="low", confidence=1.0, parts=("a",))
     assert value([*parts, both]) == pytest.approx(2 * 0.3 / (0.7 + 0.6), abs=1e-6)
     without = {one.detection: one.value for one in what_if([*parts, both], as_of=NOW, weighing=WEIGHING)}
     assert without == {"a": 0.0, "c": 0.3}
 
 
 def test_after_a_critical_one_a_floor_stays_and_decays():
-    critical = [detection("a", level="critical", confidence=1.0)]
+    critical = [detection("a", severity="critical", confidence=1.0)]
     assert value(critical) == 0.9
     month = value(critical, as_of=NOW + 30 * DAY)
     assert month == 0.25
@@ -172,7 +172,7 @@ def test_after_a_critical_one_a_floor_stays_and_decays():
 
 def test_what_is_not_yet_known_or_only_in_shadow_does_not_count():
     assert value([detection("a", days_ago=-1)]) == 0
-    assert value([detection("a", status="test"), detection("b", state="withdrawn")]) == 0
+    assert value([detection("a", status="shadow"), detection("b", state="withdrawn")]) == 0
 
 
 def test_what_judges_say_counts_whatever_moment_is_asked_about():
@@ -222,8 +222,8 @@ def test_combinations_that_are_made_of_each_other_end_somewhere():
     assert value(found, Known((verdict("false_alarm", "a"),))) == 0
 
 
-def test_the_mode_is_the_level_of_which_one_alone_would_make_as_much():
-    told = compose([detection("a", level="high", confidence=1.0)], as_of=NOW)
+def test_the_mode_is_the_severity_of_which_one_alone_would_make_as_much():
+    told = compose([detection("a", severity="high", confidence=1.0)], as_of=NOW)
     assert (told.value, told.mode) == (0.6, "high")
     assert told.risk("ann", source="forum").to_dict() == {
         "record": "risk", "source": "forum", "subject": "ann", "thread": None,

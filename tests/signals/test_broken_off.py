@@ -1,4 +1,4 @@
-"""A talk broken off: what the service does changes nothing, and a mark holds until one is back."""
+"""Abrupt termination: what the service does changes nothing, and a mark holds until one is back."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def found(events: list[Event], seconds: float) -> list:
     watch = Watch(PATTERN, clock=lambda: as_of)
     live = {one.id: one for event in events for one in [*watch.tick(event.at), *watch.observe(event)]}
     live |= {one.id: one for one in [*watch.tick(as_of), *watch.flush(as_of), *watch.open()]}
-    key = [(one.level, one.detected_at) for one in whole]
-    assert sorted((one.level, one.detected_at) for one in live.values()) == sorted(key)
+    key = [(one.severity, one.detected_at) for one in whole]
+    assert sorted((one.severity, one.detected_at) for one in live.values()) == sorted(key)
     return whole
 
 
@@ -42,7 +42,7 @@ def test_what_the_service_answers_changes_nothing(by: dict, kind: str) -> None:
     events += [said(90 + 300 * k, by, kind, emotional=0.1) for k in range(5)]
     assert found(events, 60 + 1800) == []
     (one,) = found(events, 7200)
-    assert (one.level, one.detected_at) == ("medium", NOON + timedelta(seconds=60 + 1800))
+    assert (one.severity, one.detected_at) == ("medium", NOON + timedelta(seconds=60 + 1800))
     # The person's own word ends it, whatever the service says after it.
     assert found([*events, said(1500, kind=kind), said(1530, by, kind)], 7200) == []
 
@@ -51,21 +51,21 @@ def test_what_the_service_answers_changes_nothing(by: dict, kind: str) -> None:
 def test_a_mark_counts_whoever_carries_it_until_the_person_is_back(by: dict | None) -> None:
     events = [said(0), said(90, by, ended_abruptly=1.0)]
     (one,) = found(events, 100)
-    assert one.level == "medium"
+    assert one.severity == "medium"
     assert one.details["feeling"] == 0
-    assert "Feeling in the last message: 0.0 of 1." in one.explanation
+    assert "Emotional intensity of the last message: 0.0 of 1." in one.explanation
     (one,) = found([*events, said(300), said(900, closing=1.0)], 7200)
     assert one.state == "closed"
 
 
 @pytest.mark.parametrize(("feeling", "wanted"), [(0.6, []), (0.7, ["medium"]), (0.95, ["medium"])])
-def test_pattern_and_statistics_are_of_one_level(feeling: float, wanted: list[str]) -> None:
+def test_pattern_and_statistics_are_of_one_severity(feeling: float, wanted: list[str]) -> None:
     event = said(0, emotional=feeling)
-    assert [one.level for one in found([event], 7200)] == wanted
+    assert [one.severity for one in found([event], 7200)] == wanted
     arguments = arguments_of(event)
     state = record(Summary(), NOON.timestamp(), emotional=arguments["emotional"])
-    level = signals(state, NOON.timestamp() + 7200).findings["abrupt_termination"].level
-    assert level == (wanted or ["none"])[0]
+    severity = signals(state, NOON.timestamp() + 7200).findings["abrupt_termination"].severity
+    assert severity == (wanted or ["none"])[0]
 
 
 def test_what_is_left_is_carried_and_then_over() -> None:

@@ -69,7 +69,7 @@ def closes_asked(times: list[int], zone: str | None, as_of: int, signal: str) ->
 def _is_on(state: Summary, at: int, signal: str) -> bool:
     days = closed_days(state, day_of(state.first, state.ahead), day_of(at, state.ahead))
     quiet, drop = withdrawal(days, COHORTS[1], Limits())
-    return {"withdrawal": quiet, "drop": drop}[signal].level != "none"
+    return {"withdrawal": quiet, "drop": drop}[signal].severity != "none"
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -117,7 +117,7 @@ def test_every_way_of_running_finds_the_same(seed: int, tmp_path):
 
 def _told(detections) -> list[tuple[str, str, str, datetime]]:
     newest = {one.id: one for one in detections}
-    return sorted((one.pattern, one.subject, one.level, one.detected_at) for one in newest.values())
+    return sorted((one.pattern, one.subject, one.severity, one.detected_at) for one in newest.values())
 
 
 def readings(events: list[Event], options: Options | None = None) -> list[dict[str, float]]:

@@ -148,8 +148,8 @@ def test_every_column_of_words_is_looked_at_or_known_to_name_nobody():
     nobody = {
         ("meta", "name"), ("sources", "kinds"), ("subjects", "name"), ("readings", "signal"),
         ("readings", "scorer"), ("detections", "id"), ("detections", "pattern"), ("detections", "version"),
-        ("detections", "state"), ("detections", "status"), ("detections", "level"),
-        ("changes", "detection"), ("changes", "change"), ("changes", "state"), ("changes", "level"),
+        ("detections", "state"), ("detections", "status"), ("detections", "severity"),
+        ("changes", "detection"), ("changes", "change"), ("changes", "state"), ("changes", "severity"),
         ("changes", "version"), ("verdicts", "verdict"), ("verdicts", "pattern"), ("verdicts", "version"),
         ("verdicts", "detection"), ("settled", "detection"), ("settled", "pattern"), ("settled", "verdict"),
         ("verdict_counts", "pattern"), ("verdict_counts", "version"), ("verdict_counts", "month"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -108,6 +109,27 @@ def test_verdicts_of_version_4_are_kept_when_it_is_brought_up_to_date(path, monk
         assert opened.info().schema == newest()
         (said,) = opened.verdicts()
         assert (said.by, said.why, said.blind, said.source) == ("kim", "seen", False, "")
+
+
+def test_detections_of_version_6_have_a_severity_and_a_shadow_status_now(path, monkeypatch):
+    steps = migrations.steps()
+    with monkeypatch.context() as before:
+        before.setattr(migrations, "steps", lambda: steps[:6])
+        SQLiteStore(str(path), create=True).close()
+    with sqlite3.connect(path) as old:
+        old.execute(
+            "INSERT INTO detections VALUES ('d1', 'loop', 'v1', 'closed', 'test', 0, 's', 'ann', NULL, NULL,"
+            """ 'high', 0.5, 0, 0, NULL, '{"id": "d1", "level": "high", "status": "test"}')"""
+        )
+    old.close()
+    with open_store(str(path)) as opened:
+        assert opened.info().schema == newest()
+    with sqlite3.connect(path) as now:
+        found = now.execute("SELECT severity, status, record FROM detections").fetchall()
+    now.close()
+    assert [(*rest, json.loads(record)) for *rest, record in found] == [
+        ("high", "shadow", {"id": "d1", "severity": "high", "status": "shadow"})
+    ]
 
 
 def test_a_newer_schema_than_is_known_is_refused_with_what_to_do(store, path):

@@ -42,10 +42,12 @@ def test_a_scenario_named_like_a_pattern_makes_it_fire(scenario):
 
 def test_the_errors_are_told_as_grave_as_they_are_many():
     assert (
-        assert_fires("repetitive_errors", "repetitive_errors", at=3, level="high").details["repetition_count"]
+        assert_fires("repetitive_errors", "repetitive_errors", at=3, severity="high").details[
+            "repetition_count"
+        ]
         == 4
     )
-    found = assert_fires("repetitive_errors", "same_error_five_times", level="critical")
+    found = assert_fires("repetitive_errors", "same_error_five_times", severity="critical")
     assert found.details["repetition_count"] == 5
     assert confidence("repetitive_errors", "same_error_five_times") == 1.0
     assert_quiet("repetitive_errors", "different_errors")
@@ -63,7 +65,7 @@ def test_events_get_their_places_when_they_are_put_into_a_history():
 def test_an_assertion_says_what_came_instead():
     with pytest.raises(AssertionError, match="should fire, but it stayed quiet: its condition was"):
         assert_fires("repetitive_errors", "different_errors")
-    with pytest.raises(AssertionError, match="should stay quiet, but it fired at event 3 with level high"):
+    with pytest.raises(AssertionError, match="should stay quiet, but it fired at event 3 with severity high"):
         assert_quiet("repetitive_errors", "repetitive_errors")
     with pytest.raises(AssertionError, match="should fire at event 4, but it fired at event 3"):
         assert_fires("repetitive_errors", "repetitive_errors", at=4)

@@ -18,7 +18,7 @@ from usage_people import DAY, HOUR, MINUTE, VARIANTS, Event, Person, unzoned
 def test_an_unknown_person_is_quiet_and_insufficient() -> None:
     found = signals(Summary(), 1_800_000_000)
     assert found.score == 0
-    assert not found.at_level("low")
+    assert not found.at_severity("low")
     assert found.status == "insufficient"
 
 
@@ -81,7 +81,7 @@ def test_twice_as_long_sessions_are_increasing(variant: int) -> None:
     lengths = [person.rng.uniform(6, 14) for _ in range(24)] + [person.rng.uniform(16, 28) for _ in range(8)]
     events = [e for day, long in enumerate(lengths) for e in person.session(day, 20, round(long / 2), long)]
     found = signals(person.know(events), events[-1][0] + 2 * HOUR).findings["session_length_trend"]
-    assert (found.value, found.level) == (1.0, "medium")
+    assert (found.value, found.severity) == (1.0, "medium")
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -92,10 +92,10 @@ def test_a_storm_of_messages_is_a_spike_and_a_weekend_no_drop(variant: int) -> N
         e for day in range(42) if day % 7 < 5 for e in person.session(day, 11, person.rng.randint(5, 9), 40)
     ]
     state = person.know(events)
-    assert not signals(state, person.at(42, 6)).at_level("low")
+    assert not signals(state, person.at(42, 6)).at_severity("low")
     storm = person.session(42, 11, 150, 300)
     found = signals(person.know(events + storm), person.at(43, 6))
-    assert found.findings["spike"].level == "medium"
+    assert found.findings["spike"].severity == "medium"
     assert found.findings["frequency_change"].value == 1
 
 
@@ -107,7 +107,7 @@ def test_shorter_messages_are_told(variant: int) -> None:
         long = person.rng.uniform(120, 260) if day < 22 else person.rng.uniform(20, 50)
         events += [(at, {"length": round(long)}) for at, _ in person.session(day, 20, 5, 12)]
     found = signals(person.know(events), events[-1][0] + 2 * HOUR).findings["message_length_change"]
-    assert found.level == "medium"
+    assert found.severity == "medium"
     assert found.value < -1
 
 

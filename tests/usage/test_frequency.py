@@ -46,14 +46,14 @@ def test_an_ordinary_day_is_ordinary_and_a_day_of_nothing_is_not():
     assert values[100] == 1
 
 
-@pytest.mark.parametrize(("last", "level"), [(20, "none"), (40, "none"), (100, "low"), (200, "medium")])
-def test_five_times_as_much_as_on_thirty_days_that_were_alike_is_told(last: int, level: str):
+@pytest.mark.parametrize(("last", "severity"), [(20, "none"), (40, "none"), (100, "low"), (200, "medium")])
+def test_five_times_as_much_as_on_thirty_days_that_were_alike_is_told(last: int, severity: str):
     change, spike = after_twenty_a_day(last)
-    assert (change.level, spike.level) == ("none", level)
+    assert (change.severity, spike.severity) == ("none", severity)
 
 
 def test_of_somebody_whose_days_vary_the_same_day_says_nothing():
     days = [1, 60, 5, 20, 0, 34] * 5
     _, spike = frequency(Daily(20_000, (*days, 100), (*[3] * 30, 3)), COHORT, SETTINGS)
     assert sum(days) == 30 * 20
-    assert spike.level == "none"
+    assert spike.severity == "none"

@@ -86,13 +86,13 @@ def test_a_bad_weight_is_told():
         fuse({"text": 0.5}, explicit_crisis=2.0)
 
 
-def finding(name, level, strength):
-    return Finding(name, "ok", 1.0, level, strength, "said")
+def finding(name, severity, strength):
+    return Finding(name, "ok", 1.0, severity, strength, "said")
 
 
-levels = st.sampled_from(["none", "low", "medium"])
+severities = st.sampled_from(["none", "low", "medium"])
 findings = st.lists(
-    st.builds(finding, st.sampled_from(sorted(CAUSES)), levels, share), unique_by=lambda one: one.name
+    st.builds(finding, st.sampled_from(sorted(CAUSES)), severities, share), unique_by=lambda one: one.name
 )
 
 

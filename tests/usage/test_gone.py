@@ -1,4 +1,4 @@
-"""Gone quiet: no rhythm of one's own is unusual, one missed day is too little, a silence never says less."""
+"""Withdrawal: no rhythm of one's own is unusual, one missed day is too little, a silence never says less."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def test_no_longer_rhythm_is_either(period, active):
 
 def test_one_missed_sunday_is_not_going_quiet_and_two_are():
     sundays = [15 if day % 7 == 6 else 0 for day in range(70)]
-    assert asked([*sundays, *[0] * 8])[0].level == "none"
-    assert asked([*sundays, *[0] * 14])[0].level == "medium"
+    assert asked([*sundays, *[0] * 8])[0].severity == "none"
+    assert asked([*sundays, *[0] * 14])[0].severity == "medium"
 
 
 def test_one_missed_working_day_is_not_going_quiet():
     working = [20 if day % 7 < 5 else 0 for day in range(70)]
     # The tenth weekend is over, and the Monday after it was a holiday.
-    assert asked([*working, 0])[0].level == "none"
+    assert asked([*working, 0])[0].severity == "none"
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -55,7 +55,7 @@ def test_a_longer_silence_never_says_less(seed):
     for silent in range(50):
         quiet, _ = asked([*history, *[0] * silent])
         if strength and silent:
-            assert quiet.level == "medium"
+            assert quiet.severity == "medium"
         if silent:
             assert quiet.strength >= strength
             strength = quiet.strength
@@ -65,8 +65,8 @@ def test_who_is_here_today_is_not_gone():
     history = [*[10] * 40, *[0] * 12]
     gone, _ = asked(history)
     here, _ = asked(history, is_here=True)
-    assert (gone.level, here.level) == ("medium", "none")
-    assert here.sentence.startswith("Here today. Before that: Gone quiet: 0 messages in the last 12 days")
+    assert (gone.severity, here.severity) == ("medium", "none")
+    assert here.sentence.startswith("Here today. Before that: Withdrawal: 0 messages in the last 12 days")
 
 
 def test_sentences_name_what_was_really_there():
@@ -75,11 +75,11 @@ def test_sentences_name_what_was_really_there():
     said = asked([*history, *[0] * 5])[0]
     assert (
         said.sentence
-        == "Gone quiet: 0 messages in the last 5 days; the quietest 5 days of the month before had 19."
+        == "Withdrawal: 0 messages in the last 5 days; the quietest 5 days of the month before had 19."
     )
     assert said.details == {"days": 5.0, "seen": 0.0, "measure": 19.0}
     # Two silent weeks: the five weeks before had 139 messages, so that two have 55.6.
     said = asked([*history, *[0] * 14])[0].sentence
     assert said == (
-        "Gone quiet: 0 messages in the last 14 days; by their usual weeks 56 were to be expected."
+        "Withdrawal: 0 messages in the last 14 days; by their usual weeks 56 were to be expected."
     )

@@ -28,15 +28,15 @@ def steady(seed: int, a_day: int) -> list[Session]:
 
 
 def told(sessions: list[Session]) -> dict[str, int]:
-    """How often a level is told, asked at the first session of each day; within a week it is the same."""
+    """How often a severity is told, asked at the first session of each day; within a week it is the same."""
     counts, newest = {"low": 0, "medium": 0}, {"low": -99, "medium": -99}
     for place, one in enumerate(sessions):
         day = one.start // DAY
         if place and sessions[place - 1].start // DAY == day:
             continue
-        level = session_trend(sessions[max(0, place - 64) : place], one.start, SETTINGS).level
+        severity = session_trend(sessions[max(0, place - 64) : place], one.start, SETTINGS).severity
         for name in counts:
-            if level == name or level == "medium":
+            if severity == name or severity == "medium":
                 counts[name] += day - newest[name] > 7
                 newest[name] = day
     return counts
@@ -60,14 +60,14 @@ def lasting(minutes: list[float]) -> list[Session]:
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "level"),
+    ("before", "now", "severity"),
     [(0, 0.8, "none"), (0, 1, "low"), (2, 4.5, "low"), (2, 5, "medium"), (10, 20, "medium")],
 )
 def test_a_change_by_a_minute_is_low_and_by_three_minutes_may_be_medium(
-    before: float, now: float, level: str
+    before: float, now: float, severity: str
 ):
     found = session_trend(lasting([before] * 30 + [now] * 10), 41 * DAY, SETTINGS)
-    assert found.level == level
+    assert found.severity == severity
 
 
 def test_one_minute_is_one_minute():

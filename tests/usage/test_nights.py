@@ -48,13 +48,13 @@ def test_one_more_night_in_the_newest_week_never_says_less(seed: int):
     assert told[-1] > SETTINGS.night_medium
 
 
-@pytest.mark.parametrize(("nights", "level"), [(6, "low"), (9, "low"), (10, "medium")])
-def test_fewer_than_ten_half_hours_are_never_sure(nights: int, level: str):
+@pytest.mark.parametrize(("nights", "severity"), [(6, "low"), (9, "low"), (10, "medium")])
+def test_fewer_than_ten_half_hours_are_never_sure(nights: int, severity: str):
     days = {day: [14.0, 19.0] for day in range(40)}
     # All of the newest fortnight at night, never before, in so many half-hours.
     late = {40 + day: [26.1 + day % 5 / 2] for day in range(nights)}
     found = late_night(known({**days, **late}), FIRST + 54, COHORT, SETTINGS)
-    assert found.level == level
+    assert found.severity == severity
 
 
 def test_who_changes_between_day_and_night_shifts_is_not_told_of_every_fortnight():

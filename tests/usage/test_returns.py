@@ -25,12 +25,12 @@ def know(times: list[float], state: Summary | None = None, **said: object) -> Su
     return state
 
 
-def level(found: UsageSignals, name: str = "return_after_absence") -> str:
-    return found.findings[name].level
+def severity(found: UsageSignals, name: str = "return_after_absence") -> str:
+    return found.findings[name].severity
 
 
 def is_broken_off(state: Summary, as_of: float) -> bool:
-    return signals(state, as_of).findings["abrupt_termination"].level == "medium"
+    return signals(state, as_of).findings["abrupt_termination"].severity == "medium"
 
 
 # --- breaking off -------------------------------------------------------------------------------
@@ -90,13 +90,13 @@ def test_no_monday_is_a_return_for_who_works_on_weekdays(seed: int) -> None:
         times = sorted(rng.uniform(9, 17) * HOUR for _ in range(30))
         state = know([MONDAY + day * DAY + at for at in times], state)
         if day % 7 == 0:
-            assert level(signals(state, state.newest + MINUTE)) == "none"
+            assert severity(signals(state, state.newest + MINUTE)) == "none"
 
 
 def test_no_single_second_makes_something_of_nothing() -> None:
     times = [NOON + day * DAY + k * MINUTE for day in range(20) for k in range(20)]
     state, last = know(times), times[-1]
-    told = [level(signals(know([last + away], state), last + away + 1)) for away in (2 * DAY - 1, 2 * DAY)]
+    told = [severity(signals(know([last + away], state), last + away + 1)) for away in (2 * DAY - 1, 2 * DAY)]
     assert told == ["none", "low"]
 
 
@@ -113,7 +113,9 @@ def test_no_single_second_makes_something_of_nothing() -> None:
         ({"weight": 1.6}, (True, False)),
     ],
 )
-def test_of_level_medium_is_what_is_long_by_every_measure(changed: dict, wanted: tuple[bool, bool]) -> None:
+def test_of_severity_medium_is_what_is_long_by_every_measure(
+    changed: dict, wanted: tuple[bool, bool]
+) -> None:
     plain = Absence(pause=4 * DAY, surprise=2.3, ratio=2, missed=30, weight=1.8, usual=DAY)
     one = replace(plain, **changed)
     assert (is_unusual(one, Settings()), is_heavy(one, Settings())) == wanted
@@ -124,8 +126,8 @@ def test_who_comes_back_after_months_is_back(days: int) -> None:
     times = [NOON + day * DAY + k * MINUTE for day in range(40) for k in range(8)]
     back = times[-1] + days * DAY
     found = signals(know([*times, back], None), back + 1)
-    # Somebody was told that they had gone quiet, so that it is of level low; eight a day were missed.
-    assert level(found) == "low"
+    # Somebody was told that they had gone quiet, so that it is of severity low; eight a day were missed.
+    assert severity(found) == "low"
     assert found.findings["return_after_absence"].details["missed"] == pytest.approx(8 * days)
 
 
@@ -134,7 +136,7 @@ def test_a_return_under_the_old_name_or_the_only_name_is_a_return() -> None:
         state = know([NOON + day * DAY for day in range(20)], session=name)
         state = record(state, NOON + 31 * DAY, session="app")
         found = signals(state, NOON + 31 * DAY + 60)
-        assert level(found) != "none"
+        assert severity(found) != "none"
         assert found.findings["return_after_absence"].details["days_away"] == pytest.approx(12)
 
 
@@ -163,7 +165,7 @@ def test_an_event_without_a_zone_is_on_the_clock_known_before() -> None:
     times = [evening + day * DAY + k * 15 * MINUTE for day in range(35) for k in range(5)]
     state = know(times[140:], know(times[:140], zone=zone))
     found = signals(state, times[-1] + DAY)
-    assert level(found, "late_night") == "none"
+    assert severity(found, "late_night") == "none"
     assert found.findings["late_night"].details["share"] == 0
     # 19:00 in Los Angeles is half-hour 28 of a day that begins at five.
     assert {one.active & 1 << 28 for one in read_days(state)} == {1 << 28}

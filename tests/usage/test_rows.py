@@ -21,7 +21,7 @@ def test_once_a_day_asked_a_day_later_is_normal(variant: int) -> None:
     ]
     found = signals(person.know(events), events[-1][0] + 24 * HOUR)
     assert found.findings["frequency_change"].is_ok
-    assert not found.at_level("low")
+    assert not found.at_severity("low")
     assert found.score == 0
 
 
@@ -32,7 +32,7 @@ def test_the_same_person_during_todays_session_is_no_spike(variant: int) -> None
     events = [e for day in range(7) for e in person.session(day, hour, 20, 30)]
     events += person.session(7, hour, person.rng.randint(5, 20), 25)
     found = signals(person.know(events), events[-1][0] + MINUTE)
-    assert found.findings["spike"].level == "none"
+    assert found.findings["spike"].severity == "none"
     assert abs(found.findings["frequency_change"].value) < 0.5
     assert found.score == 0
 
@@ -56,7 +56,7 @@ def test_an_absence_is_no_return(variant: int) -> None:
     found = signals(person.know(events), events[-1][0] + person.rng.uniform(25, 40) * DAY)
     assert not found.to_dict()["return_after_absence"]
     if days == 25:
-        assert found.findings["withdrawal"].level == "medium"
+        assert found.findings["withdrawal"].severity == "medium"
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -177,7 +177,7 @@ def test_who_moves_into_the_night_is_not(variant: int) -> None:
     events = [e for day, hour in enumerate(hours) for e in person.session(day, hour, 6, 40)]
     events += [e for day in range(30, 40) for e in person.session(day, person.rng.uniform(26, 28), 6, 40)]
     found = signals(person.know(events), events[-1][0] + DAY)
-    assert found.findings["late_night"].level == "medium"
+    assert found.findings["late_night"].severity == "medium"
 
 
 def test_round_limits_are_kept_where_they_are_good() -> None:

@@ -50,11 +50,11 @@ def test_a_person_who_stops_has_gone_quiet_and_is_told_of_once(tracker):
 
 def test_who_stays_quiet_is_not_told_of_again_however_long_nobody_looked(tracker):
     month(tracker)
-    assert [one.level for one in tracker.sweep(BEGIN + 50 * DAY)] == ["medium"]
+    assert [one.severity for one in tracker.sweep(BEGIN + 50 * DAY)] == ["medium"]
     assert list(tracker.sweep(BEGIN + 58 * DAY)) == []
     month(tracker, days=70)
     # Back, and quiet once more: that is another change.
-    assert [one.level for one in tracker.sweep(BEGIN + 80 * DAY)] == ["medium"]
+    assert [one.severity for one in tracker.sweep(BEGIN + 80 * DAY)] == ["medium"]
 
 
 def test_a_sweep_names_people_where_the_ids_are_given(tracker):

@@ -238,6 +238,7 @@ def test_a_store_of_the_first_schema_is_brought_up_to_date(path):
     raw.execute("UPDATE about SET key_check = ?", (KEYS.check(),))
     raw.execute("ALTER TABLE about DROP COLUMN salt")
     raw.execute("ALTER TABLE files DROP COLUMN newest")
+    raw.execute("ALTER TABLE told RENAME COLUMN severity TO level")
     raw.execute("PRAGMA user_version = 1")
     raw.commit()
     raw.close()

@@ -84,9 +84,10 @@ def make_old(path, key, version: int) -> None:
     UsageTracker(path, key=key).close()
     with closing(sqlite3.connect(path, isolation_level=None)) as raw:
         raw.execute("UPDATE about SET salt = NULL, key_check = ?", (read_keys(key).check(),))
+        raw.execute("ALTER TABLE told RENAME COLUMN severity TO level")
         if version < 3:
             raw.execute("ALTER TABLE about DROP COLUMN salt")
-            raw.execute(f"PRAGMA user_version = {version}")
+        raw.execute(f"PRAGMA user_version = {version}")
 
 
 @pytest.mark.parametrize("version", [2, 3])

@@ -122,7 +122,7 @@ class Advice:
     """What a guard says about a step. `rung` is '' where there is nothing to say, and the text then empty.
 
     nudge and remind: put the text before the agent. ask: ask a person. stop: end the run. `detections` are
-    those that opened, rose in level or closed with this step.
+    those that opened, rose in severity or closed with this step.
     """
 
     rung: str = ""

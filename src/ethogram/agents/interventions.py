@@ -22,7 +22,7 @@ MOST_PENDING = 16
 def advise(plan: Plan, state: State, standings: Sequence[Standing]) -> tuple[State, Advice | None]:
     """What to say at this step, about the gravest of what goes on; None where there is nothing to say."""
     loud = [one for one in standings if _is_due(plan, state, one)]
-    for one in sorted(loud, key=lambda one: -rank(one.level)):
+    for one in sorted(loud, key=lambda one: -rank(one.severity)):
         keys = keys_of(plan, one.pattern, state["recent"])
         if keys is None:
             continue
@@ -32,7 +32,7 @@ def advise(plan: Plan, state: State, standings: Sequence[Standing]) -> tuple[Sta
             continue
         about = replace(about_of(plan, state, one.pattern, keys), is_first=_is_first(given, cause, keys))
         person = to_person(about) if rung in ("ask", "stop") else ""
-        advice = Advice(rung, one.pattern, one.level, said(rung, about), state["steps"], person, keys)
+        advice = Advice(rung, one.pattern, one.severity, said(rung, about), state["steps"], person, keys)
         pending = [*state["pending"], _pending(advice, is_scope=about.is_scope)][-MOST_PENDING:]
         return {**state, "given": given, "pending": pending}, advice
     return state, None
@@ -46,7 +46,7 @@ def _is_first(given: Sequence[Given], cause: str, keys: Sequence[str]) -> bool:
 def _is_due(plan: Plan, state: State, one: Standing) -> bool:
     """Whether a thing goes on at this very step, gravely enough, and is somebody's to hear of."""
     now = state["recent"][-1]
-    if one.change == "closed" or not one.holds or rank(one.level) < rank(plan.rules.lowest):
+    if one.change == "closed" or not one.holds or rank(one.severity) < rank(plan.rules.lowest):
         return False
     if plan.program(one.pattern).cause == SCOPE:
         return now["outside"] and now["path_key"] not in state["approved"]

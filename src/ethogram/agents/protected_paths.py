@@ -50,7 +50,7 @@ _WATCHER = Rule(
 _OURS = r"\bethogram(?:\.__main__)?['\"]?,?(?:\s+-\S+)*\s+['\"]?"
 _COMMAND = Rule(
     rf"{_OURS}(?:trust|mute|learn|purge)\b"
-    rf"|{_OURS}hook\b(?!['\"]?,?\s+['\"]?(?:status|report|rehearse|replay)\b)"
+    rf"|{_OURS}hook\b(?!['\"]?,?\s+['\"]?(?:status|report|replay)\b)"
     r"|\b(?:uninstall|remove)\s(?:[^\n;|&]{0,80}\s)?ethogram\b",
 )
 """Commands of ours that change what is watched, or tell the hook things; and our own removal."""

@@ -24,7 +24,7 @@ class Rules:
     """How the ladder is climbed. `off` are rungs, patterns and tools that somebody turned off.
 
     `cool_down` is how many steps lie between two rungs about one thing, `most` how many times a run is
-    interrupted at all, and `lowest` the level from which anything is said.
+    interrupted at all, and `lowest` the severity from which anything is said.
     """
 
     rungs: tuple[str, ...]

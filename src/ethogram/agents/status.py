@@ -9,7 +9,7 @@ from typing import Any
 from ..engine.evaluate import NO_CHAIN, reader
 from ..engine.grading import Judge
 from ..language.history import CAP, History
-from ..language.program import LevelProgram, Program
+from ..language.program import Program, ThresholdProgram
 from ..models.event import Value
 from ..models.severity import rank
 from ..models.slotted import dataclass, field
@@ -45,14 +45,14 @@ class Watched:
 class Standing:
     """Where a program stands after an event. `holds`: its condition is true at this very event.
 
-    `change` is 'opened', 'closed' or ''. `since` is the number of the event at which it opened, and `level`
-    and `confidence` the highest so far.
+    `change` is 'opened', 'closed' or ''. `since` is the number of the event at which it opened;
+    `severity` and `confidence` are the highest so far.
     """
 
     pattern: str
     change: str
     holds: bool
-    level: str
+    severity: str
     confidence: float
     since: int
 
@@ -97,7 +97,7 @@ def _judged(
     program: Program, rows: Sequence[Row], opened: list[Any] | None, number: int
 ) -> tuple[list[Any] | None, Standing | None]:
     body = program.body
-    assert isinstance(body, LevelProgram)
+    assert isinstance(body, ThresholdProgram)
     history = _history(rows)
     at = len(rows) - 1
     truth = reader(body.when, CAP)(history, at, NO_CHAIN)
@@ -108,16 +108,18 @@ def _judged(
     if opened is None and truth is True and not clear:
         opened, change = [number, "", 0.0], "opened"
     elif opened is not None and clear and not body.stays:
-        since, level, confidence = opened
-        return None, Standing(program.name, "closed", False, level, confidence, since)
+        since, severity, confidence = opened
+        return None, Standing(program.name, "closed", False, severity, confidence, since)
     if opened is None:
         return None, None
     judge = Judge(program, CAP)
-    since, level, confidence = opened
-    now = judge.level(history, at)
-    level = now if not level or rank(now) > rank(level) else level
+    since, severity, confidence = opened
+    now = judge.severity(history, at)
+    severity = now if not severity or rank(now) > rank(severity) else severity
     confidence = max(confidence, judge.confidence(history, at))
-    return [since, level, confidence], Standing(program.name, change, truth is True, level, confidence, since)
+    return [since, severity, confidence], Standing(
+        program.name, change, truth is True, severity, confidence, since
+    )
 
 
 def _history(rows: Sequence[Row]) -> History:
@@ -157,7 +159,7 @@ class Advice:
 
     rung: str
     pattern: str
-    level: str
+    severity: str
     text: str
     step: int
     person: str = ""

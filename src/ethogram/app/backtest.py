@@ -47,12 +47,12 @@ def counted(store: Store, programs: Collection[Program]) -> tuple[int, dict[str,
 
 def lacking_fields(program: Program, events: Iterable[Event]) -> tuple[str, ...]:
     """What a pattern's histories are told apart by and no event has."""
-    left = set(program.history)
+    left = set(program.group_by)
     for event in events:
-        left -= {name for name in left if key_of(replace(program, history=(name,)), event) is not None}
+        left -= {name for name in left if key_of(replace(program, group_by=(name,)), event) is not None}
         if not left:
             break
-    return tuple(name for name in program.history if name in left)
+    return tuple(name for name in program.group_by if name in left)
 
 
 def wider_histories(
@@ -71,7 +71,7 @@ def wider_histories(
     for event in events:
         if (key := key_of(program, event)) is None:
             continue
-        values = dict(zip(program.history, key, strict=True))
+        values = dict(zip(program.group_by, key, strict=True))
         for fields in asked:
             history = (event.source, *(values[name] for name in fields))
             every[fields].add(history)
@@ -341,19 +341,19 @@ def _against(pattern: str, name: str, own: Sequence[Detection], theirs: Sequence
 
 
 def shadow(store: Store, programs: Iterable[Program], *, as_of: datetime, since: Since = None) -> Backtested:
-    """What patterns under test have found in a store so far: the same as a backtest, going forward.
+    """What shadow patterns have found in a store so far: the same as a backtest, going forward.
 
     Nothing is looked for anew; sweeps have kept it, and told nobody.
     """
-    under_test = {one.name: one for one in programs if one.status == "test"}
+    shadow = {one.name: one for one in programs if one.status == "shadow"}
     kept = store.detections(states=STANDING)
     start = _start(since, as_of)
-    events, histories = counted(store, under_test.values())
+    events, histories = counted(store, shadow.values())
     untimed = frozenset(one.name for one in store.sources().values() if not one.timed)
-    rest = [one for one in kept if one.status != "test"]
+    rest = [one for one in kept if one.status != "shadow"]
     told = []
-    for name, program in sorted(under_test.items()):
-        own = [one for one in kept if one.pattern == name and one.status == "test"]
+    for name, program in sorted(shadow.items()):
+        own = [one for one in kept if one.pattern == name and one.status == "shadow"]
         wider = wider_histories(program, own, rest, store.events(ordered=False))
         told.append(
             backtest(name, own, rest, histories=histories[name], wider=wider, timed=not untimed, since=start)

@@ -18,20 +18,20 @@ from ..errors import BadUsage, did_you_mean
 from ..ingest import Batch
 from ..language.ast import Combination, Spread
 from ..language.history import CAP, History, belongs, histories
-from ..language.program import LevelProgram, Program, SequenceProgram, SilenceProgram
+from ..language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ..models import EPOCH, Detection, Event, Value, format_time, micros, moment
 from ..models.timestamps import format_duration
 from ..patterns.library import Library
 from .analyze import measured_events
 from .explain_condition import (
-    LevelWhy,
     Limit,
     SequenceWhy,
     SilenceWhy,
+    ThresholdWhy,
     how_long,
-    why_level,
     why_sequence,
     why_silence,
+    why_threshold,
 )
 from .readings import only_scorers
 
@@ -163,7 +163,7 @@ class Fired:
 
     event: str
     at: datetime
-    level: str
+    severity: str
     confidence: float
 
 
@@ -171,7 +171,7 @@ class Fired:
 class Why:
     """What became of one pattern in one history: `answer` is one of the four words above.
 
-    Of `sequence`, `level`, `silence` and `parts` with `limits` the one is there that is the pattern's shape.
+    Of `sequence`, `threshold`, `silence` and `parts` with `limits`, only that of the pattern's shape is set.
     """
 
     pattern: str
@@ -186,7 +186,7 @@ class Why:
     reason: str = ""
     fired: tuple[Fired, ...] = ()
     sequence: SequenceWhy | None = None
-    level: LevelWhy | None = None
+    threshold: ThresholdWhy | None = None
     silence: SilenceWhy | None = None
     parts: tuple[PartWhy, ...] = ()
     limits: tuple[Limit, ...] = ()
@@ -287,8 +287,8 @@ class Run:
     def answers(self, program: Program, question: Question) -> Iterator[Why]:
         """One answer per history asked about, or one that says why there is none."""
         for name in ("target", "thread"):
-            if getattr(question, name) is not None and name not in program.history:
-                keys = ", ".join(program.history)
+            if getattr(question, name) is not None and name not in program.group_by:
+                keys = ", ".join(program.group_by)
                 raise BadUsage(f"{program.name} looks at histories by {keys}; --{name} says nothing there")
         if program.is_combination and question.at is not None:
             raise BadUsage(f"{program.name} is made of other detections; ask about its parts with --at")
@@ -299,7 +299,7 @@ class Run:
     def _of_events(self, program: Program, question: Question) -> Iterator[Why]:
         own = [event for event in self.events if event.subject == question.subject]
         for history in histories(program, own):
-            key = dict(zip(program.history, history.key, strict=True))
+            key = dict(zip(program.group_by, history.key, strict=True))
             position = next((i for i, one in enumerate(history.events) if one.id == question.at), None)
             if _asked(question, key) and (question.at is None or position is not None):
                 yield self._history(program, history, key, position)
@@ -326,8 +326,8 @@ class Run:
         match program.body:
             case SequenceProgram() as body:
                 return {"sequence": why_sequence(body, history, self.cap, at)}
-            case LevelProgram() as body:
-                return {"level": why_level(body, history, self.cap, fired, at)}
+            case ThresholdProgram() as body:
+                return {"threshold": why_threshold(body, history, self.cap, fired, at)}
             case SilenceProgram() as body:
                 return {"silence": why_silence(body, history, self.cap, micros(self.as_of), at)}
         raise TypeError(f"no answer for {type(program.body).__name__}")
@@ -338,7 +338,7 @@ class Run:
         found = self._detections
         own = [d for d in found if d.subject == question.subject and parts_meant(program.parts, d.pattern)]
         for key in sorted({key for d in own if (key := key_of_detection(program, d)) is not None}):
-            history = dict(zip(program.history, key[1:], strict=True))
+            history = dict(zip(program.group_by, key[1:], strict=True))
             if _asked(question, history):
                 yield self._combined(program, key, history, own, found)
 
@@ -367,7 +367,7 @@ class Run:
             timed=timed,
             answer=FIRED if fired else INSUFFICIENT if lacking else QUIET,
             reason=NO_TIMES if lacking else "",
-            fired=tuple(Fired(d.fired_event, d.detected_at, d.level, d.confidence) for d in fired),
+            fired=tuple(Fired(d.fired_event, d.detected_at, d.severity, d.confidence) for d in fired),
             parts=parts,
             limits=limits,
         )
@@ -388,7 +388,7 @@ class Run:
         if not any(belongs(program, event) for event in own):
             names = _some(program.signals) if program.signals else "a trait or indicator"
             return f"none of the {len(own)} events by {question.subject} has a reading of {names}"
-        keys = [name for name in program.history if name != "subject"]
+        keys = [name for name in program.group_by if name != "subject"]
         asked = [f"{name} {getattr(question, name)!r}" for name in keys if getattr(question, name, None)]
         if question.at is not None:
             asked.append(f"event {question.at!r}")
@@ -417,7 +417,7 @@ def _heading(program: Program, source: str, key: Mapping[str, Value]) -> dict[st
 
 _SHAPES: Mapping[type, str] = {
     SequenceProgram: "sequence",
-    LevelProgram: "level",
+    ThresholdProgram: "threshold",
     SilenceProgram: "silence",
     Combination: "combination",
     Spread: "spread",
@@ -426,7 +426,7 @@ _SHAPES: Mapping[type, str] = {
 
 def _fired(one: Finding) -> Fired:
     event = one.history.events[one.fired]
-    return Fired(event.id, moment(one.detected_at), one.level, one.confidence)
+    return Fired(event.id, moment(one.detected_at), one.severity, one.confidence)
 
 
 def _reason(have: int, need: int, reason: str) -> str:

@@ -12,7 +12,7 @@ from ..engine.plain import Matcher, holds
 from ..language.ast import And, AnyOf, Compare, Expr, Known, Limits, Member, Not, Number, Or, OrElse, Text
 from ..language.compiler import uses_steps
 from ..language.history import History
-from ..language.program import LevelProgram, Place, SequenceProgram, SilenceProgram
+from ..language.program import Place, SequenceProgram, SilenceProgram, ThresholdProgram
 from ..language.three_valued import above
 from ..language.unparse import write, write_limits
 from ..language.visitor import MEASURES, children, walk
@@ -161,14 +161,14 @@ def nearness(expr: Expr, history: History, at: int, cap: int, chain: Chain = NO_
     return 0.99 * (1 - abs(left - right) / max(abs(left) + abs(right), 1e-9))
 
 
-# How near a level came to opening, and which deadlines a silence let pass.
+# How near a threshold came to opening, and which deadlines a silence let pass.
 
 SHOWN = 5
 """Deadlines told of one history: there is one after every event."""
 
 
 @dataclass(frozen=True, slots=True)
-class LevelWhy:
+class ThresholdWhy:
     """How often `when` was true, false and unknown, and all its numbers at one event.
 
     The event is the one asked for, else the last at which it opened, else the one that came nearest.
@@ -211,16 +211,16 @@ class SilenceWhy:
     waits: tuple[Wait, ...]
 
 
-def why_level(
-    body: LevelProgram, history: History, cap: int, opened: list[int], at: int | None = None
-) -> LevelWhy:
-    """The level in a history in which it opened at these positions."""
+def why_threshold(
+    body: ThresholdProgram, history: History, cap: int, opened: list[int], at: int | None = None
+) -> ThresholdWhy:
+    """The threshold in a history in which it opened at these positions."""
     when = reader(body.when, cap)
     events = range(len(history.events))
     truths = [when(history, event, NO_CHAIN) for event in events]
     if at is None:
         at = opened[-1] if opened else max(events, key=lambda e: (nearness(body.when, history, e, cap), e))
-    return LevelWhy(
+    return ThresholdWhy(
         true=truths.count(True),
         false=truths.count(False),
         unknown=truths.count(None),
@@ -430,13 +430,13 @@ class _Walk:
         if previous is None:
             return (Limit("order", False, f"{self._place(i - 1)} had not stood before this event"),)
         found = []
-        if place.gaps is not None:
+        if place.max_gap is not None:
             between = at - previous - 1
-            said = f"{_events(between)} between, at most {place.gaps} allowed"
-            found.append(Limit("gaps", between <= place.gaps, said))
-        if place.soon:
-            held = holds(self.history, place.soon, previous, at)
-            found.append(Limit("soon", held, self._distance(previous, at, place.soon)))
+            said = f"{_events(between)} between, at most {place.max_gap} allowed"
+            found.append(Limit("max_gap", between <= place.max_gap, said))
+        if place.within:
+            held = holds(self.history, place.within, previous, at)
+            found.append(Limit("within", held, self._distance(previous, at, place.within)))
         return (*found, *self._nevers(place, previous, at))
 
     def _nevers(self, place: Place, previous: int, at: int) -> list[Limit]:

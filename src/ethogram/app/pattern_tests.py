@@ -16,7 +16,7 @@ from ..errors import Conflict, Fault
 from ..ingest import in_order
 from ..language import ast
 from ..language.history import CAP, History, histories
-from ..language.program import LevelProgram, Place, Program, SequenceProgram
+from ..language.program import Place, Program, SequenceProgram, ThresholdProgram
 from ..models import EPOCH, Detection, Event
 from ..patterns.examples import Example
 from ..patterns.library import Library
@@ -38,12 +38,12 @@ def how_far(program: Program, events: Sequence[Event], found: Found, positions: 
     if program.is_combination:
         return _parts_seen(program, found)
     if not checked:
-        key = ", ".join(program.history)
+        key = ", ".join(program.group_by)
         return f"no event has a reading that its shape names and all of its history: [{key}]"
     match program.body:
         case SequenceProgram() as body:
             return _steps_met(program, body, events, positions)
-        case LevelProgram() as body:
+        case ThresholdProgram() as body:
             return _truth(program, body, events)
         case _:
             return "no pause was longer than longer_than"
@@ -87,7 +87,7 @@ def _stuck(places: Sequence[Place], reached: int, at: int) -> str:
     return f"step {step!r} stood last at event {at}, and step {following!r} did not follow as it must"
 
 
-def _truth(program: Program, body: LevelProgram, events: Sequence[Event]) -> str:
+def _truth(program: Program, body: ThresholdProgram, events: Sequence[Event]) -> str:
     when = reader(body.when, CAP)
     truths = [
         when(history, at, NO_CHAIN)
@@ -99,7 +99,7 @@ def _truth(program: Program, body: LevelProgram, events: Sequence[Event]) -> str
     return f"its condition was never true (false: {truths.count(False)}, unknown: {truths.count(None)})"
 
 
-# Prove: every example of a pattern on every runner, compared with what its author states.
+# Run every example of a pattern on every runner, and compare the result with what its author states.
 
 ALL = "all"
 FIRES_AT_ITS_LAST = (ast.Sequence, ast.Combination, ast.Spread)
@@ -107,10 +107,10 @@ FIRES_AT_ITS_LAST = (ast.Sequence, ast.Combination, ast.Spread)
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class ExampleResult:
     """One example: what it states, what came, and whether the two agree.
 
-    `runner` is "all" where every runner says the same, as they should; else there is one proof for each.
+    `runner` is "all" where every runner says the same, as they should; else there is one result for each.
     """
 
     pattern: str
@@ -133,7 +133,7 @@ class Proof:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "record": "proof",
+            "record": "example",
             "pattern": self.pattern,
             "runner": self.runner,
             "path": self.path,
@@ -147,59 +147,61 @@ class Proof:
         }
 
 
-def prove(library: Library) -> list[Proof]:
+def run_examples(library: Library) -> list[ExampleResult]:
     """Every example of every chosen pattern on every runner, in order of patterns, as written.
 
     A pattern's parts run with it; what they detect by themselves, and what it tells early as `name@k`, is
     neither asked for nor held against it.
     """
-    return [proof for file in library for proof in _prove_file(library, file)]
+    return [result for file in library for result in _run_file(library, file)]
 
 
-def summary(proofs: Sequence[Proof]) -> dict[str, Any]:
-    """How much was proved, and how many examples did not come as stated, over all runners."""
+def summary(results: Sequence[ExampleResult]) -> dict[str, Any]:
+    """How many examples ran, and how many of them failed, over all runners."""
     return {
         "record": "summary",
-        "patterns": len({proof.pattern for proof in proofs}),
-        "examples": len({(proof.path, proof.line, proof.column) for proof in proofs}),
-        "runners": len(RUNNERS) if proofs else 0,
-        "failed": sum(not proof.ok for proof in proofs),
+        "patterns": len({result.pattern for result in results}),
+        "examples": len({(result.path, result.line, result.column) for result in results}),
+        "runners": len(RUNNERS) if results else 0,
+        "failed": sum(not result.ok for result in results),
     }
 
 
-def summary_line(proofs: Sequence[Proof]) -> str:
-    """The same for a person: '15 patterns, 52 examples, 1 runner: all as stated'.
+def summary_line(results: Sequence[ExampleResult]) -> str:
+    """The same for a person: '15 patterns, 52 examples, 1 runner: all passed'.
 
     >>> summary_line([])
-    '0 patterns, 0 examples, 0 runners: all as stated'
+    '0 patterns, 0 examples, 0 runners: all passed'
     """
-    said = summary(proofs)
+    said = summary(results)
     counts = [
         f"{said[key]} {key.removesuffix('s') if said[key] == 1 else key}"
         for key in ("patterns", "examples", "runners")
     ]
     failed = said["failed"]
-    return f"{', '.join(counts)}: {f'{failed} not as stated' if failed else 'all as stated'}"
+    return f"{', '.join(counts)}: {f'{failed} failed' if failed else 'all passed'}"
 
 
-def _prove_file(library: Library, file: PatternFile) -> list[Proof]:
+def _run_file(library: Library, file: PatternFile) -> list[ExampleResult]:
     programs = replace(library, chosen=(file.name,)).programs
-    return [proof for example in file.examples for proof in _on_every_runner(file, programs, example)]
+    return [result for example in file.examples for result in _on_every_runner(file, programs, example)]
 
 
-def _on_every_runner(file: PatternFile, programs: Sequence[Program], example: Example) -> list[Proof]:
-    proofs = [_prove_example(file, programs, example, runner) for runner in RUNNERS]
-    if len({(proof.ok, proof.came) for proof in proofs}) == 1:
-        return [replace(proofs[0], runner=ALL)]
-    return proofs
+def _on_every_runner(file: PatternFile, programs: Sequence[Program], example: Example) -> list[ExampleResult]:
+    results = [_run_example(file, programs, example, runner) for runner in RUNNERS]
+    if len({(result.ok, result.came) for result in results}) == 1:
+        return [replace(results[0], runner=ALL)]
+    return results
 
 
-def _prove_example(file: PatternFile, programs: Sequence[Program], example: Example, runner: str) -> Proof:
+def _run_example(
+    file: PatternFile, programs: Sequence[Program], example: Example, runner: str
+) -> ExampleResult:
     try:
         ok, came = _compare(file, programs, example, runner)
     except Conflict as error:
         ok, came = False, str(error)
-    return Proof(
+    return ExampleResult(
         pattern=file.name,
         runner=runner,
         path=file.path,
@@ -218,7 +220,7 @@ def _compare(
 ) -> tuple[bool, str]:
     """Whether an example comes as stated, and in words what came."""
     events, as_of = _asked(example)
-    # Settings of their own accord: a proof says the same on every machine.
+    # The default settings: a result is the same on every machine.
     measured, _ = measured_events(events, programs, Settings())
     found = find(programs, measured, as_of=as_of, runner=runner)
     own = {pattern.name for pattern in file.patterns}
@@ -241,19 +243,19 @@ def _asked(example: Example) -> tuple[list[Event], datetime]:
 
 
 def _is_stated(example: Example, first: Detection, at: int | None) -> bool:
-    return example.fires and example.at in (None, at) and example.level in (None, first.level)
+    return example.fires and example.at in (None, at) and example.severity in (None, first.severity)
 
 
 def _expected(example: Example) -> str:
     if not example.fires:
         return "stay quiet"
     at = "" if example.at is None else f" at event {example.at}"
-    return f"fire{at}" + ("" if example.level is None else f" with level {example.level}")
+    return f"fire{at}" + ("" if example.severity is None else f" with severity {example.severity}")
 
 
 def _place(at: int | None, first: Detection) -> str:
     name = f" as {first.pattern}" if "." in first.pattern else ""
-    return f"at event {at} with level {first.level}{name}"
+    return f"at event {at} with severity {first.severity}{name}"
 
 
 def _positions(example: Example) -> Positions:

@@ -50,8 +50,8 @@ def names_used(program: Program) -> frozenset[str]:
     from ..language.ast import Signal
     from ..language.visitor import named
 
-    said = (program.body, program.confidence, program.levels, program.details, program.explanation)
-    return frozenset((*named(said, Signal), *program.history))
+    said = (program.body, program.confidence, program.severities, program.details, program.explanation)
+    return frozenset((*named(said, Signal), *program.group_by))
 
 
 def looks_beyond_subjects(programs: Iterable[Program]) -> bool:

@@ -94,11 +94,11 @@ def _names(
     programs: Iterable[Program], *kinds: type[Signal] | type[Indicator] | type[Attribute]
 ) -> Iterable[str]:
     for one in programs:
-        told = (one.body, one.confidence, one.levels, one.details)
+        told = (one.body, one.confidence, one.severities, one.details)
         for kind in kinds:
             yield from named(told, kind)
             yield from named(one.explanation, kind)
-        yield from one.history
+        yield from one.group_by
 
 
 def _near(name: str, known: Iterable[str]) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What was found. Iterating gives the detections; `kept` are those of patterns under test.
+    """What was found. Iterating gives the detections; `kept` are those of shadow patterns.
 
     `as_of` is None where nothing was asked about and there was no event to take it from.
     """
@@ -152,7 +152,7 @@ class Analysis:
 
     @property
     def every(self) -> list[Detection]:
-        """What was found of the patterns asked for, those under test included, in output order."""
+        """What was found of the patterns asked for, shadow patterns included, in output order."""
         return sorted((*self.detections, *self.kept), key=lambda one: one.order)
 
     def with_counts(self, *, events: int, **more: Any) -> Analysis:
@@ -166,10 +166,10 @@ class Analysis:
     def __len__(self) -> int:
         return len(self.detections)
 
-    def at_or_above(self, level: str) -> list[Detection]:
-        """The detections at this level or a graver one, those that an untrusted file mutes included."""
+    def at_or_above(self, severity: str) -> list[Detection]:
+        """The detections at this severity or a graver one, those that an untrusted file mutes included."""
         every = (*self.detections, *(one for one, _ in self.muting.shown))
-        return [one for one in every if rank(one.level) >= rank(level)]
+        return [one for one in every if rank(one.severity) >= rank(severity)]
 
     def told(self, *, muted: bool = False) -> list[Detection]:
         """The detections, and the muted ones if asked for."""
@@ -200,7 +200,7 @@ class Analysis:
             "subjects": self.subjects,
             "detections": len(self.detections),
             "muted": self.muting.summary(),
-            "under_test": len(self.kept),
+            "shadow": len(self.kept),
             "insufficient": len(self.insufficient),
             "checked": [
                 {
@@ -231,7 +231,7 @@ class Analysis:
 
 def insufficient_to_dict(one: Insufficient) -> dict[str, Any]:
     """The JSON form of a history about which a pattern cannot say yes or no."""
-    history = dict(zip(one.program.history, one.key, strict=True))
+    history = dict(zip(one.program.group_by, one.key, strict=True))
     return {
         "record": "insufficient",
         "pattern": one.program.name,
@@ -250,8 +250,8 @@ def summed_up(library: Library, found: Found, gathered: Gathered, as_of: datetim
     told = [one for one in found.detections if one.pattern in chosen]
     lacking = tuple(one for one in found.insufficient if one.program.name in chosen)
     return Analysis(
-        detections=tuple(one for one in told if one.status != "test"),
-        kept=tuple(one for one in told if one.status == "test"),
+        detections=tuple(one for one in told if one.status != "shadow"),
+        kept=tuple(one for one in told if one.status == "shadow"),
         insufficient=lacking,
         checked=checked_patterns(chosen, found.checked, told, lacking),
         as_of=as_of,

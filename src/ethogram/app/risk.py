@@ -143,7 +143,7 @@ def every_file(settings: Settings) -> Mapping[str, PatternFile]:
 
 
 def is_on(one: Detection, files: Mapping[str, PatternFile], settings: Settings) -> bool:
-    """Whether the pattern of a detection still counts: not once it was retired, or is only under test.
+    """Whether the pattern of a detection still counts: not once it is retired or a shadow pattern.
 
     What was found by a pattern whose file is gone counts as it was found.
     """

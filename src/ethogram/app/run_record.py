@@ -41,7 +41,7 @@ class RunEpisode:
     pattern: str
     title: str
     subject: str
-    level: str
+    severity: str
     confidence: float
     from_step: int
     to_step: int
@@ -67,7 +67,7 @@ class RunEpisode:
             "pattern": self.pattern,
             "title": self.title,
             "subject": self.subject,
-            "level": self.level,
+            "severity": self.severity,
             "confidence": self.confidence,
             "from_step": self.from_step,
             "to_step": self.to_step,
@@ -151,21 +151,21 @@ class Run:
         return self.lost_steps / self.steps if self.steps else 0.0
 
     @property
-    def level(self) -> str | None:
-        """The gravest level found in it."""
-        return max((one.level for one in self.episodes), key=rank, default=None)
+    def severity(self) -> str | None:
+        """The gravest severity found in it."""
+        return max((one.severity for one in self.episodes), key=rank, default=None)
 
     @property
     def confidence(self) -> float | None:
-        """The highest confidence of a detection at that level."""
-        return max((one.confidence for one in self.episodes if one.level == self.level), default=None)
+        """The highest confidence of a detection at that severity."""
+        return max((one.confidence for one in self.episodes if one.severity == self.severity), default=None)
 
     @property
     def place(self) -> tuple[int, float, float, str, str]:
         """What runs are ranked by: the gravest first, quiet ones last."""
-        level = self.level
+        severity = self.severity
         return (
-            -1 if level is None else -2 - rank(level),
+            -1 if severity is None else -2 - rank(severity),
             -(self.confidence or 0.0),
             -self.lost_share,
             self.source,
@@ -180,7 +180,7 @@ class Run:
             "thread": self.thread,
             "task": self.task,
             "agents": [one.to_dict() for one in self.agents],
-            "level": self.level,
+            "severity": self.severity,
             "confidence": self.confidence,
             "steps": self.steps,
             "lost_steps": self.lost_steps,

@@ -58,7 +58,7 @@ def episode_of(one: Detection, walked: Walked) -> RunEpisode:
         pattern=one.pattern,
         title=one.title,
         subject=one.subject,
-        level=one.level,
+        severity=one.severity,
         confidence=one.confidence,
         from_step=first,
         to_step=last,
@@ -305,7 +305,7 @@ class Tally:
                 order.index(one.subject),
                 one.from_step,
                 one.to_step,
-                -rank(one.level),
+                -rank(one.severity),
                 one.pattern,
             )
         )

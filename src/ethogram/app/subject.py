@@ -87,7 +87,7 @@ def _stage(program: Program, body: SequenceProgram, history: History, now: int) 
             return Stage(
                 pattern=program.name,
                 title=program.title,
-                history=dict(zip(program.history, history.key, strict=True)),
+                history=dict(zip(program.group_by, history.key, strict=True)),
                 reached=place + 1,
                 steps=len(body.places),
                 step=body.places[place].step,
@@ -103,9 +103,11 @@ def _goes_on(matcher: Matcher, place: int, positions: list[int], now: int) -> bo
     """Whether an event that came now could be the next place."""
     history, following = matcher.history, matcher.body.places[place + 1]
     latest, coming = positions[-1], len(matcher.history.events)
-    if following.gaps is not None and coming - latest - 1 > following.gaps:
+    if following.max_gap is not None and coming - latest - 1 > following.max_gap:
         return False
-    if matcher.last_never[place + 1] > latest or not _holds(history, following.soon, latest, coming, now, 0):
+    if matcher.last_never[place + 1] > latest or not _holds(
+        history, following.within, latest, coming, now, 0
+    ):
         return False
     return _holds(history, matcher.body.within, positions[0], coming, now, 1)
 
@@ -217,7 +219,7 @@ def subject_context(
     measured, _ = measured_events(supplied, staged, settings)
     events, _ = only_scorers(measured, settings.scorers)
     kept = store.detections(subjects=[(source, name)], parts=False)
-    told = [one for one in kept if one.detected_at <= as_of and one.status != "test"]
+    told = [one for one in kept if one.detected_at <= as_of and one.status != "shadow"]
     if told and store.has_verdicts():
         from .accuracy import with_probabilities  # which brings in numpy
 
@@ -344,7 +346,7 @@ def _standing(track: Track, watched: Watched) -> Iterator[Progress]:
         yield Progress(
             pattern=track.program.name,
             source=watched.key[0],
-            history=dict(zip(track.program.history, watched.key[1:], strict=True)),
+            history=dict(zip(track.program.group_by, watched.key[1:], strict=True)),
             stage=machine.steps[i] + is_whole,
             of=machine.steps[-1] + 1,
             step=step,

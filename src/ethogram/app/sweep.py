@@ -63,7 +63,7 @@ def changes_of(before: Detection | None, now: Detection) -> list[str]:
     if before.state not in STANDING:
         return ["found again"]
     changes = []
-    if rank(now.level) > rank(before.level):
+    if rank(now.severity) > rank(before.severity):
         changes.append("risen")
     if before.state == "opened" and now.state == "closed":
         changes.append("closed")
@@ -217,10 +217,10 @@ class Sweep:
     without_text: tuple[str, ...] = ()
     """Patterns that read texts, or steps of runs, where the store keeps none: they have nothing to go by."""
 
-    def at_or_above(self, level: str) -> list[Change]:
-        """Changes that tell of a detection at this level or a graver one: not those that take one back."""
+    def at_or_above(self, severity: str) -> list[Change]:
+        """Changes that tell of a detection at this severity or a graver one: not those that take one back."""
         rising = [one for one in self.changes if one.change in ("new", "found again", "risen")]
-        return [one for one in rising if rank(one.detection.level) >= rank(level)]
+        return [one for one in rising if rank(one.detection.severity) >= rank(severity)]
 
 
 @dataclass(frozen=True, slots=True)

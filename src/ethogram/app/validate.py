@@ -22,14 +22,14 @@ from ..risk.versions import compare
 from .labels import FIRST, Thing, Things, beside, course, marks
 
 ANY = "any"
-"""Stands for all patterns together, for every level, and for all splits."""
+"""Stands for all patterns together, for every severity, and for all splits."""
 Records = Iterator[dict[str, Any]]
 Found = Mapping[str, Sequence[Detection]]
 """Detections about each thing, by its id; things without any are left out."""
 
 
 def validate_labelled(
-    name: str, told: Things, detections: Sequence[Detection], patterns: Iterable[str], level: str = ANY
+    name: str, told: Things, detections: Sequence[Detection], patterns: Iterable[str], severity: str = ANY
 ) -> Records:
     """Records about what patterns mark in a set: each pattern in each split, and all of them together.
 
@@ -37,7 +37,7 @@ def validate_labelled(
     """
     names = sorted(set(patterns))
     told = _looked_for(told, names)
-    loud = at_level(detections, level)
+    loud = at_severity(detections, severity)
     versions = {one.pattern: one.version for one in loud}
     # Once for all patterns and splits: both go through every event.
     found, trivial = marks(told.things, loud), {one.label.id: one.trivial for one in told.things}
@@ -50,7 +50,7 @@ def validate_labelled(
                 marked, around = (of_pattern(own, every, pattern) for every in (found, near))
                 figures = told_of(own, marked, around, trivial)
                 about_it = {"set": name, "pattern": pattern, "version": versions.get(pattern)}
-                yield {"record": "labelled", **about_it, "level": level, "split": split, **figures}
+                yield {"record": "labelled", **about_it, "severity": severity, "split": split, **figures}
 
 
 def compared(
@@ -58,7 +58,7 @@ def compared(
     told: Things,
     old: Sequence[Detection],
     new: Sequence[Detection],
-    level: str = ANY,
+    severity: str = ANY,
     names: tuple[Collection[str], Collection[str]] | None = None,
 ) -> Records:
     """Records about how what one selection marks differs from what another does, split by split.
@@ -69,7 +69,7 @@ def compared(
     chosen = names or ({one.pattern for one in old}, {one.pattern for one in new})
     own = _looked_for(told, [one for every in chosen for one in every]).things
     marked = [
-        _named(own, marks(own, at_level(one, level)), every)
+        _named(own, marks(own, at_severity(one, severity)), every)
         for one, every in zip((old, new), chosen, strict=True)
     ]
     for split in splits(own):
@@ -79,7 +79,7 @@ def compared(
             "record": "labelled_compared",
             "set": name,
             "split": split,
-            "level": level,
+            "severity": severity,
             "things": len(things),
             "better": found.better,
             "worse": found.worse,
@@ -89,7 +89,7 @@ def compared(
         }
 
 
-def summary(name: str, told: Things, patterns: Iterable[str], level: str, data: str) -> dict[str, Any]:
+def summary(name: str, told: Things, patterns: Iterable[str], severity: str, data: str) -> dict[str, Any]:
     """What was looked at."""
     return {
         "record": "labelled_summary",
@@ -100,14 +100,14 @@ def summary(name: str, told: Things, patterns: Iterable[str], level: str, data: 
         "not_found": len(told.not_found),
         "not_found_first": list(told.not_found[:FIRST]),
         "patterns": sorted(set(patterns)),
-        "level": level,
+        "severity": severity,
         "data": data,
     }
 
 
-def at_level(detections: Iterable[Detection], level: str) -> list[Detection]:
-    """The detections at this level or above; all of them for `any`."""
-    return [one for one in detections if level == ANY or rank(one.level) >= rank(level)]
+def at_severity(detections: Iterable[Detection], severity: str) -> list[Detection]:
+    """The detections at this severity or above; all of them for `any`."""
+    return [one for one in detections if severity == ANY or rank(one.severity) >= rank(severity)]
 
 
 def splits(things: Iterable[Thing]) -> list[str]:

@@ -74,7 +74,7 @@ _log = logging.getLogger("ethogram")
 
 
 class Teller:
-    """Knows the chosen patterns, the mutes and the callback. `kept`: detections of patterns under test."""
+    """Knows the chosen patterns, the mutes and the callback. `kept`: detections of shadow patterns."""
 
     def __init__(self, chosen: set[str], muter: Muter, callback: Callback | None) -> None:
         self.muter = muter
@@ -85,7 +85,7 @@ class Teller:
 
     def is_told(self, one: Detection) -> bool:
         """Whether a detection is for anybody's ears, mutes aside."""
-        return one.pattern in self._chosen and one.status != "test"
+        return one.pattern in self._chosen and one.status != "shadow"
 
     def is_heard(self, one: Detection, arrivals: Mapping[str, Arrivals]) -> bool:
         """Whether a detection is told and not muted; nothing is counted."""
@@ -126,7 +126,7 @@ def _now() -> datetime:
 
 
 class Watch:
-    """Watches subjects live. `observe` gives what opened, rose in level or closed with an event.
+    """Watches subjects live. `observe` gives what opened, rose in severity or closed with an event.
 
     Patterns and settings are those of `analyze`; what is found is the same once `flush` was called. What
     one of the `mutes` asks for is not told but counted. `notes` says what could not be loaded. Safe from
@@ -176,7 +176,7 @@ class Watch:
     # What comes in.
 
     def observe(self, event: Event | Mapping[str, Any]) -> list[Detection]:
-        """The detections that opened, rose in level or closed with this event, each as it is now.
+        """The detections that opened, rose in severity or closed with this event, each as it is now.
 
         A dict is read as an event line; without `at` it happened now, by the watch's clock. An event that
         came before is ignored; one with the same id and other content is a Conflict and changes nothing. One
@@ -284,7 +284,7 @@ class Watch:
 
     @property
     def kept(self) -> deque[Detection]:
-        """The newest detections of patterns under test."""
+        """The newest detections of shadow patterns."""
         return self._teller.kept
 
     @property

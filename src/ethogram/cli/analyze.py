@@ -48,7 +48,7 @@ def analyze(
     ] = [],  # noqa: B006 (typer copies it)
     as_of: AsOf = "",
     fail_on: Annotated[
-        str, typer.Option(metavar="LEVEL", help="Exit 3 on a detection at or above low, medium, ...")
+        str, typer.Option(metavar="SEVERITY", help="Exit 3 on a detection at or above low, medium, ...")
     ] = "",
     skip_bad: SkipBad = False,
     source: Source = "",

@@ -57,7 +57,7 @@ def assess(
     ] = [],  # noqa: B006 (typer copies it)
     as_of: AsOf = "",
     fail_on: Annotated[
-        str, typer.Option(metavar="LEVEL", help="Exit 3 on a detection at or above low, medium, ...")
+        str, typer.Option(metavar="SEVERITY", help="Exit 3 on a detection at or above low, medium, ...")
     ] = "",
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many are told; JSON has all.")] = FEW,
     skip_bad: SkipBad = False,

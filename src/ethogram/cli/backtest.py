@@ -89,7 +89,7 @@ def shadow(
     as_json: AsJson = False,
     config: Config = "",
 ) -> None:
-    """Show what patterns under test (status: test) have found in a store, which nobody was told."""
+    """Show what shadow patterns (status: shadow) have found in a store."""
     from ..app.backtest import shadow as look
     from ..patterns.catalogue import load_vocabulary
     from ..patterns.library import select

@@ -19,11 +19,11 @@ def backtest_parts(told: Backtested) -> Iterator[RenderableType]:
     when = "" if told.since is None else f", detected since {stamp(told.since)} UTC"
     yield f"{plural(told.events, 'event')}{when}."
     if not told.backtests:
-        yield "No pattern is under test: status `test` in its file, or under status: in the settings."
+        yield "No shadow pattern: set `status: shadow` in its file, or under status: in the settings."
     for one in told.backtests:
         yield ""
-        levels = ", ".join(f"{count} {level}" for level, count in one.by_level.items() if count)
-        found = plural(one.detections, "detection") + (f" ({levels})" if levels else "")
+        severities = ", ".join(f"{count} {severity}" for severity, count in one.by_severity.items() if count)
+        found = plural(one.detections, "detection") + (f" ({severities})" if severities else "")
         yield f"{clean(one.pattern)}: {found} in {one.histories:,} of {plural(one.looked_at, 'history')}"
         if (fields := told.lacking.get(one.pattern)) is not None:
             names = " or ".join(fields)

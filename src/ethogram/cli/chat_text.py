@@ -93,7 +93,7 @@ def under(one: Scored, *, signals: bool = False) -> Iterator[str]:
         yield f"{each.by:+.2f} {each.name}: {reason_of(each, one.state)}"
     yield from standing(one, moved=bool(moved))
     for found in one.found:
-        yield f"detected {found.pattern} ({found.level}): {found.explanation}"
+        yield f"detected {found.pattern} ({found.severity}): {found.explanation}"
     for signal in one.state.signals if signals else ():
         value = "-" if signal.value is None else f"{signal.value:.2f}"
         adds = f" (adds {signal.adds:.2f})" if signal.adds >= NEXT_TO_NOTHING else ""

@@ -126,7 +126,7 @@ def _detection(one: Detection, *, timed: bool) -> Iterator[RenderableType]:
     from .text import STYLES, clean, span
 
     title = (clean(one.title or one.pattern), "bold")
-    yield Text.assemble("  ", (one.level.upper(), STYLES[one.level]), "  ", title, f"  {whom(one)}")
+    yield Text.assemble("  ", (one.severity.upper(), STYLES[one.severity]), "  ", title, f"  {whom(one)}")
     yield Text(f"    {sentence(one)}")
     shown = sum(1 for _ in one.evidence)
     yield Text(

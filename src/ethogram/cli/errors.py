@@ -26,6 +26,12 @@ INTERNAL, BAD, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 DEBUG = "ETHOGRAM_DEBUG"
 _warned: set[str] = set()
 """What this command has warned of already."""
+RENAMED = {
+    ("ethogram patterns", "prove"): "test",
+    ("ethogram hook", "rehearse"): "replay",
+    ("ethogram validate labelled", "--level"): "--severity",
+}
+"""Former commands and options by where they stood, with what they are called now."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -116,6 +122,13 @@ def _write_faults(faults: Iterable[Fault], *, as_json: bool) -> None:
 def _usage(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     said = error.format_message().rstrip(".")
+    path = "" if context is None else context.command_path
+    for (where, old), new in RENAMED.items():
+        if path == where and said.partition(" (")[0] in (
+            f"No such command '{old}'",
+            f"No such option: {old}",
+        ):
+            return f"'{old}' is now '{new}': {where} {new}"
     return said if context is None else f"{said}; see {context.command_path} --help"
 
 

@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
     group.command("uninstall")(uninstall)
     group.command("status")(status)
     group.command("report")(report)
-    group.command("rehearse")(rehearse)
+    group.command("replay")(replay)
     group.command("purge")(purge)
     app.add_typer(group, name="hook")
 
@@ -154,30 +154,30 @@ def report(
         write_line(printable(line))
 
 
-def rehearse(
+def replay(
     paths: Paths,
     process: Annotated[
         bool, typer.Option("--process", help="Start the hook anew for every event, as an agent does; slow.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what the hook would have said in runs that are over, by the settings of this folder."""
+    """Show what the hook would have said in recorded runs."""
     from .. import read_events
     from ..agents.hook.replay import by_processes
-    from ..agents.hook.replay import rehearse as rehearsed
-    from .hook_text import rehearsed_lines
+    from ..agents.hook.replay import replay as replayed
+    from .hook_text import replay_lines
     from .progress import Progress
 
     progress = Progress()
-    with progress.checking("rehearsing"):
+    with progress.checking("replaying"):
         events = list(read_events(paths).events)
-        tell = by_processes if process else rehearsed
+        tell = by_processes if process else replayed
         *said, told = tell(events, ".", progress=lambda done, total: progress.count(done, total, "events"))
     if as_json:
         for one in (*said, told):
             write_json(one)
         return
-    for line in rehearsed_lines(said, told):
+    for line in replay_lines(said, told):
         write_line(printable(line))
 
 

@@ -50,7 +50,7 @@ def watched_lines(told: Mapping[str, Any]) -> Iterator[str]:
         yield f"  turned off, too: {', '.join(map(clean, more))}"
     limits = f"{plural(ladder['cool_down'], 'step')} between two, at most {ladder['most']} a run"
     asked = "asked about at once" if ladder["critical"] == "ask" and "ask" in on else "not asked about"
-    yield f"  {limits}, from level {ladder['lowest']}; critical paths are {asked}"
+    yield f"  {limits}, from severity {ladder['lowest']}; critical paths are {asked}"
 
 
 def status_lines(told: Mapping[str, Any]) -> Iterator[str]:
@@ -116,7 +116,7 @@ def report_lines(
     for one in said:
         after = f" after {plural(one['effect_after_steps'], 'step')}" if one["effect"] == "went_on" else ""
         who = f"{clean(one['session'], 40)} {clean(one['agent'], 40)}"
-        what = f"{one['rung']}, {one['pattern']} ({one['level']})"
+        what = f"{one['rung']}, {one['pattern']} ({one['severity']})"
         yield f"{one['at']}  {who} step {one['step']}: {what}: {one['effect'].replace('_', ' ')}{after}"
         yield f"  {clean(one['text'])}"
     yield ""
@@ -152,10 +152,10 @@ def purge_lines(done: Purged) -> Iterator[str]:
         yield "Another program has the state file open: old pages are gone when it closes. Purge again then."
 
 
-def rehearsed_lines(said: Sequence[Mapping[str, Any]], told: Mapping[str, Any]) -> Iterator[str]:
+def replay_lines(said: Sequence[Mapping[str, Any]], told: Mapping[str, Any]) -> Iterator[str]:
     """What would have been said, run by run, and what it comes to."""
     for one in said:
-        what = f"{one['rung']}, {one['pattern']} {one['level']}"
+        what = f"{one['rung']}, {one['pattern']} {one['severity']}"
         yield f"{one['run']} ({one['agent']}), step {one['step']}: {what}"
         yield f"  {one['text']}"
     runs = f"{told['runs_spoken_to']} of {plural(told['runs'], 'run')}"

@@ -53,7 +53,7 @@ def notes(analysis: Analysis, batch: Gathered) -> list[str]:
     """What else there is to say, one line each."""
     told = []
     if analysis.kept:
-        told.append(f"{plural(len(analysis.kept), 'detection')} of patterns under test, not told here")
+        told.append(f"{plural(len(analysis.kept), 'detection')} of shadow patterns, not reported here")
     told += unused_lines(analysis.unused, analysis.evaluated)
     for (signal, reason), n in sorted(analysis.unmeasured.items()):
         told.append(f"Not measured: {clean(signal)} at {plural(n, 'event')}: {clean(reason)}")

@@ -25,7 +25,7 @@ def brief_record(file: PatternFile) -> dict[str, Any]:
         "status": file.status,
         "on": file.status in ACTIVE_STATUSES,
         "shape": shape_of(file),
-        "levels": levels_of(file),
+        "severities": severities_of(file),
         "title": file.title,
         "path": file.path,
     }
@@ -45,7 +45,7 @@ def full_record(file: PatternFile, origins: Mapping[str, str]) -> dict[str, Any]
         **{key: file.words[key] for key in LISTS},
         "cause": first.cause,
         "confirms": list(first.confirms),
-        "history": list(first.history),
+        "group_by": list(first.group_by),
         "parameters": parameters_of(file, origins),
         "meaning": {key: file.data[key] for key in _MEANING if key in file.data},
         "explanation": file.data.get("explanation"),
@@ -59,7 +59,7 @@ def full_record(file: PatternFile, origins: Mapping[str, str]) -> dict[str, Any]
 
 
 def shape_of(file: PatternFile) -> str:
-    """The kind of shape: sequence, level, ..."""
+    """The kind of shape: sequence, threshold, ..."""
     from ..language.shape_parser import KINDS
 
     if file.in_code:
@@ -67,9 +67,9 @@ def shape_of(file: PatternFile) -> str:
     return next(kind for kind in KINDS if kind in file.data["shape"])
 
 
-def levels_of(file: PatternFile) -> list[str]:
-    """The levels it may have, lowest first."""
-    return [level for level, _ in file.patterns[0].levels]
+def severities_of(file: PatternFile) -> list[str]:
+    """The severities it may have, lowest first."""
+    return [severity for severity, _ in file.patterns[0].severities]
 
 
 def parameters_of(file: PatternFile, origins: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -92,7 +92,7 @@ def table_lines(records: Iterable[Mapping[str, Any]]) -> list[str]:
             str(one["name"]),
             str(one["status"]) + ("" if one["on"] else " (off)"),
             str(one["shape"]),
-            ", ".join(one["levels"]),
+            ", ".join(one["severities"]),
             str(one["title"]),
         )
         for one in records
@@ -111,10 +111,10 @@ def pattern_lines(record: Mapping[str, Any], origins: Mapping[str, str]) -> list
         record["description"] or "",
         "",
         f"status: {_status(record, origins)}",
-        f"level: {', '.join(record['levels'])}",
+        f"severity: {', '.join(record['severities'])}",
         f"version: {', '.join(record['versions'].values())}",
         f"cause: {record['cause']}",
-        f"history: {', '.join(record['history'])}",
+        f"group_by: {', '.join(record['group_by'])}",
         f"file: {record['path']}",
         *_listed("parameters", [_parameter(one) for one in record["parameters"]]),
         "",

@@ -1,6 +1,6 @@
-"""`ethogram patterns`: write, look at, check, prove and lock patterns.
+"""`ethogram patterns`: write, show, check, test and lock patterns.
 
-What is checked, proved and locked are the files as they are written: parameters and statuses that the
+What is checked, tested and locked are the files as they are written: parameters and statuses that the
 settings lay over them are seen by `list` and `show` only.
 """
 
@@ -33,13 +33,13 @@ def register(app: typer.Typer) -> None:
     """Adds the group of commands."""
     from .backtest import backtest, shadow
 
-    group = typer.Typer(help="Write, check, prove and lock patterns.", rich_markup_mode=None)
+    group = typer.Typer(help="Write, check, test and lock patterns.", rich_markup_mode=None)
     commands: dict[str, Callable[..., None]] = {
         "new": new,
         "list": list_,
         "show": show,
         "lint": lint,
-        "prove": prove,
+        "test": run_tests,
         "backtest": backtest,
         "shadow": shadow,
         "lock": lock,
@@ -51,7 +51,9 @@ def register(app: typer.Typer) -> None:
 
 def new(
     name: Annotated[str, typer.Argument(help="The pattern's name, which is the file's too.")],
-    shape: Annotated[str, typer.Option(help="sequence, level, trend, contrast, silence, ...")] = "sequence",
+    shape: Annotated[
+        str, typer.Option(help="sequence, threshold, trend, contrast, silence, ...")
+    ] = "sequence",
     folder: Annotated[Path, typer.Option(help="Where the file goes.")] = Path("patterns"),
     as_json: AsJson = False,
 ) -> None:
@@ -66,7 +68,7 @@ def new(
 
 
 def list_(selectors: Selectors = None, as_json: AsJson = False, config: Config = "") -> None:
-    """List patterns of every status, with shape, level and title."""
+    """List patterns of every status, with shape, severity and title."""
     from .pattern_text import brief_record, table_lines
 
     records = [brief_record(file) for file in as_set(_settings(config), selectors)]
@@ -126,19 +128,19 @@ def lint(
         raise typer.Exit(BAD)
 
 
-def prove(selectors: Selectors = None, as_json: AsJson = False, config: Config = "") -> None:
-    """Run every example of every pattern, and fail where one does not come as stated."""
-    from ..app import pattern_tests as proving
+def run_tests(selectors: Selectors = None, as_json: AsJson = False, config: Config = "") -> None:
+    """Run the examples in every pattern file, and fail where one fails."""
+    from ..app import pattern_tests as testing
     from ..errors import BadPattern
 
-    proofs = proving.prove(_as_written(_settings(config), selectors))
+    results = testing.run_examples(_as_written(_settings(config), selectors))
     if as_json:
-        for proof in proofs:
-            write_json(proof.to_dict())
-        write_json(proving.summary(proofs))
+        for result in results:
+            write_json(result.to_dict())
+        write_json(testing.summary(results))
     else:
-        write_line(proving.summary_line(proofs))
-    if failed := [proof.fault for proof in proofs if not proof.ok]:
+        write_line(testing.summary_line(results))
+    if failed := [result.fault for result in results if not result.ok]:
         raise BadPattern(failed)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ..report.words import by_level, gravest_first, sentence, whom
+from ..report.words import by_severity, gravest_first, sentence, whom
 from .report_rest import rest
 from .report_runs import run_parts
 from .text import STYLES, clean, pairs_text, plural, show, span, stamp, value_text
@@ -79,7 +79,7 @@ def headline(analysis: Analysis, *, untimed: bool = False) -> str:
     muted = f" {plural(hidden, 'detection')} muted by a file that is not trusted." if hidden else ""
     if not analysis.detections:
         return f"{'Nothing else' if hidden else 'Nothing'} was found in {where}.{muted}"
-    found = f"{plural(len(analysis.detections), 'detection')} ({by_level(analysis.detections)})"
+    found = f"{plural(len(analysis.detections), 'detection')} ({by_severity(analysis.detections)})"
     return f"{found} in {where}.{muted}"
 
 
@@ -92,7 +92,7 @@ def detection_parts(one: Detection, *, timed: bool = True) -> Iterator[Renderabl
         return Padding(part, (0, 0, 0, 2))
 
     yield Text.assemble(
-        (one.level.upper(), STYLES[one.level]), "  ", (clean(one.title or one.pattern), "bold")
+        (one.severity.upper(), STYLES[one.severity]), "  ", (clean(one.title or one.pattern), "bold")
     )
     yield indented(f"{whom(one)}   {span(one.opened_at, one.closed_at, timed=timed)}")
     yield indented(sentence(one))

@@ -43,7 +43,7 @@ def rest(
     if analysis.kept:
         counts = Counter(one.pattern for one in analysis.kept)
         names = ", ".join(f"{name} {n}" for name, n in sorted(counts.items()))
-        yield f"Patterns under test, not told above: {plural(len(analysis.kept), 'detection')} ({names})"
+        yield f"Shadow patterns, not reported above: {plural(len(analysis.kept), 'detection')} ({names})"
     yield from muted_lines(analysis)
     yield from unused_lines(analysis.unused, analysis.evaluated)
     for (signal, reason), n in sorted(analysis.unmeasured.items()):
@@ -169,7 +169,7 @@ def insufficient_lines(analysis: Analysis, every: bool) -> Iterator[str]:
 
 
 def _one(one: Insufficient) -> str:
-    who = pairs_text(dict(zip(one.program.history, one.key, strict=True)))
+    who = pairs_text(dict(zip(one.program.group_by, one.key, strict=True)))
     need = f", needs {one.need}" if one.need else ""
     return f"{clean(one.program.name)}: {who}: has {plural(one.have, 'event')}{need}: {clean(one.reason)}"
 
@@ -198,7 +198,7 @@ def untrusted_lines(shown: Sequence[tuple[Detection, Mute]]) -> Iterator[str]:
     by = {one.id: entry.id for one, entry in shown}
     for one in gravest_first([one for one, _ in shown]):
         who = f"{clean(one.title or one.pattern)}, {clean(one.subject)}"
-        yield f"  {one.level.upper()}  {who} ({clean(one.pattern)}; id {one.id}; muted by {by[one.id]})"
+        yield f"  {one.severity.upper()}  {who} ({clean(one.pattern)}; id {one.id}; muted by {by[one.id]})"
 
 
 def unused_lines(

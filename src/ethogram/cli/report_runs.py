@@ -67,10 +67,10 @@ def ranked(runs: Sequence[Run]) -> Table:
     for name in ("run", "agent", "steps", "errors", "worst", "lost steps", "what"):
         table.add_column(name, overflow="fold", justify="right" if name in ("steps", "errors") else "left")
     for run in runs:
-        level = Text(run.level or "-", STYLES.get(run.level or "", ""))
+        severity = Text(run.severity or "-", STYLES.get(run.severity or "", ""))
         lost = f"{run.lost_steps:,} ({run.lost_share:.0%})" if run.episodes else "-"
         row = (run_name(run), agents_text(run), f"{run.steps:,}", f"{run.errors:,}")
-        table.add_row(*row, level, lost, found_text(run))
+        table.add_row(*row, severity, lost, found_text(run))
     return table
 
 
@@ -106,7 +106,7 @@ def episode_parts(one: RunEpisode, run: Run) -> Iterator[RenderableType]:
 
     whose = f"  {clean(one.subject)}" if len(run.agents) > 1 else ""
     title = (clean(one.title or one.pattern), "bold")
-    yield Text.assemble((one.level.upper(), STYLES[one.level]), "  ", title, whose)
+    yield Text.assemble((one.severity.upper(), STYLES[one.severity]), "  ", title, whose)
     yield episode_text(one, run)
     yield known_text(one)
     if tried := tried_text(one):

@@ -71,7 +71,7 @@ def without_lines(told: Assessment, known: Mapping[str, Detection]) -> Iterator[
 
 def recommendation_lines(one: Recommendation) -> Iterator[str]:
     """What to do about one pattern, what was tried, and what comes next."""
-    yield f"  {one.urgency}: {clean(one.text)} ({one.level.upper()} {clean(one.title)})"
+    yield f"  {one.urgency}: {clean(one.text)} ({one.severity.upper()} {clean(one.title)})"
     if one.tried:
         yield f"    tried by itself: {'; '.join(clean(each, 80) for each in one.tried[:SHOWN])}"
     ladder = one.ladder
@@ -90,7 +90,7 @@ def detection_text(one: Detection, probability: float, *, timed: bool) -> str:
     if f"{probability:.2f}" != f"{one.confidence:.2f}":
         sure += f", counts as {probability:.2f} by verdicts"
     seen = f", seen {stamp(one.held_at)}" if timed else ""
-    return f"{one.level.upper()} {clean(one.title or one.pattern)} ({sure}{seen}, id {one.id})"
+    return f"{one.severity.upper()} {clean(one.title or one.pattern)} ({sure}{seen}, id {one.id})"
 
 
 def ranking(risks: Sequence[SubjectRisk], at: datetime | None, limit: int) -> Iterator[str]:
@@ -99,7 +99,7 @@ def ranking(risks: Sequence[SubjectRisk], at: datetime | None, limit: int) -> It
         yield "No detection counts in this store; `ethogram sweep` looks for them."
         return
     yield f"{plural(len(risks), 'subject')} with a risk{as_of(at, True) if at else ''}"
-    rows = [["risk", "level", "subject", "source", "made of"]]
+    rows = [["risk", "severity", "subject", "source", "made of"]]
     for one in risks[:limit]:
         causes = [f"{clean(part.name, 40)} {number(part.value)}" for part in one.composition.causes[:3]]
         more = len(one.composition.causes) - 3
@@ -124,7 +124,7 @@ def number(value: float) -> str:
 
 
 def in_words(told: Composition) -> str:
-    """The level that a risk comes up to, in brackets."""
+    """The severity that a risk comes up to, in brackets."""
     return f" ({told.mode})" if told.mode else ""
 
 

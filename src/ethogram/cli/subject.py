@@ -119,7 +119,7 @@ def detection_line(one: Detection, *, timed: bool) -> str:
     when = span(one.opened_at, one.closed_at, timed=timed)
     state = f", {one.state}" if one.state not in STANDING else ""
     meant = "" if one.probability is None else f", by verdicts right in {one.probability:.0%} of such cases"
-    return f"{one.level.upper()} {clean(one.title or one.pattern)}, {when}{state}{meant} (id {one.id})"
+    return f"{one.severity.upper()} {clean(one.title or one.pattern)}, {when}{state}{meant} (id {one.id})"
 
 
 def stage_line(one: Stage, *, timed: bool) -> str:
@@ -155,7 +155,7 @@ def subjects(
         rows = opened.subjects(source=source or None)
         kept = opened.detections(states=STANDING, parts=False)
         untimed = {one.name for one in opened.sources().values() if not one.timed}
-    counts = Counter((one.source, one.subject) for one in kept if one.status != "test")
+    counts = Counter((one.source, one.subject) for one in kept if one.status != "shadow")
     rows.sort(key=_sorter(sort, counts))
     if as_json:
         for one in rows:

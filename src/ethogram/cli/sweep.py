@@ -52,7 +52,7 @@ def sweep(
         str, typer.Option(metavar="NAME", help="Which runner finds the detections.")
     ] = "stream",
     fail_on: Annotated[
-        str, typer.Option(metavar="LEVEL", help="Exit 3 where something new is at or above this level.")
+        str, typer.Option(metavar="SEVERITY", help="Exit 3 where something new is at or above this severity.")
     ] = "",
     reset_clock: Annotated[
         bool, typer.Option("--reset-clock", help="Forget sweeps recorded ahead of the clock first.")
@@ -225,7 +225,7 @@ def sweep_parts(done: Sweep, untimed: set[str]) -> Iterator[RenderableType]:
         names = clean(", ".join(done.without_text))
         yield f"Nothing to go by: {names} read texts, and this store keeps none (import with --keep-text)."
     whole = [one for one in done.changes if one.change in SHOWN_WHOLE]
-    for one in sorted(whole, key=lambda one: (-rank(one.detection.level), one.detection.order)):
+    for one in sorted(whole, key=lambda one: (-rank(one.detection.severity), one.detection.order)):
         yield ""
         if one.change != "new":
             yield f"({one.change})"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 FOUND = 3
-LEVELS = ("low", "medium")
+SEVERITIES = ("low", "medium")
 
 
 def register(app: typer.Typer) -> None:
@@ -145,7 +145,7 @@ def signals(
         write_line(line)
     if whole is not None:
         write_line(f"Together with what was said: {whole.score or 0:.2f}. {whole.sentence}")
-    if said is not None and (found.at_level("low") or (whole is not None and whole.is_crisis)):
+    if said is not None and (found.at_severity("low") or (whole is not None and whole.is_crisis)):
         write_line(f"To offer ({said.region}): {said.text}")
 
 
@@ -164,8 +164,8 @@ def signal_lines(subject: str, found: UsageSignals) -> Iterator[str]:
     if found.status != "ok":
         yield "  Too little is known to say anything."
     order = {"medium": 0, "low": 1, "none": 2}
-    for one in sorted(found.findings.values(), key=lambda one: (order[one.level], not one.is_ok)):
-        word = one.level.upper() if one.level != "none" else "-" if one.is_ok else "?"
+    for one in sorted(found.findings.values(), key=lambda one: (order[one.severity], not one.is_ok)):
+        word = one.severity.upper() if one.severity != "none" else "-" if one.is_ok else "?"
         yield f"  {word:<7}{one.name}: {one.sentence}"
 
 
@@ -177,7 +177,8 @@ def sweep(
         str, typer.Option(metavar="FILE", help="Ids, one a line: these are looked at, and told by id.")
     ] = "",
     fail_on: Annotated[
-        str, typer.Option(metavar="LEVEL", help="Exit 3 where something new is at or above: low or medium.")
+        str,
+        typer.Option(metavar="SEVERITY", help="Exit 3 where something new is at or above: low or medium."),
     ] = "",
     why: Why = "",
     who: Who = "",
@@ -190,17 +191,16 @@ def sweep(
     from ..models import format_time
     from .usage_beside import helpline_for
 
-    if fail_on and fail_on not in LEVELS:
-        raise BadUsage(
-            f"--fail-on takes {' or '.join(LEVELS)}, not {fail_on!r:.40}{did_you_mean(fail_on, LEVELS)}"
-        )
+    if fail_on and fail_on not in SEVERITIES:
+        near = did_you_mean(fail_on, SEVERITIES)
+        raise BadUsage(f"--fail-on takes {' or '.join(SEVERITIES)}, not {fail_on!r:.40}{near}")
     at, ids = moment(as_of, "--as-of") or now(), read_ids(subjects) if subjects else None
     said = helpline_for(region, config)
-    levels: dict[str, int] = dict.fromkeys(LEVELS, 0)
+    severities: dict[str, int] = dict.fromkeys(SEVERITIES, 0)
     with open_tracker(store, key, who, **measured_by(config)) as tracker:
         gone = tracker.tidy(at)
         for one in tracker.sweep(at, subjects=ids, why=why or None):
-            levels[one.level] += 1
+            severities[one.severity] += 1
             if as_json:
                 write_json(one.to_dict())
             else:
@@ -210,15 +210,15 @@ def sweep(
             flush()
     if as_json:
         removed = {"people": gone.people, "events": gone.events}
-        ends = {"people": levels, "removed": removed, "helpline": said and said.to_dict()}
+        ends = {"people": severities, "removed": removed, "helpline": said and said.to_dict()}
         write_json({"record": "usage_sweep", "as_of": format_time(at), **ends})
-    elif not sum(levels.values()):
+    elif not sum(severities.values()):
         write_line("Nothing new to tell.")
     elif said is not None:
         write_line(f"To offer ({said.region}): {said.text}")
     if not as_json and (gone.people or gone.events):
         write_line(f"Older than the retention, and removed: {people_and_events(gone.people, gone.events)}")
-    if fail_on and any(levels[level] for level in LEVELS[LEVELS.index(fail_on) :]):
+    if fail_on and any(severities[severity] for severity in SEVERITIES[SEVERITIES.index(fail_on) :]):
         raise typer.Exit(FOUND)
 
 
@@ -237,9 +237,9 @@ def news_lines(one: News) -> Iterator[str]:
     """The text form of what is new about a person."""
     from .text import clean
 
-    yield f"{one.level.upper()} {clean(one.subject or one.person)} (score {one.signals.score:.2f})"
+    yield f"{one.severity.upper()} {clean(one.subject or one.person)} (score {one.signals.score:.2f})"
     for found in one.findings:
-        yield f"  {found.level:<7}{found.name}: {found.sentence}"
+        yield f"  {found.severity:<7}{found.name}: {found.sentence}"
 
 
 def audit(

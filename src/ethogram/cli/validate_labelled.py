@@ -50,7 +50,9 @@ def labelled(
         ),
     ] = "",
     split: Annotated[str, typer.Option(metavar="NAME", help="Only the labels of this split.")] = "",
-    level: Annotated[str, typer.Option(metavar="LEVEL", help="Only detections at or above it.")] = "any",
+    severity: Annotated[
+        str, typer.Option(metavar="SEVERITY", help="Only detections at or above it.")
+    ] = "any",
     scorers: Scorers = [],  # noqa: B006
     parameters: Parameters = [],  # noqa: B006
     skip_bad: SkipBad = False,
@@ -65,7 +67,7 @@ def labelled(
     from .validate_labelled_text import lines, too_little
 
     found, progress = _located(given, data, label), Progress()
-    _check_level(level)
+    _check_severity(severity)
     asked = Asked(
         [str(one) for one in found.events], "", config, "", skip_bad, scorers, parameters, "", as_json
     )
@@ -74,11 +76,11 @@ def labelled(
     labels = _in_split(_labels(found, label, events), split)
     told = things_of(labels, events, found.labels or found.events[0])
     with progress.checking("comparing with the labels"):
-        records = list(validating.validate_labelled(found.name, told, detections, names, level))
+        records = list(validating.validate_labelled(found.name, told, detections, names, severity))
         if against:
             _, known, others = _found(_plain(asked), _plain(asked).loaded(), against, progress)
-            records += validating.compared(found.name, told, others, detections, level, (known, names))
-    records.append(validating.summary(found.name, told, names, level, digest(found.files)))
+            records += validating.compared(found.name, told, others, detections, severity, (known, names))
+    records.append(validating.summary(found.name, told, names, severity, digest(found.files)))
     if warning := too_little(records):
         write_line(f"warning: {warning}", to=sys.stderr)
     if as_json:
@@ -98,14 +100,14 @@ def _located(given: str, data: Sequence[str], label: str) -> LabelledSet:
     return located(given, data, os.environ.get(DATA, ""), in_events=bool(label))
 
 
-def _check_level(level: str) -> None:
+def _check_severity(severity: str) -> None:
     from ..errors import BadUsage, did_you_mean
-    from ..models import LEVELS
+    from ..models import SEVERITIES
 
-    known = ("any", *LEVELS)
-    if level not in known:
+    known = ("any", *SEVERITIES)
+    if severity not in known:
         raise BadUsage(
-            f"--level is one of {', '.join(known)}, not {level[:40]!r}{did_you_mean(level, known)}"
+            f"--severity is one of {', '.join(known)}, not {severity[:40]!r}{did_you_mean(severity, known)}"
         )
 
 

@@ -17,7 +17,7 @@ def lines(records: Sequence[Record]) -> Iterator[str]:
     whole = records[-1]
     yield (
         f"{whole['set']}: {plural(whole['things'], 'labelled thing')}, {plural(whole['targets'], 'target')}"
-        + (f" (at level {whole['level']} or above)" if whole["level"] != "any" else "")
+        + (f" (at severity {whole['severity']} or above)" if whole["severity"] != "any" else "")
     )
     if whole["not_found"]:
         some = ", ".join(whole["not_found_first"])

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from ..app.explain_condition import (
         Comparison,
         Judged,
-        LevelWhy,
         Limit,
         SequenceWhy,
         SilenceWhy,
         Spot,
         StepWhy,
+        ThresholdWhy,
         Wait,
     )
 
@@ -54,12 +54,12 @@ def lines(one: Why) -> Iterator[str]:
         when = stamp(last.at, timed=one.timed)
         yield (
             f"It fired {plural(len(one.fired), 'time')}, last at event {clean(last.event)} ({when}), "
-            f"level {last.level}, confidence {last.confidence:.2f}."
+            f"severity {last.severity}, confidence {last.confidence:.2f}."
         )
     if one.sequence is not None:
         yield from _sequence(one.sequence, one)
-    if one.level is not None:
-        yield from _level(one.level, one)
+    if one.threshold is not None:
+        yield from _threshold(one.threshold, one)
     if one.silence is not None:
         yield from _silence(one.silence, one)
     if one.parts:
@@ -120,10 +120,10 @@ def _step(step: StepWhy, one: Why) -> Iterator[str]:
         yield from (f"    {line}" for line in _limits(step.tried.limits))
 
 
-# --- level, silence -------------------------------------------------------------------------
+# --- threshold, silence -------------------------------------------------------------------------
 
 
-def _level(found: LevelWhy, one: Why) -> Iterator[str]:
+def _threshold(found: ThresholdWhy, one: Why) -> Iterator[str]:
     yield f"opens when {clean(found.when.text)}"
     counts = f"true at {found.true}, false at {found.false}, unknown at {found.unknown}"
     yield f"  {counts} of {plural(one.events, 'event')}"
@@ -177,7 +177,7 @@ def _parts(parts: Iterable[PartWhy]) -> Iterator[str]:
         elsewhere = f" ({part.elsewhere} in other histories)" if part.elsewhere else ""
         yield f"part {clean(part.part)}: {plural(len(part.detections), 'detection')}{elsewhere}"
         for one in part.detections[-MOST:]:
-            yield f"  {clean(one.subject)} {stamp(one.detected_at)}, {one.level}, id {one.id}"
+            yield f"  {clean(one.subject)} {stamp(one.detected_at)}, {one.severity}, id {one.id}"
 
 
 # --- what all have --------------------------------------------------------------------------

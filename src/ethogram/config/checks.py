@@ -16,7 +16,7 @@ from typing import Any
 from ..chat.records import SIGNALS
 from ..errors import did_you_mean
 from ..language.expressions import ELAPSED, NAMES
-from ..models import LEVELS, parse_duration
+from ..models import SEVERITIES, parse_duration
 from ..models.constants import NORMALIZATION, NOT_PLACES, RESOURCES, RUNGS, STATUSES, USAGE_KINDS
 from .settings import EMBEDDERS, LIMITS, USAGE, USAGE_LIMITS
 
@@ -368,7 +368,7 @@ CHECKS: Mapping[str, Check] = {
     "source": text,
     "limits": mapping(count, known=LIMITS),
     "memory": count,
-    "fail_on": one_of(LEVELS, none=True),
+    "fail_on": one_of(SEVERITIES, none=True),
     "mutes": or_none(text),
     "evaluator": or_none(text),
     "evaluators": mapping(mapping(option, bad_option_name), bad_option_name),
@@ -380,7 +380,7 @@ CHECKS: Mapping[str, Check] = {
             "patterns": selectors,
             "cool_down": count,
             "most": count,
-            "lowest": one_of(LEVELS),
+            "lowest": one_of(SEVERITIES),
             "critical": one_of(("ask", "off")),
         }
     ),
@@ -405,7 +405,7 @@ CHECKS: Mapping[str, Check] = {
     ),
     "risk": record(
         {
-            "weights": mapping(share, known=LEVELS),
+            "weights": mapping(share, known=SEVERITIES),
             "half_life": half_life,
             "half_lives": mapping(half_life),
             "multipliers": mapping(multiplier),

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import BadConfig, BadInput, Fault, did_you_mean
 from ..language.yaml_source import Fields, Items, Node, plain, read_yaml, read_yaml_file
-from ..models import LEVELS, format_duration
+from ..models import SEVERITIES, format_duration
 from ..models.mute import Mute
 from ..models.redaction import mask
 from .checks import CHECKS, MISSING, VARIABLE, Place, Report, bad_option_name, count, is_duration, unknown_key
@@ -536,9 +536,9 @@ def _remedy(file: str, folder: str) -> str:
 
 
 def weight_faults(loaded: Loaded) -> Iterator[Fault]:
-    """Levels that weigh less than a lighter one: a detection that grows graver would then lower a risk."""
+    """Severities that weigh less than a lower one: a detection that rises would then lower a risk."""
     weights = loaded.settings.risk["weights"]
-    for lighter, graver in pairwise(LEVELS):
+    for lighter, graver in pairwise(SEVERITIES):
         if weights[graver] < weights[lighter]:
             wrong = graver if loaded.origins[f"risk.weights.{graver}"] != DEFAULT else lighter
             message = (

@@ -132,7 +132,7 @@ class Settings:
     memory: int = 400_000_000
     """About how many bytes of events are held in memory; more go through a temporary folder."""
     fail_on: str | None = None
-    """The lowest level of detection that makes a run fail; null: none does."""
+    """The lowest severity of detection that makes a run fail; null: none does."""
     mutes: str | None = None
     """The file of mutes; null: ethogram.mutes.yaml beside the settings file, or here."""
     evaluator: str | None = None
@@ -148,7 +148,7 @@ class Settings:
     conversation: Mapping[str, Any] = field(default_factory=lambda: dict(CONVERSATION))
     """The risk of conversations: the embedder, how much each signal counts, how quickly risk is forgotten."""
     risk: Mapping[str, Any] = field(default_factory=lambda: dict(RISK))
-    """How detections add up to a risk: what each level weighs, how fast it fades, what stays as a floor."""
+    """How detections add up to a risk: the weight of each severity, how fast it fades, the lasting floor."""
     learning: Mapping[str, Any] = field(default_factory=lambda: dict(LEARNING))
     """How patterns learn from verdicts: when something is proposed, how long verdicts are kept."""
     calibration: bool = True

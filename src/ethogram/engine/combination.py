@@ -35,12 +35,12 @@ def read_confidence(expr: Expr, values: Values) -> float:
     return 0.0 if value is None else round(min(1.0, max(0.0, value)), 6)
 
 
-def read_level(levels: tuple[tuple[str, Expr | None], ...], values: Values) -> str:
-    """The highest level whose condition holds, else the lowest listed."""
-    for name, condition in reversed(levels):
+def read_severity(severities: tuple[tuple[str, Expr | None], ...], values: Values) -> str:
+    """The highest severity whose condition holds, else the lowest listed."""
+    for name, condition in reversed(severities):
         if condition is None or _read(condition, values) is True:
             return name
-    return levels[0][0]
+    return severities[0][0]
 
 
 def read_details(details: tuple[tuple[str, Expr], ...], values: Values) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def parts_meant(parts: Sequence[str], pattern: str) -> list[str]:
 def key_of(program: Program, one: Detection) -> Key | None:
     """The values a detection is joined on, its source first; None where it lacks one."""
     values = [one.source]
-    for name in program.history:
+    for name in program.group_by:
         value = one.history.get(name)
         if value is None:
             return None
@@ -184,7 +184,7 @@ def assemble(program: Program, multiplier: float, parts: Parts, last: Detection)
 
     Parts count as they were when they were detected, so that live and batch agree.
     """
-    key = tuple(last.history[name] for name in program.history)
+    key = tuple(last.history[name] for name in program.group_by)
     ones = [one for _, one in parts]
     values: Values = {name: last.history.get(name) for name in ("subject", "target", "thread")}
     for part, one in parts:
@@ -202,7 +202,7 @@ def assemble(program: Program, multiplier: float, parts: Parts, last: Detection)
         last.source,
         key,
         last.id,
-        level=read_level(program.levels, values),
+        severity=read_severity(program.severities, values),
         confidence=confidence,
         fired_confidence=confidence,
         opened_at=at,
@@ -290,7 +290,7 @@ class Combining:
 
     def forget(self, whose: Collection[tuple[str, str]]) -> None:
         """Let go of what is remembered of subjects, each with its source."""
-        subject = 1 + self.program.history.index("subject")
+        subject = 1 + self.program.group_by.index("subject")
         for key in [key for key in self.joined if (key[0], key[subject]) in whose]:
             del self.joined[key]
 

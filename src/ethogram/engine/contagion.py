@@ -101,14 +101,14 @@ Meeting = tuple[int, str, str]
 class Start:
     """One detection of the first pattern. `met` is when each other subject was first met since."""
 
-    __slots__ = ("level", "met", "one", "reached", "us")
+    __slots__ = ("met", "one", "reached", "severity", "us")
 
     def __init__(self, one: Detection) -> None:
         self.one = one
         self.us = micros(one.detected_at)
         self.met: dict[str, int] = {}
         self.reached: dict[str, Detection] = {}
-        self.level: str | None = None
+        self.severity: str | None = None
 
     def meet(self, us: int, a: str, b: str) -> str | None:
         """Whom this start's subject met, if it is one of the two and has not met the other since."""
@@ -180,11 +180,11 @@ class Spreading:
         start.reached[subject] = end
         if len(start.reached) >= self.body.at_least:
             made = self._made(start, closed=False)
-            if start.level is None:
+            if start.severity is None:
                 yield OPENED, made
-            elif rank(made.level) > rank(start.level):
+            elif rank(made.severity) > rank(start.severity):
                 yield ROSE, made
-            start.level = made.level
+            start.severity = made.severity
 
     def _made(self, start: Start, *, closed: bool) -> Detection:
         until = moment(start.us + self.body.within) if closed else None
@@ -196,7 +196,7 @@ class Spreading:
         while starts and starts[0].us + self.body.within < us:
             start = starts.popleft()
             self._forget(source, start)
-            if start.level is not None:
+            if start.severity is not None:
                 yield CLOSED, self._made(start, closed=True)
 
     def forget(self, whose: Collection[tuple[str, str]]) -> Iterator[Told]:
@@ -207,29 +207,29 @@ class Spreading:
                 self.starts[source] = deque(one for one in starts if (source, one.one.subject) not in whose)
             for start in gone:
                 self._forget(source, start)
-                if start.level is not None:
+                if start.severity is not None:
                     yield CLOSED, self._made(start, closed=True)
 
     def open(self) -> Iterator[Detection]:
         """The detections that are open now."""
         for starts in self.starts.values():
-            yield from (self._made(start, closed=False) for start in starts if start.level is not None)
+            yield from (self._made(start, closed=False) for start in starts if start.severity is not None)
 
     # Saving.
 
     def save(self, pack: Any) -> list[Any]:
         """All starts as plain data; `pack` stores a detection and gives its number."""
         return [
-            [source, pack(one.one), one.met, {who: pack(d) for who, d in one.reached.items()}, one.level]
+            [source, pack(one.one), one.met, {who: pack(d) for who, d in one.reached.items()}, one.severity]
             for source, starts in self.starts.items()
             for one in starts
         ]
 
     def load(self, saved: list[Any], unpack: Any) -> None:
         """Remember what was saved."""
-        for source, one, met, reached, level in saved:
+        for source, one, met, reached, severity in saved:
             start = self._begin(source, unpack(one))
-            start.met, start.level = dict(met), level
+            start.met, start.severity = dict(met), severity
             start.reached = {who: unpack(d) for who, d in reached.items()}
             for other in start.met:
                 self._met.setdefault((source, other), []).append(start)

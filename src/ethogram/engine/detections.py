@@ -10,7 +10,7 @@ from typing import Any
 
 from ..language.ast import Expr, Indicator, Signal, Slot
 from ..language.history import CAP
-from ..language.program import LevelProgram, Program, SequenceProgram, SilenceProgram
+from ..language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ..language.templates import rounded, write
 from ..language.visitor import named, walk
 from ..models import GIVEN, Detection, Event, Evidence, Value, detection_id, micros, moment
@@ -67,7 +67,7 @@ def build(
     key: tuple[Value, ...],
     fired: str,
     *,
-    level: str,
+    severity: str,
     confidence: float,
     fired_confidence: float,
     opened_at: int,
@@ -86,9 +86,9 @@ def build(
 ) -> Detection:
     """The only place that makes a detection of a match; times are microseconds.
 
-    `key` are the values of the fields in `program.history`, and `fired` is what its id depends on.
+    `key` are the values of the fields in `program.group_by`, and `fired` is what its id depends on.
     """
-    history = dict(zip(program.history, key, strict=True))
+    history = dict(zip(program.group_by, key, strict=True))
     return Detection(
         id=detection_id(program.name, source, key, fired),
         pattern=program.name,
@@ -98,7 +98,7 @@ def build(
         # None where a history is about more than one.
         target=str(history["target"]) if "target" in history else None,
         thread=str(history["thread"]) if "thread" in history else None,
-        level=level,
+        severity=severity,
         confidence=confidence,
         opened_at=moment(opened_at),
         detected_at=moment(detected_at),
@@ -132,7 +132,7 @@ def detection_of(episode: Episode) -> Detection:
         episode.source,
         episode.key,
         episode.fired.id,
-        level=episode.level,
+        severity=episode.severity,
         confidence=episode.confidence,
         fired_confidence=episode.fired_confidence,
         opened_at=episode.opened_at,
@@ -168,7 +168,7 @@ def detection(finding: Finding, cap: int = CAP) -> Detection:
             last=last.id,
             last_at=micros(last.at),
             count=finding.count,
-            level=finding.level,
+            severity=finding.severity,
             confidence=finding.confidence,
             fired_confidence=finding.fired_confidence,
             opened_at=finding.opened_at,
@@ -212,7 +212,7 @@ def evidence_events(finding: Finding, cap: int) -> list[tuple[str, Event]]:
         return [(step, events[at]) for at, step in sorted(matched)]
     if isinstance(body, SilenceProgram):
         return [("before", events[finding.fired])]
-    assert isinstance(body, LevelProgram)
+    assert isinstance(body, ThresholdProgram)
     evidence = [("counted", event) for event in counted(body, finding.history, finding.fired, cap)]
     evidence.append(("opened", events[finding.fired]))
     if finding.peak != finding.fired:
@@ -226,7 +226,7 @@ def _conditions(body: object) -> Mapping[str, Expr | None]:
         case SequenceProgram():
             conditions = {place.step: place.condition for place in body.places}
             return conditions | {optional.step: optional.condition for optional in body.optionals}
-        case LevelProgram():
+        case ThresholdProgram():
             return dict.fromkeys(("counted", "opened", "peak"), body.when)
         case SilenceProgram():
             return {"before": body.after}

@@ -1,4 +1,4 @@
-"""Which events the measures of a level counted: its evidence."""
+"""Which events the measures of a threshold counted: its evidence."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 
 from ..language.ast import Cover, Difference, Expr, Measure
 from ..language.history import History
-from ..language.program import LevelProgram
+from ..language.program import ThresholdProgram
 from ..models import Event
 from .aggregates import MOST_COUNTED, counted_positions, covered, holds, selected, selector
 from .evaluate import NO_CHAIN, number, reader
 
 
-def counted(body: LevelProgram, history: History, opened: int, cap: int) -> list[Event]:
+def counted(body: ThresholdProgram, history: History, opened: int, cap: int) -> list[Event]:
     """The newest 20 events before the opening event that a measure counted, in order.
 
     Through over=subject some may be events of the subject outside this history.

@@ -25,7 +25,7 @@ class Finding:
     last: int
     peak: int
     count: int
-    level: str
+    severity: str
     confidence: float
     fired_confidence: float
     opened_at: int

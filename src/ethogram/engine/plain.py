@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ..language.ast import Difference, Duration, Events, Expr, Limits
 from ..language.compiler import uses_steps
 from ..language.history import CAP, History, histories
-from ..language.program import LevelProgram, Program, SequenceProgram, SilenceProgram
+from ..language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ..language.three_valued import above
 from ..language.visitor import MEASURES, walk
 from ..models import Event, format_time, moment, rank
@@ -94,11 +94,11 @@ class Matcher:
         return previous if self.conditions[i](self.history, at, chain) is True else None
 
     def reaches(self, i: int, start: int, end: int) -> bool:
-        """Whether gaps and soon of place i hold from one matched event to the next."""
+        """Whether max_gap and within of place i hold from one matched event to the next."""
         place = self.body.places[i]
-        if place.gaps is not None and end - start - 1 > place.gaps:
+        if place.max_gap is not None and end - start - 1 > place.max_gap:
             return False
-        return holds(self.history, place.soon, start, end)
+        return holds(self.history, place.within, start, end)
 
     def positions(self, i: int, at: int) -> list[int]:
         """The chain of place i standing at an event: one position per place."""
@@ -178,8 +178,8 @@ def run_history(program: Program, history: History, as_of: int, cap: int, outcom
     match program.body:
         case SequenceProgram():
             _run_sequence(program, program.body, history, cap, outcome)
-        case LevelProgram():
-            _run_level(program, program.body, history, cap, outcome)
+        case ThresholdProgram():
+            _run_threshold(program, program.body, history, cap, outcome)
         case SilenceProgram():
             _run_silence(program, program.body, history, as_of, cap, outcome)
 
@@ -208,7 +208,7 @@ def _run_sequence(
                 last=fired,
                 peak=fired,
                 count=sum(len(positions) for positions in chain.values()),
-                level=judge.level(history, fired, chain),
+                severity=judge.severity(history, fired, chain),
                 confidence=confidence,
                 fired_confidence=confidence,
                 opened_at=history.times[first],
@@ -222,7 +222,9 @@ def _run_sequence(
         _note(outcome, program, history, need, f"step '{body.places[0].step}' could not be judged anywhere")
 
 
-def _run_level(program: Program, body: LevelProgram, history: History, cap: int, outcome: Outcome) -> None:
+def _run_threshold(
+    program: Program, body: ThresholdProgram, history: History, cap: int, outcome: Outcome
+) -> None:
     judge, when = Judge(program, cap), reader(body.when, cap)
     clears = None if body.clears is None else reader(body.clears, cap)
     opened: int | None = None
@@ -244,8 +246,8 @@ def _run_level(program: Program, body: LevelProgram, history: History, cap: int,
         elif opened is not None and clear and not body.stays:
             close(at, at - 1)
         if opened is not None:
-            level = judge.level(history, at)
-            peaks.append((rank(level), judge.confidence(history, at), at, level))
+            severity = judge.severity(history, at)
+            peaks.append((rank(severity), judge.confidence(history, at), at, severity))
     close(None, len(history.events) - 1)
     if not known:
         _note(outcome, program, history, _need(body.when), "its condition could not be judged anywhere")
@@ -259,8 +261,8 @@ def _episode(
     closed: int | None,
     peaks: list[tuple[int, float, int, str]],
 ) -> Finding:
-    # The highest level and the highest confidence are kept, even where they were not reached together.
-    _, _, peak, level = max(peaks)
+    # The highest severity and the highest confidence are kept, even where they were not reached together.
+    _, _, peak, severity = max(peaks)
     return Finding(
         program,
         history,
@@ -269,7 +271,7 @@ def _episode(
         last=last,
         peak=peak,
         count=last - opened + 1,
-        level=level,
+        severity=severity,
         confidence=max(confidence for _, confidence, _, _ in peaks),
         fired_confidence=peaks[0][1],
         opened_at=history.times[opened],
@@ -307,7 +309,7 @@ def _run_silence(
                 last=at,
                 peak=at,
                 count=1,
-                level=judge.level(history, at, chain),
+                severity=judge.severity(history, at, chain),
                 confidence=confidence,
                 fired_confidence=confidence,
                 opened_at=deadline,

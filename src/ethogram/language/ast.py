@@ -266,13 +266,16 @@ for _kind in (*get_args(Expr), Window):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One named step. `collects` is true for at_least, which gathers `also` evidence."""
+    """One named step. `collects` is true for at_least, which gathers `also` evidence.
+
+    `within` limits the distance from the matched event before.
+    """
 
     name: str
     condition: Expr
     times: int = 1
     collects: bool = False
-    soon: Limits = ()
+    within: Limits = ()
     optional: bool = False
 
 
@@ -283,10 +286,10 @@ class Never:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """Steps in order. `gaps` None: any number of measured events may lie between two matched ones."""
+    """Steps in order. `max_gap` None: any number of measured events may lie between two matched ones."""
 
     items: tuple[Step | Never, ...]
-    gaps: int | None = None
+    max_gap: int | None = None
     within: Limits = (Events(256),)
 
     @property
@@ -296,7 +299,7 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class Threshold:
     """`clears` None: closes where `when` is false. `stays` (clears: never): stays open."""
 
     when: Expr
@@ -362,7 +365,7 @@ class Spread:
     multiplier: float = 1.0
 
 
-Shape = Sequence | Level | Trend | Contrast | Silence | Combination | Spread
+Shape = Sequence | Threshold | Trend | Contrast | Silence | Combination | Spread
 
 
 # --- patterns -------------------------------------------------------------------------------
@@ -380,14 +383,14 @@ class Slot:
 class Pattern:
     """One pattern (for for_each: one of its values), ready to be compiled or read naively.
 
-    `levels` runs from the lowest listed upwards; a condition of None always holds.
+    `severities` runs from the lowest listed upwards; a condition of None always holds.
     """
 
     name: str
     shape: Shape
-    history: tuple[str, ...] = ("subject",)
+    group_by: tuple[str, ...] = ("subject",)
     confidence: Expr | None = None
-    levels: tuple[tuple[str, Expr | None], ...] = (("low", None),)
+    severities: tuple[tuple[str, Expr | None], ...] = (("low", None),)
     details: tuple[tuple[str, Expr], ...] = ()
     explanation: tuple[str | Slot, ...] = ()
     tell_at: int | None = None

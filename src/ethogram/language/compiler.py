@@ -1,4 +1,4 @@
-"""Patterns to programs: trend and contrast become levels, steps become places, results become measures."""
+"""Patterns to programs: trend and contrast become thresholds, steps places, results measures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from .ast import (
     Difference,
     Expr,
     Indicator,
-    Level,
     Limits,
     Measure,
     Never,
@@ -27,9 +26,10 @@ from .ast import (
     Spread,
     Step,
     StepValue,
+    Threshold,
     Trend,
 )
-from .program import LevelProgram, Optional, Place, Program, SequenceProgram, SilenceProgram
+from .program import Optional, Place, Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from .visitor import MEASURES, named, needs_time, only_durations, walk
 
 
@@ -44,7 +44,7 @@ def compile_pattern(pattern: Pattern) -> tuple[Program, ...]:
     if pattern.tell_at is None or not isinstance(pattern.shape, Sequence):
         return (main,)
     early = _program(_early(pattern, pattern.shape, pattern.tell_at))
-    # The same events as the whole, since gaps and limits count them.
+    # The same events as the whole, since max_gap and limits count them.
     return (main, replace(early, signals=main.signals, evaluated=main.evaluated))
 
 
@@ -57,7 +57,7 @@ def _early(pattern: Pattern, shape: Sequence, k: int) -> Pattern:
         name=f"{pattern.name}@{k}",
         shape=replace(shape, items=items),
         confidence=Number(k / len(shape.steps)),
-        levels=(("low", None),),
+        severities=(("low", None),),
         details=(),
         confirms=(),
         explanation=(
@@ -78,13 +78,13 @@ def _program(pattern: Pattern) -> Program:
         name=pattern.name,
         pattern=pattern.file or pattern.name.partition("@")[0],
         version=pattern.version,
-        history=pattern.history if "subject" in pattern.history else ("subject", *pattern.history),
+        group_by=pattern.group_by if "subject" in pattern.group_by else ("subject", *pattern.group_by),
         body=body,
         signals=() if everything else signals,
         evaluated=evaluated and not everything,
         timed_only=_timed_only(shape, body),
         confidence=_put(pattern.confidence, results),
-        levels=_put(pattern.levels, results),
+        severities=_put(pattern.severities, results),
         details=_put(pattern.details, results),
         explanation=_put(pattern.explanation, results),
         confirms=pattern.confirms,
@@ -99,14 +99,14 @@ def _body(pattern: Pattern) -> Any:
     match pattern.shape:
         case Sequence() as shape:
             return _sequence(shape)
-        case Level() as shape:
-            return _level(shape.when, shape.clears, shape.stays)
+        case Threshold() as shape:
+            return _threshold(shape.when, shape.clears, shape.stays)
         case Trend() as shape:
             own = _trend_results(shape)["rise"]
-            return LevelProgram(_trend_when(shape), shape.clears, shape.stays, (own,))
+            return ThresholdProgram(_trend_when(shape), shape.clears, shape.stays, (own,))
         case Contrast() as shape:
             own = _contrast_results(shape)["difference"]
-            return LevelProgram(_contrast_when(shape), shape.clears, shape.stays, (own,))
+            return ThresholdProgram(_contrast_when(shape), shape.clears, shape.stays, (own,))
         case Silence() as shape:
             return SilenceProgram(shape.longer_than, shape.after, shape.at_least)
         case shape:
@@ -123,16 +123,16 @@ def _sequence(shape: Sequence) -> SequenceProgram:
         elif item.optional:
             optionals.append(Optional(item.name, item.condition, len(places) - 1))
         else:
-            first = Place(item.name, item.condition, shape.gaps, item.soon, tuple(nevers))
+            first = Place(item.name, item.condition, shape.max_gap, item.within, tuple(nevers))
             places += [first, *[replace(first, nevers=())] * (item.times - 1)]
             nevers = []
     collects = tuple(step.name for step in shape.steps if step.collects)
     return SequenceProgram(tuple(places), shape.within, tuple(optionals), collects)
 
 
-def _level(when: Expr, clears: Expr | None, stays: bool) -> LevelProgram:
+def _threshold(when: Expr, clears: Expr | None, stays: bool) -> ThresholdProgram:
     counted = tuple(dict.fromkeys(one for one in walk(when) if isinstance(one, MEASURES)))
-    return LevelProgram(when, clears, stays, counted)
+    return ThresholdProgram(when, clears, stays, counted)
 
 
 def _trend_results(shape: Trend) -> dict[str, Expr]:
@@ -193,7 +193,7 @@ def _timed_only(shape: Any, body: Any) -> bool:
         return shape.within is not None
     limits: list[Limits] = []
     if isinstance(shape, Sequence):
-        limits = [shape.within, *(item.soon for item in shape.items if isinstance(item, Step))]
+        limits = [shape.within, *(item.within for item in shape.items if isinstance(item, Step))]
     return any(only_durations(limit) for limit in limits) or needs_time(body)
 
 

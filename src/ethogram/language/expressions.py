@@ -227,7 +227,7 @@ def _step_mean(reader: Reader, node: ast.Call) -> Typed:
     _no_keywords(reader, node, "mean(step.x)")
     inner = reader.visit(node.args[0])
     if not reader.scope.gathers:
-        return reader.fault(node, "mean(step.x) is for confidence, levels, details and explanation")
+        return reader.fault(node, "mean(step.x) is for confidence, severities, details and explanation")
     reader.need(node.args[0], inner, "number")
     if not isinstance(inner[0], StepValue):
         return inner
@@ -629,7 +629,7 @@ class Reader:
             return self.fault(node, f"{owner!r} is no step that can be named {self.scope.here}{tail}")
         if item == "count":
             if not self.scope.gathers:
-                return self.fault(node, f"{owner}.count is for confidence, levels, details, explanation")
+                return self.fault(node, f"{owner}.count is for confidence, severities, details, explanation")
             return StepCount(owner), "number"
         found = self.scope.at(self.scope.here, steps=(), details={}).resolve(item)
         if isinstance(found, str):

@@ -14,6 +14,26 @@ LONGEST = 1_000
 """Characters of a fault."""
 
 
+RENAMED = {
+    "history": ("group_by",),
+    "level": ("threshold", "severity"),
+    "levels": ("severity",),
+    "soon": ("within",),
+    "gaps": ("max_gap",),
+}
+"""Former keys with what they are called now: the first one that is known where the key stands."""
+
+
+def renamed(key: str, known: Iterable[str]) -> str:
+    """The message for a former key, '' for any other.
+
+    >>> renamed("history", ["shape", "group_by"]), renamed("shape", ["shape"])
+    ("'history' is now 'group_by'", '')
+    """
+    names = set(known)
+    return next((f"{key!r} is now {new!r}" for new in RENAMED.get(key, ()) if new in names), "")
+
+
 class FieldReader:
     """Collects faults, what use says about kinds of signals, and the tables used."""
 
@@ -36,7 +56,8 @@ class FieldReader:
         for key, _ in node.entries:
             if key.text not in names:
                 near = did_you_mean(key.text, names) or f"; known: {', '.join(names)}"
-                self.fault(key, f"unknown key {key.text!r:.80} in {where}{near}")
+                unknown = f"unknown key {key.text!r:.80} in {where}{near}"
+                self.fault(key, renamed(key.text, names) or unknown)
 
     def text(self, node: Node | None, what: str, limit: int = 4000) -> str:
         """A string, or '' after noting the fault; nothing given is ''."""

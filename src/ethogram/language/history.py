@@ -59,7 +59,7 @@ def attribute(event: Event, name: str) -> Value | None:
 def key_of(program: Program, event: Event) -> tuple[Value, ...] | None:
     """The values of the program's history fields on an event, or None where one is lacking."""
     values: list[Value] = []
-    for name in program.history:
+    for name in program.group_by:
         value = None if name in FIELDS else event.readings.get(name)
         if value is None:
             value = attribute(event, name)
@@ -82,7 +82,7 @@ def histories(program: Program, events: Iterable[Event]) -> list[History]:
     """The program's histories, in order of their first event. Events must be in order."""
     found: dict[tuple[Any, ...], History] = {}
     subjects: dict[tuple[str, str], History] = {}
-    narrow = program.history != ("subject",)
+    narrow = program.group_by != ("subject",)
     for event in events:
         if not belongs(program, event):
             continue

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import did_you_mean
-from ..models import LEVELS, stable_hash
+from ..models import SEVERITIES, stable_hash
 from ..models.constants import STATUSES
 from .ast import Combination, Expr, Pattern, Sequence, Shape, Spread
 from .expressions import BROKEN, Scope, Typed
@@ -18,10 +18,10 @@ from .templates import parse_explanation
 from .vocabulary import Vocabulary
 from .yaml_source import Fields, Items, Node, Scalar, plain
 
-HISTORY_FIELDS = ("subject", "target", "thread", "session")
-VERSIONED = ("history", "shape", "define", "tell_at")
+GROUP_FIELDS = ("subject", "target", "thread", "session")
+VERSIONED = ("group_by", "shape", "define", "tell_at")
 NO_CONFIDENCE = "confidence is missing; write a number from 0 to 1 or an expression"
-NO_LEVEL = "a pattern has level: high, or levels: by condition; one of the two"
+NO_SEVERITY = "severity is missing; write severity: high, or severity: {medium: n >= 3, high: n >= 4}"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -56,17 +56,17 @@ def _pattern(read: FieldReader, fields: Fields, scope: Scope, suffix: str) -> Pa
         # What can be said without the shape; the rest would be faults that are none.
         if fields.get("confidence") is None and kind not in ("all_of", "in_order", "any_of", "spread"):
             read.fault(fields, NO_CONFIDENCE)
-        if fields.get("level") is None and fields.get("levels") is None:
-            read.fault(fields, NO_LEVEL)
+        if fields.get("severity") is None:
+            _no_severity(read, fields)
         return None
     scope = _after(scope, kind, shape)
     details = _details(read, fields.get("details"), scope)
     return Pattern(
         name=name + (f".{suffix}" if suffix else ""),
         shape=shape,
-        history=_history(read, fields.get("history"), scope, shape),
+        group_by=_group_by(read, fields.get("group_by"), scope, shape),
         confidence=_confidence(read, fields, scope, shape),
-        levels=_levels(read, fields, scope),
+        severities=_severities(read, fields, scope),
         details=tuple((key, typed[0]) for key, typed in details.items()),
         explanation=parse_explanation(
             read, fields.get("explanation"), scope.at("in explanation", details=details)
@@ -89,7 +89,7 @@ def _version(read: FieldReader, fields: Fields, scope: Scope, suffix: str) -> st
 
 
 def _after(scope: Scope, kind: str, shape: Shape) -> Scope:
-    """The names that confidence, levels, details and explanation may use."""
+    """The names that confidence, severity, details and explanation may use."""
     steps: tuple[str, ...] = ()
     if isinstance(shape, Sequence):
         steps = tuple(item.name for item in shape.items if hasattr(item, "name"))
@@ -178,26 +178,26 @@ def _words(node: Node) -> set[str]:
 # --- the other fields -----------------------------------------------------------------------
 
 
-def _history(read: FieldReader, node: Node | None, scope: Scope, shape: Shape) -> tuple[str, ...]:
-    names = list(read.texts(node, "history")) or ["subject"]
+def _group_by(read: FieldReader, node: Node | None, scope: Scope, shape: Shape) -> tuple[str, ...]:
+    names = list(read.texts(node, "group_by")) or ["subject"]
     items = node.items if isinstance(node, Items) else (node,) * len(names)
     for index, (name, item) in enumerate(zip(names, items, strict=False)):
         place = item if item is not None else Scalar("", 1, 1)
-        known = (*HISTORY_FIELDS, *scope.vocabulary.signals, *scope.vocabulary.attributes)
-        if name in HISTORY_FIELDS:
+        known = (*GROUP_FIELDS, *scope.vocabulary.signals, *scope.vocabulary.attributes)
+        if name in GROUP_FIELDS:
             continue
         if name not in scope.vocabulary.signals and name not in scope.vocabulary.attributes:
-            read.fault(place, f"unknown history key {name!r}{did_you_mean(name, known)}")
+            read.fault(place, f"unknown key {name!r} in group_by{did_you_mean(name, known)}")
         elif index != len(names) - 1:
-            read.fault(place, f"{name!r} may only be the last key of a history")
+            read.fault(place, f"{name!r} may only be the last key of group_by")
         elif isinstance(shape, (Combination, Spread)):
-            read.fault(place, "a combination's history is made of subject, target, thread and session")
+            read.fault(place, "a combination is grouped by subject, target, thread and session")
         elif scope.vocabulary.signals.get(name) == "number":
-            read.fault(place, f"{name!r} is a number; the last key of a history is a category")
+            read.fault(place, f"{name!r} is a number; the last key of group_by is a category")
     if len(set(names)) != len(names):
-        read.fault(node or Scalar("", 1, 1), "history names a key twice")
+        read.fault(node or Scalar("", 1, 1), "group_by names a key twice")
     if isinstance(shape, Spread) and set(names) != {"subject"}:
-        read.fault(node or Scalar("", 1, 1), "spread belongs to a subject: history: [subject]")
+        read.fault(node or Scalar("", 1, 1), "spread belongs to a subject: group_by: [subject]")
     return tuple(names) if "subject" in names else ("subject", *names)
 
 
@@ -210,28 +210,35 @@ def _confidence(read: FieldReader, fields: Fields, scope: Scope, shape: Shape) -
     return read.expression(node, scope.at("in confidence"), "number", "confidence")[0]
 
 
-def _levels(read: FieldReader, fields: Fields, scope: Scope) -> tuple[tuple[str, Expr | None], ...]:
-    one, many = fields.get("level"), fields.get("levels")
-    if (one is None) == (many is None):
-        read.fault(many or fields, NO_LEVEL)
+def _severities(read: FieldReader, fields: Fields, scope: Scope) -> tuple[tuple[str, Expr | None], ...]:
+    node = fields.get("severity")
+    if node is None:
+        _no_severity(read, fields)
         return (("low", None),)
-    if one is not None:
-        return ((_level_name(read, one, read.text(one, "level")), None),)
-    if not isinstance(many, Fields) or not many.entries:
-        read.fault(many or fields, "levels takes conditions by level: {medium: n >= 3, high: n >= 4}")
+    if isinstance(node, Scalar):
+        return ((_severity_name(read, node, read.text(node, "severity")), None),)
+    if not isinstance(node, Fields) or not node.entries:
+        read.fault(
+            node, "severity takes a severity, or conditions by severity: {medium: n >= 3, high: n >= 4}"
+        )
         return (("low", None),)
     found = [
-        (_level_name(read, key, key.text), read.condition(value, scope.at("in levels"), "levels"))
-        for key, value in many.entries
+        (_severity_name(read, key, key.text), read.condition(value, scope.at("in severity"), "severity"))
+        for key, value in node.entries
     ]
-    return tuple(sorted(found, key=lambda pair: LEVELS.index(pair[0])))
+    return tuple(sorted(found, key=lambda pair: SEVERITIES.index(pair[0])))
 
 
-def _level_name(read: FieldReader, node: Node, name: str) -> str:
-    if name in LEVELS:
+def _no_severity(read: FieldReader, fields: Fields) -> None:
+    if fields.get("level") is None and fields.get("levels") is None:
+        read.fault(fields, NO_SEVERITY)
+
+
+def _severity_name(read: FieldReader, node: Node, name: str) -> str:
+    if name in SEVERITIES:
         return name
-    near = did_you_mean(name, LEVELS) or f"; one of {', '.join(LEVELS)}"
-    read.fault(node, f"unknown level {name!r}{near}")
+    near = did_you_mean(name, SEVERITIES) or f"; one of {', '.join(SEVERITIES)}"
+    read.fault(node, f"unknown severity {name!r}{near}")
     return "low"
 
 
@@ -279,6 +286,9 @@ def _confirms(read: FieldReader, node: Node | None, scope: Scope) -> tuple[str, 
 def _status(read: FieldReader, node: Node | None) -> str:
     status = read.text(node, "status") or "stable"
     if status not in STATUSES:
+        if status == "test":
+            read.fault(node or Scalar("", 1, 1), "status 'test' is now 'shadow'")
+            return "stable"
         near = did_you_mean(status, STATUSES) or f"; one of {', '.join(STATUSES)}"
         read.fault(node or Scalar("", 1, 1), f"unknown status {status!r:.80}{near}")
         return "stable"

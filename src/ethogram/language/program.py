@@ -1,7 +1,7 @@
 """Program: a compiled pattern. Frozen, hashable, JSON; every runner runs the same one.
 
-Three shapes are left for a runner of events (sequence, level, silence: trend and contrast have become
-levels), and two for a runner of detections (combination, spread).
+Three shapes are left for a runner of events (sequence, threshold, silence: trend and contrast have become
+thresholds), and two for a runner of detections (combination, spread).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class Place:
 
     step: str
     condition: Expr
-    gaps: int | None = None
-    soon: Limits = ()
+    max_gap: int | None = None
+    within: Limits = ()
     nevers: tuple[Expr, ...] = ()
 
 
@@ -44,7 +44,7 @@ class SequenceProgram:
 
 
 @dataclass(frozen=True, slots=True)
-class LevelProgram:
+class ThresholdProgram:
     """`counted` are the measures whose events are the evidence."""
 
     when: Expr
@@ -60,7 +60,7 @@ class SilenceProgram:
     at_least: int
 
 
-Body = SequenceProgram | LevelProgram | SilenceProgram | Combination | Spread
+Body = SequenceProgram | ThresholdProgram | SilenceProgram | Combination | Spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +74,13 @@ class Program:
     name: str
     pattern: str
     version: str
-    history: tuple[str, ...]
+    group_by: tuple[str, ...]
     body: Body
     signals: tuple[str, ...] = ()
     evaluated: bool = False
     timed_only: bool = False
     confidence: Expr | None = None
-    levels: tuple[tuple[str, Expr | None], ...] = (("low", None),)
+    severities: tuple[tuple[str, Expr | None], ...] = (("low", None),)
     details: tuple[tuple[str, Expr], ...] = ()
     explanation: tuple[str | Slot, ...] = ()
     confirms: tuple[str, ...] = ()
@@ -118,7 +118,8 @@ def _classes() -> dict[str, type]:
     nodes = {name: item for name, item in vars(ast).items() if isinstance(item, type)}
     found = {name: item for name, item in nodes.items() if hasattr(item, "__match_args__")}
     return found | {
-        one.__name__: one for one in (Program, Place, Optional, SequenceProgram, LevelProgram, SilenceProgram)
+        one.__name__: one
+        for one in (Program, Place, Optional, SequenceProgram, ThresholdProgram, SilenceProgram)
     }
 
 

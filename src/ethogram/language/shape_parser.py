@@ -8,7 +8,6 @@ from .ast import (
     Duration,
     Events,
     Expr,
-    Level,
     Limits,
     Never,
     Sequence,
@@ -16,6 +15,7 @@ from .ast import (
     Silence,
     Spread,
     Step,
+    Threshold,
     Trend,
     Window,
 )
@@ -36,21 +36,21 @@ def check_sequence(read: FieldReader, sequence: Sequence, nodes: list[Node], sha
     if size is not None and size < places:
         read.fault(within_node, f"within {size} events can never hold {places} matched events")
     for item, node in zip(sequence.items, nodes, strict=True):
-        if isinstance(item, Never) and sequence.gaps == 0:
-            read.fault(node, "never cannot matter where gaps are not allowed")
+        if isinstance(item, Never) and sequence.max_gap == 0:
+            read.fault(node, "never cannot matter with max_gap: 0")
         if isinstance(item, Step) and isinstance(node, Fields):
-            _check_soon(read, item, node.get("soon"), sequence)
+            _check_within(read, item, node.get("within"), sequence)
 
 
-def _check_soon(read: FieldReader, step: Step, node: Node | None, sequence: Sequence) -> None:
+def _check_within(read: FieldReader, step: Step, node: Node | None, sequence: Sequence) -> None:
     if node is None:
         return
     if not sequence.steps or (sequence.steps[0] is step and step.times == 1):
-        read.fault(node, "soon on the first step has no event before it to count from")
+        read.fault(node, "within on the first step has no event before it to count from")
     for unit in (_events, _us):
-        soon, within = unit(step.soon), unit(sequence.within)
-        if soon is not None and within is not None and soon > within:
-            read.fault(node, "soon is longer than within; it can never matter")
+        step_limit, whole = unit(step.within), unit(sequence.within)
+        if step_limit is not None and whole is not None and step_limit > whole:
+            read.fault(node, "within of the step is longer than within of the sequence; it can never matter")
 
 
 def _check_neighbours(read: FieldReader, sequence: Sequence, nodes: list[Node]) -> None:
@@ -88,13 +88,13 @@ def _us(limits: Limits) -> int | None:
 
 # The `shape:` of a pattern file, read into the tree.
 
-KINDS = ("sequence", "level", "trend", "contrast", "silence", "all_of", "in_order", "any_of", "spread")
+KINDS = ("sequence", "threshold", "trend", "contrast", "silence", "all_of", "in_order", "any_of", "spread")
 RESULTS = {
     "trend": {"rise": "number", "tau": "number"},
     "contrast": dict.fromkeys(("difference", "plain_difference", "t", "n_where", "n_against"), "number"),
     "silence": {"deadline": "text"},
 }
-_STEP_KEYS = ("times", "at_least", "soon", "optional")
+_STEP_KEYS = ("times", "at_least", "within", "optional")
 
 
 def parse_shape(read: FieldReader, node: Node, scope: Scope) -> tuple[str, Shape | None]:
@@ -123,7 +123,7 @@ def parse_shape(read: FieldReader, node: Node, scope: Scope) -> tuple[str, Shape
         read.fault(body, f"{kind} takes its settings by name")
         return kind, None
     parser = {
-        "level": _level,
+        "threshold": _threshold,
         "trend": _trend,
         "contrast": _contrast,
         "silence": _silence,
@@ -143,7 +143,7 @@ def _need(read: FieldReader, body: Fields, names: tuple[str, ...], where: str) -
 
 
 def _sequence(read: FieldReader, node: Fields, body: Node, scope: Scope) -> Sequence | None:
-    read.known_keys(node, ("sequence", "gaps", "within"), "shape")
+    read.known_keys(node, ("sequence", "max_gap", "within"), "shape")
     if not isinstance(body, Items) or not body.items:
         read.fault(body, "sequence takes a list of steps: - name: condition")
         return None
@@ -156,18 +156,14 @@ def _sequence(read: FieldReader, node: Fields, body: Node, scope: Scope) -> Sequ
             items.append(found)
             nodes.append(item)
     within = read.limits(node.get("within"), "within") or (Events(256),)
-    sequence = Sequence(tuple(items), _gaps(read, node.get("gaps"), scope), within)
+    sequence = Sequence(tuple(items), _max_gap(read, node.get("max_gap"), scope), within)
     if len(items) == len(body.items):
         check_sequence(read, sequence, nodes, node)
     return sequence if items else None
 
 
-def _gaps(read: FieldReader, node: Node | None, scope: Scope) -> int | None:
-    if node is None:
-        return None
-    if isinstance(node, Scalar) and isinstance(node.value, bool):
-        return None if node.value else 0
-    return read.count(node, scope, "gaps (true, false or a number)", 0, lowest=0)
+def _max_gap(read: FieldReader, node: Node | None, scope: Scope) -> int | None:
+    return None if node is None else read.count(node, scope, "max_gap", 0, lowest=0)
 
 
 def _item(read: FieldReader, node: Node, scope: Scope, earlier: tuple[str, ...]) -> Step | Never | None:
@@ -189,7 +185,7 @@ def _item(read: FieldReader, node: Node, scope: Scope, earlier: tuple[str, ...])
     read_name(read, name_key, "step", scope)
     optional = _flag(read, node.get("optional"), "optional")
     if optional:
-        for other in ("times", "at_least", "soon"):
+        for other in ("times", "at_least", "within"):
             if (given := node.get(other)) is not None:
                 read.fault(given, f"an optional step takes no {other}")
     times = read.count(node.get("times"), scope, "times", 1, highest=256)
@@ -202,7 +198,7 @@ def _item(read: FieldReader, node: Node, scope: Scope, earlier: tuple[str, ...])
         read.condition(node.get(names[0]), place, f"step {names[0]!r}"),
         times=max(times, at_least),
         collects=node.get("at_least") is not None,
-        soon=read.limits(node.get("soon"), "soon"),
+        within=read.limits(node.get("within"), "within"),
         optional=optional,
     )
 
@@ -238,7 +234,7 @@ def _flag(read: FieldReader, node: Node | None, what: str) -> bool:
     return False
 
 
-# --- level, trend, contrast -----------------------------------------------------------------
+# --- threshold, trend, contrast -----------------------------------------------------------------
 
 
 def _clears(read: FieldReader, body: Fields, scope: Scope) -> tuple[Expr | None, bool]:
@@ -250,9 +246,9 @@ def _clears(read: FieldReader, body: Fields, scope: Scope) -> tuple[Expr | None,
     return read.condition(node, scope.at("in clears"), "clears"), False
 
 
-def _level(read: FieldReader, body: Fields, scope: Scope) -> Level | None:
-    read.known_keys(body, ("when", "clears", "and"), "level")
-    if not _need(read, body, ("when",), "level"):
+def _threshold(read: FieldReader, body: Fields, scope: Scope) -> Threshold | None:
+    read.known_keys(body, ("when", "clears", "and"), "threshold")
+    if not _need(read, body, ("when",), "threshold"):
         return None
     when = read.condition(body.get("when"), scope.at("in when"), "when")
     further = _further(read, body, scope)
@@ -261,7 +257,7 @@ def _level(read: FieldReader, body: Fields, scope: Scope) -> Level | None:
         from .ast import And
 
         when = And((when, further))
-    return Level(when, clears, stays)
+    return Threshold(when, clears, stays)
 
 
 def _further(read: FieldReader, body: Fields, scope: Scope) -> Expr | None:

@@ -1,4 +1,4 @@
-"""Explanations: a sentence with holes, `{warm.count}` or `{press.manipulation:.2f}`."""
+"""Explanations: a sentence with slots: `{warm.count}`, `{warm.count:time|times}`, `{use:.2f}`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from .expressions import Scope
 from .fields import FieldReader
 from .yaml_source import Node, Scalar
 
-FORM = re.compile(r"(,?(\.[0-9])?[f%eg]|,?d)?")
+NUMBER_FORM = re.compile(r"(,?(\.[0-9])?[f%eg]|,?d)?")
+WORDS_FORM = re.compile(r"[^|]+\|[^|]+")
 ABSENT = "not measured"
+MARK = re.compile(r" #[0-9a-f]{8}(/[0-9a-f]{8})?$")
+"""The hash at the end of a step_key, talk_key or exchange_key, which says nothing to a person."""
 
 
 def parse_explanation(read: FieldReader, node: Node | None, scope: Scope) -> tuple[str | Slot, ...]:
@@ -46,8 +49,10 @@ def parse_explanation(read: FieldReader, node: Node | None, scope: Scope) -> tup
 def _slot(read: FieldReader, node: Scalar, inner: str, offset: int, scope: Scope) -> Slot:
     body, _, form = inner.partition(":")
     line, column = node.place(offset)
-    if not FORM.fullmatch(form):
-        _fault(read, node, offset, f"format {form[:20]!r} is not known; write .2f, .0%, d or nothing")
+    number, words = _split(form)
+    if not NUMBER_FORM.fullmatch(number) or not (words is None or words.strip() == words):
+        known = ".2f, .0%, d, time|times, .0f day|days or nothing"
+        _fault(read, node, offset, f"format {form[:20]!r} is not known; write {known}")
         form = ""
     expr, kind = read.expression(Scalar(body, line, column, None, body), scope, "any", "{...}")
     if kind in ("truth", "list"):
@@ -63,13 +68,36 @@ def _fault(read: FieldReader, node: Scalar, offset: int, message: str) -> None:
 def write(value: float | str | None, form: str) -> str:
     """A value as the sentence shows it: whole numbers without a point, absent ones in words.
 
+    A form `one|many` puts the word that agrees with the number behind it.
+
     >>> write(3.0, ""), write(0.125, ".0%"), write(None, ".2f"), write(0.5, "")
     ('3', '12%', 'not measured', '0.5')
+    >>> write(1.0, "time|times"), write(2.0, "time|times"), write(1.2, ".0f day|days")
+    ('1 time', '2 times', '1 day')
+    >>> write("bash pytest -x #0a1b2c3d", "")
+    'bash pytest -x'
     """
     if value is None:
         return ABSENT
     if isinstance(value, str):
-        return value
+        return MARK.sub("", value)
+    number, words = _split(form)
+    text = _number(value, number)
+    if words is None:
+        return text
+    one, _, many = words.partition("|")
+    return f"{text} {one if text == '1' else many}"
+
+
+def _split(form: str) -> tuple[str, str | None]:
+    """The form of the number, and `one|many` where words follow it: '.0f day|days' -> ('.0f', 'day|days')."""
+    first, _, rest = form.partition(" ")
+    if NUMBER_FORM.fullmatch(first) and WORDS_FORM.fullmatch(rest):
+        return first, rest
+    return ("", form) if WORDS_FORM.fullmatch(form) else (form, None)
+
+
+def _number(value: float, form: str) -> str:
     if form.endswith("d"):
         return format(round(value), form)
     if form:

@@ -20,7 +20,7 @@ from .event import (
     is_indicator_name,
     stable_hash,
 )
-from .severity import LEVELS, highest, rank
+from .severity import SEVERITIES, highest, rank
 from .timestamps import EPOCH, format_duration, format_time, micros, moment, parse_duration, parse_time
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EPOCH",
     "GIVEN",
-    "LEVELS",
+    "SEVERITIES",
     "STATES",
     "TRAITS",
     "VERDICTS",

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-STATUSES = ("experimental", "test", "stable", "retired")
+STATUSES = ("experimental", "shadow", "stable", "retired")
 """Statuses of a pattern."""
-ACTIVE_STATUSES = ("stable", "test")
+ACTIVE_STATUSES = ("stable", "shadow")
 """Statuses of patterns that run unless others are asked for."""
 RUNGS = ("nudge", "remind", "ask", "stop")
 """What a hook may do about a run, from the mildest; hook/ladder.py describes each."""

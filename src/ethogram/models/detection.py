@@ -51,7 +51,7 @@ class Detection:
     subject: str
     target: str | None
     thread: str | None
-    level: str
+    severity: str
     confidence: float
     opened_at: datetime
     detected_at: datetime
@@ -113,7 +113,7 @@ class Detection:
             "target": self.target,
             "thread": self.thread,
             "history": dict(self.history),
-            "level": self.level,
+            "severity": self.severity,
             "confidence": self.confidence,
             "cause": self.cause,
             "opened_at": format_time(self.opened_at),

@@ -1,19 +1,19 @@
-"""Levels: how grave a detection is. An order, not words to sort by the alphabet."""
+"""Severities: how grave a detection is. An order, not words to sort by the alphabet."""
 
 from __future__ import annotations
 
-LEVELS: tuple[str, ...] = ("low", "medium", "high", "critical")
+SEVERITIES: tuple[str, ...] = ("low", "medium", "high", "critical")
 
 
-def rank(level: str) -> int:
+def rank(severity: str) -> int:
     """Position in the order of gravity, from 0.
 
     >>> rank("critical") > rank("medium")
     True
     """
-    return LEVELS.index(level)
+    return SEVERITIES.index(severity)
 
 
-def highest(*levels: str) -> str:
+def highest(*severities: str) -> str:
     """The gravest of these."""
-    return max(levels, key=rank)
+    return max(severities, key=rank)

@@ -1,7 +1,7 @@
 """Patterns in code: what such a pattern is, and the pattern file that it amounts to.
 
-Its function becomes three signals (how sure, how grave, what it tells), and its pattern is a level over the
-first of them. So every runner, live or not, finds the same without knowing that there is code behind it.
+Its function becomes three signals (how sure, how grave, what it tells), and its pattern is a threshold over
+the first of them. So every runner, live or not, finds the same without knowing that there is code behind it.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ State = Any
 class Match:
     """That a pattern is there at an event, and how sure that is (0 to 1, above 0).
 
-    `level` is one of the pattern's levels (default: the lowest). `evidence` are the events that made it, the
-    present one not needed. `details` is plain JSON data; what is long in it is cut.
+    `severity` is one of the pattern's severities (default: the lowest). `evidence` are the events that made
+    it, the present one not needed. `details` is plain JSON data; what is long in it is cut.
     """
 
     confidence: float
-    level: str | None = None
+    severity: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     evidence: tuple[Event, ...] | list[Event] = ()
     explanation: str = ""
@@ -59,8 +59,8 @@ class CodePattern:
     description: str
     step: Step = field(repr=False, compare=False)
     start: State
-    levels: tuple[str, ...]
-    history: tuple[str, ...]
+    severities: tuple[str, ...]
+    group_by: tuple[str, ...]
     examples: tuple[Example, ...]
     version: int = 1
     status: str = "stable"
@@ -85,7 +85,7 @@ class CodePattern:
 
     @property
     def signal(self) -> str:
-        """The signal that says how sure it is; `_level` and `_told` stand beside it."""
+        """The signal that says how sure it is; `_severity` and `_told` stand beside it."""
         return PREFIX + self.name
 
 
@@ -161,15 +161,15 @@ def file_of(one: CodePattern, vocabulary: Vocabulary) -> PatternFile:
         "description": one.description,
         "cause": one.cause or one.name,
         "confirms": list(one.confirms),
-        "history": list(one.history),
-        "shape": {"level": {"when": f"{one.signal} > 0"}},
+        "group_by": list(one.group_by),
+        "shape": {"threshold": {"when": f"{one.signal} > 0"}},
         "confidence": one.signal,
-        "levels": {level: f"{one.signal}_level >= {n}" for n, level in enumerate(one.levels)},
+        "severity": {severity: f"{one.signal}_severity >= {n}" for n, severity in enumerate(one.severities)},
         "details": {"told": f"{one.signal}_told"},
         **{key: value for key, value in one.words.items() if value},
         "examples": {"fires": [some], "quiet": [some, some]},
     }
-    names = {one.signal: "number", f"{one.signal}_level": "number", f"{one.signal}_told": "category"}
+    names = {one.signal: "number", f"{one.signal}_severity": "number", f"{one.signal}_told": "category"}
     known = replace(vocabulary, signals={**vocabulary.signals, **names})
     try:
         file = check_pattern(read_yaml(json.dumps(said), one.path), one.path, known)

@@ -16,7 +16,7 @@ from ..chat.records import SIGNALS
 from ..config import Settings
 from ..config.loading import leaves
 from ..config.settings import EMBEDDERS, LIMITS, USAGE, USAGE_LIMITS
-from ..models import LEVELS
+from ..models import SEVERITIES
 from ..models.constants import NORMALIZATION, RESOURCES, RUNGS, STATUSES, USAGE_KINDS
 
 Schema = dict[str, Any]
@@ -75,7 +75,7 @@ def _settings() -> dict[str, Schema]:
         "source": TEXT,
         "limits": _of(dict.fromkeys(LIMITS, COUNT)),
         "memory": COUNT,
-        "fail_on": _or_null({"enum": list(LEVELS)}),
+        "fail_on": _or_null({"enum": list(SEVERITIES)}),
         "mutes": _or_null(TEXT),
         "evaluator": _or_null(TEXT),
         "evaluators": _by_name(_by_name(OPTION)),
@@ -97,7 +97,7 @@ def _hook() -> Schema:
             "patterns": SELECTORS,
             "cool_down": COUNT,
             "most": COUNT,
-            "lowest": {"enum": list(LEVELS)},
+            "lowest": {"enum": list(SEVERITIES)},
             "critical": {"enum": ["ask", "off"]},
         }
     )
@@ -135,7 +135,7 @@ def _conversation() -> Schema:
 def _risk() -> Schema:
     return _of(
         {
-            "weights": _of(dict.fromkeys(LEVELS, SHARE)),
+            "weights": _of(dict.fromkeys(SEVERITIES, SHARE)),
             "half_life": HALF_LIFE,
             "half_lives": _by_name(HALF_LIFE),
             "multipliers": _by_name({"type": "number", "minimum": 1}),

@@ -12,13 +12,13 @@ from ..language.fields import FieldReader
 from ..language.history import FIELDS
 from ..language.vocabulary import Vocabulary
 from ..language.yaml_source import Fields, Items, Node, Scalar, plain
-from ..models import EPOCH, LEVELS, Event, is_indicator_name, parse_time
+from ..models import EPOCH, SEVERITIES, Event, is_indicator_name, parse_time
 from ..models.timestamps import SECOND, parse_duration
 
 START = EPOCH + timedelta(days=365 * 50 + 12)
 """Examples begin at the start of 2020, unless their events say otherwise."""
 
-KEYS = ("story", "at", "level", "every", "as_of", "events", "timed")
+KEYS = ("story", "at", "severity", "every", "as_of", "events", "timed")
 EVENT_KEYS = ("id", "at", "readings", "attributes", "text", *FIELDS)
 MOST_EVENTS = 2000
 
@@ -31,7 +31,7 @@ class Example:
     fires: bool
     events: tuple[Event, ...]
     at: int | None = None
-    level: str | None = None
+    severity: str | None = None
     as_of: datetime | None = None
     line: int = 0
     column: int = 0
@@ -125,23 +125,23 @@ def _example(read: FieldReader, fires: bool, node: Fields, vocabulary: Vocabular
     story = read.text(node.get("story"), "story")
     if not story:
         read.fault(node, "an example needs a story: one line that says what happens")
-    if not fires and (given := node.get("at") or node.get("level")) is not None:
-        read.fault(given, "a quiet example has no at: or level:")
+    if not fires and (given := node.get("at") or node.get("severity")) is not None:
+        read.fault(given, "a quiet example has no at: or severity:")
     if (many := node.get("events")) is not None:
         read.known_keys(node, KEYS, "an example with events")
         events = _whole_events(read, many, vocabulary)
     else:
         events = _series(read, node, vocabulary)
     at = _position(read, node.get("at"), len(events))
-    level = node.get("level")
-    if level is not None and read.text(level, "level") not in LEVELS:
-        read.fault(level, f"level is one of {', '.join(LEVELS)}")
+    severity = node.get("severity")
+    if severity is not None and read.text(severity, "severity") not in SEVERITIES:
+        read.fault(severity, f"severity is one of {', '.join(SEVERITIES)}")
     return Example(
         story,
         fires,
         events,
         at,
-        None if level is None else read.text(level, "level"),
+        None if severity is None else read.text(severity, "severity"),
         _as_of(read, node.get("as_of"), events),
         node.line,
         node.column,

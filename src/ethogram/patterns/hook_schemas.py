@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..models import LEVELS
+from ..models import SEVERITIES
 
 Schema = dict[str, Any]
 
@@ -30,7 +30,7 @@ def hook_said_body() -> Schema:
             "agent": TEXT,
             "step": STEP,
             "pattern": NAME,
-            "level": {"enum": list(LEVELS)},
+            "severity": {"enum": list(SEVERITIES)},
             "rung": RUNG,
             "text": TEXT | {"description": "What was said; secrets are masked."},
             "effect": {"enum": list(EFFECTS)},
@@ -39,16 +39,16 @@ def hook_said_body() -> Schema:
     )
 
 
-def hook_rehearsed_body() -> Schema:
-    """What `rehearse` gives for each intervention."""
+def hook_replayed_body() -> Schema:
+    """What `replay` gives for each intervention."""
     return _whole(
         {
-            "record": {"const": "hook_rehearsed"},
+            "record": {"const": "hook_replayed"},
             "run": TEXT,
             "agent": TEXT,
             "step": STEP,
             "pattern": NAME,
-            "level": {"enum": list(LEVELS)},
+            "severity": {"enum": list(SEVERITIES)},
             "rung": RUNG,
             "effect": {"enum": list(EFFECTS)},
             "text": TEXT,
@@ -56,12 +56,12 @@ def hook_rehearsed_body() -> Schema:
     )
 
 
-def hook_rehearsal_body() -> Schema:
-    """What `rehearse` gives at the end."""
+def hook_replay_body() -> Schema:
+    """What `replay` gives at the end."""
     names = ("runs", "runs_spoken_to", "said", "detections", "detections_by_analyze", "detections_in_both")
     return _whole(
         {
-            "record": {"const": "hook_rehearsal"},
+            "record": {"const": "hook_replay"},
             **dict.fromkeys(names, COUNT),
             "steps_saved_median": AMOUNT,
             "steps_saved": {"type": "array", "items": COUNT},
@@ -88,7 +88,7 @@ def hook_status_body() -> Schema:
             "off": names,
             "cool_down": COUNT,
             "most": COUNT,
-            "lowest": {"enum": list(LEVELS)},
+            "lowest": {"enum": list(SEVERITIES)},
             "critical": {"enum": ["ask", "off"]},
         }
     )

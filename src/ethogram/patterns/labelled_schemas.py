@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..models import LEVELS
+from ..models import SEVERITIES
 
 Schema = dict[str, Any]
 
@@ -17,7 +17,7 @@ SHARE_OR_NULL: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
 NAME: Schema = {"type": "string", "minLength": 1}
 TEXT: Schema = {"type": "string"}
 TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
-LEVEL: Schema = {"enum": ["any", *LEVELS]}
+SEVERITY: Schema = {"enum": ["any", *SEVERITIES]}
 SPLIT: Schema = TEXT | {"description": "any: all together."}
 EVENT: Schema = {
     "type": ["string", "integer", "null"],
@@ -63,7 +63,7 @@ def labelled_body() -> Schema:
             "set": NAME,
             "pattern": NAME | {"description": "any: all of them together."},
             "version": TEXT_OR_NULL,
-            "level": LEVEL,
+            "severity": SEVERITY,
             "split": SPLIT,
             "of": {"type": "array", "items": {"enum": ["conversation", "run", "event", "span"]}},
             "things": COUNT,
@@ -92,7 +92,7 @@ def labelled_compared_body() -> Schema:
         {
             "set": NAME,
             "split": SPLIT,
-            "level": LEVEL,
+            "severity": SEVERITY,
             "things": COUNT,
             "better": COUNT | {"description": "Things on which only the new version is right."},
             "worse": COUNT,
@@ -117,7 +117,7 @@ def labelled_summary_body() -> Schema:
             "not_found": COUNT | {"description": "Labels about nothing in the events, left out."},
             "not_found_first": {"type": "array", "items": TEXT},
             "patterns": {"type": "array", "items": NAME},
-            "level": LEVEL,
+            "severity": SEVERITY,
             "data": TEXT | {"description": "A digest of the files."},
         },
     )
@@ -135,7 +135,7 @@ def backtest_body() -> Schema:
             "detections": COUNT,
             "histories": COUNT,
             "looked_at": COUNT,
-            "by_level": {"type": "object", "additionalProperties": COUNT},
+            "by_severity": {"type": "object", "additionalProperties": COUNT},
             "by_week": {"type": "object", "additionalProperties": COUNT},
             "examples": {"type": "array", "items": {"type": "object"}},
             "overlaps": {"type": "array", "items": overlap},

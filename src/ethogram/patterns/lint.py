@@ -14,7 +14,6 @@ from ..language.ast import (
     Compare,
     Elapsed,
     Expr,
-    Level,
     Member,
     Number,
     Pattern,
@@ -23,6 +22,7 @@ from ..language.ast import (
     Signal,
     Step,
     StepValue,
+    Threshold,
 )
 from ..language.compiler import compile_patterns
 from ..language.history import belongs
@@ -69,7 +69,7 @@ def _verdicts(pattern: Pattern) -> Iterator[str]:
 
 def _whole(shape: Shape) -> Expr | None:
     """The one condition a shape consists of, or None where there is more to it."""
-    if isinstance(shape, Level):
+    if isinstance(shape, Threshold):
         return shape.when
     if isinstance(shape, Sequence) and len(shape.items) == 1:
         (item,) = shape.items

@@ -26,7 +26,7 @@ def summary_body() -> Schema:
             "subjects": COUNT,
             "detections": COUNT,
             "muted": _whole({"detections": COUNT, "entries": muted}),
-            "under_test": COUNT,
+            "shadow": COUNT,
             "insufficient": COUNT,
             "checked": _listed({name: TEXT if name == "pattern" else COUNT for name in names}),
             "repeated": COUNT,

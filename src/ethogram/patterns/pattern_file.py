@@ -10,22 +10,23 @@ from typing import Any
 
 from ..errors import BadPattern, Fault, did_you_mean
 from ..language.ast import Pattern
-from ..language.fields import FieldReader
+from ..language.fields import FieldReader, renamed
 from ..language.parser import parse_patterns
 from ..language.vocabulary import Vocabulary
 from ..language.yaml_source import Fields, Items, Node, Scalar, plain, read_yaml_file
 from ..models import stable_hash
+from .examples import KEYS as EXAMPLE_KEYS
 from .examples import Example, names_in, read_examples
 
 REQUIRED = ("name", "title", "description", "shape", "examples")
 TEXTS = ("description", "triage", "author", "date", "modified", "id")
 LISTS = ("false_positives", "misses", "references", "tags", "related")
 MEANING = (
-    "name", "title", "status", "cause", "confirms", "history", "parameters", "define", "for_each",
-    "shape", "confidence", "level", "levels", "details", "explanation", "recommendation", "tell_at",
+    "name", "title", "status", "cause", "confirms", "group_by", "parameters", "define", "for_each",
+    "shape", "confidence", "severity", "details", "explanation", "recommendation", "tell_at",
 )  # fmt: skip
 KEYS = (*MEANING, *TEXTS, *LISTS, "examples")
-EXPRESSIONS = ("history", "define", "for_each", "shape", "confidence", "levels", "details", "explanation")
+EXPRESSIONS = ("group_by", "define", "for_each", "shape", "confidence", "severity", "details", "explanation")
 PATTERN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,79}")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -140,10 +141,8 @@ def _with_examples(read: FieldReader, node: Fields, vocabulary: Vocabulary) -> V
                 near = did_you_mean(
                     name, {*used & {*vocabulary.signals, *given.readings}, *vocabulary.signals}
                 )
-                read.fault(
-                    given.places[name],
-                    f"unknown key {name!r} in an example{near or '; the pattern does not use it'}",
-                )
+                unknown = f"unknown key {name!r} in an example{near or '; the pattern does not use it'}"
+                read.fault(given.places[name], renamed(name, EXAMPLE_KEYS) or unknown)
             else:
                 into[name] = kind
                 if kind == "any":

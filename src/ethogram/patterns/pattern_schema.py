@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from ..models import LEVELS
+from ..models import SEVERITIES
 from ..models.constants import STATUSES
 
 Schema = dict[str, Any]
@@ -26,7 +26,7 @@ COUNT: Schema = {"type": "integer", "minimum": 1}
 # Where a number is due, the name of a parameter will do.
 NUMBER: Schema = {"anyOf": [{"type": "number"}, NAME]}
 SIZE: Schema = {"anyOf": [COUNT, NAME]}
-LEVEL: Schema = {"enum": list(LEVELS)}
+SEVERITY: Schema = {"enum": list(SEVERITIES)}
 EXPRESSION: Schema = {"type": ["string", "number"], "minLength": 1}
 DURATION: Schema = {"type": "string", "pattern": r"^\s*\d{1,9}(\.\d{1,6})?\s*[smhdw]\s*$"}
 EVENTS: Schema = {"type": "string", "pattern": r"^\s*\d{1,9}\s+events?\s*$"}
@@ -40,6 +40,9 @@ def pattern_body() -> Schema:
     several = {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 50, "uniqueItems": True}
     combined = {"properties": {"shape": {"anyOf": [{"required": [k]} for k in (*COMBINATIONS, "spread")]}}}
     sequence = {"properties": {"shape": {"required": ["sequence"]}}}
+    by_condition = {
+        "type": "object", "propertyNames": SEVERITY, "additionalProperties": EXPRESSION, "minProperties": 1,
+    }  # fmt: skip
     body = _closed(
         {
             "id": {"type": "string", "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"},
@@ -58,24 +61,21 @@ def pattern_body() -> Schema:
             "modified": DATE,
             "cause": TEXT | {"description": "Detections of one cause count once in risk."},
             "confirms": _one_or_list(INDICATOR),
-            "history": _one_or_list(TEXT),
+            "group_by": _one_or_list(TEXT),
             "parameters": _by_name({"type": "number"}),
             "define": _by_name(EXPRESSION),
             "for_each": _by_name(several) | {"minProperties": 1, "maxProperties": 1},
             "shape": {"$ref": "#/$defs/shape"},
             "confidence": EXPRESSION,
-            "level": LEVEL,
-            "levels": {"type": "object", "propertyNames": LEVEL, "additionalProperties": EXPRESSION,
-                       "minProperties": 1},
+            "severity": {"anyOf": [SEVERITY, by_condition]},
             "details": _by_name(EXPRESSION),
             "explanation": TEXT,
             "recommendation": TEXT,
             "tell_at": SIZE,
             "examples": {"$ref": "#/$defs/examples"},
         },
-        required=["name", "title", "description", "shape", "examples"],
+        required=["name", "title", "description", "shape", "severity", "examples"],
     )  # fmt: skip
-    body["oneOf"] = [{"required": ["level"]}, {"required": ["levels"]}]
     body["anyOf"] = [{"required": ["confidence"]}, combined]
     body["dependentSchemas"] = {"tell_at": sequence}
     body["$defs"] = {"shape": _shape(), "step": _step(), "examples": _examples(), "example": _example()}
@@ -84,7 +84,7 @@ def pattern_body() -> Schema:
 
 def _shape() -> Schema:
     clearing = {"and": EXPRESSION, "clears": EXPRESSION}
-    level = _closed({"when": EXPRESSION} | clearing, required=["when"])
+    threshold = _closed({"when": EXPRESSION} | clearing, required=["when"])
     silence = _closed({"longer_than": EXPRESSION, "after": EXPRESSION, "at_least": SIZE}, ["longer_than"])
     spread = _closed(
         {"from": PART, "to": PART, "within": DURATION, "at_least": SIZE, "multiplier": NUMBER},
@@ -93,7 +93,7 @@ def _shape() -> Schema:
     return {
         "oneOf": [
             _sequence(),
-            _one("level", level),
+            _one("threshold", threshold),
             _one("trend", _trend(clearing)),
             _one("contrast", _contrast(clearing)),
             _one("silence", silence),
@@ -105,14 +105,14 @@ def _shape() -> Schema:
 
 def _sequence() -> Schema:
     steps = {"type": "array", "items": {"$ref": "#/$defs/step"}, "minItems": 1}
-    gaps = {"anyOf": [{"type": "boolean"}, {"type": "integer", "minimum": 0}, NAME]}
-    return _closed({"sequence": steps, "gaps": gaps, "within": LIMITS}, required=["sequence"])
+    gap = {"anyOf": [{"type": "integer", "minimum": 0}, NAME]}
+    return _closed({"sequence": steps, "max_gap": gap, "within": LIMITS}, required=["sequence"])
 
 
 def _step() -> Schema:
     """A `never`; or a name with its condition, and the options that stand beside it."""
-    options = {"times": SIZE, "at_least": SIZE, "soon": LIMITS, "optional": {"type": "boolean"}}
-    required = [r + s for r, s in product(([], ["times"], ["at_least"]), ([], ["soon"]))]
+    options = {"times": SIZE, "at_least": SIZE, "within": LIMITS, "optional": {"type": "boolean"}}
+    required = [r + s for r, s in product(([], ["times"], ["at_least"]), ([], ["within"]))]
     named = {
         "type": "object",
         "propertyNames": NAME,
@@ -182,7 +182,7 @@ def _example() -> Schema:
     fields = {
         "story": TEXT,
         "at": COUNT | {"description": "Position of the event at which it fires, from 1."},
-        "level": LEVEL,
+        "severity": SEVERITY,
         "every": DURATION,
         "as_of": DURATION,
         "events": {"type": "array", "items": event, "minItems": 1},

@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 from .. import registry
 from ..errors import BadUsage, EthogramError, Fault, did_you_mean
-from ..language.parser import HISTORY_FIELDS
-from ..models import LEVELS, Event, micros, moment, rank
+from ..language.fields import renamed
+from ..language.parser import GROUP_FIELDS
+from ..models import SEVERITIES, Event, micros, moment, rank
 from ..models.constants import STATUSES
 from ..signals import Options, Signal
 from .code_patterns import PREFIX, CodePattern, Match, State
@@ -58,7 +59,7 @@ def is_listed(value: Any) -> bool:
 
 # Examples of a pattern in code: histories that it must find something in, and such that it must not.
 
-EXAMPLE = ("story", "events", "at", "level", "as_of")
+EXAMPLE = ("story", "events", "at", "severity", "as_of")
 
 
 def faults_of_examples(given: Given) -> Iterator[str]:
@@ -74,8 +75,8 @@ def faults_of_examples(given: Given) -> Iterator[str]:
                 yield f"{key}, example {number}: {forms}"
             elif not all(isinstance(event, Event) for event in told["events"]):
                 yield f"{key}, example {number}: events are Event objects, as ethogram.testing makes them"
-            elif key == "quiet" and (told.get("at") or told.get("level")):
-                yield f"quiet, example {number}: has no at or level"
+            elif key == "quiet" and (told.get("at") or told.get("severity")):
+                yield f"quiet, example {number}: has no at or severity"
             elif told.get("at") is not None and not _is_place(told["at"], len(told["events"])):
                 yield f"{key}, example {number}: at is the position of an event, from 1"
 
@@ -104,7 +105,7 @@ def examples_of(given: Given, line: int) -> Iterator[Example]:
                 fires=fires,
                 events=tuple(told["events"]),
                 at=told.get("at"),
-                level=told.get("level"),
+                severity=told.get("severity"),
                 as_of=told.get("as_of"),
                 line=line,
                 column=number,
@@ -299,7 +300,7 @@ WINDOW = 50
 TEXTS = ("title", "description", "cause", "recommendation", "triage", "author")
 LISTS = ("false_positives", "misses", "references", "tags", "confirms", "needs")
 KEYS = (
-    *TEXTS, *LISTS, "fires", "quiet", "level", "levels", "history", "window", "kinds", "version", "status",
+    *TEXTS, *LISTS, "fires", "quiet", "severity", "group_by", "window", "kinds", "version", "status",
 )  # fmt: skip
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
 
@@ -319,8 +320,8 @@ def built(given: Given) -> CodePattern:
         description=_description(given),
         step=step,
         start=frozen(made.start) if given.is_object else (),
-        levels=_levels(given),
-        history=("subject", *(one for one in given.get("history", ()) if one != "subject")),
+        severities=_severities(given),
+        group_by=("subject", *(one for one in given.get("group_by", ()) if one != "subject")),
         examples=tuple(examples_of(given, line)),
         version=given.get("version", 1),
         status=given.get("status", "stable"),
@@ -363,9 +364,9 @@ def matched(one: CodePattern, match: Any, event: Event, seen: Collection[str] | 
         raise EthogramError(
             f"{where}: confidence is above 0 and at most 1, not {sure!r:.40}; None for no match"
         )
-    if match.level is not None and match.level not in one.levels:
+    if match.severity is not None and match.severity not in one.severities:
         raise EthogramError(
-            f"{where}: level {match.level!r:.40} is none of its levels, {', '.join(one.levels)}"
+            f"{where}: severity {match.severity!r:.40} is none of its severities, {', '.join(one.severities)}"
         )
     if not all(isinstance(each, Event) for each in match.evidence):
         raise EthogramError(f"{where}: evidence is events")
@@ -381,7 +382,7 @@ def _foreign(one: CodePattern, each: Event, event: Event, seen: Collection[str] 
     """Why an event cannot be evidence at another one; '' where it can."""
     if seen is not None:
         return "" if each.id in seen else "is none of the events it was shown"
-    if each.source != event.source or any(getattr(each, n) != getattr(event, n) for n in one.history):
+    if each.source != event.source or any(getattr(each, n) != getattr(event, n) for n in one.group_by):
         return "is of another history"
     return "is later than that event" if each.at > event.at else ""
 
@@ -391,15 +392,19 @@ def _description(given: Given) -> str:
     return given.get("description") or inspect.cleandoc(made.__doc__ or "")
 
 
-def _levels(given: Given) -> tuple[str, ...]:
-    levels = given.get("levels") or (given.get("level", "medium"),)
-    return tuple(sorted(levels, key=rank))
+def _severities(given: Given) -> tuple[str, ...]:
+    return tuple(sorted(_listed_severities(given), key=rank))
+
+
+def _listed_severities(given: Given) -> Any:
+    severity = given.get("severity", "medium")
+    return (severity,) if isinstance(severity, str) else severity
 
 
 def _faults(given: Given) -> Iterator[str]:
     for key in given.said:
         if key not in KEYS:
-            yield f"unknown argument {key!r:.60}{did_you_mean(key, KEYS)}"
+            yield renamed(key, KEYS) or f"unknown argument {key!r:.60}{did_you_mean(key, KEYS)}"
     if not _NAME.fullmatch(str(given.name)):
         yield "its name is small letters, digits and _, at most 50, like ping_pong"
     if not isinstance(given.get("title"), str) or not given.get("title").strip():
@@ -451,12 +456,12 @@ def _faults_of_words(given: Given) -> Iterator[str]:
 
 
 def _faults_of_meaning(given: Given) -> Iterator[str]:
-    levels = given.get("levels") or (given.get("level", "medium"),)
-    if not is_listed(levels) or not levels or any(one not in LEVELS for one in levels):
-        yield f"level is one of {', '.join(LEVELS)}, and levels some of them; not {levels!r:.60}"
-    history = given.get("history", ())
-    if not is_listed(history) or any(one not in HISTORY_FIELDS for one in history):
-        yield f"history is some of {', '.join(HISTORY_FIELDS)}, not {history!r:.60}"
+    severities = _listed_severities(given)
+    if not is_listed(severities) or not severities or any(one not in SEVERITIES for one in severities):
+        yield f"severity is one or several of {', '.join(SEVERITIES)}; not {severities!r:.60}"
+    group_by = given.get("group_by", ())
+    if not is_listed(group_by) or any(one not in GROUP_FIELDS for one in group_by):
+        yield f"group_by is some of {', '.join(GROUP_FIELDS)}, not {group_by!r:.60}"
     version = given.get("version", 1)
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         yield f"version counts from 1, not {version!r:.40}"
@@ -508,11 +513,11 @@ def register(made: Any, name: str, **given: Any) -> CodePattern:
     """Register a function of events, or an object with `start` and `step`, as the pattern of that name.
 
     Known by keyword, or as attributes of the object: `title`, `description` (default: the docstring), `fires`
-    and `quiet` (examples: (story, events) or (story, events, at) or a dict with story, events, at and level;
-    at least one that fires and two that stay quiet), `level` or `levels`, `history`, `window` (of a function:
-    how many events it sees), `needs` (signals whose readings it looks at), `kinds` (of events it is about),
-    `version`, `status`, `cause`, `confirms`, `recommendation`, `triage`, `false_positives`, `misses`, `tags`,
-    `references`. All that is wrong is in one BadUsage.
+    and `quiet` (examples: (story, events) or (story, events, at) or a dict with story, events, at and
+    severity; at least one that fires and two that stay quiet), `severity` (one or several), `group_by`,
+    `window` (of a function: how many events it sees), `needs` (signals whose readings it looks at), `kinds`
+    (of events it is about), `version`, `status`, `cause`, `confirms`, `recommendation`, `triage`,
+    `false_positives`, `misses`, `tags`, `references`. All that is wrong is in one BadUsage.
     """
     one = built(Given(made, name, given))
     registry.patterns.add(name, one)
@@ -541,7 +546,7 @@ def signals_of(one: CodePattern) -> list[Signal]:
         "version": one.version,
         "step": alone,
         "needs": one.needs,
-        "scope": SCOPES.get(one.history, "subject"),
+        "scope": SCOPES.get(one.group_by, "subject"),
         "start": None,
         "max_state_bytes": MOST_STATE,
         "kinds": None if one.kinds is None else frozenset(one.kinds),
@@ -550,7 +555,7 @@ def signals_of(one: CodePattern) -> list[Signal]:
     }
     made = [
         Signal(one.signal, f"How sure the pattern {one.name} is, in code.", (0, 1), **common),
-        Signal(f"{one.signal}_level", f"How grave the pattern {one.name} is, in code.", (0, 3), **common),
+        Signal(f"{one.signal}_severity", f"How grave the pattern {one.name} is, in code.", (0, 3), **common),
         Signal(f"{one.signal}_told", f"What the pattern {one.name} tells, in code.", None, **common),
     ]
     for signal in made:
@@ -560,8 +565,8 @@ def signals_of(one: CodePattern) -> list[Signal]:
 
 
 def _together(one: CodePattern) -> Callable[[Event, State, Options], tuple[Mapping[str, Any], State]]:
-    by_key = one.history not in SCOPES
-    others = [name for name in one.history if name != "subject"]
+    by_key = one.group_by not in SCOPES
+    others = [name for name in one.group_by if name != "subject"]
 
     def together(event: Event, state: State, options: Options) -> tuple[Mapping[str, Any], State]:
         key = [getattr(event, name) for name in others]
@@ -593,7 +598,7 @@ def _stepped(one: CodePattern, event: Event, state: State) -> tuple[Mapping[str,
         seen = {row[NAME] for row in after} if one.keeps_events else None
         match = matched(one, match, event, seen)
         values[one.signal] = float(match.confidence)
-        values[f"{one.signal}_level"] = float(one.levels.index(match.level or one.levels[0]))
+        values[f"{one.signal}_severity"] = float(one.severities.index(match.severity or one.severities[0]))
         try:
             values[f"{one.signal}_told"] = told_text(match, one.needs)
         except TypeError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..models import LEVELS, VERDICTS
+from ..models import SEVERITIES, VERDICTS
 
 Schema = dict[str, Any]
 
@@ -15,8 +15,8 @@ TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
 AT: Schema = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{6})?Z$"}
 SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 MODE: Schema = {
-    "enum": ["", *LEVELS],
-    "description": "The gravest level of which one new and certain detection alone makes as much.",
+    "enum": ["", *SEVERITIES],
+    "description": "The gravest severity of which one new and certain detection alone makes as much.",
 }
 
 
@@ -109,7 +109,7 @@ def _recommendations() -> Schema:
             {
                 "pattern": NAME,
                 "title": TEXT,
-                "level": {"enum": list(LEVELS)},
+                "severity": {"enum": list(SEVERITIES)},
                 "urgency": {"enum": ["now", "soon", "later", "watch"]},
                 "text": NAME,
                 "less": SHARE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..models import LEVELS
+from ..models import SEVERITIES
 
 Schema = dict[str, Any]
 
@@ -17,7 +17,7 @@ SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 TEXT: Schema = {"type": "string"}
 TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
 NAME: Schema = {"type": "string", "minLength": 1}
-LEVEL: Schema = {"enum": list(LEVELS)}
+SEVERITY: Schema = {"enum": list(SEVERITIES)}
 ENDS = ("progress", "stopped", "run_ended")
 
 
@@ -30,7 +30,7 @@ def run_body() -> Schema:
             "thread": TEXT,
             "task": TEXT_OR_NULL | {"description": "What it is about, masked and cut; null: not told."},
             "agents": _listed({"name": NAME, "parent": TEXT_OR_NULL, "steps": COUNT}),
-            "level": {"enum": [*LEVELS, None]},
+            "severity": {"enum": [*SEVERITIES, None]},
             "confidence": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
             "steps": COUNT,
             "lost_steps": COUNT | {"description": "Inside an episode in which something repeated."},
@@ -57,7 +57,7 @@ def _episode() -> Schema:
             "pattern": NAME,
             "title": TEXT,
             "subject": NAME,
-            "level": LEVEL,
+            "severity": SEVERITY,
             "confidence": SHARE,
             "from_step": STEP,
             "to_step": STEP,

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..models import LEVELS, STATES
+from ..models import SEVERITIES, STATES
 from ..models.constants import STATUSES
 from .config_schema import config_body
 from .conversation_schemas import CONVERSATION_SCHEMAS
 from .evaluation_schemas import evaluate_summary_body, evaluation_body, not_measured_body
 from .hook_schemas import (
-    hook_rehearsal_body,
-    hook_rehearsed_body,
+    hook_replay_body,
+    hook_replayed_body,
     hook_report_body,
     hook_said_body,
     hook_status_body,
@@ -135,7 +135,7 @@ def detection_body() -> Schema:
             "target": TEXT_OR_NULL,
             "thread": TEXT_OR_NULL,
             "history": _mapping(VALUE) | {"description": "Whose history it is, field by field."},
-            "level": {"enum": list(LEVELS)},
+            "severity": {"enum": list(SEVERITIES)},
             "confidence": {"type": "number", "minimum": 0, "maximum": 1},
             "cause": TEXT | {"description": "Detections of one cause count once in risk."},
             "opened_at": MOMENT,
@@ -220,8 +220,8 @@ _SCHEMAS: dict[str, tuple[str, Callable[[], Schema]]] = {
     "evaluate_summary": ("What was scored, left out and spent: the last line.", evaluate_summary_body),
     "hook_status": ("Where the hook is installed, what it watches, how it fares.", hook_status_body),
     "hook_said": ("One thing a hook said to an agent, and what came of it.", hook_said_body),
-    "hook_rehearsed": ("One thing a hook would have said in a run that is over.", hook_rehearsed_body),
-    "hook_rehearsal": ("What a hook would have done in runs that are over.", hook_rehearsal_body),
+    "hook_replayed": ("One thing a hook would have said in a run that is over.", hook_replayed_body),
+    "hook_replay": ("What a hook would have done in runs that are over.", hook_replay_body),
     "hook_report": ("What came of all that hooks said, by pattern and rung.", hook_report_body),
     **USAGE_SCHEMAS,
     **CONVERSATION_SCHEMAS,

@@ -15,7 +15,7 @@ TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
 WHOLE_OR_NULL: Schema = {"type": ["integer", "null"]}
 YES_OR_NO: Schema = {"type": "boolean"}
 SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
-LEVEL: Schema = {"enum": ["none", "low", "medium"]}
+SEVERITY: Schema = {"enum": ["none", "low", "medium"]}
 PERSON: Schema = {"type": ["string", "null"], "pattern": "^[0-9a-f]{32}$"}
 AT: Schema = {"type": "string", "pattern": r"Z$"}
 AT_OR_NULL: Schema = {"type": ["string", "null"]}
@@ -51,7 +51,13 @@ def _fused() -> Schema:
 def usage_signals_body() -> Schema:
     """What `usage signals` gives: UsageSignals.to_dict with whose it is and when."""
     status: Schema = {"enum": ["ok", "insufficient"]}
-    signal = {"status": status, "value": NUMBER, "level": LEVEL, "sentence": TEXT, "details": _map(NUMBER)}
+    signal = {
+        "status": status,
+        "value": NUMBER,
+        "severity": SEVERITY,
+        "sentence": TEXT,
+        "details": _map(NUMBER),
+    }
     return _whole(
         "usage_signals",
         {
@@ -76,14 +82,14 @@ def usage_signals_body() -> Schema:
 
 def usage_news_body() -> Schema:
     """What `News.to_dict` gives."""
-    finding = _inner({"signal": TEXT, "level": LEVEL, "sentence": TEXT})
+    finding = _inner({"signal": TEXT, "severity": SEVERITY, "sentence": TEXT})
     return _whole(
         "usage_news",
         {
             "person": PERSON,
             "subject": TEXT_OR_NULL | {"description": "The id, where the ids were given."},
             "as_of": AT,
-            "level": LEVEL,
+            "severity": SEVERITY,
             "behavioral_score": SHARE,
             "findings": {"type": "array", "items": finding},
         },
@@ -91,7 +97,7 @@ def usage_news_body() -> Schema:
 
 
 def usage_sweep_body() -> Schema:
-    """What `usage sweep` gives at the end: how many people by the highest level told."""
+    """What `usage sweep` gives at the end: how many people by the highest severity told."""
     people = _inner({"low": COUNT, "medium": COUNT})
     helpline = _or_null(_inner({"region": TEXT, "text": TEXT}))
     removed = _inner({"people": COUNT, "events": COUNT}) | {
@@ -160,7 +166,7 @@ def usage_half_hour_body() -> Schema:
 
 def usage_told_body() -> Schema:
     """One thing that was told about a person."""
-    return _whole("usage_told", {"signal": TEXT, "level": LEVEL, "since": AT, "last": AT})
+    return _whole("usage_told", {"signal": TEXT, "severity": SEVERITY, "since": AT, "last": AT})
 
 
 def usage_cohort_body() -> Schema:

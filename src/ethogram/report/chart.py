@@ -14,7 +14,7 @@ from .lanes import lane
 from .lines import axis_row, grid, line, rug
 from .marks import mark
 from .scales import Axis, axis_of, ticks
-from .words import by_level, clean, plural, span
+from .words import by_severity, clean, plural, span
 
 SUBJECTS = 30
 """Subjects drawn, the gravest ones; the others are named."""
@@ -54,7 +54,7 @@ def grouped(detections: Sequence[Detection]) -> list[tuple[Who, tuple[Detection,
         found.setdefault((one.source, one.subject), []).append(one)
 
     def gravity(who: Who) -> tuple[int, int, Who]:
-        return (-max(rank(one.level) for one in found[who]), -len(found[who]), who)
+        return (-max(rank(one.severity) for one in found[who]), -len(found[who]), who)
 
     return [(who, tuple(found[who])) for who in sorted(found, key=gravity)]
 
@@ -101,25 +101,27 @@ def by_pattern(detections: Sequence[Detection]) -> list[list[Detection]]:
     found: dict[str, list[Detection]] = {}
     for one in detections:
         found.setdefault(one.pattern, []).append(one)
-    return sorted(found.values(), key=lambda ones: (-max(rank(one.level) for one in ones), ones[0].pattern))
+    return sorted(
+        found.values(), key=lambda ones: (-max(rank(one.severity) for one in ones), ones[0].pattern)
+    )
 
 
 def _head(drawn: Drawn) -> Html:
     source, subject = drawn.who
-    level = highest(*(one.level for one in drawn.detections))
-    facts = [by_level(drawn.detections)]
+    severity = highest(*(one.severity for one in drawn.detections))
+    facts = [by_severity(drawn.detections)]
     if drawn.moments:
         facts.append(span(drawn.moments[0], drawn.moments[-1], timed=drawn.axis.timed))
     if source != "input":
         facts.append(clean(source, 60))
     name = tag("bdi", clean(subject, 80))
-    return tag("h3", mark(level), name, tag("small", " · ".join(facts)))
+    return tag("h3", mark(severity), name, tag("small", " · ".join(facts)))
 
 
 def _others(groups: Sequence[tuple[Who, tuple[Detection, ...]]]) -> list[Html]:
     if not groups:
         return []
-    named = [tag("li", tag("bdi", clean(who[1], 80)), f": {by_level(ones)}") for who, ones in groups[:500]]
+    named = [tag("li", tag("bdi", clean(who[1], 80)), f": {by_severity(ones)}") for who, ones in groups[:500]]
     more = [] if len(groups) <= 500 else [tag("li", f"and {len(groups) - 500:,} more")]
     said = f"{plural(len(groups), 'further subject')} with detections, not drawn"
     return [tag("details", tag("summary", said), tag("ul", *named, *more), class_="others")]

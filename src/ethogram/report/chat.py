@@ -26,8 +26,8 @@ BANDS = (
     ("SAFE", 0.0, "safe"), ("CAUTIOUS", 0.15, "low"), ("ELEVATED", 0.30, "medium"), ("SUSPECT", 0.50, "high"),
     ("CRITICAL", 0.70, "critical"), ("UNSAFE", 0.85, "critical"),
 )  # fmt: skip
-"""The risk at which each mode begins, and the level whose colour it has."""
-LEVEL_OF = {mode: level for mode, _, level in BANDS}
+"""The risk at which each mode begins, and the severity whose colour it has."""
+SEVERITY_OF = {mode: severity for mode, _, severity in BANDS}
 HEIGHT, LABELS = 150, 74
 """Of the drawing, and of the room at its right for the names of modes, in its own units."""
 POINTS = 400
@@ -104,7 +104,7 @@ def talk(told: Mapping[str, Any], turns: Sequence[Scored], *, excerpts: bool) ->
 
 def mode_mark(mode: str) -> Html:
     """A mode in its colour; its name says it without."""
-    return tag("span", mode, class_=f"mode l-{LEVEL_OF[mode]}")
+    return tag("span", mode, class_=f"mode l-{SEVERITY_OF[mode]}")
 
 
 def curve(risks: Sequence[float], modes: Sequence[str]) -> Html:
@@ -121,7 +121,7 @@ def curve(risks: Sequence[float], modes: Sequence[str]) -> Html:
                 cx=x,
                 cy=y,
                 r=3,
-                class_=f"l-{LEVEL_OF[modes[k - 1]]}",
+                class_=f"l-{SEVERITY_OF[modes[k - 1]]}",
             )
             for k, (x, y) in enumerate(places, start=1)
         ]
@@ -132,9 +132,9 @@ def curve(risks: Sequence[float], modes: Sequence[str]) -> Html:
 
 def _bands(width: float) -> Iterator[Html]:
     ends = [*(floor for _, floor, _ in BANDS[1:]), 1.0]
-    for (mode, floor, level), end in zip(BANDS, ends, strict=True):
+    for (mode, floor, severity), end in zip(BANDS, ends, strict=True):
         top = HEIGHT * (1 - end)
-        yield tag("rect", x=0, y=top, width=width, height=HEIGHT * (end - floor), class_=f"band l-{level}")
+        yield tag("rect", x=0, y=top, width=width, height=HEIGHT * (end - floor), class_=f"band l-{severity}")
         if floor:
             yield tag("line", x1=0, x2=width, y1=HEIGHT * (1 - floor), y2=HEIGHT * (1 - floor), class_="edge")
         yield tag("text", mode, x=width + 8, y=top + HEIGHT * (end - floor) / 2 + 4)
@@ -174,4 +174,6 @@ def _change(each: Change, reason: str) -> Html:
 
 
 def _found(one: Detection) -> Html:
-    return tag("li", tag("b", f"detected {clean(one.pattern)} ({one.level})"), f": {clean(one.explanation)}")
+    return tag(
+        "li", tag("b", f"detected {clean(one.pattern)} ({one.severity})"), f": {clean(one.explanation)}"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from ..models import LEVELS, Detection, Evidence
+from ..models import SEVERITIES, Detection, Evidence
 from .anchors import evidence_anchor, shown_evidence
 from .html import Html, number, tag
 from .scales import Axis
@@ -42,9 +42,13 @@ def lane(detections: Sequence[Detection], axis: Axis, as_of: datetime, rows: int
         role="group",
         aria_label=f"{title}: {plural(len(detections), 'episode')}",
     )
-    levels = " ".join(level for level in LEVELS if any(one.level == level for one in detections))
+    severities = " ".join(
+        severity for severity in SEVERITIES if any(one.severity == severity for one in detections)
+    )
     label = tag("div", tag("b", title), tag("small", small), class_="label")
-    return tag("div", label, plot, class_="row lane", data_pattern=clean(first.pattern), data_levels=levels)
+    return tag(
+        "div", label, plot, class_="row lane", data_pattern=clean(first.pattern), data_levels=severities
+    )
 
 
 def rows_of(detections: Sequence[Detection], axis: Axis, as_of: datetime) -> list[int]:
@@ -72,13 +76,13 @@ def episode(one: Detection, axis: Axis, y: float, as_of: datetime, points: Seque
     parts = []
     if first < start:
         parts.append(tag("line", class_="lead", x1=f"{number(first)}%", x2=f"{number(start)}%", y1=y, y2=y))
-    said = f"{one.level}: {span(one.opened_at, one.closed_at, timed=axis.timed)}"
+    said = f"{one.severity}: {span(one.opened_at, one.closed_at, timed=axis.timed)}"
     parts.append(
         tag(
             "rect",
             tag("title", said),
             class_="bar",
-            fill=f"url(#hatch-{one.level})",
+            fill=f"url(#hatch-{one.severity})",
             x=f"{number(start)}%",
             width=f"{number(end - start)}%",
             y=y - BAR / 2,
@@ -88,7 +92,7 @@ def episode(one: Detection, axis: Axis, y: float, as_of: datetime, points: Seque
     if one.closed_at is None:
         arrow = tag("path", d="M0-9 8 0 0 9", class_="open")
         parts.append(tag("svg", arrow, x=f"{number(end)}%", y=y, overflow="visible"))
-    return tag("g", *parts, *points, class_=f"episode l-{one.level}", data_level=one.level)
+    return tag("g", *parts, *points, class_=f"episode l-{one.severity}", data_level=one.severity)
 
 
 def points_of(one: Detection, axis: Axis, y: float, rows: int) -> Iterator[Html]:
@@ -98,7 +102,7 @@ def points_of(one: Detection, axis: Axis, y: float, rows: int) -> Iterator[Html]
         yield tag(
             "a",
             tag("circle", class_="reach", cx=x, cy=y, r=11),
-            tag("use", href=f"#mark-{one.level}", x=x, y=y),
+            tag("use", href=f"#mark-{one.severity}", x=x, y=y),
             class_="point",
             href=f"#{evidence_anchor(one, index)}",
             tabindex=0,

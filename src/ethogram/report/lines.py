@@ -102,16 +102,16 @@ def _proofs(signal: str, detections: Sequence[Detection], axis: Axis, low: float
         for evidence in one.evidence:
             value = evidence.readings.get(signal)
             if isinstance(value, (int, float)):
-                found[evidence.at, float(value)] = one.level
+                found[evidence.at, float(value)] = one.severity
     return [
         tag(
             "circle",
-            class_=f"proof l-{level}",
+            class_=f"proof l-{severity}",
             cx=f"{number(axis.place(at))}%",
             cy=height_of(value, low, high),
             r=3.6,
         )
-        for (at, value), level in list(found.items())[:PROOFS]
+        for (at, value), severity in list(found.items())[:PROOFS]
     ]
 
 

@@ -35,7 +35,7 @@ def article(
 ) -> Html:
     """One detection."""
     parts = [
-        tag("h3", chip(one.level), clean(one.title or one.pattern, 120)),
+        tag("h3", chip(one.severity), clean(one.title or one.pattern, 120)),
         tag(
             "p",
             tag("bdi", whom(one)),
@@ -55,8 +55,8 @@ def article(
         "article",
         *parts,
         id=detection_anchor(one),
-        class_=f"detection l-{one.level}",
-        data_level=one.level,
+        class_=f"detection l-{one.severity}",
+        data_level=one.severity,
         data_pattern=clean(one.pattern),
         data_subject=number,
     )

@@ -1,8 +1,8 @@
-"""Marks: how a level looks. Shape and hatching say it too, so that it is read without colour."""
+"""Marks: how a severity looks. Shape and hatching say it too, so that it is read without colour."""
 
 from __future__ import annotations
 
-from ..models import LEVELS
+from ..models import SEVERITIES
 from .html import Html, join, raw, tag
 
 SHAPES = {
@@ -21,28 +21,28 @@ HATCHES = {
 
 def definitions() -> Html:
     """The shapes and hatchings that the drawings refer to, not shown themselves."""
-    shapes = [tag("g", raw(SHAPES[level]), id=f"mark-{level}") for level in LEVELS]
+    shapes = [tag("g", raw(SHAPES[severity]), id=f"mark-{severity}") for severity in SEVERITIES]
     hatches = [
         tag(
             "pattern",
-            raw(HATCHES[level]),
-            id=f"hatch-{level}",
-            class_=f"l-{level}",
+            raw(HATCHES[severity]),
+            id=f"hatch-{severity}",
+            class_=f"l-{severity}",
             width=6,
             height=6,
             patternUnits="userSpaceOnUse",
         )
-        for level in LEVELS
+        for severity in SEVERITIES
     ]
     return tag("svg", tag("defs", *shapes, *hatches), class_="definitions", aria_hidden="true")
 
 
-def mark(level: str) -> Html:
-    """The shape of a level, to stand in a line of text."""
-    shape = tag("use", href=f"#mark-{level}", x=8, y=8)
-    return tag("svg", shape, class_=f"mark l-{level}", width=16, height=16, aria_hidden="true")
+def mark(severity: str) -> Html:
+    """The shape of a severity, to stand in a line of text."""
+    shape = tag("use", href=f"#mark-{severity}", x=8, y=8)
+    return tag("svg", shape, class_=f"mark l-{severity}", width=16, height=16, aria_hidden="true")
 
 
-def chip(level: str) -> Html:
+def chip(severity: str) -> Html:
     """The shape and the word."""
-    return tag("span", join([mark(level), level]), class_=f"chip l-{level}")
+    return tag("span", join([mark(severity), severity]), class_=f"chip l-{severity}")

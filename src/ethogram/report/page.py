@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..app.analyze import Analysis
 from ..app.run_record import Run
-from ..models import LEVELS, Detection
+from ..models import SEVERITIES, Detection
 from .beside import Beside, beside
 from .chart import Who, chart, grouped
 from .html import Html, raw, tag
@@ -101,10 +101,10 @@ def header(analysis: Analysis) -> Html:
     if analysis.events and analysis.as_of and not analysis.traces.untimed:
         where += f", as of {stamp(analysis.as_of)} UTC"
     found = plural(len(analysis.detections), "detection") if analysis.detections else "Nothing was found"
-    counts = Counter(one.level for one in analysis.detections)
+    counts = Counter(one.severity for one in analysis.detections)
     tiles = [
-        tag("li", mark(level), tag("b", f"{counts[level]:,}"), f" {level}", class_=f"l-{level}")
-        for level in reversed(LEVELS)
+        tag("li", mark(severity), tag("b", f"{counts[severity]:,}"), f" {severity}", class_=f"l-{severity}")
+        for severity in reversed(SEVERITIES)
     ]
     muted = len(analysis.muting.muted)
     tail = [tag("p", f"{plural(muted, 'further detection')} muted", class_="note")] if muted else []
@@ -120,16 +120,20 @@ def header(analysis: Analysis) -> Html:
 
 def filters(detections: Sequence[Detection], numbers: Mapping[Who, int]) -> Html:
     """The form that narrows chart, runs and list; without a script it is not shown, and all else is."""
-    levels = [
-        tag("label", tag("input", type="checkbox", name="level", value=level, checked=True), chip(level))
-        for level in reversed(LEVELS)
-        if any(one.level == level for one in detections)
+    severities = [
+        tag(
+            "label",
+            tag("input", type="checkbox", name="severity", value=severity, checked=True),
+            chip(severity),
+        )
+        for severity in reversed(SEVERITIES)
+        if any(one.severity == severity for one in detections)
     ]
     patterns = sorted({(clean(one.pattern), clean(one.title or one.pattern, 80)) for one in detections})
     subjects = [(str(number), clean(who[1], 80)) for who, number in numbers.items()]
     return tag(
         "form",
-        tag("fieldset", tag("legend", "Level"), *levels),
+        tag("fieldset", tag("legend", "Severity"), *severities),
         _choice("pattern", "Pattern", "all patterns", patterns),
         _choice("subject", "Subject", "all subjects", sorted(subjects, key=lambda one: one[1])),
         tag("button", "Show all", type="reset"),

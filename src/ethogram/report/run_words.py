@@ -52,7 +52,7 @@ def found_text(run: Run) -> str:
     """What was found, in a few words."""
     if not run.episodes:
         return "nothing"
-    gravest = next(one for one in run.episodes if one.level == run.level)
+    gravest = next(one for one in run.episodes if one.severity == run.severity)
     left = len(run.episodes) - 1
     return f"{clean(gravest.title or gravest.pattern, 80)}, {where(gravest)}" + (
         f"; {left} more" if left else ""

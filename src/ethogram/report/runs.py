@@ -73,7 +73,7 @@ def _row(run: Run, name: Html | str, numbers: Mapping[Who, int]) -> Html:
         cell(agents_text(run)),
         tag("td", f"{run.steps:,}", class_="number"),
         tag("td", f"{run.errors:,}", class_="number"),
-        tag("td", chip(run.level) if run.level else "-"),
+        tag("td", chip(run.severity) if run.severity else "-"),
         tag("td", lost),
         cell(found_text(run)),
         class_="ranked-run",
@@ -82,13 +82,15 @@ def _row(run: Run, name: Html | str, numbers: Mapping[Who, int]) -> Html:
 
 
 def _facts(one: RunEpisode, run: Run, numbers: Mapping[Who, int]) -> str:
-    """What the filter asks of a stretch: its level, its pattern and the number of its subject."""
-    return f"{one.level},{clean(one.pattern)},{numbers.get((run.source, one.subject), '')}"
+    """What the filter asks of a stretch: its severity, its pattern and the number of its subject."""
+    return f"{one.severity},{clean(one.pattern)},{numbers.get((run.source, one.subject), '')}"
 
 
 def one_run(run: Run, index: int, numbers: Mapping[Who, int]) -> Html:
     """A run that can be folded: how much was done, its lanes, and a paragraph for each stretch."""
-    summary = tag("summary", chip(run.level or "low"), tag("b", run_name(run)), tag("span", agents_text(run)))
+    summary = tag(
+        "summary", chip(run.severity or "low"), tag("b", run_name(run)), tag("span", agents_text(run))
+    )
     parts = [tag("p", totals_text(run), class_="who")]
     if run.task:
         parts.append(tag("p", tag("b", "Task"), " ", clean(run.task)))
@@ -105,14 +107,14 @@ def episode_part(one: RunEpisode, run: Run, numbers: Mapping[Who, int]) -> Html:
     """One stretch: what, from where to where, what was tried and what to do."""
     whose = f" ({clean(one.subject, 60)})" if len(run.agents) > 1 else ""
     parts = [
-        tag("h4", chip(one.level), clean(one.title or one.pattern, 120) + whose),
+        tag("h4", chip(one.severity), clean(one.title or one.pattern, 120) + whose),
         tag("p", f"{episode_text(one, run)} {known_text(one)}"),
     ]
     if tried := tried_text(one):
         parts.append(tag("p", tag("b", "Tried in between"), " ", tried))
     if one.recommendation:
         parts.append(tag("p", tag("b", "What to do"), " ", clean(one.recommendation, 600), class_="advice"))
-    return tag("div", *parts, class_=f"stretch l-{one.level}", data_found=_facts(one, run, numbers))
+    return tag("div", *parts, class_=f"stretch l-{one.severity}", data_found=_facts(one, run, numbers))
 
 
 def lane_part(lane: Lane, run: Run) -> Html:
@@ -148,13 +150,13 @@ def _bar(first: int, last: int, one: RunEpisode, cells: int) -> Html:
         "rect",
         tag("title", f"{clean(one.title or one.pattern, 80)}: {where(one)}"),
         class_="bar",
-        fill=raw(f"url(#hatch-{one.level})"),
+        fill=raw(f"url(#hatch-{one.severity})"),
         x=f"{number(100 * first / cells)}%",
         width=f"{number(100 * (last + 1 - first) / cells)}%",
         y=3,
         height=HEIGHT - 6,
     )
-    return tag("g", bar, class_=f"l-{one.level}")
+    return tag("g", bar, class_=f"l-{one.severity}")
 
 
 def _cell(index: int, mark: str, cells: int, lane: Lane, name: str) -> Html:

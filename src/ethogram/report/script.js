@@ -76,13 +76,13 @@
   const articles = [...document.querySelectorAll("article.detection")];
 
   const narrow = () => {
-    const levels = new Set([...form.querySelectorAll("[name=level]:checked")].map((one) => one.value));
+    const severities = new Set([...form.querySelectorAll("[name=severity]:checked")].map((one) => one.value));
     const pattern = form.elements.pattern.value;
     const subject = form.elements.subject.value;
     let count = 0;
     for (const one of articles) {
       const data = one.dataset;
-      const fits = levels.has(data.level) && (!pattern || data.pattern === pattern)
+      const fits = severities.has(data.severity) && (!pattern || data.pattern === pattern)
         && (!subject || data.subject === subject);
       one.hidden = !fits;
       if (fits) count += 1;
@@ -91,18 +91,18 @@
       let any = false;
       for (const lane of card.querySelectorAll(".lane")) {
         const fits = (!pattern || lane.dataset.pattern === pattern)
-          && lane.dataset.levels.split(" ").some((level) => levels.has(level));
+          && lane.dataset.severities.split(" ").some((severity) => severities.has(severity));
         lane.hidden = !fits;
         any = any || fits;
         for (const episode of lane.querySelectorAll(".episode")) {
-          episode.toggleAttribute("hidden", !levels.has(episode.dataset.level));
+          episode.toggleAttribute("hidden", !severities.has(episode.dataset.severity));
         }
       }
       card.hidden = !any || (subject !== "" && card.dataset.subject !== subject);
     }
     const fits = (found) => {
-      const [level, named, whose] = found.split(",");
-      return levels.has(level) && (!pattern || named === pattern) && (!subject || whose === subject);
+      const [severity, named, whose] = found.split(",");
+      return severities.has(severity) && (!pattern || named === pattern) && (!subject || whose === subject);
     };
     // A run in which nothing was found is shown only as long as everything is.
     const every = count === articles.length && !pattern && !subject;

@@ -111,22 +111,24 @@ def sentence(one: Detection) -> str:
 
 
 def gravest_first(detections: Sequence[Detection]) -> list[Detection]:
-    """By level from the highest, and in output order within a level."""
+    """By severity from the highest, and in output order within a severity."""
     from ..models import rank
 
-    return sorted(detections, key=lambda one: (-rank(one.level), one.order))
+    return sorted(detections, key=lambda one: (-rank(one.severity), one.order))
 
 
-def by_level(detections: Sequence[Detection]) -> str:
-    """Counts by level, gravest first.
+def by_severity(detections: Sequence[Detection]) -> str:
+    """Counts by severity, gravest first.
 
-    >>> by_level([])
+    >>> by_severity([])
     ''
     """
-    from ..models import LEVELS
+    from ..models import SEVERITIES
 
-    counts = Counter(one.level for one in detections)
-    return ", ".join(f"{counts[level]} {level}" for level in reversed(LEVELS) if counts[level])
+    counts = Counter(one.severity for one in detections)
+    return ", ".join(
+        f"{counts[severity]} {severity}" for severity in reversed(SEVERITIES) if counts[severity]
+    )
 
 
 # --- mutes ----------------------------------------------------------------------------------

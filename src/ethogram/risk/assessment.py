@@ -53,7 +53,7 @@ class Recommendation:
 
     pattern: str
     title: str
-    level: str
+    severity: str
     urgency: str
     text: str
     less: float
@@ -66,7 +66,7 @@ class Recommendation:
         return {
             "pattern": self.pattern,
             "title": self.title,
-            "level": self.level,
+            "severity": self.severity,
             "urgency": self.urgency,
             "text": self.text,
             "less": self.less,
@@ -80,7 +80,7 @@ class Recommendation:
 class Assessment:
     """Where a run or a subject stands: `thread` is the run, or None where it is all a subject did.
 
-    Only detections that count are in it: not those of patterns under test, nor false alarms.
+    Only detections that count are in it: not those of shadow patterns, nor false alarms.
     """
 
     individual_patterns: tuple[Detection, ...]
@@ -164,7 +164,7 @@ def recommendations(
     out = [_recommendation(pattern, own, less, weighing, done) for pattern, own in by.items()]
     order = [name for name, _ in URGENCIES]
     return tuple(
-        sorted(out, key=lambda one: (order.index(one.urgency), -rank(one.level), -one.less, one.pattern))
+        sorted(out, key=lambda one: (order.index(one.urgency), -rank(one.severity), -one.less, one.pattern))
     )
 
 
@@ -172,19 +172,19 @@ def _recommendation(
     pattern: str, own: Sequence[Counted], less: Mapping[str, float], weighing: Weighing, done: Done
 ) -> Recommendation:
     ones = [one.detection for one in own]
-    gravest = max(ones, key=lambda one: (rank(one.level), "@" not in one.pattern, one.confidence, one.id))
+    gravest = max(ones, key=lambda one: (rank(one.severity), "@" not in one.pattern, one.confidence, one.id))
     given = [step for name in dict.fromkeys((pattern, *(one.pattern for one in ones)))
              for step in done.given.get(name, ())]  # fmt: skip
     return Recommendation(
         pattern,
         gravest.title or pattern,
-        gravest.level,
+        gravest.severity,
         urgency(max(alone(one, weighing) for one in own)),
         gravest.recommendation or LOOK,
         round(max(less.get(one.id, 0.0) for one in ones), PLACES),
         tuple(one.id for one in ones),
         tuple(dict.fromkeys(action for one in ones for action in done.actions.get(one.id, ()))),
-        position(done.rungs, given, gravest.level) if done.rungs else None,
+        position(done.rungs, given, gravest.severity) if done.rungs else None,
     )
 
 

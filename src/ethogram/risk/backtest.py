@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from ..models import LEVELS, Detection, rank, stable_hash
+from ..models import SEVERITIES, Detection, rank, stable_hash
 from ..models.detection import STANDING
 
 Events = frozenset[tuple[str, str]]
@@ -46,7 +46,7 @@ class Backtest:
     detections: int
     histories: int
     looked_at: int
-    by_level: dict[str, int]
+    by_severity: dict[str, int]
     by_week: dict[str, int]
     examples: tuple[Detection, ...]
     overlaps: tuple[Overlap, ...]
@@ -61,7 +61,7 @@ class Backtest:
             "detections": self.detections,
             "histories": self.histories,
             "looked_at": self.looked_at,
-            "by_level": self.by_level,
+            "by_severity": self.by_severity,
             "by_week": self.by_week,
             "examples": [one.to_dict() for one in self.examples],
             "overlaps": [{name: getattr(one, name) for name in Overlap.__slots__} for one in self.overlaps],
@@ -95,7 +95,7 @@ def backtest(
         detections=len(own),
         histories=len(histories_of(own)),
         looked_at=histories,
-        by_level={level: sum(one.level == level for one in own) for level in LEVELS},
+        by_severity={severity: sum(one.severity == severity for one in own) for severity in SEVERITIES},
         by_week=_weeks(own) if timed else {},
         examples=_examples(own, examples),
         overlaps=overlaps(own, known, histories, wider or {}),
@@ -175,7 +175,7 @@ def _examples(own: Sequence[Detection], most: int) -> tuple[Detection, ...]:
     """The gravest, the least sure and then any: one a history first, always the same for the same history."""
     if not own or most < 1:
         return ()
-    gravest = max(own, key=lambda one: (rank(one.level), one.confidence, one.id))
+    gravest = max(own, key=lambda one: (rank(one.severity), one.confidence, one.id))
     weakest = min(own, key=lambda one: (one.confidence, one.id))
     rest = sorted(own, key=lambda one: stable_hash("example", one.id))
     chosen = dict.fromkeys([gravest.id, weakest.id, *(one.id for one in _one_a_history(rest))])

@@ -9,7 +9,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from ..models import LEVELS, Detection, Risk, Verdict, micros
+from ..models import SEVERITIES, Detection, Risk, Verdict, micros
 from ..models.detection import STANDING, base_pattern
 from ..models.timestamps import DAY
 from ..stats import chance, multiplied, odds
@@ -19,15 +19,15 @@ from .verdicts import balances
 
 WEIGHTS: Mapping[str, float] = MappingProxyType({"low": 0.1, "medium": 0.3, "high": 0.6, "critical": 0.9})
 
-SHADOW = frozenset(("test", "retired"))
+SHADOW = frozenset(("shadow", "retired"))
 """Statuses of patterns whose detections do not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
-    """What each level weighs, how fast it fades, and what combinations and critical ones add.
+    """What each severity weighs, how fast it fades, and what combinations and critical ones add.
 
-    Durations are microseconds. Each limit that is checked here is what a promise rests on: a graver level
+    Durations are microseconds. Each limit that is checked here is what a promise rests on: a graver severity
     never weighs less, a combination never lowers the odds, and everything fades.
     """
 
@@ -44,11 +44,11 @@ class Weighing:
     """Detections of patterns of this status are there to be looked at, and do not count."""
 
     def __post_init__(self) -> None:
-        told = [self.weights.get(level, math.nan) for level in LEVELS]
+        told = [self.weights.get(severity, math.nan) for severity in SEVERITIES]
         if not all(0 <= one <= 1 for one in (*told, self.floor)):
-            raise ValueError(f"weights of {', '.join(LEVELS)} and the floor lie between 0 and 1")
+            raise ValueError(f"weights of {', '.join(SEVERITIES)} and the floor lie between 0 and 1")
         if sorted(told) != told:
-            raise ValueError("a graver level cannot weigh less than a lighter one")
+            raise ValueError("a graver severity cannot weigh less than a lighter one")
         if not all(1 <= one < math.inf for one in self.multipliers.values()):
             raise ValueError("a multiplier is 1 or more: two things together are never less than one of them")
         if min(self.half_life, self.floor_half_life, *self.half_lives.values()) <= 0:
@@ -181,7 +181,7 @@ def falls_with(fallen: str, stands: Stands) -> set[str]:
 
 # Compose: where a subject stands, from its detections.
 #
-#     risk = 1 - product over causes of (1 - largest of weight(level) x confidence x 2^(-age / half-life))
+#     risk = 1 - product over causes of (1 - largest of weight(severity) x confidence x 2^(-age / half-life))
 #     then its odds times the multipliers of combinations, then not below the floor of critical detections
 #
 # Each step can only rise with a contribution, and each contribution can only rise with one more detection and
@@ -221,7 +221,7 @@ class Composition:
     """A risk and what it is made of; `causes` and `combinations` are the largest first.
 
     `plain` is the risk of the causes alone. A combination's value is what it multiplies the odds by. `mode`
-    is the gravest level of which one new and certain detection alone would make as much, '' below all.
+    is the gravest severity of which one new and certain detection alone would make as much, '' below all.
     """
 
     value: float
@@ -283,7 +283,7 @@ def composed(every: Sequence[Counted], as_of: datetime, weighing: Weighing) -> C
 def share(one: Counted, weighing: Weighing) -> float:
     """What a detection adds under its cause: weight x confidence, faded."""
     fade = _faded(one.age, weighing.fades(cause_of(one.detection)))
-    return weighing.weights[one.detection.level] * one.confidence * fade
+    return weighing.weights[one.detection.severity] * one.confidence * fade
 
 
 def factor(one: Counted, weighing: Weighing) -> float:
@@ -303,16 +303,16 @@ def alone(one: Counted, weighing: Weighing) -> float:
 
 
 def mode_of(value: float, weighing: Weighing) -> str:
-    """The gravest level that weighs no more than this, to two places as it is shown; '' where none does.
+    """The gravest severity that weighs no more than this, to two places as it is shown; '' where none does.
 
     >>> mode_of(0.59, Weighing()), mode_of(0.599, Weighing()), mode_of(0.05, Weighing())
     ('medium', 'high', '')
     """
-    return next((one for one in reversed(LEVELS) if 0 < weighing.weights[one] <= value + 0.005), "")
+    return next((one for one in reversed(SEVERITIES) if 0 < weighing.weights[one] <= value + 0.005), "")
 
 
 def _is_critical(one: Counted) -> bool:
-    return one.detection.level == "critical"
+    return one.detection.severity == "critical"
 
 
 def _faded(age: int, half_life: int) -> float:
@@ -413,8 +413,8 @@ class Position:
         }
 
 
-def position(rungs: Sequence[str], given: Sequence[Given], level: str) -> Position:
-    """Where a pattern of this level stands; what was taken last decides, not how often.
+def position(rungs: Sequence[str], given: Sequence[Given], severity: str) -> Position:
+    """Where a pattern of this severity stands; what was taken last decides, not how often.
 
     >>> ladder = ("nudge", "remind", "ask")
     >>> position(ladder, [], "high").next, position(ladder, [Given("nudge")], "high").next
@@ -424,6 +424,6 @@ def position(rungs: Sequence[str], given: Sequence[Given], level: str) -> Positi
     """
     taken = [rungs.index(one.rung) for one in given if one.rung in rungs]
     place = 1 + max(taken, default=-1)
-    if level == "critical" and CRITICAL in rungs:
+    if severity == "critical" and CRITICAL in rungs:
         place = max(place, rungs.index(CRITICAL))
     return Position(rungs[place] if place < len(rungs) else "", tuple(rungs), tuple(given))

@@ -33,7 +33,7 @@ Found = Mapping[str, float | str | Unmeasured]
 
 READINGS: tuple[tuple[str, Range, str], ...] = (
     ("risk", SHARE, "How close this turn comes to something harmful, by itself."),
-    ("severity", SHARE, "How bad the harm would be that this turn is about."),
+    ("harm_severity", SHARE, "How bad the harm would be that this turn is about."),
     ("topic", None, "What a question in a line of questions is about, as one word."),
     (
         "query_stage",
@@ -174,7 +174,7 @@ def values_of(outcome: Outcome, was_refused: bool) -> Values:
     """The readings of a user's turn, by name; what could not be measured in this language says so."""
     found: dict[str, float | str | Unmeasured] = {
         "risk": outcome.own,
-        "severity": outcome.severity,
+        "harm_severity": outcome.severity,
         "refused_before": float(was_refused),
         "conversation_risk": outcome.risk,
         "conversation_mode": outcome.mode.name,

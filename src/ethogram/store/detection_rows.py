@@ -54,7 +54,7 @@ def detection_values(one: Detection, *, part: bool) -> dict[str, Any]:
         "subject": one.subject,
         "target": one.target,
         "thread": one.thread,
-        "level": one.level,
+        "severity": one.severity,
         "confidence": one.confidence,
         "opened_us": micros(one.opened_at),
         "detected_us": micros(one.detected_at),

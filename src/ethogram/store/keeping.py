@@ -82,7 +82,7 @@ class Keeps(Sql):
 
     def history(self, detection: str) -> list[dict[str, Any]]:
         """Every change of a detection, oldest first, as JSON would tell it."""
-        query = """SELECT change, as_of_us, state, level, version, confidence FROM changes
+        query = """SELECT change, as_of_us, state, severity, version, confidence FROM changes
           WHERE detection = :id ORDER BY key"""
         with self.reading() as connection:
             rows = run(connection, query, id=detection).mappings().all()
@@ -92,7 +92,7 @@ class Keeps(Sql):
 def keep(connection: Connection, change: str, found: Found, as_of_us: int) -> None:
     """Put a detection in place of what was kept under its id; a change that is named is remembered.
 
-    Changes of parts and of patterns under test are nobody's to be told.
+    Changes of parts and of shadow patterns are reported to nobody.
     """
     one = found.detection
     values = detection_values(one, part=found.part)
@@ -106,8 +106,8 @@ def keep(connection: Connection, change: str, found: Found, as_of_us: int) -> No
     )
     if not change:
         return
-    row = {name: values[name] for name in ("state", "level", "version", "confidence")}
-    told = int(found.part or one.status == "test")
+    row = {name: values[name] for name in ("state", "severity", "version", "confidence")}
+    told = int(found.part or one.status == "shadow")
     connection.execute(
         tables.changes.insert().values(detection=one.id, change=change, as_of_us=as_of_us, told=told, **row)
     )

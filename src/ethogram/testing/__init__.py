@@ -1,7 +1,7 @@
 """A kit for testing patterns, in files and in code: histories in a line, and what a pattern says of them.
 
 >>> from ethogram.testing import action, assert_fires, assert_quiet, history
->>> found = assert_fires("repetitive_errors", history("repetitive_errors"), level="high")
+>>> found = assert_fires("repetitive_errors", history("repetitive_errors"), severity="high")
 >>> found.details["repetition_count"]
 4.0
 >>> assert_quiet("repetitive_errors", [action("file_read", error="not_found")] * 2)

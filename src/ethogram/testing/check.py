@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..app.analyze import analyze
-from ..app.pattern_tests import prove
+from ..app.pattern_tests import run_examples
 from ..app.watch import Watch
 from ..config import Settings
 from ..models import Detection, Event
@@ -26,14 +26,14 @@ Events = str | Sequence[Event]
 
 
 def assert_fires(
-    pattern: Named, events: Events, *, at: int | None = None, level: str | None = None
+    pattern: Named, events: Events, *, at: int | None = None, severity: str | None = None
 ) -> Detection:
     """The first detection of a pattern; AssertionError where there is none, or not as stated.
 
-    `at` is the position of the event it fires at, from 1, `level` the level it reaches. Every runner and a
+    `at` is the position of the event it fires at, from 1, `severity` what it reaches. Every runner and a
     watch that is saved and loaded half-way must find the same.
     """
-    return _checked(pattern, events, Example("the history", True, (), at, level))[0]
+    return _checked(pattern, events, Example("the history", True, (), at, severity))[0]
 
 
 def assert_quiet(pattern: Named, events: Events) -> None:
@@ -57,9 +57,9 @@ def _checked(pattern: Named, events: Events, stated: Example) -> list[Detection]
     (name,) = library.chosen
     example = replace(stated, events=tuple(own))
     file = replace(library.files[name], examples=(example,))
-    for proof in prove(replace(library, files={**library.files, name: file})):
-        if not proof.ok:
-            raise AssertionError(str(proof.fault))
+    for result in run_examples(replace(library, files={**library.files, name: file})):
+        if not result.ok:
+            raise AssertionError(str(result.fault))
     found = analyze(own, patterns=library, settings=Settings()).every
     live = _live(library, own)
     if [one.to_dict() for one in live] != [one.to_dict() for one in found]:
@@ -107,4 +107,4 @@ def _note(told: dict[str, Detection], watch: Watch, new: Sequence[Detection]) ->
 
 
 def _brief(found: Sequence[Detection]) -> str:
-    return ", ".join(f"{one.pattern} {one.level} at {one.fired_event}" for one in found) or "nothing"
+    return ", ".join(f"{one.pattern} {one.severity} at {one.fired_event}" for one in found) or "nothing"

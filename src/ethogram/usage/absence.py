@@ -54,8 +54,8 @@ def absence_before(
 
 
 def is_unusual(absence: Absence, settings: Settings) -> bool:
-    """Whether it is of level low: longer than any pause of the month, weekends among them, and very long for
-    this person, or long and much was missed."""
+    """Whether it is of severity low: longer than any pause of the month, weekends among them, and very long
+    for this person, or long and much was missed."""
     return (
         absence.pause >= settings.absence
         and absence.ratio >= settings.return_longer
@@ -67,8 +67,8 @@ def is_unusual(absence: Absence, settings: Settings) -> bool:
 
 
 def is_heavy(absence: Absence, settings: Settings) -> bool:
-    """Whether it is of level medium: unusual, half as long again as an absence is at least and as any pause
-    of the month was, and much was missed."""
+    """Whether it is of severity medium: unusual, half as long again as an absence is at least and as any
+    pause of the month was, and much was missed."""
     return (
         is_unusual(absence, settings)
         and absence.pause >= settings.return_much_longer * settings.absence
@@ -81,9 +81,9 @@ def is_heavy(absence: Absence, settings: Settings) -> bool:
 def return_after_absence(state: Summary, as_of: float, cohort: Cohort, settings: Settings) -> Finding:
     """Whether the pause before the current session was two days or more and unusual for this person.
 
-    Level low: longer than their pauses make likely. Level medium: much longer than any, and much was missed
-    by the measure of their quietest week, and nobody was told while it lasted. No return without somebody
-    who is there: who is away is absent.
+    Severity low: longer than their pauses make likely. Severity medium: much longer than any, and much was
+    missed by the measure of their quietest week, and nobody was told while it lasted. No return without
+    somebody who is there: who is away is absent.
     """
     name = "return_after_absence"
     stretches = activity(state, as_of, settings)
@@ -97,19 +97,19 @@ def return_after_absence(state: Summary, as_of: float, cohort: Cohort, settings:
         return insufficient(name, f"{settings.known_pauses} earlier pauses between sessions")
     if as_of - stretches[-1][1] > CURRENT:
         return Finding(name, "ok", 0.0, "none", 0.0, "Not here now.")
-    level, strength = "none", 0.0
+    severity, strength = "none", 0.0
     if is_heavy(found, settings):
         # Who was told that this person had gone quiet need not be told of the same absence again.
         before = _days_before(known_before(state, day_of(start, state.ahead)), start)
         is_told = is_quiet(look(Past(before.events), cohort, settings))
-        level, strength = ("low", 0.5) if is_told else ("medium", 1.0)
+        severity, strength = ("low", 0.5) if is_told else ("medium", 1.0)
     elif is_unusual(found, settings):
-        level, strength = "low", min(0.9, 0.4 + found.surprise / 10)
+        severity, strength = "low", min(0.9, 0.4 + found.surprise / 10)
     usual = found.usual / HOUR
     told = f"{pause / DAY:.1f} days away, where {usual:.0f} hours are usual"
-    word = "Nothing unusual" if level == "none" else "Back after an unusual absence"
+    word = "Nothing unusual" if severity == "none" else "Return after absence"
     details = {"days_away": pause / DAY, "usual_hours": usual, "missed": found.missed}
-    return Finding(name, "ok", float(level != "none"), level, strength, f"{word}: {told}.", details)
+    return Finding(name, "ok", float(severity != "none"), severity, strength, f"{word}: {told}.", details)
 
 
 def _quietest_week(days: Daily, away: int) -> int:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from ..stats import MAX_SURPRISE
 
-LEVELS = ("none", "low", "medium")
+SEVERITIES = ("none", "low", "medium")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One signal. `level` is none where nothing is unusual or too little is known.
+    """One signal. `severity` is none where nothing is unusual or too little is known.
 
     `value` is the signal's own number (0 where insufficient), `strength` 0..1 how far beyond ordinary it is.
     """
@@ -21,7 +21,7 @@ class Finding:
     name: str
     status: str
     value: float
-    level: str
+    severity: str
     strength: float
     sentence: str
     details: Mapping[str, float] = field(default_factory=dict)
@@ -38,7 +38,7 @@ def insufficient(name: str, need: str) -> Finding:
 
 
 def graded(surprise: float, low: float, medium: float) -> tuple[str, float]:
-    """Level and strength of a surprise: strength is 0 at none, half at low, 1 at twice what is medium."""
+    """Severity and strength of a surprise: strength is 0 at none, half at low, 1 at twice what is medium."""
     if surprise < low:
         return "none", 0.0
     strength = min(1.0, 0.5 + 0.5 * (surprise - low) / max(1e-9, 2 * medium - low))

@@ -36,7 +36,7 @@ def behavioural_score(findings: Iterable[Finding]) -> tuple[float, dict[str, flo
     give 1."""
     parts: dict[str, float] = {}
     for one in findings:
-        if one.name in CAUSES and one.level != "none":
+        if one.name in CAUSES and one.severity != "none":
             cause, weight = CAUSES[one.name]
             parts[cause] = max(parts.get(cause, 0.0), weight * one.strength)
     most: dict[str, float] = {}

@@ -65,7 +65,7 @@ def late_night(state: Summary, today: int, cohort: Cohort, settings: Settings) -
     found = nights_of(state, today, cohort, settings)
     if isinstance(found, str):
         return insufficient("late_night", found)
-    level, strength = graded(found.surprise, settings.night_low, settings.night_medium)
+    severity, strength = graded(found.surprise, settings.night_low, settings.night_medium)
     said = "" if state.zoned else f" (own clock inferred, confidence {found.confidence:.2f})"
     begin, end = settings.night
     share = f"{found.share:.0%}" if state.zoned else f"at least {found.share:.0%}"
@@ -73,10 +73,10 @@ def late_night(state: Summary, today: int, cohort: Cohort, settings: Settings) -
         f"{share} of the newest activity was between {begin} and {end} o'clock at night, "
         f"before {found.share_before:.0%}{said}"
     )
-    text = f"{'More at night than usual' if level != 'none' else 'Nothing unusual'}: {told}."
+    text = f"{'More at night than usual' if severity != 'none' else 'Nothing unusual'}: {told}."
     value = found.share - found.share_before
     details = {"share": found.share, "before": found.share_before, "confidence": found.confidence}
-    return Finding("late_night", "ok", value, level, strength, text, details)
+    return Finding("late_night", "ok", value, severity, strength, text, details)
 
 
 def _surest(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..models import format_time, moment
 from .clock import DAY, HALF_HOUR, MORNING, day_of, hour_of, slot_of
 from .event import BY_SERVICE
-from .finding import LEVELS
+from .finding import SEVERITIES
 from .sessions import LONG_PAUSE
 from .settings import Settings
 from .signals import Episode, signal_names
@@ -342,7 +342,7 @@ def _told(one: Episode) -> dict[str, Any]:
     return {
         "record": "usage_told",
         "signal": signal_names().get(one.signal, str(one.signal)),
-        "level": LEVELS[one.level],
+        "severity": SEVERITIES[one.severity],
         "since": _time(one.opened),
         "last": _time(one.last),
     }

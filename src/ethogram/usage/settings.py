@@ -48,7 +48,7 @@ class Settings:
     quiet_back: int = 28
     """Days before the tested ones in which the quietest stretch is looked for."""
     few_least: float = 5.0
-    """The same for few messages, which is of level low."""
+    """The same for few messages, which is of severity low."""
     few_share: float = 0.5
     """The part of the quietest stretch before below which messages are few."""
     usual_limit: float = 2.3
@@ -67,7 +67,7 @@ class Settings:
     """Confidence from which on an inferred time zone is used."""
     trend_minutes: float = 1.0
     trend_minutes_medium: float = 3.0
-    """Minutes of change at least, at all and for level medium: less is no change to speak of."""
+    """Minutes of change at least, at all and for severity medium: less is no change to speak of."""
     trend_low: float = 1.0
     """Longer sessions; shorter ones, which are common and say less, take more:"""
     trend_shorter: float = 2.5
@@ -78,7 +78,7 @@ class Settings:
     return_low: float = 2.2
     return_known: float = 1.0
     return_missed: float = 7.0
-    """Level low: so surprising a pause, or one of surprise `return_known` in which so many messages were
+    """Severity low: so surprising a pause, or one of surprise `return_known` in which so many messages were
     missed by the measure of the quietest week before."""
     return_medium: float = 1.7
     """log10 of (1 + messages missed) x (pause / longest pause before)."""
@@ -86,7 +86,7 @@ class Settings:
     """How many times as long as the longest pause of the four weeks before an unusual absence is at least: a
     weekend is as long as the one before it."""
     return_much_longer: float = 1.5
-    """The same for level medium; and so many times as long as an absence is at least, so that no single
+    """The same for severity medium; and so many times as long as an absence is at least, so that no single
     second makes something of nothing."""
     recent_sessions: int = 8
     """Sessions whose messages are compared with those before, at most."""

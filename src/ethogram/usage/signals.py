@@ -13,7 +13,7 @@ from .absence import abrupt_termination, return_after_absence
 from .activity import frequency
 from .baseline import COHORTS, Cohort, closed_days
 from .clock import DAY, day_of
-from .finding import LEVELS, Finding
+from .finding import SEVERITIES, Finding
 from .fusion import behavioural_score
 from .night import late_night
 from .sessions import is_closed, read_sessions
@@ -49,7 +49,7 @@ class UsageSignals:
         That a talk was not broken off is known of anybody, and says nothing of habits.
         """
         found = self.findings.items()
-        is_ok = any(one.is_ok and (name != PLAINEST or one.level != "none") for name, one in found)
+        is_ok = any(one.is_ok and (name != PLAINEST or one.severity != "none") for name, one in found)
         return "ok" if is_ok else "insufficient"
 
     @property
@@ -57,21 +57,21 @@ class UsageSignals:
         """The score as `fuse` takes it: None where too little is known, which is not 0."""
         return self.score if self.status == "ok" else None
 
-    def at_level(self, level: str = "medium") -> list[Finding]:
-        """The findings at this level or above."""
+    def at_severity(self, severity: str = "medium") -> list[Finding]:
+        """The findings at this severity or above."""
         order = ("none", "low", "medium")
-        return [one for one in self.findings.values() if order.index(one.level) >= order.index(level)]
+        return [one for one in self.findings.values() if order.index(one.severity) >= order.index(severity)]
 
     def to_dict(self) -> dict[str, Any]:
         """The seven plain fields, and with each signal its status and sentence."""
         found = self.findings
         return {
             "frequency_change": found["frequency_change"].value,
-            "is_late_night": found["late_night"].level != "none",
+            "is_late_night": found["late_night"].severity != "none",
             "session_length_trend": TRENDS[found["session_length_trend"].value],
-            "withdrawal_detected": found["withdrawal"].level != "none",
-            "return_after_absence": found["return_after_absence"].level != "none",
-            "abrupt_termination": found["abrupt_termination"].level != "none",
+            "withdrawal_detected": found["withdrawal"].severity != "none",
+            "return_after_absence": found["return_after_absence"].severity != "none",
+            "abrupt_termination": found["abrupt_termination"].severity != "none",
             "behavioral_score": self.score,
             "status": self.status,
             "parts": dict(self.parts),
@@ -80,7 +80,7 @@ class UsageSignals:
                 name: {
                     "status": one.status,
                     "value": round(one.value, 6),
-                    "level": one.level,
+                    "severity": one.severity,
                     "sentence": one.sentence,
                     "details": {key: round(value, 6) for key, value in one.details.items()},
                 }
@@ -122,11 +122,11 @@ OVER = 7 * DAY
 
 
 class Episode(NamedTuple):
-    """A finding that was told: since when, at which level (a place in LEVELS), and when it was last so."""
+    """A reported finding: since when, its severity (an index into SEVERITIES), and when it last held."""
 
     signal: int
     opened: int
-    level: int
+    severity: int
     last: int
 
 
@@ -144,9 +144,9 @@ class News:
     signals: UsageSignals
 
     @property
-    def level(self) -> str:
-        """The highest of the findings' levels."""
-        return max((one.level for one in self.findings), key=LEVELS.index, default=LEVELS[0])
+    def severity(self) -> str:
+        """The highest of the findings' severities."""
+        return max((one.severity for one in self.findings), key=SEVERITIES.index, default=SEVERITIES[0])
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
@@ -157,10 +157,11 @@ class News:
             "person": self.person,
             "subject": self.subject,
             "as_of": format_time(moment(int(self.as_of * 1_000_000))),
-            "level": self.level,
+            "severity": self.severity,
             "behavioral_score": self.signals.score,
             "findings": [
-                {"signal": one.name, "level": one.level, "sentence": one.sentence} for one in self.findings
+                {"signal": one.name, "severity": one.severity, "sentence": one.sentence}
+                for one in self.findings
             ],
         }
 
@@ -190,16 +191,16 @@ def news_of(
     for one in sorted(told, key=lambda one: one.opened):
         newest[one.signal] = one
     now, new, stand = int(as_of), [], []
-    for finding in found.at_level("low"):
-        code, level = code_of(finding.name), LEVELS.index(finding.level)
+    for finding in found.at_severity("low"):
+        code, severity = code_of(finding.name), SEVERITIES.index(finding.severity)
         before = newest.get(code)
         is_same = before is not None and last_event <= before.last
         if before is None or (now - before.last > OVER and not is_same):
             new.append(finding)
-            stand.append(Episode(code, now, level, now))
+            stand.append(Episode(code, now, severity, now))
             continue
-        if level > before.level:
+        if severity > before.severity:
             new.append(finding)
         last = max(before.last, now)
-        stand.append(Episode(code, before.opened, max(level, before.level), last))
+        stand.append(Episode(code, before.opened, max(severity, before.severity), last))
     return tuple(new), stand

@@ -33,7 +33,7 @@ APPLICATION = 0x65746875
 """'ethu', which SQLite keeps in the head of the file: no other program's file is ever written to."""
 OF_EVENTS = 0x6574686F
 """'etho', which is in the head of a store of events."""
-VERSION = 3
+VERSION = 4
 PURPOSE = "usage"
 """What the pseudonyms of such a file are for (see Keys.scoped); its column `salt` is empty in old files."""
 SALT_BYTES = 16
@@ -78,7 +78,7 @@ TABLES = (
       person INTEGER NOT NULL REFERENCES people (key) ON DELETE CASCADE,
       signal INTEGER NOT NULL,
       opened INTEGER NOT NULL,
-      level INTEGER NOT NULL,
+      severity INTEGER NOT NULL,
       last INTEGER NOT NULL,
       PRIMARY KEY (person, signal, opened)
     ) STRICT, WITHOUT ROWID""",
@@ -166,6 +166,8 @@ def prepare(raw: sqlite3.Connection, path: Path, keys: Keys, *, exact: bool, ret
         raw.execute("ALTER TABLE files ADD COLUMN newest INTEGER NOT NULL DEFAULT 0")
     if version in (1, 2):
         raw.execute("ALTER TABLE about ADD COLUMN salt BLOB")
+    if version in (1, 2, 3):
+        raw.execute("ALTER TABLE told RENAME COLUMN level TO severity")
         raw.execute(f"PRAGMA user_version = {VERSION}")
     if version:
         check_columns(raw, _columns())
@@ -486,7 +488,9 @@ class KeptReading(KeptFile):
             rows = raw.execute(query, values).fetchall()
             told: dict[int, list[Episode]] = {}
             if rows:
-                episodes = "SELECT person, signal, opened, level, last FROM told WHERE person BETWEEN ? AND ?"
+                episodes = (
+                    "SELECT person, signal, opened, severity, last FROM told WHERE person BETWEEN ? AND ?"
+                )
                 span = (min(row[0] for row in rows), max(row[0] for row in rows))
                 for person, *one in raw.execute(episodes, span):
                     told.setdefault(person, []).append(Episode(*one))
@@ -509,7 +513,7 @@ class KeptReading(KeptFile):
     def tell(self, rows: Iterable[tuple[bytes, Sequence[Episode]]], looks: Iterable[Look]) -> None:
         """Remember what was told, and who looked."""
         put = """INSERT INTO told SELECT key, ?, ?, ?, ? FROM people WHERE name = ?
-          ON CONFLICT DO UPDATE SET level = excluded.level, last = excluded.last"""
+          ON CONFLICT DO UPDATE SET severity = excluded.severity, last = excluded.last"""
         lines = [
             (int(one.at * 1_000_000), WHATS.index(one.what), one.person, one.who, one.why) for one in looks
         ]

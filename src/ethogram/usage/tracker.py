@@ -147,7 +147,7 @@ class UsageTracker:
     def sweep(
         self, as_of: Moment | None = None, *, subjects: Iterable[str] | None = None, why: str | None = None
     ) -> Iterator[News]:
-        """People with something unusual that was not told yet, at level low or above.
+        """People with something unusual that was not told yet, at severity low or above.
 
         Only names of the store, unless the ids are given: `subjects` are looked at then, and nobody else.
         What was given to the caller counts as told once the next one is asked for; who is killed in between

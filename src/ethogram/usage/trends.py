@@ -61,7 +61,7 @@ def trend_of(closed: Sequence[Session], as_of: float, settings: Settings) -> Tre
 def session_trend(closed: Sequence[Session], as_of: float, settings: Settings) -> Finding:
     """Whether the newest closed sessions are longer or shorter than those before.
 
-    Shorter sessions take more, and are at most of level low: most sessions of most people are short already.
+    Shorter sessions take more, and are at most of severity low: most people's sessions are short already.
     """
     trend = trend_of(closed, as_of, settings)
     if trend is None:
@@ -69,10 +69,10 @@ def session_trend(closed: Sequence[Session], as_of: float, settings: Settings) -
     if trend.surprise >= 0:
         is_much = trend.minutes - trend.minutes_before >= settings.trend_minutes_medium
         medium = settings.trend_medium if is_much else math.inf
-        level, strength = graded(trend.surprise, settings.trend_low, medium)
+        severity, strength = graded(trend.surprise, settings.trend_low, medium)
     else:
-        level, strength = graded(-trend.surprise, settings.trend_shorter, math.inf)
-    word = "stable" if level == "none" else "increasing" if trend.surprise > 0 else "decreasing"
+        severity, strength = graded(-trend.surprise, settings.trend_shorter, math.inf)
+    word = "stable" if severity == "none" else "increasing" if trend.surprise > 0 else "decreasing"
     told = (
         f"the last {trend.recent} typically took {_minutes(trend.minutes)}, "
         f"those before {_minutes(trend.minutes_before)}"
@@ -84,7 +84,7 @@ def session_trend(closed: Sequence[Session], as_of: float, settings: Settings) -
         "minutes_before": trend.minutes_before,
     }
     return Finding(
-        "session_length_trend", "ok", value, level, strength, f"Sessions are {word}: {told}.", details
+        "session_length_trend", "ok", value, severity, strength, f"Sessions are {word}: {told}.", details
     )
 
 
@@ -140,9 +140,11 @@ def message_length(closed: Sequence[Session], settings: Settings) -> Finding:
     shift = shift_of(closed, settings)
     if shift is None:
         return insufficient(name, f"{settings.known_sessions} sessions with lengths of messages")
-    level, strength = graded(abs(shift.surprise), settings.length_low, settings.length_medium)
+    severity, strength = graded(abs(shift.surprise), settings.length_low, settings.length_medium)
     octaves = math.log2((1 + shift.length) / (1 + shift.length_before))
-    word = "Nothing unusual" if level == "none" else f"Messages are {'longer' if octaves > 0 else 'shorter'}"
+    word = (
+        "Nothing unusual" if severity == "none" else f"Messages are {'longer' if octaves > 0 else 'shorter'}"
+    )
     told = f"typically {shift.length:.0f} characters, before {shift.length_before:.0f}"
     details = {"octaves": octaves, "length": shift.length, "length_before": shift.length_before}
-    return Finding(name, "ok", octaves, level, strength, f"{word}: {told}.", details)
+    return Finding(name, "ok", octaves, severity, strength, f"{word}: {told}.", details)

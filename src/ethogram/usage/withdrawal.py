@@ -470,7 +470,7 @@ def _sooner(one: Ahead | None, other: Ahead | None) -> Ahead | None:
     return one if one.after < other.after else other
 
 
-# Gone quiet, and fewer messages: what the closed days of a person say, as of the last close.
+# Withdrawal, and fewer messages: what the closed days of a person say, as of the last close.
 
 FIRST, LAST = 0.6, 1.0
 """The strength of a silence when it is first told, and from four weeks later on."""
@@ -480,9 +480,9 @@ FULL = 28
 def withdrawal(
     days: Daily, cohort: Cohort, settings: Settings, *, is_here: bool = False
 ) -> tuple[Finding, Finding]:
-    """withdrawal and drop: gone quiet, of level medium, and fewer messages, of level low.
+    """withdrawal and drop: gone quiet, of severity medium, and fewer messages, of severity low.
 
-    Gone quiet is far below the quietest stretch of the month, or far below weeks that were alike; fewer is
+    Withdrawal is far below the quietest stretch of the month, or far below weeks that were alike; fewer is
     less than half of the quietest stretch. Once told, it lasts for as long as nothing comes, and who is here
     today (`is_here`) is not gone.
     """
@@ -500,7 +500,7 @@ def withdrawal(
     return (
         Finding(
             "withdrawal", "ok", float(away), "medium" if away else "none", _strength(quiet, silent) * away,
-            f"{here}{'Gone quiet' if gone else 'Nothing unusual'}: {said}.", details,
+            f"{here}{'Withdrawal' if gone else 'Nothing unusual'}: {said}.", details,
         ),
         Finding(
             "drop", "ok", -float(few), "low" if few else "none", _strength(fewer, silent) * few,

@@ -52,10 +52,10 @@ def test_a_pattern_of_order_is_found_more_often_in_order(outburst):
     assert one.p == pytest.approx(1 / 21)
 
 
-def test_a_pattern_of_level_is_found_as_often_in_any_order(tmp_path):
-    level = write(
+def test_a_threshold_is_found_as_often_in_any_order(tmp_path):
+    threshold = write(
         tmp_path,
-        shape={"level": {"when": "mean(noise, last=2, at_least=2) > 0.5"}},
+        shape={"threshold": {"when": "mean(noise, last=2, at_least=2) > 0.5"}},
         confidence=0.5,
         explanation="loud",
         examples=examples(
@@ -64,7 +64,7 @@ def test_a_pattern_of_level_is_found_as_often_in_any_order(tmp_path):
         ),
     )
     events = [event for n in range(10) for event in history(f"s{n}", [0.9, 0.8])]
-    (one,) = lift(events, load_patterns([level]), shuffles=5)
+    (one,) = lift(events, load_patterns([threshold]), shuffles=5)
     assert (one.detections, one.shuffled) == (10, (10,) * 5)
     assert (one.ratio, one.low, one.high, one.p) == (1.0, 1.0, 1.0, 1.0)
 
@@ -135,18 +135,18 @@ def test_histories_may_be_those_of_subjects_where_there_are_no_targets():
         for day, (c, m) in enumerate([(0.8, 0.1), (0.9, 0.1), (0.8, 0.1), (0.1, 0.8)], start=1)
     ]
     (own,) = lift(events, ["love_bombing"], shuffles=2)
-    (other,) = lift(events, ["love_bombing"], shuffles=2, history=["subject"])
+    (other,) = lift(events, ["love_bombing"], shuffles=2, group_by=["subject"])
     assert (own.histories, own.detections) == (0, 0)
     assert (other.histories, other.detections) == (1, 1)
     assert own.lacking == ("apology",)
 
 
 @pytest.mark.parametrize(
-    ("history", "said"), [(["subjet"], "did you mean 'subject'"), (["target"], "always one subject's")]
+    ("group_by", "said"), [(["subjet"], "did you mean 'subject'"), (["target"], "always one subject's")]
 )
-def test_a_history_that_cannot_be_is_refused(history, said):
+def test_a_history_that_cannot_be_is_refused(group_by, said):
     with pytest.raises(BadUsage, match=said):
-        lift([], ["love_bombing"], history=history)
+        lift([], ["love_bombing"], group_by=group_by)
 
 
 def test_shuffles_are_counted_from_one():

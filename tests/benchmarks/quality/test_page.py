@@ -36,7 +36,7 @@ def test_the_page_has_a_place_for_every_section() -> None:
         )
 
 
-def test_false_alarms_have_a_column_for_each_level() -> None:
+def test_false_alarms_have_a_column_for_each_severity() -> None:
     alarms = {"good_runs": 9, "any": 5, "medium": 3, "high": 1}
     made = {"runs": 9, "patterns": {}, "false_alarms": alarms}
     said = list(runs({"false_alarms": alarms, "sets": {"made": made}}, "d1", "c1"))
@@ -61,15 +61,15 @@ def test_planted_figures_say_how_they_were_got() -> None:
 
 
 def people_records() -> list[dict[str, Any]]:
-    """One set with everything that the section shows, once at each level."""
+    """One set with everything that the section shows, once at each severity."""
     about = {"people": 9, "person_weeks": 100.0, "openings": 4, "rate": 0.04, "interval": [0.01, 0.07],
              "active_weeks": 50, "active_rate": 0.08, "active_interval": [0.02, 0.14]}  # fmt: skip
     found: list[dict[str, Any]] = [
         {"record": "usage_set", "set": "made", "people": 9, "events": 900, "person_weeks": 100.0,
          "observed_days": 300, "zone": None, "cohort": 1, "half": "report", "seed": 5},
     ]  # fmt: skip
-    for level in ("low", "medium"):
-        named = {"set": "made", "background": "real", "level": level}
+    for severity in ("low", "medium"):
+        named = {"set": "made", "background": "real", "severity": severity}
         for method, pattern in (("patterns", "all"), ("patterns", "withdrawal"), ("fixed limits", "all")):
             row = {"method": method, "pattern": pattern, "group": "all", "with_any": 0.3}
             found.append({"record": "usage_rate", **named, **row, **about})
@@ -94,17 +94,17 @@ def test_figures_about_people_say_how_they_were_got() -> None:
     )
     one = "0.040 (0.010 to 0.070) | 0.080 | 0.30"
     assert f"| patterns | all (9) | {one} | {one} |" in said
-    # Fixed limits have no levels, so they stand in one column only, and beside both of ours.
+    # Fixed limits have no severities, so they stand in one column only, and beside both of ours.
     assert f"| fixed limits | all (9) | {one} | - | - | - |" in said
-    assert "patterns 0.040 at level low or above, 0.040 at level medium; fixed limits" in said
+    assert "patterns 0.040 at severity low or above, 0.040 at severity medium; fixed limits" in said
     assert "| patterns | everybody (9) |" in said
     found = "40 of 30 (4) | 0.90 (0.80 to 0.95) | 0.10 | 4.0 d"
     assert f"| `absence` | real | mean | 0.00 left | 44 | 0 | {found} | {found} |" in said
     assert "| `night_shift`, +0.3 at least | real | mean | +0.40 | 1,610 | 1,566 | 40 of 30" in said
     # The row with a rise is not counted.
-    assert "Level low or above, found in 0.90 or more: 1 of 1 rows: `absence` (real, mean)." in said
+    assert "Severity low or above, found in 0.90 or more: 1 of 1 rows: `absence` (real, mean)." in said
     assert "the interval not above luck: 0 of 1 rows." in said
-    assert "- level medium: 2 after 3 days; of 9" in said
+    assert "- severity medium: 2 after 3 days; of 9" in said
     assert "- 7 days: 0.50 of 50 periods, 0.060 falls a person-week" in said
 
 

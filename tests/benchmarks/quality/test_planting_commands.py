@@ -163,7 +163,7 @@ def test_plant_writes_events_that_analyze_reads(run, data, capsys):
         (("--pattern", "gaslighting", "--strength", "weak"), "LOW:HIGH"),
         (("--pattern", "gaslighting", "--noise", "3"), "noise and gaps"),
         (("--pattern", "gaslighting", "--episodes", "0"), "episodes"),
-        (("--pattern", "gaslighting", "--history", "thread"), "subject"),
+        (("--pattern", "gaslighting", "--group-by", "thread"), "subject"),
         (("--pattern", "gaslighting", "--episodes", "1", "--write", "no/such/folder"), "cannot be written"),
     ],
 )

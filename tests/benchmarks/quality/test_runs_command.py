@@ -50,7 +50,7 @@ def told(capsys: pytest.CaptureFixture[str], *args: str | Path) -> list[dict[str
 
 def test_the_figures_are_those_one_can_reason_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = told(capsys, "--data", folder, "--patterns", "loop", "--patterns", "repetitive_errors")
-    found = {(one["pattern"], one["level"]): one for one in records if one["record"] == "validated"}
+    found = {(one["pattern"], one["severity"]): one for one in records if one["record"] == "validated"}
     loop = found["loop", "any"]
     assert (loop["marked"], loop["failed_marked"], loop["good_marked"]) == (3, 3, 0)
     # All marked runs failed, and half of all did.
@@ -62,12 +62,12 @@ def test_the_figures_are_those_one_can_reason_out(folder: Path, capsys: pytest.C
     assert summary["false_alarms"] == alarms
 
 
-def test_a_level_counts_those_above_it_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_severity_counts_those_above_it_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = told(capsys, "--data", folder, "--patterns", "repetitive_errors")
-    by_level = {one["level"]: one["marked"] for one in records if one["record"] == "validated"}
-    assert list(by_level) == ["any", "medium", "high"]
+    by_severity = {one["severity"]: one["marked"] for one in records if one["record"] == "validated"}
+    assert list(by_severity) == ["any", "medium", "high"]
     # The same command failed six times: in each of the three runs that is grave, so also at least medium.
-    assert by_level == {"any": 3, "medium": 3, "high": 3}
+    assert by_severity == {"any": 3, "medium": 3, "high": 3}
 
 
 def test_only_the_sets_named_are_looked_at(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,7 +50,7 @@ from benchmarks.quality.usage_people import (
 )
 from benchmarks.quality.usage_planting import draw, planted, steady, steady_rows, to_expect
 from ethogram.config import Settings
-from ethogram.language.ast import Compare, Level, Number, Pattern, Signal
+from ethogram.language.ast import Compare, Number, Pattern, Signal, Threshold
 from ethogram.language.compiler import compile_pattern
 from ethogram.models import Event
 
@@ -64,10 +64,10 @@ def every_day(days: int, hours: tuple[int, ...] = (10, 14, 18), start: int = STA
     return [start + day * DAY + hour * HOUR for day in range(days) for hour in hours]
 
 
-def opening(at: float, pattern: str = "withdrawal", level: str = "medium", **more: object) -> Opening:
-    """An opening that had its level from the beginning, where nothing else is said."""
-    known = {"medium_at": at if level == "medium" else None, **more}
-    return Opening("ann", pattern, "activity", level, at, **known)  # type: ignore[arg-type]
+def opening(at: float, pattern: str = "withdrawal", severity: str = "medium", **more: object) -> Opening:
+    """An opening that had its severity from the beginning, where nothing else is said."""
+    known = {"medium_at": at if severity == "medium" else None, **more}
+    return Opening("ann", pattern, "activity", severity, at, **known)  # type: ignore[arg-type]
 
 
 def test_people_take_three_weeks_and_thirty_events() -> None:
@@ -179,17 +179,19 @@ def test_what_opens_after_the_last_event_is_told_apart() -> None:
     found = {"ann": [opening(last - DAY), opening(last + 5 * DAY)]}
     rows = rates({}, people, found, "UTC", "all", 0)
     whole = next(
-        one for one in rows if (one["group"], one["pattern"], one["level"]) == ("all", "all", "medium")
+        one for one in rows if (one["group"], one["pattern"], one["severity"]) == ("all", "all", "medium")
     )
     assert whole["openings"] == 1
-    silent = {one["days"]: one["quiet"] for one in final_silence({}, people, found) if one["level"] == "low"}
+    silent = {
+        one["days"]: one["quiet"] for one in final_silence({}, people, found) if one["severity"] == "low"
+    }
     assert silent == {3: 0, 7: 1, 14: 1, 28: 1}
 
 
 def test_low_counts_medium_too_and_not_the_other_way() -> None:
     people = {"ann": every_day(28)}
-    found = {"ann": [opening(START + DAY, level="low"), opening(START + 20 * DAY)]}
-    told = {one["level"]: one["openings"] for one in rates({}, people, found, None, "tune", 0)
+    found = {"ann": [opening(START + DAY, severity="low"), opening(START + 20 * DAY)]}
+    told = {one["severity"]: one["openings"] for one in rates({}, people, found, None, "tune", 0)
             if one["group"] == one["pattern"] == "all"}  # fmt: skip
     assert told == {"low": 2, "medium": 1}
 
@@ -312,7 +314,7 @@ CASE = Case("ann", "fewer_sessions", "real", "mean", START, 14, START + 14 * DAY
 
 
 @pytest.mark.parametrize(
-    ("found", "level", "days"),
+    ("found", "severity", "days"),
     [
         ([], "low", float("inf")),
         ([opening(START + 3 * DAY)], "medium", 3.0),
@@ -327,7 +329,7 @@ CASE = Case("ann", "fewer_sessions", "real", "mean", START, 14, START + 14 * DAY
         # Open at low, and risen after the change: left out at low, found at medium when it rose.
         ([opening(START - DAY, medium_at=START + 4 * DAY)], "low", None),
         ([opening(START - DAY, medium_at=START + 4 * DAY)], "medium", 4.0),
-        # Opened at low, and risen later: each level has its own delay.
+        # Opened at low, and risen later: each severity has its own delay.
         ([opening(START + DAY, medium_at=START + 6 * DAY)], "low", 1.0),
         ([opening(START + DAY, medium_at=START + 6 * DAY)], "medium", 6.0),
         # Risen only after the period.
@@ -336,9 +338,9 @@ CASE = Case("ann", "fewer_sessions", "real", "mean", START, 14, START + 14 * DAY
     ],
 )
 def test_delay_is_from_the_change_to_the_first_wanted_opening(
-    found: list[Opening], level: str, days: float | None
+    found: list[Opening], severity: str, days: float | None
 ) -> None:
-    assert delay(CASE, found, level) == days
+    assert delay(CASE, found, severity) == days
 
 
 def test_recall_stands_beside_luck() -> None:
@@ -346,7 +348,7 @@ def test_recall_stands_beside_luck() -> None:
     cases = (replace(CASE, reached=0.1), replace(CASE, reached=0.3))
     one = Row("fewer_sessions", "real", "mean", None, cases, 5, 3)
     low, medium = recall({"set": "made"}, [one], [[(hit, hit), (hit, miss)]])
-    assert (low["level"], low["recall"], low["control"], low["delay_days"]) == ("low", 1.0, 0.5, 2.0)
+    assert (low["severity"], low["recall"], low["control"], low["delay_days"]) == ("low", 1.0, 0.5, 2.0)
     assert (low["drawn"], low["too_small"], low["people"], low["reached"]) == (5, 3, 1, 0.2)
     assert medium["found"] == 2
     # Two of two: Wilson's interval begins at 2 / (2 + 1.96 ** 2).
@@ -372,14 +374,16 @@ def test_a_history_measured_from_where_it_changed_gives_what_analyze_gives() -> 
         found = shared.openings(own, times)
         assert [replace(one, medium_at=None) for one in found] == whole
         assert wanted <= {one.pattern for one in whole}
-        assert all((one.level == "low") == (one.medium_at is None) for one in found)
+        assert all((one.severity == "low") == (one.medium_at is None) for one in found)
         assert all((reached_at(one, "medium") or one.at) >= one.at for one in found)
 
 
-def test_an_opening_reaches_medium_when_its_level_rises() -> None:
+def test_an_opening_reaches_medium_when_its_severity_rises() -> None:
     x = Signal("x")
-    levels = (("low", None), ("medium", Compare(">", x, Number(0.8))))
-    busier = Pattern("busier", Level(Compare(">", x, Number(0.4))), confidence=Number(0.5), levels=levels)
+    severities = (("low", None), ("medium", Compare(">", x, Number(0.8))))
+    busier = Pattern(
+        "busier", Threshold(Compare(">", x, Number(0.4))), confidence=Number(0.5), severities=severities
+    )
     # Readings low at the second event, medium at the fourth; and medium at once, after it cleared.
     values = [0.0, 0.5, 0.6, 0.9, 0.7, 0.0, 0.95]
     events = [

@@ -66,7 +66,7 @@ def test_people_who_do_the_same_every_day_are_left_alone(
 ) -> None:
     records = told(capsys, "--data", folder, "--draws", 0)
     rates = {
-        (one["method"], one["level"]): one["rate"]
+        (one["method"], one["severity"]): one["rate"]
         for one in records
         if one["record"] == "usage_rate" and one["group"] == one["pattern"] == "all"
     }

@@ -153,7 +153,7 @@ def after(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Ha
     state["calls"] = [one for one in state["calls"] if one != _call(told)]
     if advice is not None and advice.rung == "stop" and name == "PostToolUseFailure":
         # After a call that failed, not every agent heeds it; so it is said again before the next.
-        state["stopping"] = [advice.pattern, advice.level, advice.person]
+        state["stopping"] = [advice.pattern, advice.severity, advice.person]
     if advice is not None and advice.rung == "ask":
         own = {one["call"] for one in state["recent"] if {one["key"], one["error_key"]} & set(advice.keys)}
         new = [[one, advice.pattern, list(advice.keys), advice.step] for one in sorted(own) if one]
@@ -257,8 +257,8 @@ def _stopped(state: State) -> Advice | None:
     """What to say before a call of a run that was to stop."""
     if not state["stopping"]:
         return None
-    pattern, level, text = state["stopping"]
-    return Advice("stop", pattern, level, text, state["steps"] + 1, text)
+    pattern, severity, text = state["stopping"]
+    return Advice("stop", pattern, severity, text, state["steps"] + 1, text)
 
 
 def _asked(plan: Plan, state: State, event: Event) -> Advice | None:

@@ -36,7 +36,7 @@ from ...language.ast import (
     Window,
 )
 from ...language.history import CAP
-from ...language.program import LevelProgram, Program
+from ...language.program import Program, ThresholdProgram
 from ...language.visitor import expressions, walk
 from ...models.constants import ACTIVE_STATUSES
 from ...patterns.code_patterns import PREFIX
@@ -77,9 +77,9 @@ def _hindrance(program: Program) -> str:
         return "it is a pattern in code, which a hook has no time to load"
     if any(not one.__module__.startswith(SIGNALS) for one in plan(set(program.signals))):
         return "it needs a signal of a plug-in, which a hook has no time to load"
-    if not isinstance(program.body, LevelProgram):
-        return "only levels and trends are watched live"
-    if program.history != ("subject", "thread"):
+    if not isinstance(program.body, ThresholdProgram):
+        return "only thresholds and trends are watched live"
+    if program.group_by != ("subject", "thread"):
         return "its history is not one run"
     nodes = list(_nodes(program))
     if any(isinstance(one, Attribute | Indicator | Elapsed | Cover | Difference) for one in nodes):
@@ -95,7 +95,7 @@ def _hindrance(program: Program) -> str:
 
 def _nodes(program: Program) -> Iterator[Any]:
     """What decides; the wording and the details of a detection are not told live."""
-    for outer in expressions((program.body, program.confidence, program.levels)):
+    for outer in expressions((program.body, program.confidence, program.severities)):
         yield from walk(outer)
 
 

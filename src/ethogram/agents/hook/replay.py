@@ -152,7 +152,7 @@ def within(db: sqlite3.Connection, folder: str) -> Tell:
     return tell
 
 
-# Rehearsing: what the hook would have said in runs that are over, and what heeding it would have saved.
+# Replay: what the hook would have said in runs that are over, and what heeding it would have saved.
 
 Run = tuple[str, str]
 """The session and the agent."""
@@ -160,7 +160,7 @@ Told = defaultdict[Run, list[Event]]
 """What was told of each run, in order."""
 
 
-def rehearse(
+def replay(
     events: Sequence[Event],
     folder: str = ".",
     *,
@@ -188,11 +188,11 @@ def rehearse(
             state_db.end(db, session)
         for one in state_db.said_so_far(db):
             yield {
-                "record": "hook_rehearsed",
+                "record": "hook_replayed",
                 "run": one["session"],
                 **{
                     name: one[name]
-                    for name in ("agent", "step", "pattern", "level", "rung", "effect", "text")
+                    for name in ("agent", "step", "pattern", "severity", "rung", "effect", "text")
                 },
             }
         yield _summary(db, told, folder)
@@ -201,7 +201,7 @@ def rehearse(
 def by_processes(
     events: Sequence[Event], folder: str = ".", *, progress: Callable[[int, int], None] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """`rehearse` with a process of its own for every event, on a state of their own."""
+    """`replay` with a process of its own for every event, on a state of their own."""
     with TemporaryDirectory() as place:
         environ = {**os.environ, NAME: place}
 
@@ -209,7 +209,7 @@ def by_processes(
             return by_process(payload, environ)
 
         path = str(Path(place, "runs.sqlite"))
-        yield from rehearse(events, folder, process=tell, path=path, progress=progress)
+        yield from replay(events, folder, process=tell, path=path, progress=progress)
 
 
 def _summary(db: sqlite3.Connection, told: Told, folder: str) -> dict[str, Any]:
@@ -218,13 +218,13 @@ def _summary(db: sqlite3.Connection, told: Told, folder: str) -> dict[str, Any]:
     own = set()
     for one in found:
         event = told[_run(one)][one["opened"] - 1]
-        own.add((str(event.thread), event.subject, one["pattern"], event.id, one["level"]))
+        own.add((str(event.thread), event.subject, one["pattern"], event.id, one["severity"]))
     wanted = _by_analysis(
         list({event.id: event for events in told.values() for event in events}.values()), folder
     )
     saved = [steps for run in told if (steps := _saved(db, run, notes, found)) is not None]
     return {
-        "record": "hook_rehearsal",
+        "record": "hook_replay",
         "runs": sum(any(one.kind in ("action", "result") for one in events) for events in told.values()),
         "runs_spoken_to": len({_run(one) for one in notes}),
         "said": len(notes),
@@ -247,7 +247,7 @@ def _by_analysis(events: list[Event], folder: str) -> set[tuple[str, ...]]:
     events.sort(key=lambda one: one.order)
     settings = replace(loaded.settings, cwd=loaded.settings.cwd or os.path.abspath(folder))
     found = analyze(events, patterns=names, settings=settings).detections if names else []
-    return {(str(one.thread), one.subject, one.pattern, one.fired_event, one.level) for one in found}
+    return {(str(one.thread), one.subject, one.pattern, one.fired_event, one.severity) for one in found}
 
 
 def _saved(

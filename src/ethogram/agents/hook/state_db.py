@@ -22,24 +22,24 @@ KEPT_RUNS = 200
 """Runs remembered; those that stood still for longest are forgotten."""
 KEPT_NOTES = 5_000
 """Detections, and things said, that are remembered beyond their runs."""
-FORMAT = 2
+FORMAT = 3
 BROKEN = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
-_TABLES = """
-create table if not exists run (
+_TABLES = (
+    """create table if not exists run (
   session text not null, agent text not null, at real not null, state text not null,
-  primary key (session, agent)) without rowid;
-create table if not exists said (
+  primary key (session, agent)) without rowid""",
+    """create table if not exists said (
   id integer primary key, session text not null, agent text not null, at real not null, step integer not null,
-  pattern text not null, level text not null, rung text not null, text text not null,
-  effect text not null default 'open', after integer);
-create table if not exists found (
+  pattern text not null, severity text not null, rung text not null, text text not null,
+  effect text not null default 'open', after integer)""",
+    """create table if not exists found (
   session text not null, agent text not null, pattern text not null, opened integer not null,
-  step integer not null, at real not null, level text not null,
+  step integer not null, at real not null, severity text not null,
   confidence real not null, closed integer, closed_step integer,
-  primary key (session, agent, pattern, opened)) without rowid;
-create index if not exists said_run on said (session, agent);
-"""
+  primary key (session, agent, pattern, opened)) without rowid""",
+    "create index if not exists said_run on said (session, agent)",
+)
 
 
 def opened(path: str) -> sqlite3.Connection:
@@ -77,8 +77,13 @@ def _connected(path: str) -> sqlite3.Connection:
         db.execute("pragma synchronous=off")
         if db.execute("pragma user_version").fetchone()[0] != FORMAT:
             db.execute("pragma journal_mode=wal")
-            db.executescript(_TABLES)
-            db.execute(f"pragma user_version={FORMAT}")
+            with turn(db):
+                if db.execute("pragma user_version").fetchone()[0] == 2:
+                    for table in ("said", "found"):
+                        db.execute(f"alter table {table} rename column level to severity")
+                for statement in _TABLES:
+                    db.execute(statement)
+                db.execute(f"pragma user_version={FORMAT}")
     except BaseException:
         db.close()
         raise
@@ -132,11 +137,11 @@ def find(
     db: sqlite3.Connection, session: str, agent: str, at: float, one: Standing, number: int, step: int
 ) -> None:
     """Remember a detection as far as it has come: `number` is the event's, `step` the step's."""
-    told = (session, agent, one.pattern, one.since, step, at, one.level, one.confidence)
+    told = (session, agent, one.pattern, one.since, step, at, one.severity, one.confidence)
     db.execute(
-        "insert into found (session, agent, pattern, opened, step, at, level, confidence) "
+        "insert into found (session, agent, pattern, opened, step, at, severity, confidence) "
         "values (?,?,?,?,?,?,?,?) on conflict do update "
-        "set level=excluded.level, confidence=excluded.confidence",
+        "set severity=excluded.severity, confidence=excluded.confidence",
         told,
     )
     if one.change == "closed":
@@ -148,9 +153,18 @@ def find(
 
 def note(db: sqlite3.Connection, session: str, agent: str, at: float, advice: Advice) -> None:
     """Remember what was said."""
-    told = (session, agent, at, advice.step, advice.pattern, advice.level, advice.rung, storable(advice.text))
+    told = (
+        session,
+        agent,
+        at,
+        advice.step,
+        advice.pattern,
+        advice.severity,
+        advice.rung,
+        storable(advice.text),
+    )
     db.execute(
-        "insert into said (session, agent, at, step, pattern, level, rung, text) values (?,?,?,?,?,?,?,?)",
+        "insert into said (session, agent, at, step, pattern, severity, rung, text) values (?,?,?,?,?,?,?,?)",
         told,
     )
 
@@ -178,7 +192,7 @@ def found_so_far(db: sqlite3.Connection) -> list[dict[str, Any]]:
         "opened",
         "step",
         "at",
-        "level",
+        "severity",
         "confidence",
         "closed",
         "closed_step",
@@ -189,6 +203,6 @@ def found_so_far(db: sqlite3.Connection) -> list[dict[str, Any]]:
 
 def said_so_far(db: sqlite3.Connection) -> list[dict[str, Any]]:
     """Everything that was said, oldest first."""
-    names = ("session", "agent", "at", "step", "pattern", "level", "rung", "text", "effect", "after")
+    names = ("session", "agent", "at", "step", "pattern", "severity", "rung", "text", "effect", "after")
     rows = db.execute(f"select {', '.join(names)} from said order by id")
     return [dict(zip(names, row, strict=True)) for row in rows]

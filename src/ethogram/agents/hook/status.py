@@ -118,7 +118,7 @@ def chosen(
 
 def said_record(one: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON form of one intervention."""
-    names = ("session", "agent", "step", "pattern", "level", "rung", "text", "effect")
+    names = ("session", "agent", "step", "pattern", "severity", "rung", "text", "effect")
     facts = {name: one[name] for name in names}
     return {"record": "hook_said", "at": moment(one["at"]), **facts, "effect_after_steps": one["after"]}
 

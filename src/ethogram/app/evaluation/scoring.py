@@ -424,9 +424,9 @@ def detections_told(library: Library, settings: Settings, scorer: str) -> Told:
         measured, _ = measured_events(supplied, programs, ours)
         found = find(programs, measured, as_of=events[-1].at)
         return [
-            {"pattern": one.pattern, "level": str(one.level), "at": format_time(one.detected_at)}
+            {"pattern": one.pattern, "severity": str(one.severity), "at": format_time(one.detected_at)}
             for one in found.detections
-            if one.status != "test"
+            if one.status != "shadow"
         ]
 
     return told

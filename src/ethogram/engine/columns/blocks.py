@@ -25,7 +25,7 @@ WHOLE = ("subject",)
 
 def membership(program: Program) -> Membership:
     """What decides which events are in which history of a program."""
-    return program.history, program.signals, program.evaluated
+    return program.group_by, program.signals, program.evaluated
 
 
 def arrange(block: Block, member: Membership) -> tuple[Ints | None, Ints | None]:
@@ -245,8 +245,8 @@ def _first_of(group: Ints) -> Ints:
 class _Key:
     """Just enough of a program to ask for a key."""
 
-    def __init__(self, history: tuple[str, ...]) -> None:
-        self.history = history
+    def __init__(self, group_by: tuple[str, ...]) -> None:
+        self.group_by = group_by
 
 
 class Plain:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...language.history import CAP, FIELDS
-from ...language.program import LevelProgram, Program, SequenceProgram, SilenceProgram
+from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ...language.visitor import expressions
 from ...models import Event, format_time, moment, rank
 from .. import plain
@@ -45,7 +45,7 @@ class Hits:
     last: Ints
     peak: Ints
     count: Ints
-    level: Ints
+    severity: Ints
     confidence: Floats
     fired_confidence: Floats
     opened_at: Ints
@@ -57,16 +57,16 @@ class Hits:
 
     def findings(self) -> Iterator[tuple[int, Finding]]:
         """The findings, each with the row of its history's first event."""
-        names = [name for name, _ in self.program.levels]
+        names = [name for name, _ in self.program.severities]
         arranged = self.arranged
         numbers = arranged.number_of(self.fired)
         columns = (
             numbers, arranged.starts[numbers], self.fired, self.first, self.last, self.peak, self.count,
-            self.level, self.confidence, self.fired_confidence, self.opened_at, self.closed_at,
+            self.severity, self.confidence, self.fired_confidence, self.opened_at, self.closed_at,
         )  # fmt: skip
         is_sequence = isinstance(self.program.body, SequenceProgram)
         for k, row in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-            number, start, fired, first, last, peak, count, level, sure, at_first, opened, closed = row
+            number, start, fired, first, last, peak, count, severity, sure, at_first, opened, closed = row
             history = arranged.history(number)
             finding = Finding(
                 self.program,
@@ -76,7 +76,7 @@ class Hits:
                 last=last - start,
                 peak=peak - start,
                 count=count,
-                level=names[level],
+                severity=names[severity],
                 confidence=sure,
                 fired_confidence=at_first,
                 opened_at=opened,
@@ -104,7 +104,7 @@ def of_sequence(program: Program, body: SequenceProgram, at: At) -> Hits | None:
         last=fired,
         peak=fired,
         count=gather.count,
-        level=judges.level(),
+        severity=judges.severity(),
         confidence=confidence,
         fired_confidence=confidence,
         opened_at=times[first],
@@ -113,8 +113,8 @@ def of_sequence(program: Program, body: SequenceProgram, at: At) -> Hits | None:
     )
 
 
-def of_level(program: Program, body: LevelProgram, at: At) -> Hits | None:
-    """The episodes of a level."""
+def of_threshold(program: Program, body: ThresholdProgram, at: At) -> Hits | None:
+    """The episodes of a threshold."""
     opened, closed = episodes(body, at)
     if not len(opened):
         return None
@@ -124,8 +124,8 @@ def of_level(program: Program, body: LevelProgram, at: At) -> Hits | None:
     begins = np.cumsum(length) - length
     rows = np.arange(int(length.sum())) + np.repeat(opened - begins, length)
     judges = Judges(program, At(arranged, at.cap, rows))
-    sure, level = judges.confidence(), judges.level()
-    ranks = np.array([rank(name) for name, _ in program.levels])[level]
+    sure, severity = judges.confidence(), judges.severity()
+    ranks = np.array([rank(name) for name, _ in program.severities])[severity]
     score = ranks * 10_000_000 + np.rint(sure * 1e6).astype(np.int64)
     best = np.repeat(np.maximum.reduceat(score, begins), length)
     peak = np.maximum.reduceat(np.where(score == best, rows, -1), begins)
@@ -137,7 +137,7 @@ def of_level(program: Program, body: LevelProgram, at: At) -> Hits | None:
         last=opened + length - 1,
         peak=peak,
         count=length,
-        level=level[peak - opened + begins],
+        severity=severity[peak - opened + begins],
         confidence=np.maximum.reduceat(sure, begins),
         fired_confidence=sure[begins],
         opened_at=arranged.times[opened],
@@ -164,7 +164,7 @@ def of_silence(program: Program, found: Silences, at: At) -> Hits | None:
         last=before,
         peak=before,
         count=np.ones(len(before), np.int64),
-        level=judges.level(),
+        severity=judges.severity(),
         confidence=confidence,
         fired_confidence=confidence,
         opened_at=deadline,
@@ -280,7 +280,7 @@ class Plan:
         # Histories cannot even be told apart by what columns do not hold.
         self.strange = any(
             name not in FIELDS and (columns.attribute(name).odd or columns.reading(name).odd)
-            for name in program.history
+            for name in program.group_by
         )
 
     def everything(self) -> Part:
@@ -312,8 +312,8 @@ class Plan:
                 first = body.places[0]
                 part.hits, unknown = of_sequence(program, body, at), unjudged(at, first.condition)
                 reason, need = f"step '{first.step}' could not be judged anywhere", first.condition
-            case LevelProgram():
-                part.hits, unknown = of_level(program, body, at), unjudged(at, body.when)
+            case ThresholdProgram():
+                part.hits, unknown = of_threshold(program, body, at), unjudged(at, body.when)
                 reason, need = "its condition could not be judged anywhere", body.when
             case SilenceProgram():
                 found = silences(body, at, self.as_of)

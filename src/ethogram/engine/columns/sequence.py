@@ -80,10 +80,10 @@ def _joined(items: tuple[Expr, ...]) -> Expr | None:
 
 
 def _allowed(place: Place, at: At, start: Ints, end: Ints) -> Mask:
-    """Where gaps, soon and never of a place allow going on from one position to another."""
-    allowed = reaches(at.arranged, place.soon, start, end)
-    if place.gaps is not None:
-        allowed &= end - start - 1 <= place.gaps
+    """Where max_gap, within and never of a place allow going on from one position to another."""
+    allowed = reaches(at.arranged, place.within, start, end)
+    if place.max_gap is not None:
+        allowed &= end - start - 1 <= place.max_gap
     for never in place.nevers:
         # A never that forbids is strictly between, so the newest before the end decides.
         marks = np.flatnonzero(at.holds(never))
@@ -156,7 +156,7 @@ def _after_firing(behind: list[int], first: list[int], last: list[int]) -> list[
 def is_contiguous(body: SequenceProgram) -> bool:
     """Whether each place must stand right after the one before, and no place looks back at another."""
     return all(
-        place.gaps == 0 and not place.soon and not uses_steps(place.condition) for place in body.places
+        place.max_gap == 0 and not place.within and not uses_steps(place.condition) for place in body.places
     )
 
 
@@ -285,9 +285,9 @@ def _also(step: str, body: SequenceProgram, at: At, matched: Matched) -> list[In
     while len(rounds) < MOST_ALSO:
         earlier = np.where(going & (entry >= 0), stands[np.maximum(entry, 0)], NOWHERE)
         going &= earlier > floor
-        if place.gaps is not None:
-            going &= here - earlier - 1 <= place.gaps
-        going &= reaches(at.arranged, place.soon, earlier, here)
+        if place.max_gap is not None:
+            going &= here - earlier - 1 <= place.max_gap
+        going &= reaches(at.arranged, place.within, earlier, here)
         going &= reaches(at.arranged, body.within, earlier, fired[-1], both_ends=True)
         if not going.any():
             break

@@ -7,17 +7,17 @@ from collections.abc import Callable
 import numpy as np
 
 from ...language.ast import Expr, Number
-from ...language.program import LevelProgram, Program
+from ...language.program import Program, ThresholdProgram
 from ..grading import Judge
 from .expressions import At, exactly, sayable
 from .numbers import ULP
 from .table import Floats, Ints
 from .windows import Pieces
 
-# Levels over all histories of a block: where episodes open and close.
+# Thresholds over all histories of a block: where episodes open and close.
 
 
-def episodes(body: LevelProgram, at: At) -> tuple[Ints, Ints]:
+def episodes(body: ThresholdProgram, at: At) -> tuple[Ints, Ints]:
     """The positions at which episodes open, and those at which they close (-1: still open)."""
     arranged, opens = at.arranged, np.flatnonzero(at.holds(body.when))
     if not len(opens):
@@ -34,7 +34,7 @@ def episodes(body: LevelProgram, at: At) -> tuple[Ints, Ints]:
     return opened, _closings(at, opened, closed)
 
 
-def _clears(body: LevelProgram, at: At, opens: Ints) -> Ints:
+def _clears(body: ThresholdProgram, at: At, opens: Ints) -> Ints:
     """Where it closes if it is open, in the histories in which it opens somewhere: only there it can be."""
     if body.stays and body.clears is None:
         return opens[:0]
@@ -63,7 +63,7 @@ Chains = Callable[[int], dict[str, list[int]]]
 
 
 class Judges:
-    """Reads a program's confidence and level at rows, in columns where it can."""
+    """Reads a program's confidence and severity at rows, in columns where it can."""
 
     def __init__(self, program: Program, at: At, chains: Chains | None = None) -> None:
         self.program, self.at, self.chains = program, at, chains
@@ -93,16 +93,16 @@ class Judges:
             out[unsure] = [0.0 if x != x else round(min(1.0, max(0.0, x)), 6) for x in sure.tolist()]
         return out
 
-    def level(self) -> Ints:
-        """The number of the highest level whose condition holds, in the order they are listed."""
+    def severity(self) -> Ints:
+        """The number of the highest severity whose condition holds, in the order they are listed."""
         out = np.zeros(self.at.size, np.int64)
-        for k, (_, condition) in enumerate(self.program.levels):
+        for k, (_, condition) in enumerate(self.program.severities):
             if condition is None:
                 out[:] = k
             elif self._in_columns(condition):
                 out[self.at.holds(condition)] = k
             else:
-                return np.array([self._plain_level(k) for k in range(self.at.size)], np.int64)
+                return np.array([self._plain_severity(k) for k in range(self.at.size)], np.int64)
         return out
 
     def _in_columns(self, expr: Expr) -> bool:
@@ -118,7 +118,7 @@ class Judges:
         number, here, chain = self._place(k)
         return self.judge.confidence(self.at.arranged.history(number), here, chain)
 
-    def _plain_level(self, k: int) -> int:
+    def _plain_severity(self, k: int) -> int:
         number, here, chain = self._place(k)
-        name = self.judge.level(self.at.arranged.history(number), here, chain)
-        return [one for one, _ in self.program.levels].index(name)
+        name = self.judge.severity(self.at.arranged.history(number), here, chain)
+        return [one for one, _ in self.program.severities].index(name)

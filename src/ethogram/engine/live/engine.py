@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ...language.ast import Attribute, Indicator, Signal
 from ...language.history import CAP, FIELDS, attribute
-from ...language.program import LevelProgram, Program, SequenceProgram, SilenceProgram
+from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ...language.visitor import named
 from ...models import Event, Value, is_evaluated, micros
 from ..match import NO_TIMES, Insufficient
@@ -248,7 +248,7 @@ def _names_asked(tracks: Sequence[Track]) -> frozenset[str]:
 @lru_cache(maxsize=512)
 def _names_of(program: Program) -> frozenset[str]:
     parts = (name for kind in (Signal, Indicator, Attribute) for name in named(program, kind))
-    return frozenset((*program.signals, *program.history, *parts))
+    return frozenset((*program.signals, *program.group_by, *parts))
 
 
 def _picker(names: Sequence[str]) -> Pick:
@@ -458,7 +458,7 @@ class Stream:
         for track in self.tracks:
             for watched in track.watched.values():
                 state, program = watched.state, track.program
-                if track.is_level and state.open is not None:
+                if track.is_threshold and state.open is not None:
                     yield track.machine.change(OPENED, program, *_whose(watched), state.open, None)
                 elif track.is_silence and state.is_open:
                     yield track.machine.change(OPENED, program, *_whose(watched), state, None)
@@ -467,7 +467,7 @@ class Stream:
 def _closed(track: Track, watched: Watched, us: int) -> Iterator[Change]:
     """What is open in a history, closed at a moment."""
     state, program = watched.state, track.program
-    if track.is_level and state.open is not None:
+    if track.is_threshold and state.open is not None:
         yield track.machine.change(CLOSED, program, *_whose(watched), state.open, us)
     elif track.is_silence and state.is_open:
         yield track.machine.change(CLOSED, program, *_whose(watched), state, us)
@@ -475,10 +475,10 @@ def _closed(track: Track, watched: Watched, us: int) -> Iterator[Change]:
 
 def _change(track: Track, watched: Watched, subject: str, moved: Any) -> Change:
     machine, program = track.machine, track.program
-    if track.is_level:
+    if track.is_threshold:
         what, one, closed = moved
-        level: Change = machine.change(what, program, *_whose(watched), one, closed)
-        return level
+        change: Change = machine.change(what, program, *_whose(watched), one, closed)
+        return change
     fired: Change = machine.change(program, *_whose(watched), subject, watched.rows, moved)
     return fired
 
@@ -488,7 +488,7 @@ def _sleep(kind: Kind, cell: Cell, number: int, state: Any) -> None:
     track = kind.tracks[number]
     if track.is_silence:
         sleeps = state.deadline is None
-    elif track.is_level:
+    elif track.is_threshold:
         sleeps = state.known and state.open is None
     else:
         sleeps = state.known and (number in kind.shift or not any(state.standing))
@@ -540,7 +540,7 @@ def _lacking(track: Track, watched: Watched) -> tuple[int, str] | None:
     match track.program.body:
         case SequenceProgram(places=places) if not state.known:
             return _need(places[0].condition), f"step '{places[0].step}' could not be judged anywhere"
-        case LevelProgram(when=when) if not state.known:
+        case ThresholdProgram(when=when) if not state.known:
             return _need(when), "its condition could not be judged anywhere"
         case SilenceProgram() as body if rows.n < body.at_least or (state.asked and not state.known):
             need = max(body.at_least, _need(body.longer_than))

@@ -27,7 +27,7 @@ class Episode:
     last: str
     last_at: int
     count: int
-    level: str
+    severity: str
     confidence: float
     fired_confidence: float
     opened_at: int

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...language.ast import Duration
-from ...language.program import LevelProgram, Program, SequenceProgram, SilenceProgram
+from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ...models import Event
 from .buffer import Mark, Rows
 from .plan import Plan, plan_of
 from .sequence import SequenceMachine, bits_of, is_contiguous, marks_of, stand_by
 from .silence import SilenceMachine
-from .threshold import LevelMachine
+from .threshold import ThresholdMachine
 
 # Track: one program, and all histories it watches.
 
@@ -47,12 +47,14 @@ class Track:
         self.whole_enter = None if self.plan.whole_layout is None else self.plan.whole_layout.enter
         self.timed_only = program.timed_only
         self.is_silence = isinstance(self.machine, SilenceMachine)
-        self.is_level = isinstance(self.machine, LevelMachine)
+        self.is_threshold = isinstance(self.machine, ThresholdMachine)
         layout = self.plan.layout
-        self.is_pure = not (layout.need or layout.wanted or layout.keeps or layout.elapsed or self.is_level)
+        self.is_pure = not (
+            layout.need or layout.wanted or layout.keeps or layout.elapsed or self.is_threshold
+        )
         """Whether it remembers no rows, so that events that do not concern it are only counted."""
-        self.subject = program.history.index("subject")
-        self.narrow = program.history != ("subject",)
+        self.subject = program.group_by.index("subject")
+        self.narrow = program.group_by != ("subject",)
         self.watched: dict[Key, Watched] = {}
         self.wholes: dict[tuple[str, str], Rows] = {}
 
@@ -80,7 +82,7 @@ class Track:
 
     def step(self, watched: Watched, mark: Mark, subject: str) -> Any:
         """What an event changes that the rows stand at; None for nothing, and for silences."""
-        if self.is_level or self.is_silence:
+        if self.is_threshold or self.is_silence:
             return self.machine.step(watched.state, watched.rows, mark, subject)
         return self.machine.step(watched.state, watched.rows, mark)
 
@@ -89,8 +91,8 @@ def _machine(plan: Plan) -> Any:
     match plan.program.body:
         case SequenceProgram() as body:
             return SequenceMachine(plan, body)
-        case LevelProgram() as body:
-            return LevelMachine(plan, body)
+        case ThresholdProgram() as body:
+            return ThresholdMachine(plan, body)
         case SilenceProgram() as body:
             return SilenceMachine(plan, body)
     raise TypeError(f"{plan.program.name} does not run over events")
@@ -127,7 +129,7 @@ class Kind:
     def __init__(self, tracks: Sequence[Track]) -> None:
         self.tracks = dict(enumerate(tracks, start=1))
         self.cells: ByKey = {}
-        history = tracks[0].program.history
+        history = tracks[0].program.group_by
         self._subject = 1 + history.index("subject") if len(history) > 1 else 0
         """Where a key has its subject, if it has anything beside it."""
         self._of_subject: dict[Key, dict[Key, None]] = {}
@@ -264,7 +266,7 @@ def _has_durations(track: Track) -> bool:
     body = track.program.body
     if not isinstance(body, SequenceProgram):
         return True
-    limits = (*body.within, *(limit for place in body.places for limit in place.soon))
+    limits = (*body.within, *(limit for place in body.places for limit in place.within))
     return any(isinstance(limit, Duration) for limit in limits)
 
 
@@ -274,7 +276,7 @@ class Cells:
     def __init__(self, tracks: Sequence[Track]) -> None:
         by_fields: dict[tuple[str, ...], list[Track]] = {}
         for track in tracks:
-            by_fields.setdefault(track.program.history, []).append(track)
+            by_fields.setdefault(track.program.group_by, []).append(track)
         self.kinds = {fields: Kind(ones) for fields, ones in by_fields.items()}
         self.wholes = dict(enumerate((one for one in tracks if one.plan.whole_layout is not None), start=1))
         self.whole_cells: ByKey = {}

@@ -100,7 +100,7 @@ class Measures:
     """The measures of a program as functions of its rows. `whole` is there where one is over the subject."""
 
     def __init__(self, program: Program, cap: int, with_marks: bool) -> None:
-        self.narrow = program.history != ("subject",)
+        self.narrow = program.group_by != ("subject",)
         self.own, self.whole = Columns(cap), Columns(cap)
         self.with_marks = with_marks
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...language.ast import Expr, Slot
-from ...language.program import LevelProgram, Program, SequenceProgram, SilenceProgram
+from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ...language.templates import rounded, write
 from ..evaluate import number
 from .buffer import Layout, Mark, Rows
@@ -45,9 +45,9 @@ class Plan:
         write_ = self._writer
         if program.confidence is not None:
             self._ask("confidence", write_.value(program.confidence))
-        for name, condition in program.levels:
+        for name, condition in program.severities:
             if condition is not None:
-                self._ask(f"level {name}", write_.true(condition))
+                self._ask(f"severity {name}", write_.true(condition))
         for name, expr in program.details:
             self._ask(f"detail {name}", write_.value(expr))
         for i, piece in enumerate(program.explanation):
@@ -64,7 +64,7 @@ class Plan:
                 for i, one in enumerate(body.optionals):
                     self._truth(f"optional {i}", one.condition)
                 self._ask("first known", self._known(body.places[0].condition))
-            case LevelProgram() as body:
+            case ThresholdProgram() as body:
                 self._truth("when", body.when)
                 if body.clears is not None:
                     self._truth("clears", body.clears)
@@ -95,7 +95,7 @@ class Plan:
         for s, values in enumerate(texts):
             if values:
                 self._ask(f"capture {s}", f"({', '.join(values)},)")
-        measures = Measures(program, self.cap, isinstance(program.body, LevelProgram))
+        measures = Measures(program, self.cap, isinstance(program.body, ThresholdProgram))
         for expr, k in list(writer.measures.items()):
             writer.names[f"m{k}"] = measures.reader(expr, k)
             distance = measures.distance(expr)
@@ -103,7 +103,7 @@ class Plan:
             if distance is not None:
                 self.far[expr], self.few[expr] = distance
         self.counted: tuple[Callable[[Rows], list[Mark]], ...] = ()
-        if isinstance(program.body, LevelProgram):
+        if isinstance(program.body, ThresholdProgram):
             from .threshold import counter
 
             self.counted = tuple(counter(one, measures) for one in program.body.counted)
@@ -119,7 +119,7 @@ class Plan:
             self.whole_layout = measures.whole.layout(0, measures.with_marks, elapsed=False)
         self.nothing: tuple[None, ...] = (None,) * len(done)
         self.none: tuple[tuple[Captured, ...], ...] = ((),) * len(done)
-        self.names = tuple(name for name, _ in program.levels)
+        self.names = tuple(name for name, _ in program.severities)
 
     def ask(self, name: str) -> Ask | None:
         """The function under a name, or None where the program does not ask that."""
@@ -143,7 +143,9 @@ class Judge:
         program = plan.program
         self._nothing, self._none = plan.nothing, plan.none
         self._confidence = plan.ask("confidence")
-        self._levels = [(name, plan.ask(f"level {name}"), cond is None) for name, cond in program.levels]
+        self._severities = [
+            (name, plan.ask(f"severity {name}"), cond is None) for name, cond in program.severities
+        ]
         self._details = [(name, plan.must_ask(f"detail {name}")) for name, _ in program.details]
         self._pieces = [
             (piece, plan.must_ask(f"slot {i}")) if isinstance(piece, Slot) else (piece, None)
@@ -158,12 +160,12 @@ class Judge:
         value = number(self._confidence(rows, last or self._nothing, all_ or self._none))
         return 0.0 if value is None else round(min(1.0, max(0.0, value)), 6)
 
-    def level(self, rows: Rows, last: Any = None, all_: Any = None) -> str:
-        """The highest level whose condition holds, else the lowest listed."""
-        for name, holds, always in reversed(self._levels):
+    def severity(self, rows: Rows, last: Any = None, all_: Any = None) -> str:
+        """The highest severity whose condition holds, else the lowest listed."""
+        for name, holds, always in reversed(self._severities):
             if always or (holds is not None and holds(rows, last or self._nothing, all_ or self._none)):
                 return name
-        return self._levels[0][0]
+        return self._severities[0][0]
 
     def details(self, rows: Rows, last: Any = None, all_: Any = None) -> dict[str, Any]:
         """The pattern's own named values, rounded to 6 places."""

@@ -37,7 +37,7 @@ from ...language.ast import (
     Text,
 )
 from ...language.history import FIELDS
-from ...language.program import LevelProgram, SequenceProgram, SilenceProgram
+from ...language.program import SequenceProgram, SilenceProgram, ThresholdProgram
 from ...language.three_valued import TOLERANCE
 from ...language.visitor import MEASURES, children, walk
 from ...models import Value
@@ -509,7 +509,7 @@ class Ask:
         match self.track.program.body:
             case SequenceProgram() as body:
                 return self.quick.may(body.places[0].condition)
-            case LevelProgram() as body:
+            case ThresholdProgram() as body:
                 return self.quick.may(body.when)
             case SilenceProgram() as body:
                 return self._waits(body)
@@ -547,7 +547,7 @@ class Ask:
         match self.track.program.body:
             case SequenceProgram() as body:
                 return self._sequence(body)
-            case LevelProgram() as body:
+            case ThresholdProgram() as body:
                 return joined(["s.open is not None", self._unknown(body.when)], "or", "True", "False")
             case SilenceProgram() as body:
                 return "s.deadline is not None"
@@ -632,7 +632,7 @@ class Part(Ask):
         timed = (
             layout.elapsed
             or layout.keeps
-            or not self.track.is_level
+            or not self.track.is_threshold
             or layout is self.track.plan.whole_layout
         )
         lines += ["S.n = n = S.n + 1" + ("; S.us = us" if timed else "")]

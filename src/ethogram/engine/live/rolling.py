@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ...language.ast import Cover, Duration, Events, Expr, Measure, StepValue, Window
-from ...language.program import LevelProgram, Program, SequenceProgram, SilenceProgram
+from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ...language.visitor import children
 from .buffer import Columns, Rows, kind_of
 from .layout import Measures
@@ -211,7 +211,7 @@ def conditions_of(program: Program) -> list[Expr]:
         case SequenceProgram() as body:
             places = [one for place in body.places for one in (place.condition, *place.nevers)]
             return places + [one.condition for one in body.optionals]
-        case LevelProgram() as body:
+        case ThresholdProgram() as body:
             return [body.when]
         case SilenceProgram(after=after) if after is not None:
             return [after]

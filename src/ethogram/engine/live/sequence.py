@@ -155,7 +155,7 @@ class Fired:
                 last=fired.seen.mark.id,
                 last_at=us,
                 count=len(evidence),
-                level=self.judge.level(rows, last, all_),
+                severity=self.judge.severity(rows, last, all_),
                 confidence=confidence,
                 fired_confidence=confidence,
                 opened_at=fired.first.mark.us,
@@ -186,8 +186,8 @@ class SequenceMachine:
         self.nevers = [
             plan.must_ask(f"never {i}") if place.nevers else None for i, place in enumerate(body.places)
         ]
-        self.gaps = [place.gaps for place in body.places]
-        self.soon = [limit_of(place.soon) if place.soon else None for place in body.places]
+        self.max_gaps = [place.max_gap for place in body.places]
+        self.limits = [limit_of(place.within) if place.within else None for place in body.places]
         self.within = limit_of(body.within)
         firsts = {place.step: i for i, place in reversed(list(enumerate(body.places)))}
         self.collects = [
@@ -224,9 +224,9 @@ class SequenceMachine:
             before = standing[i - 1]
             if before is None:
                 continue
-            start, gaps, soon = before.seen, self.gaps[i], self.soon[i]
-            if (gaps is not None and at - start.position - 1 > gaps) or (
-                soon is not None and not soon.holds(at - start.position, us - start.mark.us, rows.timed)
+            start, max_gap, limit = before.seen, self.max_gaps[i], self.limits[i]
+            if (max_gap is not None and at - start.position - 1 > max_gap) or (
+                limit is not None and not limit.holds(at - start.position, us - start.mark.us, rows.timed)
             ):
                 standing[i - 1] = None
                 continue
@@ -267,11 +267,11 @@ class SequenceMachine:
         return link
 
     def _reaches(self, i: int, start: Seen, at: int, us: int, timed: bool) -> bool:
-        """Whether gaps and soon of place i hold from one matched event to the next."""
-        gaps, soon = self.gaps[i], self.soon[i]
-        if gaps is not None and at - start.position - 1 > gaps:
+        """Whether max_gap and within of place i hold from one matched event to the next."""
+        max_gap, limit = self.max_gaps[i], self.limits[i]
+        if max_gap is not None and at - start.position - 1 > max_gap:
             return False
-        return soon is None or soon.holds(at - start.position, us - start.mark.us, timed)
+        return limit is None or limit.holds(at - start.position, us - start.mark.us, timed)
 
     def goes_on(self, i: int, link: Link, rows: Rows) -> bool:
         """Whether the place behind place i could stand after the event the rows stand at, or at it."""
@@ -355,8 +355,8 @@ def is_contiguous(plan: Plan) -> bool:
     if len(body.places) > MOST_PLACES or any(plan.captures.wanted):
         return False
     return all(
-        (i == 0 or place.gaps == 0)
-        and not place.soon
+        (i == 0 or place.max_gap == 0)
+        and not place.within
         and not place.nevers
         and not any(isinstance(one, (*MEASURES, StepValue)) for one in walk(place.condition))
         for i, place in enumerate(body.places)

@@ -20,7 +20,7 @@ from .plan import Judge, Plan
 class Read:
     """What is told of a silence, read at the event before it."""
 
-    level: str
+    severity: str
     confidence: float
     details: dict[str, Any]
     explanation: str
@@ -53,7 +53,7 @@ class SilenceMachine:
         # Rows stand still until the history's next event, so what is told is read only when it is told;
         # a subject's whole history may move on before that.
         program = plan.program
-        told = (program.confidence, program.levels, program.details, program.explanation)
+        told = (program.confidence, program.severities, program.details, program.explanation)
         self.at_once = plan.whole_layout is not None and any(
             isinstance(one, MEASURES) and one.window.over_subject
             for outer in expressions(told)
@@ -109,7 +109,7 @@ class SilenceMachine:
         confidence = self.judge.confidence(rows)
         rows.deadline_text = format_time(moment(state.deadline))
         return Read(
-            self.judge.level(rows),
+            self.judge.severity(rows),
             confidence,
             self.judge.details(rows),
             self.judge.explanation(rows, subject),
@@ -132,7 +132,7 @@ class SilenceMachine:
                 last=mark.id,
                 last_at=mark.us,
                 count=1,
-                level=read.level,
+                severity=read.severity,
                 confidence=read.confidence,
                 fired_confidence=read.confidence,
                 opened_at=deadline,

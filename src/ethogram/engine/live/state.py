@@ -12,7 +12,7 @@ from .engine import Stream
 from .groups import Key, Track, Watched
 from .sequence import Fill, Link, Seen, SequenceState
 from .silence import Read, SilenceState
-from .threshold import LevelState, Open
+from .threshold import Open, ThresholdState
 
 # Packing: marks and links as rows of plain data, each written once, and back.
 
@@ -131,12 +131,12 @@ def save_state(track: Track, watched: Watched, packer: Packer) -> list[Any]:
             runs = [[packer.seen(s) for s in run] for run in state.runs]
             standing = [packer.link(link) for link in state.standing]
             return [standing, state.blocked, runs, fills, state.fired, state.known]
-        case LevelState():
+        case ThresholdState():
             one = state.open
             if one is None:
                 return [None, state.known]
             marks = [packer.mark(one.opened), packer.mark(one.peak), [packer.mark(m) for m in one.evidence]]
-            rest = [one.fired_confidence, one.confidence, one.level, one.peak_confidence, one.details]
+            rest = [one.fired_confidence, one.confidence, one.severity, one.peak_confidence, one.details]
             return [[*marks, *rest, one.explanation, one.last, one.count, one.last_at], state.known]
         case SilenceState():
             read = None
@@ -145,7 +145,7 @@ def save_state(track: Track, watched: Watched, packer: Packer) -> list[Any]:
                 # Read now: after loading there is no event to read it from.
                 subject = str(watched.key[1 + track.subject])
                 told = track.machine.read(state, watched.rows, subject)
-                read = [told.level, told.confidence, told.details, told.explanation]
+                read = [told.severity, told.confidence, told.details, told.explanation]
             before = None if state.before is None else packer.mark(state.before)
             return [before, state.deadline, state.is_open, read, state.asked, state.known]
     raise TypeError(f"no state: {state!r}")
@@ -159,10 +159,12 @@ def load_state(state: Any, data: list[Any], unpacker: Unpacker) -> None:
             state.standing = [unpacker.link(number) for number in standing]
             state.runs = [unpacker.seens(run) for run in runs]
             state.fills = [[_fill(fill, unpacker) for fill in gap] for gap in fills]
-        case LevelState():
+        case ThresholdState():
             one, state.known = data
             if one is not None:
-                opened, peak, evidence, fired, highest, level, at_peak, details, text, last, count, *at = one
+                opened, peak, evidence, fired, highest, severity, at_peak, details, text, last, count, *at = (
+                    one
+                )
                 marks = unpacker.marks
                 # Saved before the time was kept: the peak is the newest that is known.
                 last_at = at[0] if at else marks[peak].us
@@ -172,7 +174,7 @@ def load_state(state: Any, data: list[Any], unpacker: Unpacker) -> None:
                     counted,
                     fired,
                     highest,
-                    level,
+                    severity,
                     marks[peak],
                     at_peak,
                     details,

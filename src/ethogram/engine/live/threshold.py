@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...language.ast import Cover, Difference, Expr, Measure
-from ...language.program import LevelProgram, Program
+from ...language.program import Program, ThresholdProgram
 from ...models import rank
 from ..aggregates import MOST_COUNTED, counted_positions
 from .aggregates import spanned
@@ -16,7 +16,7 @@ from .episode import CLOSED, OPENED, ROSE, Change, Episode
 from .layout import Measures
 from .plan import Judge, Plan
 
-# Which events the measures of a level counted when it opened: its evidence.
+# Which events the measures of a threshold counted when it opened: its evidence.
 
 Counter = Callable[[Rows], list[Mark]]
 
@@ -81,7 +81,7 @@ def _sides(expr: Difference, columns: Any) -> Counter:
     return find
 
 
-# Levels live: closed, or open with the highest level and confidence so far.
+# Thresholds live: closed, or open with the highest severity and confidence so far.
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class Open:
     evidence: tuple[Mark, ...]
     fired_confidence: float
     confidence: float
-    level: str
+    severity: str
     peak: Mark
     peak_confidence: float
     details: dict[str, Any]
@@ -102,8 +102,8 @@ class Open:
     count: int = 1
 
 
-class LevelState:
-    """What a level remembers of one history, its rows apart."""
+class ThresholdState:
+    """What a threshold remembers of one history, its rows apart."""
 
     __slots__ = ("known", "open")
 
@@ -112,20 +112,20 @@ class LevelState:
         self.known = False
 
 
-class LevelMachine:
-    """Moves a level's state on by one event."""
+class ThresholdMachine:
+    """Moves a threshold's state on by one event."""
 
-    def __init__(self, plan: Plan, body: LevelProgram) -> None:
+    def __init__(self, plan: Plan, body: ThresholdProgram) -> None:
         self.plan, self.body, self.judge = plan, body, Judge(plan)
         self.when, self.not_when = plan.must_ask("when"), plan.must_ask("not when")
         self.clears = plan.ask("clears")
 
-    def start(self) -> LevelState:
+    def start(self) -> ThresholdState:
         """The state of a history with no events."""
-        return LevelState()
+        return ThresholdState()
 
     def step(
-        self, state: LevelState, rows: Rows, mark: Mark, subject: str
+        self, state: ThresholdState, rows: Rows, mark: Mark, subject: str
     ) -> tuple[str, Open, int | None] | None:
         """What this event changes: what it is, the episode, and when it closed."""
         nothing, none, now = self.plan.nothing, self.plan.none, state.open
@@ -152,7 +152,7 @@ class LevelMachine:
             evidence=counted(self.plan.counted, rows, mark),
             fired_confidence=confidence,
             confidence=confidence,
-            level=self.judge.level(rows),
+            severity=self.judge.severity(rows),
             peak=mark,
             peak_confidence=confidence,
             details=self.judge.details(rows),
@@ -162,15 +162,15 @@ class LevelMachine:
         )
 
     def _extend(self, now: Open, rows: Rows, mark: Mark, subject: str) -> bool:
-        """Whether the level rose with this further event of the episode."""
-        level, confidence = self.judge.level(rows), self.judge.confidence(rows)
+        """Whether the severity rose with this further event of the episode."""
+        severity, confidence = self.judge.severity(rows), self.judge.confidence(rows)
         now.count += 1
         now.last, now.last_at = mark.id, mark.us
         now.confidence = max(now.confidence, confidence)
-        height = rank(level) - rank(now.level)
+        height = rank(severity) - rank(now.severity)
         if height < 0 or (height == 0 and confidence < now.peak_confidence):
             return False
-        now.level, now.peak, now.peak_confidence = level, mark, confidence
+        now.severity, now.peak, now.peak_confidence = severity, mark, confidence
         now.details = self.judge.details(rows)
         now.explanation = self.judge.explanation(rows, subject)
         return height > 0
@@ -192,7 +192,7 @@ class LevelMachine:
                 last=one.last,
                 last_at=one.last_at,
                 count=one.count,
-                level=one.level,
+                severity=one.severity,
                 confidence=one.confidence,
                 fired_confidence=one.fired_confidence,
                 opened_at=one.opened.us,
