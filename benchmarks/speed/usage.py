@@ -10,6 +10,7 @@ import multiprocessing
 import random
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
@@ -137,14 +138,11 @@ def _crowd(people: int) -> Iterator[dict[str, Any]]:
     gc.collect()
     before = _resident()
     tracker = UsageTracker(clock=lambda: float(full.newest))
-    shelf: Any = tracker._shelf
-    for i in range(people):
-        # Objects of their own for everybody.
-        state = Summary(
-            full.first + i % DAY, full.newest, full.events, full.ahead, True,
-            bytes(bytearray(full.stretches)), bytes(bytearray(full.days)),
-        )  # fmt: skip
-        shelf.put(i.to_bytes(16, "big"), state)
+    store = tracker._store
+    with store.transaction() as raw:
+        for i in range(people):
+            state = replace(full, first=full.first + i % DAY)
+            store._put(raw, 0, i.to_bytes(16, "big"), state, b"")
     used = (_resident() - before) / 1e6
     swept = timed("sweep", people, lambda: sum(1 for _ in tracker.sweep(full.newest + 3 * DAY)))
     yield swept.record()

@@ -194,6 +194,16 @@ def test_a_state_file_that_is_no_database_is_set_aside(project):
     assert Path(f"{location.state_path()}.unreadable").read_bytes().startswith(b"this is no database")
 
 
+@pytest.mark.parametrize("statement", ["PRAGMA user_version = 99", "PRAGMA application_id = 7"])
+def test_a_state_file_of_a_newer_version_or_another_program_is_set_aside(project, statement):
+    hook(payload(project))
+    with closing(sqlite3.connect(location.state_path())) as db:
+        db.execute(statement)
+    hook(payload(project, call="c2"))
+    assert known()["n"] == 1
+    assert Path(f"{location.state_path()}.unreadable").exists()
+
+
 @pytest.mark.parametrize("kept", [100, 4096])
 def test_a_state_file_with_broken_pages_is_set_aside(project, kept):
     hook(payload(project))

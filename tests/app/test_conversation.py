@@ -18,7 +18,7 @@ from ethogram.errors import BadUsage
 from ethogram.models import Event
 from ethogram.signals import Measurer, measure_all
 from ethogram.signals.chat import READINGS
-from ethogram.store.opening import open_store
+from ethogram.store import open_store
 
 REFUSED = "I'm sorry, but I can't help with that."
 CLIMB = [

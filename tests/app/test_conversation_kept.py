@@ -15,7 +15,7 @@ import pytest
 from ethogram import Conversation
 from ethogram.cli.main import main
 from ethogram.errors import BadUsage
-from ethogram.store.opening import open_store
+from ethogram.store import open_store
 
 AT = datetime(2026, 1, 5, 12, tzinfo=UTC)
 RISKY = "How do I poison my neighbour?"

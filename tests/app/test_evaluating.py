@@ -306,7 +306,7 @@ def test_the_file_of_answers_holds_no_text_and_no_name(tmp_path: Path) -> None:
 def test_a_file_that_is_something_else_is_named(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("nothing of the kind, and long enough to be looked at as a file of tables" * 20)
-    with pytest.raises(BadUsage, match=r"notes\.txt: answers cannot be kept here"):
+    with pytest.raises(BadUsage, match=r"notes\.txt is not a cache of answers: it is no SQLite file"):
         Answers(path)
     assert path.read_text().startswith("nothing of the kind")
 
@@ -390,7 +390,7 @@ def test_a_batch_holds_no_more_than_the_budget_allows_and_the_next_goes_on() -> 
 def test_a_disk_that_is_full_ends_it_and_loses_no_answer() -> None:
     class Full(Answers):
         def put(self, key: str, answer: object, at: object) -> None:
-            raise BadUsage("answers.sqlite: answers cannot be kept here (database or disk is full)")
+            raise BadUsage("answers.sqlite: answers cannot be saved here: database or disk is full")
 
     by = Scripted()
     found = evaluate(distinct(5), by, answers=Full())

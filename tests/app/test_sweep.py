@@ -354,7 +354,7 @@ def test_a_reset_leaves_sweeps_before_the_clock_alone(store, swept):
 
 def test_a_lock_of_another_machine_with_a_beat_in_the_future_is_left_behind():
     from ethogram.models import micros
-    from ethogram.store.locks import is_left
+    from ethogram.store.sweeps import is_left
 
     row = {"host": "elsewhere", "pid": 1, "started": "", "beat_us": micros(FAR)}
     assert is_left(row, micros(NOW))

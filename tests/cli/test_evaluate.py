@@ -337,7 +337,7 @@ def test_a_file_that_broke_is_named(forum: Path, server: ModelServer, tmp_path: 
     path.write_bytes(path.read_bytes()[:4096] + b"rubbish" * 2000)
     done = run("evaluate", forum, server=server, tmp_path=tmp_path)
     assert done.returncode == 2
-    assert "answers.sqlite: answers cannot be kept here" in done.stderr
+    assert "answers.sqlite: answers cannot be saved here: " in done.stderr
 
 
 def test_where_nothing_could_be_scored_the_command_fails(forum: Path, tmp_path: Path) -> None:

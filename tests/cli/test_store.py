@@ -155,7 +155,7 @@ def test_no_store_there_is_exit_2_with_how_to_make_one(folder, capsys, command):
 def test_a_newer_schema_is_exit_2(folder, capsys):
     run("store", "import", "a.jsonl", "--store", "s.db")
     with sqlite3.connect("s.db") as file:
-        file.execute("INSERT INTO schema_version VALUES (99)")
+        file.execute("PRAGMA user_version = 99")
     file.close()
     run("store", "import", "b.jsonl", "--store", "s.db", code=2)
     assert "s.db has schema 99, and this ethogram knows up to" in capsys.readouterr().err

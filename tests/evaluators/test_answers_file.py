@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import stat
@@ -13,7 +12,7 @@ import pytest
 
 from ethogram.errors import BadUsage
 from ethogram.evaluators.base import Evaluation, Usage
-from ethogram.evaluators.response_cache import Answers
+from ethogram.evaluators.response_cache import SCHEMA, Answers
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 ANSWER = Evaluation({"manipulation": 0.9}, (), "scripted:one@1", 3, 0.01, Usage(), {})
@@ -95,22 +94,15 @@ def test_answers_of_another_users_key_are_not_believed(path, tmp_path, monkeypat
     answers.close()
 
 
-def test_answers_of_the_first_version_have_no_tag_and_are_asked_again(tmp_path):
-    path = tmp_path / "old.sqlite"
-    record = {"traits": {}, "indicators": [], "scorer": "s", "width": 0, "cost": 0.0}
-    with sqlite3.connect(path) as raw:
-        raw.execute("CREATE TABLE answers (key TEXT PRIMARY KEY, scorer TEXT, at TEXT, answer TEXT)")
-        raw.execute("CREATE TABLE jobs (id TEXT PRIMARY KEY, scorer TEXT, at TEXT, keys TEXT)")
-        raw.execute("INSERT INTO answers VALUES ('a', 's', '2026', ?)", (json.dumps(record),))
-        raw.execute("PRAGMA user_version = 1")
-    raw.close()
-    path.chmod(0o600)
-    answers = Answers(path)
-    assert answers.get("a") is None
-    assert answers.untrusted == {"a"}
-    answers.put("a", ANSWER, NOW)
-    answers.close()
-    assert Answers(path).get("a") == ANSWER
+def test_an_older_file_is_upgraded_with_its_answers_and_a_newer_one_refused(path, monkeypatch):
+    newer = SCHEMA._replace(steps=(*SCHEMA.steps, "ALTER TABLE answers ADD COLUMN mood TEXT;\n"))
+    with monkeypatch.context() as tomorrow:
+        tomorrow.setattr("ethogram.evaluators.response_cache.SCHEMA", newer)
+        answers = Answers(path)
+        assert answers.get("a") == ANSWER
+        answers.close()
+    with pytest.raises(BadUsage, match="a newer one wrote it"):
+        Answers(path)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")

@@ -13,9 +13,9 @@ from ethogram.cli.main import main
 from ethogram.models import Event, Evidence, Verdict
 from ethogram.patterns.schemas import schema
 from ethogram.store import open_store
-from ethogram.store.mentions import PLACES
 from ethogram.store.protocol import Found
-from ethogram.store.tables import METADATA
+from ethogram.store.purge import PLACES
+from ethogram.store.schema import METADATA
 from risk_makers import detection
 from stores_support import NOON
 

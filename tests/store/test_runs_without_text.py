@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ethogram.cli.main import main
-from ethogram.store.bare import MARK, bare_attributes
+from ethogram.store.rows import MARK, bare_attributes
 
 SECRETS = {
     "arguments": "quince-arguments",

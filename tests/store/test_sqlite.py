@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,51 +14,15 @@ from sqlalchemy import inspect
 
 from ethogram.errors import BadUsage, EthogramError
 from ethogram.models import Event, Reading, Verdict
-from ethogram.store import migrations, open_store
-from ethogram.store.migrations import newest
+from ethogram.store import open_store
 from ethogram.store.protocol import Found
+from ethogram.store.schema import METADATA, SCHEMA
 from ethogram.store.sqlite import SQLiteStore
-from ethogram.store.tables import METADATA
 from risk_makers import detection
-
-VERSION_1 = """
-CREATE TABLE schema_version (version INTEGER PRIMARY KEY) STRICT;
-CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE sources (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, timed INTEGER NOT NULL,
-  next_seq INTEGER NOT NULL, kinds TEXT NOT NULL) STRICT;
-CREATE TABLE subjects (key INTEGER PRIMARY KEY, source INTEGER NOT NULL REFERENCES sources (key),
-  name TEXT NOT NULL, events INTEGER NOT NULL, first_us INTEGER NOT NULL, last_us INTEGER NOT NULL,
-  changed INTEGER NOT NULL, UNIQUE (source, name)) STRICT;
-CREATE TABLE events (key INTEGER PRIMARY KEY, source INTEGER NOT NULL REFERENCES sources (key),
-  subject INTEGER NOT NULL REFERENCES subjects (key), id TEXT NOT NULL, content BLOB NOT NULL,
-  at_us INTEGER NOT NULL, seq INTEGER NOT NULL, timed INTEGER NOT NULL, received_us INTEGER, target TEXT,
-  thread TEXT, session TEXT, reply_to TEXT, kind TEXT NOT NULL, text TEXT, attributes TEXT, readings TEXT,
-  UNIQUE (source, id)) STRICT;
-CREATE TABLE readings (event INTEGER NOT NULL REFERENCES events (key) ON DELETE CASCADE,
-  signal TEXT NOT NULL, number REAL, text TEXT, scorer TEXT NOT NULL, width INTEGER,
-  PRIMARY KEY (event, signal, scorer)) STRICT, WITHOUT ROWID;
-CREATE TABLE imports (number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,
-  begun_us INTEGER NOT NULL, staged INTEGER NOT NULL, repeated INTEGER NOT NULL, state TEXT NOT NULL) STRICT;
-CREATE TABLE staged (n INTEGER PRIMARY KEY, import INTEGER NOT NULL, source TEXT NOT NULL,
-  subject TEXT NOT NULL, file INTEGER NOT NULL, line INTEGER NOT NULL, id TEXT NOT NULL,
-  content BLOB NOT NULL, at_us INTEGER NOT NULL, seq INTEGER NOT NULL, timed INTEGER NOT NULL,
-  received_us INTEGER, target TEXT, thread TEXT, session TEXT, reply_to TEXT, kind TEXT NOT NULL, text TEXT,
-  attributes TEXT, readings TEXT, UNIQUE (import, source, id)) STRICT;
-CREATE TABLE staged_readings (n INTEGER NOT NULL REFERENCES staged (n) ON DELETE CASCADE,
-  signal TEXT NOT NULL, number REAL, text TEXT, scorer TEXT NOT NULL, width INTEGER,
-  PRIMARY KEY (n, signal, scorer)) STRICT, WITHOUT ROWID;
-CREATE TABLE files (options TEXT NOT NULL, hash TEXT NOT NULL, events INTEGER NOT NULL,
-  imported_us INTEGER NOT NULL, PRIMARY KEY (options, hash)) STRICT, WITHOUT ROWID;
-INSERT INTO schema_version VALUES (1);
-INSERT INTO sources VALUES (1, 'input', 1, 1, '{}');
-INSERT INTO subjects VALUES (1, 1, 'ann', 1, 1000000, 1000000, 1);
-INSERT INTO events VALUES (1, 1, 1, 'old', x'00', 1000000, 0, 1, NULL, 'bo', NULL, NULL, NULL, 'message',
-  NULL, '{"tool":"sh"}', '{"risk":0.5}');
-"""
 
 
 def test_a_new_file_has_the_newest_schema(store):
-    assert store.info().schema == newest()
+    assert store.info().schema == SCHEMA.version
 
 
 def test_the_tables_in_the_code_are_those_in_the_file(store):
@@ -76,82 +40,52 @@ def test_every_table_is_strict(store):
     assert not loose
 
 
-def test_a_store_of_version_1_is_brought_up_to_date_with_its_events(path):
-    with sqlite3.connect(path) as old:
-        old.executescript(VERSION_1)
-    old.close()
+def with_step(monkeypatch, step: str) -> None:
+    """The program of tomorrow: one more step leads to its schema."""
+    newer = SCHEMA._replace(steps=(*SCHEMA.steps, step))
+    monkeypatch.setattr("ethogram.store.sqlite.SCHEMA", newer)
+
+
+def version_of(path) -> int:
+    with closing(sqlite3.connect(path)) as raw:
+        return raw.execute("PRAGMA user_version").fetchone()[0]
+
+
+def test_an_older_store_is_upgraded_with_its_events(store, path, made, monkeypatch):
+    store.add(made(3))
+    store.close()
+    assert version_of(path) == SCHEMA.version
+    step = "CREATE TABLE moods (name TEXT) STRICT;\nALTER TABLE looks ADD COLUMN mood TEXT;\n"
+    with_step(monkeypatch, step)
+    for _ in range(2):
+        with open_store(str(path)) as opened:
+            assert opened.info().schema == SCHEMA.version + 1 == version_of(path)
+            assert [event.id for event in opened.events()] == ["e0", "e1", "e2"]
+            with opened.reading() as connection:
+                assert connection.exec_driver_sql("SELECT count(mood) FROM looks, moods").scalar() == 0
+
+
+def test_an_upgrade_that_fails_leaves_the_store_as_it_was(store, path, made, monkeypatch):
+    store.add(made(3))
+    store.close()
+    with monkeypatch.context() as tomorrow:
+        with_step(tomorrow, "CREATE TABLE moods (name TEXT) STRICT;\nCREATE TABLE nonsense (;\n")
+        with pytest.raises(EthogramError, match="incomplete input"):
+            open_store(str(path))
     with open_store(str(path)) as opened:
-        (event,) = opened.events()
-        assert (event.id, event.subject, event.readings, event.attributes) == (
-            "old",
-            "ann",
-            {"risk": 0.5},
-            {"tool": "sh"},
-        )
-        assert opened.info().schema == newest()
-        assert opened.detections() == []
-    with open_store(str(path)) as again:
-        assert again.info().counts["events"] == 1
-
-
-def test_verdicts_of_version_4_are_kept_when_it_is_brought_up_to_date(path, monkeypatch):
-    steps = migrations.steps()
-    with monkeypatch.context() as before:
-        before.setattr(migrations, "steps", lambda: steps[:4])
-        SQLiteStore(str(path), create=True).close()
-    with sqlite3.connect(path) as old:
-        old.execute(
-            "INSERT INTO verdicts (verdict, judge, at_us, pattern, version, detection, why)"
-            " VALUES ('confirmed', 'kim', 0, 'loop', 'v1', 'd1', 'seen')"
-        )
-    old.close()
-    with open_store(str(path)) as opened:
-        assert opened.info().schema == newest()
-        (said,) = opened.verdicts()
-        assert (said.by, said.why, said.blind, said.source) == ("kim", "seen", False, "")
-
-
-def test_detections_of_version_6_have_a_severity_and_a_shadow_status_now(path, monkeypatch):
-    steps = migrations.steps()
-    with monkeypatch.context() as before:
-        before.setattr(migrations, "steps", lambda: steps[:6])
-        SQLiteStore(str(path), create=True).close()
-    with sqlite3.connect(path) as old:
-        old.execute(
-            "INSERT INTO detections VALUES ('d1', 'loop', 'v1', 'closed', 'test', 0, 's', 'ann', NULL, NULL,"
-            """ 'high', 0.5, 0, 0, NULL, '{"id": "d1", "level": "high", "status": "test"}')"""
-        )
-    old.close()
-    with open_store(str(path)) as opened:
-        assert opened.info().schema == newest()
-    with sqlite3.connect(path) as now:
-        found = now.execute("SELECT severity, status, record FROM detections").fetchall()
-    now.close()
-    assert [(*rest, json.loads(record)) for *rest, record in found] == [
-        ("high", "shadow", {"id": "d1", "severity": "high", "status": "shadow"})
-    ]
+        assert opened.info().schema == SCHEMA.version == version_of(path)
+        assert len(list(opened.events())) == 3
+        with opened.reading() as connection:
+            query = "SELECT count(*) FROM sqlite_master WHERE name = 'moods'"
+            assert connection.exec_driver_sql(query).scalar() == 0
 
 
 def test_a_newer_schema_than_is_known_is_refused_with_what_to_do(store, path):
-    with store.writing() as connection:
-        connection.exec_driver_sql(f"INSERT INTO schema_version VALUES ({newest() + 1})")
     store.close()
+    with closing(sqlite3.connect(path)) as raw:
+        raw.execute(f"PRAGMA user_version = {SCHEMA.version + 1}")
     with pytest.raises(BadUsage, match=r"a newer one wrote it\. Upgrade with pip install -U ethogram"):
         open_store(str(path))
-
-
-def test_a_migration_that_fails_leaves_the_store_as_it_was(path, monkeypatch):
-    with sqlite3.connect(path) as old:
-        old.executescript(VERSION_1)
-    old.close()
-    good = __import__("ethogram.store.migrations", fromlist=["steps"]).steps()
-    broken = (good[0], (*good[1], "CREATE TABLE nonsense ("))
-    monkeypatch.setattr("ethogram.store.migrations.steps", lambda: broken)
-    with pytest.raises(EthogramError):
-        open_store(str(path))
-    monkeypatch.undo()
-    with open_store(str(path)) as opened:
-        assert opened.info().schema == newest()
 
 
 @pytest.mark.parametrize("content", [b"hello", b"SQLite format 2", b"{}" * 100])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from datetime import UTC, datetime, timedelta
 
@@ -267,10 +268,36 @@ def test_feeling_may_be_a_reading(emotional, is_broken_off):
 
 def test_memory_holds_so_many_people_the_newest_and_counts_the_others():
     tracker = UsageTracker(key=KEYS, clock=lambda: NOW)
-    tracker._shelf._most = 10
+    tracker._store.most_people = 10
     for k in range(30):
         tracker.record("ann", NOW + k)
         tracker.record(f"p{k}", NOW + k)
     assert (tracker.info()["people"], tracker.info()["evicted"]) == (10, 21)
     assert next(tracker.export("ann"))["events"] == 30
     assert next(tracker.export("p29"))["events"] == 1
+
+
+def test_a_forked_child_has_a_copy_of_memory_of_its_own():
+    """Forked while threads record, the child goes on from what was there; the parent sees nothing of it."""
+    tracker = UsageTracker(key=KEYS, clock=lambda: NOW)
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            tracker.record("bo", BEGIN)
+            tracker.flush()
+
+    tracker.record("ann", BEGIN)
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(5):
+            child = os.fork()
+            if not child:
+                tracker.record("ann", BEGIN + 60)
+                os._exit(next(tracker.export("ann"))["events"])
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+    finally:
+        stop.set()
+        thread.join()
+    assert next(tracker.export("ann"))["events"] == 1

@@ -8,11 +8,13 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from contextlib import closing
 
 import pytest
 
 from ethogram.errors import BadUsage, EthogramError
 from ethogram.usage.pseudonym import new_keys, write_keys
+from ethogram.usage.store import SCHEMA
 from ethogram.usage.tracker import UsageTracker
 
 DAY = 86_400
@@ -232,18 +234,26 @@ def test_what_is_let_go_of_is_counted_and_its_file_can_be_recorded_again(path, k
         assert tracker.record_all(events, "a file")[1] == 0
 
 
-def test_a_store_of_the_first_schema_is_brought_up_to_date(path):
-    opened(path).close()
-    raw = sqlite3.connect(path)
-    raw.execute("UPDATE about SET key_check = ?", (KEYS.check(),))
-    raw.execute("ALTER TABLE about DROP COLUMN salt")
-    raw.execute("ALTER TABLE files DROP COLUMN newest")
-    raw.execute("ALTER TABLE told RENAME COLUMN severity TO level")
-    raw.execute("PRAGMA user_version = 1")
-    raw.commit()
-    raw.close()
+def test_an_older_store_is_upgraded_with_its_people(path, monkeypatch):
     with opened(path) as tracker:
-        assert tracker.record_all([{"subject": "ann", "at": BEGIN + 1}], "a file") == (1, 0)
+        tracker.record("ann", BEGIN)
+    # The program of tomorrow: one more step leads to its schema.
+    newer = SCHEMA._replace(steps=(*SCHEMA.steps, "CREATE TABLE moods (name TEXT) STRICT;\n"))
+    monkeypatch.setattr("ethogram.usage.store.SCHEMA", newer)
+    for _ in range(2):
+        with opened(path) as tracker:
+            assert events_of(tracker, "ann") == 1
+    with closing(sqlite3.connect(path)) as raw:
+        assert raw.execute("PRAGMA user_version").fetchone()[0] == SCHEMA.version + 1
+        assert raw.execute("SELECT count(*) FROM moods").fetchone()[0] == 0
+
+
+def test_a_newer_store_is_refused(path):
+    opened(path).close()
+    with closing(sqlite3.connect(path)) as raw:
+        raw.execute(f"PRAGMA user_version = {SCHEMA.version + 1}")
+    with pytest.raises(BadUsage, match="a newer one wrote it"):
+        opened(path)
 
 
 def test_a_tracker_that_was_closed_stays_closed(path):

@@ -79,21 +79,16 @@ def test_a_person_is_found_in_a_store_of_events_by_id_and_key(tmp_path, key, cap
     assert [one.get("record") for one in said] == [None, None, "usage_look"]
 
 
-def make_old(path, key, version: int) -> None:
-    """An empty store as the first scheme made it: without a number of its own."""
+def make_old(path, key) -> None:
+    """An empty store without a number of its own."""
     UsageTracker(path, key=key).close()
     with closing(sqlite3.connect(path, isolation_level=None)) as raw:
         raw.execute("UPDATE about SET salt = NULL, key_check = ?", (read_keys(key).check(),))
-        raw.execute("ALTER TABLE told RENAME COLUMN severity TO level")
-        if version < 3:
-            raw.execute("ALTER TABLE about DROP COLUMN salt")
-        raw.execute(f"PRAGMA user_version = {version}")
 
 
-@pytest.mark.parametrize("version", [2, 3])
-def test_a_store_of_the_first_scheme_keeps_its_names_and_can_be_rotated(tmp_path, key, version):
+def test_a_store_without_a_number_keeps_its_names_and_can_be_rotated(tmp_path, key):
     path = tmp_path / "old.db"
-    make_old(path, key, version)
+    make_old(path, key)
     first, *_ = read_keys(key).chain
     old = hmac.digest(first, f"person\0{WHO}".encode(), "sha256")[:16]
     with UsageTracker(path, key=key, clock=lambda: NOW) as tracker:
@@ -107,7 +102,7 @@ def test_a_store_of_the_first_scheme_keeps_its_names_and_can_be_rotated(tmp_path
 
 def test_rotation_turns_old_and_new_stores_together(tmp_path, key):
     old, new = tmp_path / "old.db", tmp_path / "new.db"
-    make_old(old, key, 2)
+    make_old(old, key)
     record(old, key)
     record(new, key)
     before = hashes(old) | hashes(new)

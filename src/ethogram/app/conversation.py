@@ -25,8 +25,7 @@ from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import load_patterns
 from ..signals.base import Unmeasured
 from ..signals.chat import meaning_of, tuning_of, values_of
-from ..store.kept import TALKS
-from ..store.protocol import Store
+from ..store.protocol import TALKS, Store
 from .watch import Watch
 
 # What a conversation is given, checked: names, who speaks, what, and when.
@@ -518,7 +517,7 @@ def _meaning(given: Any) -> Meaning | None:
 def _store(given: Store | str | Path | None) -> Store | None:
     if not isinstance(given, (str, Path)):
         return given
-    from ..store.opening import open_store
+    from ..store import open_store
 
     return open_store(str(given), create=True)
 

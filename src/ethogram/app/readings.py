@@ -13,7 +13,7 @@ from ..language.program import Program
 from ..models import GIVEN, Event, Reading, stable_hash
 from ..signals import Measurer, Options, plan
 from ..signals.base import Unmeasured
-from ..store.bare import MARK, STEPS, bare_attributes
+from ..store.rows import MARK, STEPS, bare_attributes
 
 # Events with the readings of our own signals that programs look at.
 

@@ -46,7 +46,7 @@ def stored_data(
     """The same of a store of events: events, detections, verdicts, conversations, and who looked."""
     from ..app.stored_events import note_looks, stored_name, stored_source
     from ..store import open_store
-    from ..store.kept import TALKS
+    from ..store.protocol import TALKS
 
     with open_store(store) as opened:
         name = stored_name(opened, subject, key)

@@ -68,12 +68,12 @@ def import_files(
 
 def make_private_file(store: str, key: str) -> None:
     """A new file that only its owner may read, where none is; the key is looked at before."""
+    from ..files.sqlite import create
     from ..usage.pseudonym import read_keys
-    from ..usage.store import make_file
     from .usage_common import path_of
 
     read_keys(key)
-    make_file(path_of(store))
+    create(path_of(store))
 
 
 def imported_record(done: Imported, url: str) -> dict[str, Any]:

@@ -21,24 +21,24 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadUsage
-from ..files import make_private_file, make_private_folder, read_head
+from ..files import make_private_file, make_private_folder, sqlite
+from ..files.sqlite import Schema
 from ..models import TRAITS
 from ..patterns.catalogue import indicator_catalogue
 from ..usage.pseudonym import Keys, new_keys, read_keys, write_keys
 from .base import Evaluation, Found, Usage
 
-_APPLICATION = 0x65746861
-"""'etha', in the head of the file: no other program's file is ever written to."""
-_TABLES = """
-CREATE TABLE IF NOT EXISTS answers (
+TABLES = """
+CREATE TABLE answers (
   key TEXT PRIMARY KEY, scorer TEXT NOT NULL, at TEXT NOT NULL, answer TEXT NOT NULL, tag BLOB
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS jobs (
+CREATE TABLE jobs (
   id TEXT PRIMARY KEY, scorer TEXT NOT NULL, at TEXT NOT NULL, keys TEXT NOT NULL, tag BLOB
 ) WITHOUT ROWID;
 """
-_OWN_TABLES = frozenset({"answers", "jobs"})
-_VERSION = 2
+SCHEMA = Schema(0x65746861, (TABLES,))
+BUSY = 30_000
+"""Milliseconds to wait for another writer."""
 
 
 class Answers:
@@ -53,12 +53,12 @@ class Answers:
         if self.path is not None and self.path.exists():
             check_file(self.path)
         self._keys = new_keys() if path is None else own_keys()
-        with self._told():
+        with self._errors():
             self._connection = _open(self.path)
 
     def get(self, key: str) -> Evaluation | None:
         """The answer to a question, if it was answered before; one that somebody spoilt is none."""
-        with self._told():
+        with self._errors():
             query = "SELECT key, scorer, at, answer, tag FROM answers WHERE key = ?"
             row = self._connection.execute(query, (key,)).fetchone()
         try:
@@ -70,21 +70,21 @@ class Answers:
     def put(self, key: str, answer: Evaluation, at: datetime) -> None:
         """Keep an answer, at once; BadUsage where there is no room for it."""
         said = json.dumps(record_of(answer), separators=(",", ":"))
-        with self._told(), self._connection:
+        with self._errors():
             row = (key, answer.scorer, at.isoformat(), said)
             put = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)"
             self._connection.execute(put, (*row, self._tag("answer", row)))
 
     def add_job(self, name: str, scorer: str, keys: Sequence[str], at: datetime) -> None:
         """Remember a batch that is under way, and which questions are in it."""
-        with self._told(), self._connection:
+        with self._errors():
             row = (name, scorer, at.isoformat(), json.dumps(list(keys)))
             put = "INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, ?)"
             self._connection.execute(put, (*row, self._tag("job", row)))
 
     def jobs(self, scorer: str) -> Iterator[tuple[str, list[str]]]:
         """The batches of a scorer that are under way: name, and keys of the questions."""
-        with self._told():
+        with self._errors():
             query = "SELECT id, scorer, at, keys, tag FROM jobs WHERE scorer = ? ORDER BY at, id"
             found = self._connection.execute(query, (scorer,)).fetchall()
         for row in found:
@@ -93,7 +93,7 @@ class Answers:
 
     def end_job(self, name: str) -> None:
         """Forget a batch whose answers are kept."""
-        with self._told(), self._connection:
+        with self._errors():
             self._connection.execute("DELETE FROM jobs WHERE id = ?", (name,))
 
     def __len__(self) -> int:
@@ -113,15 +113,12 @@ class Answers:
         return False
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """What the file cannot do, in words that say which file it is."""
+    def _errors(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            why = str(error) if "full" in str(error) else type(error).__name__
-            raise BadUsage(
-                f"{self.path}: answers cannot be kept here ({why}); name another file, or move this one away"
-            ) from None
+            why = sqlite.explain(error) if isinstance(error, sqlite3.Error) else error.strerror or error
+            raise BadUsage(f"{self.path}: answers cannot be saved here: {why}") from None
 
     def close(self) -> None:
         """Let go of the file."""
@@ -137,38 +134,15 @@ def check_file(path: Path) -> None:
             raise BadUsage(f"{path} belongs to another user; {how}")
         if about.st_mode & 0o022:
             raise BadUsage(f"{path} may be written by others; chmod 600 {path}, or {how}")
-    if not about.st_size:
-        return
-    head = read_head(path)
-    if head is None:
-        raise BadUsage(f"{path}: answers cannot be kept here: it is no SQLite file; {how}")
-    if head.application != _APPLICATION and (head.application or head.tables != _OWN_TABLES):
-        raise BadUsage(f"{path} is an SQLite file of another program; {how}")
+    if about.st_size:
+        sqlite.check_kind(path, SCHEMA)
 
 
 def _open(path: Path | None) -> sqlite3.Connection:
     if path is not None:
         make_private_folder(path.parent)
         make_private_file(path)
-    connection = sqlite3.connect(":memory:" if path is None else path, timeout=30)
-    try:
-        if not connection.execute("PRAGMA page_count").fetchone()[0]:
-            # Before WAL: so it stands in the file itself, and not in the log beside it, from the first.
-            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version not in (0, 1, _VERSION):
-            raise sqlite3.DatabaseError("made by another version")
-        if version == 1:
-            for table in sorted(_OWN_TABLES):
-                connection.execute(f"ALTER TABLE {table} ADD COLUMN tag BLOB")
-        connection.executescript(_TABLES)
-        connection.execute(f"PRAGMA user_version={_VERSION}")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    return sqlite.open_current(path or ":memory:", SCHEMA, busy=BUSY, synchronous="FULL")
 
 
 def own_keys() -> Keys:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from pathlib import Path
 
 
-def make_private_file(path: Path) -> None:
+def make_private_file(path: str | os.PathLike[str]) -> None:
     """Make an empty file with mode 0600; an existing one stays as it is. OSError where it cannot be made.
 
     SQLite gives the files that it puts beside a database the mode of the database.
@@ -16,8 +15,13 @@ def make_private_file(path: Path) -> None:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
-def make_private_folder(path: Path) -> None:
+def make_private_folder(path: str | os.PathLike[str]) -> None:
     """Make a folder and its missing parents with mode 0700; existing ones stay as they are."""
-    if not path.is_dir():
-        make_private_folder(path.parent)
-        path.mkdir(mode=0o700, exist_ok=True)
+    if not os.path.isdir(path):
+        if parent := os.path.dirname(path):
+            make_private_folder(parent)
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            if not os.path.isdir(path):
+                raise

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Iterable
-from pathlib import Path
 
 PRIVATE = 0o600
 """The mode of a new file that holds texts, names or scores of people."""
 
 
-def write_whole(path: str | Path, content: Iterable[str], *, mode: int = PRIVATE) -> None:
+def write_whole(path: str | os.PathLike[str], content: Iterable[str], *, mode: int = PRIVATE) -> None:
     """Replace a file with the pieces of a text, in UTF-8, or leave it as it was. OSError where it cannot be.
 
     A link is followed. An existing file keeps its mode, a new one gets `mode` less the umask. What is no
     regular file, such as a pipe, is written to directly.
     """
+    from pathlib import Path
+
     place = Path(os.path.realpath(path))
     if place.exists() and not place.is_file():
         with place.open("w", encoding="utf-8", newline="\n") as stream:
             stream.writelines(content)
         return
-    draft = place.with_name(f".{secrets.token_hex(8)}.part")
+    draft = place.with_name(f".{os.urandom(8).hex()}.part")
     try:
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:

@@ -7,7 +7,11 @@ Importing a store brings in SQLAlchemy, which takes a quarter of a second: only 
 
 from __future__ import annotations
 
-from .opening import open_store, store
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from .. import registry
+from ..errors import BadUsage
 from .protocol import Added, Change, Found, Held, Import, Info, Purged, Store, SubjectRow, Swept
 
 __all__ = [
@@ -24,3 +28,29 @@ __all__ = [
     "open_store",
     "store",
 ]
+DEFAULT = "sqlite"
+T = TypeVar("T")
+
+
+def store(name: str) -> Callable[[T], T]:
+    """Register a store; the class takes (url, create=bool)."""
+    return registry.stores.register(name)
+
+
+def kind_of(url: str) -> str:
+    """Return which store a URL is for; a plain path is an SQLite file.
+
+    >>> kind_of("postgresql+psycopg://localhost/x"), kind_of("events.db")
+    ('postgresql', 'sqlite')
+    """
+    scheme, is_url, _ = url.partition("://")
+    return scheme.partition("+")[0] if is_url else DEFAULT
+
+
+def open_store(url: str, *, create: bool = False) -> Store:
+    """Open the store at a URL and upgrade its schema. BadUsage where there is none, unless `create`."""
+    if not url:
+        raise BadUsage("which store? Give --store with a path, such as --store ethogram.db")
+    made: Any = registry.stores.get(kind_of(url))
+    opened: Store = made(url, create=create)
+    return opened

@@ -1,15 +1,28 @@
-"""Events as rows and back. A row keeps what the event said, texts only where asked."""
+"""Events and detections as rows and back. Texts are left out unless they are to be kept."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from hashlib import blake2b
 from typing import Any
 
-from ..models import Event, Reading, Value, micros, moment
-from .bare import bare_attributes
+from ..models import Detection, Event, Evidence, Reading, Value, micros, moment, parse_time
 
+MARK = "text_not_kept"
+"""The attribute of a call or result that stands without its texts."""
+STEPS = frozenset(("action", "result"))
+SAID = frozenset(("thought", "task", "goal", "labels"))
+"""Attributes that hold texts on a message of a run as well."""
+TEXTS = SAID | frozenset(
+    ("arguments", "command", "result", "error", "input", "output", "content", "query", "stdout", "stderr")
+)
+LONGEST = 200
+"""Characters of a text that may be a name: of a tool, a file, a model."""
+MORE = ("fired_event", "fired_confidence")
+"""What a combination reads of its parts, and the JSON record of a detection does not have."""
+TIMES = ("opened_at", "detected_at", "closed_at", "last_at")
 Row = tuple[Any, ...]
 ABSENT = "\0-"
 """Stands for a field that is not there, which is not the same as an empty one."""
@@ -152,3 +165,82 @@ def reading_of(
     """The reading of a row's READING_FIELDS."""
     value: Value = text if text is not None else float(number or 0.0)
     return Reading(signal, value, scorer, width)
+
+
+def bare_attributes(kind: str, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The attributes without free text: numbers, names and paths stay, and that there was an error does.
+
+    >>> sorted(bare_attributes("result", {"tool": "bash", "result": "secret", "exit_code": 1}).items())
+    [('exit_code', 1), ('result_length', 6), ('text_not_kept', True), ('tool', 'bash')]
+    """
+    if kind in STEPS:
+        kept = {key: value for key, value in attributes.items() if not _is_text(key, value)}
+        if len(kept) == len(attributes):
+            return attributes
+        if attributes.get("error"):
+            kept.setdefault("error", True)
+        if isinstance(said := attributes.get("result"), str):
+            kept.setdefault("result_length", len(said))
+        return {**kept, MARK: True}
+    if kind in ("message", "condensation") and not SAID.isdisjoint(attributes):
+        return {
+            key: value for key, value in attributes.items() if key not in SAID or not _is_text(key, value)
+        }
+    return attributes
+
+
+def _is_text(key: str, value: Any) -> bool:
+    if isinstance(value, str):
+        return key in TEXTS or len(value) > LONGEST or "\n" in value
+    return isinstance(value, Mapping | list | tuple)
+
+
+# --- detections -----------------------------------------------------------------------------------
+
+
+def record_of(one: Detection) -> str:
+    """The whole detection as JSON."""
+    return encode({**one.to_dict(), **{name: getattr(one, name) for name in MORE}})
+
+
+def detection_of(record: str, **changed: Any) -> Detection:
+    """The detection that gave a record, with some fields changed.
+
+    What a newer version added to the record is left out.
+    """
+    data: dict[str, Any] = {**json.loads(record), **changed}
+    known = {one.name for one in fields(Detection)}
+    given = {name: value for name, value in data.items() if name in known}
+    for name in TIMES:
+        if isinstance(given.get(name), str):
+            given[name] = parse_time(given[name])
+    given["evidence"] = tuple(_evidence(one) for one in given["evidence"])
+    given["confirms"] = tuple(given["confirms"])
+    given["parts"] = tuple(given["parts"])
+    return Detection(**given)
+
+
+def _evidence(one: Mapping[str, Any]) -> Evidence:
+    return Evidence(one["step"], one["event"], parse_time(one["at"]), one["readings"], one.get("excerpt"))
+
+
+def detection_values(one: Detection, *, part: bool) -> dict[str, Any]:
+    """The row of a detection, by column."""
+    return {
+        "id": one.id,
+        "pattern": one.pattern,
+        "version": one.version,
+        "state": one.state,
+        "status": one.status,
+        "part": int(part),
+        "source": one.source,
+        "subject": one.subject,
+        "target": one.target,
+        "thread": one.thread,
+        "severity": one.severity,
+        "confidence": one.confidence,
+        "opened_us": micros(one.opened_at),
+        "detected_us": micros(one.detected_at),
+        "closed_us": None if one.closed_at is None else micros(one.closed_at),
+        "record": record_of(one),
+    }

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Dialect, Engine, Table, insert, text
 from sqlalchemy.exc import DBAPIError
 
-from .. import files
+from ..files import sqlite
 
 READ_AHEAD = 2000
 IN_ONE_QUERY = 500
@@ -19,9 +19,9 @@ IN_ONE_QUERY = 500
 
 
 @contextmanager
-def telling(url: str) -> Iterator[None]:
-    """The same for errors that SQLAlchemy wraps."""
-    with files.telling(url):
+def named_errors(url: str) -> Iterator[None]:
+    """Turn errors of the database, also those that SQLAlchemy wraps, into an EthogramError with the URL."""
+    with sqlite.named_errors(url):
         try:
             yield
         except DBAPIError as error:
@@ -37,16 +37,22 @@ class Sql:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """One look at the store: nothing written meanwhile is seen."""
-        with telling(self.url), self.engine.connect() as connection, connection.begin():
+        with named_errors(self.url), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """All or nothing, and nobody else writes meanwhile. Kept once the block ends."""
-        with telling(self.url), self.engine.connect() as opened:
+        with named_errors(self.url), self.engine.connect() as opened:
             connection = opened.execution_options(writes=True)
             with connection.begin():
                 yield connection
+
+
+def driver(connection: Connection) -> sqlite3.Connection:
+    """Return the driver's own connection."""
+    raw: Any = connection.connection.dbapi_connection
+    return raw  # type: ignore[no-any-return]
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -110,8 +116,7 @@ def run(connection: Connection, statement: str, **values: Any) -> Any:
     """The result of a statement with :names in it."""
     if connection.dialect.name == "sqlite":
         # Its driver knows :names by itself, and the layers in between take ten times as long as SQLite.
-        raw: Any = connection.connection.dbapi_connection
-        return Rows(raw.execute(statement, values))
+        return Rows(driver(connection).execute(statement, values))
     return connection.execute(_text(statement), values)
 
 

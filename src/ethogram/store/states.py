@@ -1,14 +1,18 @@
-"""States of runners: bytes under a name and a key, such as those of one history or one conversation."""
+"""States of runners and conversations; the key check, salt and audit of a store of pseudonyms."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from sqlalchemy import Connection
 
 from ..models import micros
-from .kept import TALKS, StateRow, Who
-from .sql import Sql, run
+from .imports import set_meta
+from .protocol import TALKS, LookRow, StateRow, Who
+from .sql import Sql, run, run_many
+
+PRIVATE, SALT = "private", "private_salt"
 
 
 class States(Sql):
@@ -58,15 +62,58 @@ def purge_states(connection: Connection, subject: Who | str | None, before: date
     run(connection, "DELETE FROM runner_states WHERE subject IS NULL")
     if isinstance(subject, tuple) and subject[0] != TALKS:
         return 0
-    conditions: list[str] = ["subject IS NOT NULL"]
-    values: dict[str, str | int] = {}
+    where = "subject IS NOT NULL"
+    given: dict[str, str | int] = {}
     if subject is not None:
-        conditions.append("subject = :name")
-        values["name"] = subject if isinstance(subject, str) else subject[1]
+        where += " AND subject = :name"
+        given["name"] = subject if isinstance(subject, str) else subject[1]
     if before is not None:
-        conditions.append("saved_us < :before")
-        values["before"] = micros(before)
-    removed: int = run(
-        connection, f"DELETE FROM runner_states WHERE {' AND '.join(conditions)}", **values
-    ).rowcount
+        where += " AND saved_us < :before"
+        given["before"] = micros(before)
+    removed: int = run(connection, f"DELETE FROM runner_states WHERE {where}", **given).rowcount
     return removed
+
+
+class Privacy(Sql):
+    """What a store of pseudonyms knows beside its events."""
+
+    def private(self) -> int | None:
+        """The check of the key; None where names are kept as they are."""
+        return self._number(PRIVATE)
+
+    def private_salt(self) -> int | None:
+        """The store's own random number, part of every pseudonym; None in those of the first scheme."""
+        return self._number(SALT)
+
+    def _number(self, name: str) -> int | None:
+        with self.reading() as connection:
+            found: int | None = run(connection, "SELECT value FROM meta WHERE name = :n", n=name).scalar()
+        return found
+
+    def make_private(self, check: int, salt: int | None = None) -> None:
+        """Mark the store as one of pseudonyms; one that is marked stays as it is."""
+        with self.writing() as connection:
+            if run(connection, "SELECT 1 FROM meta WHERE name = :n", n=PRIVATE).first() is not None:
+                return
+            set_meta(connection, PRIVATE, check)
+            if salt is not None:
+                set_meta(connection, SALT, salt)
+
+    def add_looks(self, looks: Iterable[LookRow]) -> None:
+        """Write lines of the audit."""
+        insert = (
+            "INSERT INTO looks (at_us, what, person, who, why) VALUES (:at_us, :what, :person, :who, :why)"
+        )
+        with self.writing() as connection:
+            run_many(connection, insert, [one._asdict() for one in looks])
+
+    def looks(self, person: str | None = None) -> list[LookRow]:
+        """The audit, oldest first: all, or the lines about one person."""
+        where = "" if person is None else "WHERE person = :person"
+        query = f"SELECT at_us, what, person, who, why FROM looks {where} ORDER BY key"
+        with self.reading() as connection:
+            values = {} if person is None else {"person": person}
+            found = [LookRow(*row) for row in run(connection, query, **values).all()]
+            for one in found:
+                one.to_dict()  # so that a damaged row is told as one
+        return found

@@ -11,25 +11,14 @@ from sqlalchemy import Connection
 
 from ..models import Detection, Verdict, micros, moment
 from ..risk.verdicts import Counts, Item, Slot, item_of, standings, tally
-from . import tables
-from .detection_rows import detection_of
+from . import schema
 from .protocol import Try
-from .rows import encode
+from .rows import detection_of, encode
 from .sql import Sql, in_pieces, run, run_many
 
-FIELDS = (
-    "verdict",
-    "pattern",
-    "version",
-    "detection",
-    "subject",
-    "first_event",
-    "last_event",
-    "why",
-    "source",
-)
 ITEM = ("detection", "pattern", "source", "subject", "first_event", "last_event")
 """What is judged, whoever judges it."""
+FIELDS = ("verdict", "version", "why", *ITEM)
 ADD = """INSERT INTO verdict_counts (pattern, version, source, month, percent, verdict, count)
   VALUES (:pattern, :version, :source, :month, :percent, :verdict, :count)
   ON CONFLICT (pattern, version, source, month, percent, verdict)
@@ -49,7 +38,7 @@ class Verdicts(Sql):
         rows = [_row(one) for one in verdicts]
         with self.writing() as connection:
             if rows:
-                connection.execute(tables.verdicts.insert(), rows)
+                connection.execute(schema.verdicts.insert(), rows)
 
     def verdicts(self, detection: str | None = None) -> list[Verdict]:
         """Verdicts, oldest first: all, or those of one detection."""
@@ -171,7 +160,7 @@ def _ends(connection: Connection, verdicts: Iterable[Verdict]) -> dict[Item, dat
 def _detections(connection: Connection, ids: Sequence[str]) -> list[Detection]:
     found: list[Detection] = []
     for piece in in_pieces(ids):
-        query = tables.detections.select().where(tables.detections.c.id.in_(piece))
+        query = schema.detections.select().where(schema.detections.c.id.in_(piece))
         found += [detection_of(row["record"]) for row in connection.execute(query).mappings()]
     return found
 

@@ -1,4 +1,8 @@
-"""Retention: summaries made coarser or shorter, repaired, exported."""
+"""Retention: what may be kept of a summary as the days go by, and what is kept, for the person to read.
+
+Where only aggregates may be kept, half-hours, durations and counts are left of a day that is over. Nothing
+is kept beyond the retention.
+"""
 
 from __future__ import annotations
 
@@ -31,46 +35,42 @@ from .summary import (
 )
 
 if TYPE_CHECKING:
-    from .store import KeptEvent, Person, Shelf
+    from .store import Person, StoredEvent, UsageStore
 
-# Coarse: a summary made less exact or shorter, as the days go by.
-#
-# Where only aggregates may be kept, half-hours, durations and counts are left of a day that is over. Nothing
-# is kept beyond the retention.
 
 NAMES = 65_535
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class Policy:
     """What may be kept: seconds of the past, and whether moments of past days stay exact."""
 
     retention: int
     exact: bool
 
 
-def tidied(state: Summary, now: float, keeping: Keeping, newest: float | None = None) -> Summary | None:
-    """What may still be kept of a summary; None where that is nothing.
+def retained(state: Summary, now: float, policy: Policy, newest: float | None = None) -> Summary | None:
+    """Return what may still be kept of a summary; None where that is nothing.
 
     `newest`: the moment that the retention counts back from, where that is not `now` (see `oldest_kept`).
     """
-    left = forget_before(state, oldest_kept(now if newest is None else newest, keeping))
-    return left if left is None or keeping.exact else coarse(left, now)
+    left = forget_before(state, oldest_kept(now if newest is None else newest, policy))
+    return left if left is None or policy.exact else coarse(left, now)
 
 
-def oldest_kept(newest: float, keeping: Keeping) -> int:
+def oldest_kept(newest: float, policy: Policy) -> int:
     """The moment before which nothing is kept: the retention before the newest, on a half-hour.
 
     Half-hours go as a whole, so that what is kept of events and what is kept by half-hours stay the same.
     """
-    return _cut(int(newest) - keeping.retention)
+    return _cut(int(newest) - policy.retention)
 
 
-def due(state: Summary, keeping: Keeping) -> int:
-    """When `tidied` has something to do next, if nothing is added until then."""
+def due(state: Summary, policy: Policy) -> int:
+    """When `retained` has something to do next, if nothing is added until then."""
     oldest = min(_moments(state), default=0)
-    at = _cut(oldest) + HALF_HOUR + keeping.retention
-    if keeping.exact:
+    at = _cut(oldest) + HALF_HOUR + policy.retention
+    if policy.exact:
         return at
     fine = [one for one in (state.first, state.newest) if one % HALF_HOUR]
     for half_hour, session, second, *_ in raw_stretches(state):
@@ -217,39 +217,39 @@ def _both(one: Stretch, later: Stretch) -> Stretch:
     )
 
 
-# Broken: a summary cut inside a half-hour or a day, put right from the events that are kept.
+# --- cut inside a half-hour or a day ----------------------------------------------------------------
 
 
-def without(state: Summary, before: int, kept: Sequence[KeptEvent]) -> Summary | None:
-    """The summary of the events that are kept, oldest first; `state` has those before a moment, too.
+def rebuild(state: Summary, before: int, events: Sequence[StoredEvent]) -> Summary | None:
+    """Return the summary of the events that are stored, oldest first, after others before a moment went.
 
-    Days are counted anew, and the half-hour that the moment lies in; later half-hours are as they were. None
-    where no event is kept.
+    Days are counted again, and the half-hour that the moment lies in; later half-hours stay as they were.
+    None where there is no event.
     """
-    if not kept:
+    if not events:
         return None
     half_hour = before // HALF_HOUR
     rows = list(read_stretches(state))
     table = days = b""
-    for event in kept:
+    for event in events:
         if event.at // HALF_HOUR == half_hour:
-            table = put_stretch(table, _row(event, [one for one in rows if one.half_hour == half_hour]))
+            table = put_stretch(table, _stretch(event, [one for one in rows if one.half_hour == half_hour]))
     for row in rows:
         if row.half_hour > half_hour:
             table = put_stretch(table, row)
-    own = [one for one in kept if not one.flags & BY_SERVICE]
+    own = [event for event in events if not event.flags & BY_SERVICE]
     for event in own:
-        ahead = _ahead(event, state)
+        ahead = _clock_ahead(event, state)
         days = put_day(days, day_of(event.at, ahead), 1, 1 << slot_of(event.at, ahead))
     first, newest = (own[0].at, own[-1].at) if own else (0, 0)
     return replace(state, first=first, newest=newest, events=len(own), stretches=table, days=days)
 
 
-def _ahead(event: KeptEvent, state: Summary) -> int:
+def _clock_ahead(event: StoredEvent, state: Summary) -> int:
     return event.ahead if event.ahead is not None else state.ahead if state.zoned else 0
 
 
-def _row(event: KeptEvent, known: Sequence[Stretch]) -> Stretch:
+def _stretch(event: StoredEvent, known: Sequence[Stretch]) -> Stretch:
     """An event as a row, in the session of the half-hour that it was counted in."""
     flags = event.flags
     one = record(
@@ -262,25 +262,25 @@ def _row(event: KeptEvent, known: Sequence[Stretch]) -> Stretch:
         ended_abruptly=bool(flags & MARKED),
     )
     (row,) = read_stretches(one)
-    return row._replace(session=0 if event.session is None else _mark(event, row.first, known))
+    return row._replace(session=0 if event.session is None else _session(event, row.first, known))
 
 
-def _mark(event: KeptEvent, second: int, known: Sequence[Stretch]) -> int:
+def _session(event: StoredEvent, second: int, known: Sequence[Stretch]) -> int:
     # After a rotation the name in the table is another than that which the mark was told from.
     told = session_mark((event.session or b"").hex())
     marks = [one.session for one in known if one.session and one.first <= second <= one.last]
     return told if told in marks or not marks else marks[0]
 
 
-# Own data: everything that is kept of a person, as records that the person can read.
+# --- for the person themselves ------------------------------------------------------------------------
 
 
-def own_data(shelf: Shelf, name: bytes, person: Person | None) -> Iterator[dict[str, Any]]:
-    """The person, the events kept, days and half-hours, what was told about them, and who looked."""
-    looks = list(shelf.looks(name))
+def own_data(store: UsageStore, name: bytes, person: Person | None) -> Iterator[dict[str, Any]]:
+    """Yield everything stored about a person: events, days, half-hours, reports, and who looked."""
+    looks = list(store.looks(name))
     if person is not None:
         yield _person(person)
-        yield from (_event(one) for one in shelf.events(name))
+        yield from (_event(one) for one in store.events(name))
         yield from (_day(one) for one in read_days(person.state))
         yield from (_half_hour(one) for one in read_stretches(person.state))
         yield from (_told(one) for one in sorted(person.told, key=lambda one: one.opened))
@@ -291,11 +291,11 @@ def _time(at: float) -> str:
     return format_time(moment(int(at) * 1_000_000))
 
 
-def _person(one: Person) -> dict[str, Any]:
-    state = one.state
+def _person(person: Person) -> dict[str, Any]:
+    state = person.state
     return {
         "record": "usage_person",
-        "person": one.name.hex(),
+        "person": person.name.hex(),
         "events": state.events,
         "first_at": _time(state.first) if state.events else None,
         "last_at": _time(state.newest) if state.events else None,
@@ -303,7 +303,7 @@ def _person(one: Person) -> dict[str, Any]:
     }
 
 
-def _event(one: KeptEvent) -> dict[str, Any]:
+def _event(one: StoredEvent) -> dict[str, Any]:
     return {
         "record": "usage_event",
         "at": _time(one.at),

@@ -5,11 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import BadUsage
+from ..files.sqlite import named_errors
 from .audit import Look
 from .pseudonym import NAME_BYTES, Keys, new_keys, read_keys, turned, waiting_file, write_keys
-from .store import Kept, Marks, marks_of
+from .store import PURPOSE, UsageStore, check_file, connect
+
+
+class KeyMark(NamedTuple):
+    """What a store has to know its keys again: their check (see Keys.check), and its own salt."""
+
+    check: bytes
+    salt: bytes | None
+
+    def until(self, keys: Keys) -> Keys | None:
+        """Return the keys, up to one of these, that the store has; None where it has others."""
+        return keys.scoped(PURPOSE, self.salt).until(self.check)
+
+
+def key_mark(path: Path) -> KeyMark:
+    """Read the key mark of a store."""
+    check_file(path, create=False)
+    with named_errors(path), closing(connect(path)) as raw:
+        return KeyMark(*raw.execute("SELECT key_check, salt FROM about").fetchone())
 
 
 def rotate(key_file: str | Path, stores: Sequence[str | Path], *, at: float, who: str = "") -> Keys:
@@ -21,7 +41,7 @@ def rotate(key_file: str | Path, stores: Sequence[str | Path], *, at: float, who
     """
     file, waiting = Path(key_file).resolve(), waiting_file(key_file)
     old = read_keys(file)
-    marked = [(Path(path), marks_of(Path(path))) for path in stores]
+    marked = [(Path(path), key_mark(Path(path))) for path in stores]
     if _is_broken(waiting):
         _set_aside(waiting, old, marked)
     new = read_keys(waiting) if waiting.exists() else old
@@ -29,12 +49,12 @@ def rotate(key_file: str | Path, stores: Sequence[str | Path], *, at: float, who
         raise BadUsage(f"{waiting} does not go on from {key_file}; it belongs to another rotation: remove it")
     for path, marks in marked:
         if marks.until(new) is None:
-            Kept(path, old, create=False, at=at, who=who).close()  # BadUsage, and a line in its audit
+            UsageStore(path, old, create=False, at=at, who=who).close()  # BadUsage, and a line in its audit
     if new is old and all(_length(marks.until(old)) == len(old.chain) for _, marks in marked):
         write_keys(waiting, new_keys(old))
         new = read_keys(waiting)
     for path, marks in marked:
-        with closing(Kept(path, marks.until(new) or old, create=False)) as store:
+        with closing(UsageStore(path, marks.until(new) or old, create=False)) as store:
             _turn(store, new, at, who)
     if new is not old:
         _put_in_place(waiting, file, new)
@@ -65,7 +85,7 @@ def _length(keys: Keys | None) -> int:
     return 0 if keys is None else len(keys.chain)
 
 
-def _set_aside(waiting: Path, old: Keys, marked: Sequence[tuple[Path, Marks]]) -> None:
+def _set_aside(waiting: Path, old: Keys, marked: Sequence[tuple[Path, KeyMark]]) -> None:
     """Put broken keys out of the way that no store has; BadUsage where one has them."""
     for path, marks in marked:
         if marks.until(old) is None:
@@ -73,11 +93,11 @@ def _set_aside(waiting: Path, old: Keys, marked: Sequence[tuple[Path, Marks]]) -
     waiting.replace(f"{waiting}.broken")
 
 
-def _turn(store: Kept, new: Keys, at: float, who: str) -> None:
+def _turn(store: UsageStore, new: Keys, at: float, who: str) -> None:
     more = new.added(store.keys)
-    store.check_whole()
+    store.check_integrity()
     if more:
-        with store._writing() as raw:
+        with store.transaction() as raw:
             raw.create_function("turned", 1, lambda name: _turned(name, more), deterministic=True)
             raw.execute("UPDATE people SET name = turned(name), ids = turned(ids)")
             raw.execute("UPDATE events SET session = turned(session), id = turned(id)")

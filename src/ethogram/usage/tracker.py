@@ -16,11 +16,12 @@ from .audit import Look, check_ids, check_words
 from .baseline import Cohort
 from .event import AHEAD, Moment, check_name, check_zone, is_activity, seconds, seen_of
 from .pseudonym import Keys, Pseudonym, find_keys, new_keys
-from .retention import Keeping
+from .retention import own_data
 from .settings import Settings
 from .signals import Episode, News, UsageSignals, news_of, signals
-from .store import RETENTION, Gone, Holding, Kept, Memory, Person, Shelf, Who
+from .store import Person, Removed, UsageStore, Who
 from .summary import Summary
+from .write_buffer import WriteBuffer
 
 # UsageTracker: people's use of a service as it happens, and what is unusual about a person, at any time.
 #
@@ -68,9 +69,8 @@ class UsageTracker:
         kept = None if retention is None else _retention(retention)
         exact = None if keep is None else keep == "events"
         how: dict[str, Any] = {"exact": exact, "retention": kept}
-        self._shelf = _shelf(path, key, create=create, at=clock(), who=self._who, **how)
-        in_memory = isinstance(self._shelf, Memory)
-        self._holding = Holding(self._shelf, 0.0 if in_memory else _seconds_of(hold, "hold"), clock)
+        self._store = _open_store(path, key, create=create, at=clock(), who=self._who, **how)
+        self._buffer = WriteBuffer(self._store, _seconds_of(hold, "hold"), clock)
         self._closed = False
 
     # --- recording --------------------------------------------------------------------------
@@ -98,9 +98,9 @@ class UsageTracker:
         _check_truth(is_user)
         zone = self._zone if time_zone is None else time_zone
         said = (length, is_user, emotional, ended_abruptly, session, closing, zone, id)
-        base, seen = seen_of(self._shelf.keys, self._latest(), subject, at, *said)
+        base, seen = seen_of(self._store.keys, self._latest(), subject, at, *said)
         if is_activity(seen):
-            self._holding.add(base, seen)
+            self._buffer.add(base, seen)
 
     def record_all(
         self,
@@ -113,25 +113,25 @@ class UsageTracker:
         Each event has the arguments of `record`. Interrupted, the same call goes on where it was.
         """
         self._check_open()
-        shelf, now, latest = self._shelf, self._clock(), self._latest()
-        base = shelf.keys.base("file", name)
-        new, done = 0, shelf.done(base)
+        store, now, latest = self._store, self._clock(), self._latest()
+        base = store.keys.base("file", name)
+        new, done = 0, store.done(base)
         begun = done
         while done < len(events):
             piece = events[done : done + AT_ONCE]
             for one in piece:
                 _check_truth(one.get("is_user", True))
             zoned = ({**one, "time_zone": one.get("time_zone") or self._zone} for one in piece)
-            made = [seen_of(shelf.keys, latest, **one) for one in zoned]
+            made = [seen_of(store.keys, latest, **one) for one in zoned]
             done += len(piece)
-            new += shelf.add([one for one in made if is_activity(one[1])], now, (base, done))
+            new += store.add([one for one in made if is_activity(one[1])], now, (base, done))
             if progress is not None:
                 progress(done, len(events))
         return new, begun
 
     def flush(self) -> None:
         """Write what is held back. Where that fails nothing is lost: it is held still."""
-        self._holding.flush()
+        self._buffer.flush()
 
     # --- looking ----------------------------------------------------------------------------
 
@@ -159,27 +159,27 @@ class UsageTracker:
         for what, said in (("why", words), ("who", self._who)):
             check_ids(said, what, given or ())
         self.tidy(at)
-        ids = None if given is None else {self._shelf.name(self._named(one)): one for one in given}
+        ids = None if given is None else {self._store.name(self._named(one)): one for one in given}
         whom = None if ids is None else [Pseudonym(name.hex()) for name in ids]
-        self._shelf.tell([], [Look(self._clock(), "sweep", None, self._who, words)])
+        self._store.tell([], [Look(self._clock(), "sweep", None, self._who, words)])
         told: list[tuple[bytes, Sequence[Episode]]] = []
         try:
-            for one in self._shelf.people(whom):
+            for one in self._store.people(whom):
                 found = signals(one.state, at, **self._how)
                 new, stand = news_of(found, one.told, at, one.state.newest)
                 if new:
                     # The line is written before the look, and what was told is remembered after it.
-                    self._shelf.tell([], [Look(self._clock(), "listed", one.name, self._who, words)])
+                    self._store.tell([], [Look(self._clock(), "listed", one.name, self._who, words)])
                     yield News(one.name.hex(), None if ids is None else ids[one.name], at, new, found)
                 if stand:
                     told.append((one.name, stand))
                 if len(told) >= TOLD_AT_ONCE:
-                    self._shelf.tell(told, [])
+                    self._store.tell(told, [])
                     told = []
         finally:
-            self._shelf.tell(told, [])
+            self._store.tell(told, [])
 
-    def tidy(self, as_of: Moment | None = None) -> Gone:
+    def tidy(self, as_of: Moment | None = None) -> Removed:
         """What was let go of: whatever is older than the retention, counted back from the newest event.
 
         Where that is later than `as_of`, from there; never from later than the clock.
@@ -187,7 +187,7 @@ class UsageTracker:
         self._check_open()
         at = self._moment(as_of)
         self.flush()
-        return self._shelf.tidy(min(at, self._clock()))
+        return self._store.tidy(min(at, self._clock()))
 
     def _looked(self, subject: str, what: str, why: str | None) -> Person | None:
         """Who is known by an id, with a line in the audit, also where nobody is."""
@@ -197,13 +197,13 @@ class UsageTracker:
         check_ids(self._who, "who", [subject])
         self.flush()
         who = self._named(subject)
-        found = self._shelf.person(who)
+        found = self._store.person(who)
         told = what if found is not None else "unknown"
-        self._shelf.tell([], [Look(self._clock(), told, self._shelf.name(who), self._who, words)])
+        self._store.tell([], [Look(self._clock(), told, self._store.name(who), self._who, words)])
         return found
 
     def _named(self, subject: str) -> Who:
-        return subject if isinstance(subject, Pseudonym) else self._shelf.keys.base("person", subject)
+        return subject if isinstance(subject, Pseudonym) else self._store.keys.base("person", subject)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -219,22 +219,22 @@ class UsageTracker:
     def name(self, subject: str) -> str:
         """The name that the store has for a person, known or not: 32 hexadecimal digits."""
         self._check_open()
-        return self._shelf.name(self._named(subject)).hex()
+        return self._store.name(self._named(subject)).hex()
 
     def export(self, subject: str, why: str | None = None) -> Iterator[dict[str, Any]]:
         """Everything that is kept of a person, as records: for the person themselves."""
-        from .retention import own_data
-
         found = self._looked(subject, "export", why)
-        yield from own_data(self._shelf, self._shelf.name(self._named(subject)), found)
+        yield from own_data(self._store, self._store.name(self._named(subject)), found)
 
     def audit(self, subject: str | None = None) -> Iterator[Look]:
         """Who looked at whom, oldest first: all lines, or those about one person."""
         self._check_open()
-        name = None if subject is None else self._shelf.name(self._named(subject))
-        return self._shelf.looks(name)
+        name = None if subject is None else self._store.name(self._named(subject))
+        return self._store.looks(name)
 
-    def purge(self, subject: str | None = None, before: Moment | None = None, why: str | None = None) -> Gone:
+    def purge(
+        self, subject: str | None = None, before: Moment | None = None, why: str | None = None
+    ) -> Removed:
         """What was removed for good: a person, or what lies before a moment, or both.
 
         The audit keeps that something was removed, not who.
@@ -246,19 +246,19 @@ class UsageTracker:
         words = check_words(why, "why", subject)
         check_ids(self._who, "who", [] if subject is None else [subject])
         self.flush()
-        self._shelf.check_whole()
+        self._store.check_integrity()
         # Written first: a purge that fails half-way was tried all the same.
-        self._shelf.tell([], [Look(self._clock(), "purge", None, self._who, words)])
+        self._store.tell([], [Look(self._clock(), "purge", None, self._who, words)])
         at = None if before is None else int(seconds(before, "before"))
-        return self._shelf.purge(None if name is None else self._shelf.name(self._named(name)), at)
+        return self._store.purge(None if name is None else self._store.name(self._named(name)), at)
 
     def info(self) -> dict[str, Any]:
         """What is kept, and for how long."""
         self._check_open()
         self.flush()
-        keeping = self._shelf.keeping
-        kept = {"keep": KEEPS[not keeping.exact], "retention_days": keeping.retention / 86_400}
-        return {"record": "usage_store", **kept, "keys": len(self._shelf.keys.chain), **self._shelf.counts()}
+        policy = self._store.policy
+        kept = {"keep": KEEPS[not policy.exact], "retention_days": policy.retention / 86_400}
+        return {"record": "usage_store", **kept, "keys": len(self._store.keys.chain), **self._store.counts()}
 
     # --- the end ----------------------------------------------------------------------------
 
@@ -268,7 +268,7 @@ class UsageTracker:
             return
         self.flush()
         self._closed = True
-        self._shelf.close()
+        self._store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -279,12 +279,11 @@ class UsageTracker:
         self.close()
 
 
-def _shelf(path: str | Path | None, key: Keys | str | Path | None, **how: Any) -> Shelf:
-    if path is not None:
-        keys, key_file = find_keys(key, is_made=Path(path).is_file() and Path(path).stat().st_size > 0)
-        return Kept(path, keys, key_file=key_file, **how)
-    keys = new_keys() if key is None else find_keys(key)[0]
-    return Memory(keys, Keeping(how["retention"] or RETENTION, how["exact"] is not False))
+def _open_store(path: str | Path | None, key: Keys | str | Path | None, **how: Any) -> UsageStore:
+    if path is None:
+        return UsageStore(None, new_keys() if key is None else find_keys(key)[0], **how)
+    keys, key_file = find_keys(key, is_made=Path(path).is_file() and Path(path).stat().st_size > 0)
+    return UsageStore(path, keys, key_file=key_file, **how)
 
 
 def _retention(given: timedelta | float) -> int:

@@ -10,9 +10,10 @@ import contextlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
 from typing import Any
 
+from ...errors import BadUsage
+from ...files import make_private_file, sqlite
 from ..status import Advice, Settled, Standing, State
 from .location import make_folder
 
@@ -22,43 +23,44 @@ KEPT_RUNS = 200
 """Runs remembered; those that stood still for longest are forgotten."""
 KEPT_NOTES = 5_000
 """Detections, and things said, that are remembered beyond their runs."""
-FORMAT = 3
-BROKEN = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-_TABLES = (
-    """create table if not exists run (
+BROKEN = (-1, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+TABLES = """
+create table run (
   session text not null, agent text not null, at real not null, state text not null,
-  primary key (session, agent)) without rowid""",
-    """create table if not exists said (
-  id integer primary key, session text not null, agent text not null, at real not null, step integer not null,
-  pattern text not null, severity text not null, rung text not null, text text not null,
-  effect text not null default 'open', after integer)""",
-    """create table if not exists found (
+  primary key (session, agent)) without rowid;
+create table said (
+  id integer primary key, session text not null, agent text not null, at real not null,
+  step integer not null, pattern text not null, severity text not null, rung text not null,
+  text text not null, effect text not null default 'open', after integer);
+create table found (
   session text not null, agent text not null, pattern text not null, opened integer not null,
   step integer not null, at real not null, severity text not null,
   confidence real not null, closed integer, closed_step integer,
-  primary key (session, agent, pattern, opened)) without rowid""",
-    "create index if not exists said_run on said (session, agent)",
-)
+  primary key (session, agent, pattern, opened)) without rowid;
+create index said_run on said (session, agent);
+"""
+SCHEMA = sqlite.Schema(0x65746868, (TABLES,))
 
 
 def opened(path: str) -> sqlite3.Connection:
-    """The file, made if it is not there; one that is no database is set aside first."""
+    """Open the file, made if it is not there; one that is of no use is set aside first."""
     try:
         return _connected(path)
+    except BadUsage:
+        pass  # of another program, or of a newer version
     except sqlite3.DatabaseError as error:
         if not is_broken(error):
             raise
-        set_aside(path)
-        return _connected(path)
+    set_aside(path)
+    return _connected(path)
 
 
 def is_broken(error: BaseException) -> bool:
-    """Whether an error says that the file itself is of no use: no database, damaged, or of another form.
+    """Return whether the file itself is of no use: no database, or damaged.
 
     Not so where it is locked, may not be written or finds no room: then it is as good as before.
     """
-    return isinstance(error, sqlite3.DatabaseError) and getattr(error, "sqlite_errorcode", 0) & 0xFF in BROKEN
+    return isinstance(error, sqlite3.DatabaseError) and sqlite.error_code(error) in BROKEN
 
 
 def set_aside(path: str) -> None:
@@ -70,36 +72,12 @@ def set_aside(path: str) -> None:
 
 def _connected(path: str) -> sqlite3.Connection:
     make_folder(os.path.dirname(path))
-    with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    db = sqlite3.connect(path, timeout=WAIT, isolation_level=None)
-    try:
-        db.execute("pragma synchronous=off")
-        if db.execute("pragma user_version").fetchone()[0] != FORMAT:
-            db.execute("pragma journal_mode=wal")
-            with turn(db):
-                if db.execute("pragma user_version").fetchone()[0] == 2:
-                    for table in ("said", "found"):
-                        db.execute(f"alter table {table} rename column level to severity")
-                for statement in _TABLES:
-                    db.execute(statement)
-                db.execute(f"pragma user_version={FORMAT}")
-    except BaseException:
-        db.close()
-        raise
-    return db
+    make_private_file(path)
+    return sqlite.open_current(path, SCHEMA, busy=int(WAIT * 1000), synchronous="OFF")
 
 
-@contextlib.contextmanager
-def turn(db: sqlite3.Connection) -> Iterator[None]:
-    """Nobody else writes from reading to writing; what fails in between has not happened."""
-    db.execute("begin immediate")
-    try:
-        yield
-    except BaseException:
-        db.execute("rollback")
-        raise
-    db.execute("commit")
+turn = sqlite.transaction
+"""Nobody else writes from reading to writing; what fails in between has not happened."""
 
 
 def storable(text: str) -> str:
@@ -185,24 +163,16 @@ def end(db: sqlite3.Connection, session: str) -> None:
 
 def found_so_far(db: sqlite3.Connection) -> list[dict[str, Any]]:
     """Every detection, oldest first."""
-    names = (
-        "session",
-        "agent",
-        "pattern",
-        "opened",
-        "step",
-        "at",
-        "severity",
-        "confidence",
-        "closed",
-        "closed_step",
-    )
-    rows = db.execute(f"select {', '.join(names)} from found order by at, opened")
-    return [dict(zip(names, row, strict=True)) for row in rows]
+    columns = "session, agent, pattern, opened, step, at, severity, confidence, closed, closed_step"
+    return _dicts(db.execute(f"select {columns} from found order by at, opened"))
 
 
 def said_so_far(db: sqlite3.Connection) -> list[dict[str, Any]]:
     """Everything that was said, oldest first."""
-    names = ("session", "agent", "at", "step", "pattern", "severity", "rung", "text", "effect", "after")
-    rows = db.execute(f"select {', '.join(names)} from said order by id")
+    columns = "session, agent, at, step, pattern, severity, rung, text, effect, after"
+    return _dicts(db.execute(f"select {columns} from said order by id"))
+
+
+def _dicts(rows: sqlite3.Cursor) -> list[dict[str, Any]]:
+    names = [column[0] for column in rows.description]
     return [dict(zip(names, row, strict=True)) for row in rows]

@@ -16,6 +16,7 @@ from typing import Any
 
 from ...config import Loaded
 from ...errors import BadInput, EthogramError, Fault
+from ...files import sqlite
 from ...models.constants import RUNGS
 from ...models.timestamps import format_time
 from ...stats import wilson
@@ -24,7 +25,7 @@ from . import state_db
 from .install import SCOPES, Node, found, parse, read, settings_path
 from .location import EVENTS, is_current, log_path, plan_path, read_data, state_dir, state_path
 from .plan import Chosen, choose, library_of, rules_in, settings_of
-from .state_db import FORMAT
+from .state_db import SCHEMA
 
 # Effects: what a hook said, what came of it, and how often it helped.
 
@@ -253,9 +254,8 @@ def opened() -> Iterator[sqlite3.Connection | None]:
         yield None
         return
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=state_db.WAIT)) as db:
-        version = db.execute("pragma user_version").fetchone()[0]
-        if version != state_db.FORMAT:
-            raise sqlite3.DatabaseError(f"format {version}, where {state_db.FORMAT} is known")
+        if not sqlite.is_current(db, state_db.SCHEMA):
+            raise sqlite3.DatabaseError("another version of ethogram, or another program, wrote it")
         yield db
 
 
@@ -380,19 +380,16 @@ def _rows(session: str, before: float | None) -> Purged | None:
         where, values = where + " and at<?", [*values, before]
     try:
         with closing(sqlite3.connect(path, timeout=WAIT, isolation_level=None)) as db:
-            if db.execute("pragma user_version").fetchone()[0] != FORMAT:
+            if not sqlite.is_current(db, SCHEMA):
                 if where == "1":
                     return None
                 raise EthogramError(f"{path}: another version of ethogram wrote it; only all of it can go")
             db.execute("pragma secure_delete=on")
-            db.execute("begin immediate")
-            counts = [db.execute(f"delete from {name} where {where}", values).rowcount for name in TABLES]
-            db.execute("commit")
+            with sqlite.transaction(db):
+                counts = [db.execute(f"delete from {name} where {where}", values).rowcount for name in TABLES]
             # What was written before stands in free pages and in the log still, until both are made anew.
-            db.execute("vacuum")
-            busy = db.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
             runs, said, found = counts
-            return Purged(runs, said, found, clean=not busy)
+            return Purged(runs, said, found, clean=sqlite.scrub(db))
     except sqlite3.OperationalError as error:
         if "locked" in str(error) or "busy" in str(error):
             raise EthogramError(f"{path}: another program writes to it just now; try again") from None

@@ -8,15 +8,15 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from ..models import Detection, format_time, moment
-from . import tables
-from .detection_rows import detection_of, detection_values
+from . import schema
 from .protocol import Change, Found, Who
+from .rows import detection_of, detection_values
 from .sql import Sql, in_pieces, run
 
-DETECTIONS, CHANGES = tables.detections.c, tables.changes.c
+DETECTIONS, CHANGES = schema.detections.c, schema.changes.c
 
 
-class Keeps(Sql):
+class Detections(Sql):
     """Detections."""
 
     def detections(
@@ -64,7 +64,7 @@ class Keeps(Sql):
         """Changes that nobody was told of yet, in the order they were found."""
         query = (
             select(CHANGES.key, CHANGES.change, CHANGES.as_of_us, DETECTIONS.record, DETECTIONS.state)
-            .join(tables.detections, DETECTIONS.id == CHANGES.detection)
+            .join(schema.detections, DETECTIONS.id == CHANGES.detection)
             .where(CHANGES.told == 0)
             .order_by(CHANGES.key)
         )
@@ -78,7 +78,7 @@ class Keeps(Sql):
         """Remember that these changes were told."""
         with self.writing() as connection:
             for piece in in_pieces(sorted(changes)):
-                connection.execute(tables.changes.update().where(CHANGES.key.in_(piece)).values(told=1))
+                connection.execute(schema.changes.update().where(CHANGES.key.in_(piece)).values(told=1))
 
     def history(self, detection: str) -> list[dict[str, Any]]:
         """Every change of a detection, oldest first, as JSON would tell it."""
@@ -92,7 +92,7 @@ class Keeps(Sql):
 def keep(connection: Connection, change: str, found: Found, as_of_us: int) -> None:
     """Put a detection in place of what was kept under its id; a change that is named is remembered.
 
-    Changes of parts and of shadow patterns are reported to nobody.
+    Changes of parts and of patterns under test are nobody's to be told.
     """
     one = found.detection
     values = detection_values(one, part=found.part)
@@ -107,7 +107,7 @@ def keep(connection: Connection, change: str, found: Found, as_of_us: int) -> No
     if not change:
         return
     row = {name: values[name] for name in ("state", "severity", "version", "confidence")}
-    told = int(found.part or one.status == "shadow")
+    told = int(found.part or one.status == "test")
     connection.execute(
-        tables.changes.insert().values(detection=one.id, change=change, as_of_us=as_of_us, told=told, **row)
+        schema.changes.insert().values(detection=one.id, change=change, as_of_us=as_of_us, told=told, **row)
     )

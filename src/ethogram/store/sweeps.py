@@ -1,22 +1,28 @@
-"""What a sweep asks of a store: who has something new, and where to write what was found."""
+"""Sweeps: who has something new, how far each selection of patterns has come, and one sweep at a time."""
 
 from __future__ import annotations
 
+import os
+import socket
+import uuid
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, exists, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, or_, select, tuple_
 
-from ..models import micros, moment
-from . import tables
-from .keeping import keep
-from .locks import check_held
+from ..errors import BadUsage
+from ..models import format_time, micros, moment
+from . import schema
+from .detections import keep
+from .events import EVENTS, SUBJECTS, subject_query, subject_rows
 from .protocol import Found, Held, SubjectRow, Swept
-from .reading import EVENTS, SUBJECTS, subject_query, subject_rows
 from .sql import Sql, run, run_many
 
-SWEPT = tables.swept.c
+SWEPT = schema.swept.c
+SILENT = 15 * 60 * 1_000_000
+"""Microseconds without a beat after which a lock of another machine counts as left behind."""
 
 
 class Sweeps(Sql):
@@ -40,7 +46,7 @@ class Sweeps(Sql):
         """
         now = micros(as_of)
         was = and_(SWEPT.subject == SUBJECTS.key, SWEPT.selection == selection, SWEPT.versions == versions)
-        later = tables.events.alias("later").c
+        later = schema.events.alias("later").c
         between = exists().where(
             later.subject == SUBJECTS.key, later.at_us > SWEPT.as_of_us, later.at_us <= now
         )
@@ -53,7 +59,7 @@ class Sweeps(Sql):
         if since is not None:
             reasons.append(SUBJECTS.last_us >= micros(since))
         enough = SUBJECTS.events >= min_events
-        query = subject_query().outerjoin(tables.swept, was).where(enough)
+        query = subject_query().outerjoin(schema.swept, was).where(enough)
         with self.reading() as connection:
             found = subject_rows(connection, query.where(or_(*reasons)))
             if threads and found:
@@ -119,6 +125,39 @@ class Sweeps(Sql):
         with self.writing() as connection:
             run(connection, done, **values)
 
+    # --- locks --------------------------------------------------------------------------------
+
+    def lock(self, name: str, at: datetime) -> Held:
+        """The lock, now ours. BadUsage says who has it."""
+        held = Held(name, uuid.uuid4().hex)
+        take = """INSERT INTO locks VALUES (:name, :token, :pid, :started, :host, :at, :at)
+          ON CONFLICT (name) DO UPDATE SET token = excluded.token, pid = excluded.pid,
+            started = excluded.started, host = excluded.host,
+            begun_us = excluded.begun_us, beat_us = excluded.beat_us"""
+        with self.writing() as connection:
+            row = run(connection, "SELECT * FROM locks WHERE name = :name", name=name).mappings().first()
+            if row is not None and not is_left(row, micros(at)):
+                since = format_time(moment(row["begun_us"]))
+                raise BadUsage(
+                    f"{self.url}: another {name.partition(' ')[0]} is at work since {since} "
+                    f"(process {row['pid']} on {row['host']}); wait for it, or stop it first"
+                )
+            pid, host = os.getpid(), socket.gethostname()
+            values = {"token": held.token, "pid": pid, "started": started(pid), "host": host}
+            run(connection, take, name=name, at=micros(at), **values)
+        return held
+
+    def beat(self, held: Held, at: datetime) -> None:
+        """Show that the holder is alive; BadUsage where the lock was taken over."""
+        with self.writing() as connection:
+            check_held(connection, held, micros(at))
+
+    def unlock(self, held: Held) -> None:
+        """Give a lock back, if it is still ours."""
+        with self.writing() as connection:
+            gone = "DELETE FROM locks WHERE name = :name AND token = :token"
+            run(connection, gone, name=held.name, token=held.token)
+
 
 def _thread_mates(was: ColumnElement[bool], reasons: list[ColumnElement[bool]], now: int) -> Select[Any]:
     """Keys of the subjects in the threads that have new events."""
@@ -129,9 +168,49 @@ def _thread_mates(was: ColumnElement[bool], reasons: list[ColumnElement[bool]], 
     )
     threads = (
         select(EVENTS.source, EVENTS.thread)
-        .join(tables.subjects, SUBJECTS.key == EVENTS.subject)
-        .outerjoin(tables.swept, was)
+        .join(schema.subjects, SUBJECTS.key == EVENTS.subject)
+        .outerjoin(schema.swept, was)
         .where(or_(*reasons), is_new, EVENTS.thread.is_not(None))
     )
-    mates = tables.events.alias("mates").c
+    mates = schema.events.alias("mates").c
     return select(mates.subject).where(tuple_(mates.source, mates.thread).in_(threads))
+
+
+def check_held(connection: Connection, held: Held, at_us: int | None) -> None:
+    """Nothing, where the lock is still ours: what is written in this commit is written by its holder."""
+    beat = """UPDATE locks SET beat_us = coalesce(:at, beat_us) WHERE name = :name AND token = :token"""
+    if run(connection, beat, at=at_us, name=held.name, token=held.token).rowcount != 1:
+        raise BadUsage(f"another process took over the {held.name}; this one stops")
+
+
+def is_left(row: Any, now_us: int) -> bool:
+    """Whether nobody is behind a lock any more.
+
+    A beat as far in the future as that is one of a wrong clock, and would hold the lock for ever.
+    """
+    is_silent = bool(abs(now_us - row["beat_us"]) > SILENT)
+    if row["host"] != socket.gethostname():
+        return is_silent
+    try:
+        os.kill(row["pid"], 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass
+    if started(row["pid"]) != row["started"]:
+        return True  # the number was given to another process since
+    return bool(row["pid"] == os.getpid() and is_silent)
+
+
+def started(pid: int) -> str:
+    """When a process began, in the kernel's own count; '' where the system does not tell.
+
+    >>> started(os.getpid()) == started(os.getpid())
+    True
+    """
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    # The name in brackets may hold anything, blanks and brackets included.
+    return told.rpartition(")")[2].split()[19]

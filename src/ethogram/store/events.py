@@ -11,17 +11,17 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, or_, select, tuple_
 
 from ..models import Event, Reading, micros, moment
-from . import tables
+from . import schema
 from .protocol import Source, SubjectRow, Who
 from .rows import event_of, reading_of, reading_values
 from .sql import READ_AHEAD, Sql, in_pieces, insert_rows, run
 
-EVENTS, SUBJECTS, SOURCES = tables.events.c, tables.subjects.c, tables.sources.c
-FIELDS = [tables.events.c[name] for name in tables.EVENT_FIELDS]
+EVENTS, SUBJECTS, SOURCES = schema.events.c, schema.subjects.c, schema.sources.c
+FIELDS = [schema.events.c[name] for name in schema.EVENT_FIELDS]
 ORDER = (EVENTS.at_us, EVENTS.seq, EVENTS.id)
 
 
-class Reads(Sql):
+class Events(Sql):
     """Events, sources and subjects as they are."""
 
     def events(
@@ -49,8 +49,8 @@ class Reads(Sql):
         for piece in in_pieces(list(subjects)):
             threads = (
                 select(EVENTS.source, EVENTS.thread)
-                .join(tables.subjects, SUBJECTS.key == EVENTS.subject)
-                .join(tables.sources, SOURCES.key == EVENTS.source)
+                .join(schema.subjects, SUBJECTS.key == EVENTS.subject)
+                .join(schema.sources, SOURCES.key == EVENTS.source)
                 .where(_are(piece), EVENTS.thread.is_not(None))
                 .distinct()
                 .correlate(None)
@@ -67,8 +67,8 @@ class Reads(Sql):
             for piece in in_pieces(sorted(set(ids))):
                 query = (
                     select(EVENTS.id, SUBJECTS.name)
-                    .join(tables.subjects, SUBJECTS.key == EVENTS.subject)
-                    .join(tables.sources, SOURCES.key == EVENTS.source)
+                    .join(schema.subjects, SUBJECTS.key == EVENTS.subject)
+                    .join(schema.sources, SOURCES.key == EVENTS.source)
                     .where(SOURCES.name == source, EVENTS.id.in_(piece))
                 )
                 found |= {row[0]: row[1] for row in connection.execute(query)}
@@ -104,7 +104,7 @@ class Reads(Sql):
                 return 0
             for signal, _, _, scorer, _ in rows:
                 run(connection, drop, key=key, signal=signal, scorer=scorer)
-            insert_rows(connection, tables.readings, [(key, *row) for row in rows])
+            insert_rows(connection, schema.readings, [(key, *row) for row in rows])
         return len(rows)
 
     def _events(self, query: Select[Any]) -> Iterator[Event]:
@@ -120,8 +120,8 @@ class Reads(Sql):
 def _query(until: datetime | None) -> Select[Any]:
     query = (
         select(EVENTS.key, SOURCES.name, SUBJECTS.name, *FIELDS)
-        .join(tables.subjects, SUBJECTS.key == EVENTS.subject)
-        .join(tables.sources, SOURCES.key == EVENTS.source)
+        .join(schema.subjects, SUBJECTS.key == EVENTS.subject)
+        .join(schema.sources, SOURCES.key == EVENTS.source)
         .order_by(*ORDER)
     )
     return query if until is None else query.where(EVENTS.at_us <= micros(until))
@@ -141,7 +141,7 @@ def _are(subjects: Sequence[Who]) -> Any:
 def _measured(connection: Connection, keys: Sequence[int]) -> dict[int, list[Reading]]:
     found: dict[int, list[Reading]] = {}
     for piece in in_pieces(keys):
-        query = tables.readings.select().where(tables.readings.c.event.in_(piece))
+        query = schema.readings.select().where(schema.readings.c.event.in_(piece))
         for event, *row in connection.execute(query):
             found.setdefault(event, []).append(reading_of(*row))
     return found
@@ -158,8 +158,8 @@ def subject_query() -> Select[Any]:
             SUBJECTS.last_us,
             SUBJECTS.changed,
         )
-        .select_from(tables.subjects)
-        .join(tables.sources, SOURCES.key == SUBJECTS.source)
+        .select_from(schema.subjects)
+        .join(schema.sources, SOURCES.key == SUBJECTS.source)
         .where(SUBJECTS.events > 0)
     )
 

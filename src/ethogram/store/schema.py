@@ -1,0 +1,151 @@
+"""The tables of a store of events: the SQL that makes them, and the same tables for SQLAlchemy.
+
+A change of the tables is one more step at the end of `SCHEMA`, never an edit of one that was released: what
+that made is on people's disks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Column, Float, Integer, LargeBinary, MetaData, Table, Text
+
+from ..files.sqlite import Schema, columns
+
+_EVENT = """id TEXT NOT NULL, content BLOB NOT NULL, at_us INTEGER NOT NULL, seq INTEGER NOT NULL,
+  timed INTEGER NOT NULL, received_us INTEGER, target TEXT, thread TEXT, session TEXT, reply_to TEXT,
+  kind TEXT NOT NULL, text TEXT, attributes TEXT, readings TEXT"""
+_READING = """signal TEXT NOT NULL, number REAL, text TEXT, scorer TEXT NOT NULL, width INTEGER,
+  CHECK ((number IS NULL) <> (text IS NULL))"""
+# Readings that came with an event are in its row, since they are part of what it says, and one row is written
+# twice as fast as one for each of twelve readings; the view is for whoever asks by signal.
+TABLES = f"""
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE sources (
+  key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, timed INTEGER NOT NULL, next_seq INTEGER NOT NULL,
+  kinds TEXT NOT NULL
+) STRICT;
+CREATE TABLE subjects (
+  key INTEGER PRIMARY KEY, source INTEGER NOT NULL REFERENCES sources (key), name TEXT NOT NULL,
+  events INTEGER NOT NULL, first_us INTEGER NOT NULL, last_us INTEGER NOT NULL, changed INTEGER NOT NULL,
+  UNIQUE (source, name)
+) STRICT;
+CREATE TABLE events (
+  key INTEGER PRIMARY KEY, source INTEGER NOT NULL REFERENCES sources (key),
+  subject INTEGER NOT NULL REFERENCES subjects (key), {_EVENT},
+  UNIQUE (source, id)
+) STRICT;
+CREATE INDEX events_by_subject ON events (subject, at_us);
+CREATE INDEX events_by_thread ON events (source, thread) WHERE thread IS NOT NULL;
+CREATE TABLE readings (
+  event INTEGER NOT NULL REFERENCES events (key) ON DELETE CASCADE, {_READING},
+  PRIMARY KEY (event, signal, scorer)
+) STRICT, WITHOUT ROWID;
+CREATE VIEW all_readings AS
+  SELECT event, signal, number, text, scorer, width FROM readings
+  UNION ALL
+  SELECT event, signal,
+    CASE WHEN typeof(value) <> 'text' THEN CAST(value AS REAL) END,
+    CASE WHEN typeof(value) = 'text' THEN value END,
+    coalesce(scorer, 'given'), width
+  FROM (
+    SELECT e.key AS event, j.key AS signal,
+      CASE j.type WHEN 'object' THEN json_extract(j.value, '$.value') ELSE j.value END AS value,
+      CASE j.type WHEN 'object' THEN json_extract(j.value, '$.scorer') END AS scorer,
+      CASE j.type WHEN 'object' THEN json_extract(j.value, '$.width') END AS width
+    FROM events e, json_each(e.readings) j
+  );
+CREATE TABLE imports (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, begun_us INTEGER NOT NULL,
+  staged INTEGER NOT NULL, repeated INTEGER NOT NULL, state TEXT NOT NULL
+) STRICT;
+CREATE TABLE staged (
+  n INTEGER PRIMARY KEY, import INTEGER NOT NULL, source TEXT NOT NULL, subject TEXT NOT NULL,
+  file INTEGER NOT NULL, line INTEGER NOT NULL, {_EVENT},
+  UNIQUE (import, source, id)
+) STRICT;
+CREATE TABLE staged_readings (
+  n INTEGER NOT NULL REFERENCES staged (n) ON DELETE CASCADE, {_READING},
+  PRIMARY KEY (n, signal, scorer)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE files (
+  options TEXT NOT NULL, hash TEXT NOT NULL, events INTEGER NOT NULL, imported_us INTEGER NOT NULL,
+  PRIMARY KEY (options, hash)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE detections (
+  id TEXT PRIMARY KEY, pattern TEXT NOT NULL, version TEXT NOT NULL, state TEXT NOT NULL,
+  status TEXT NOT NULL, part INTEGER NOT NULL, source TEXT NOT NULL, subject TEXT NOT NULL, target TEXT,
+  thread TEXT,
+  severity TEXT NOT NULL,
+  confidence REAL NOT NULL, opened_us INTEGER NOT NULL, detected_us INTEGER NOT NULL, closed_us INTEGER,
+  record TEXT NOT NULL
+) STRICT;
+CREATE INDEX detections_by_subject ON detections (source, subject);
+CREATE INDEX detections_by_pattern ON detections (pattern, source);
+CREATE TABLE changes (
+  key INTEGER PRIMARY KEY AUTOINCREMENT, detection TEXT NOT NULL REFERENCES detections (id) ON DELETE CASCADE,
+  change TEXT NOT NULL, as_of_us INTEGER NOT NULL, state TEXT NOT NULL,
+  severity TEXT NOT NULL,
+  version TEXT NOT NULL, confidence REAL NOT NULL, told INTEGER NOT NULL
+) STRICT;
+CREATE INDEX changes_by_detection ON changes (detection);
+CREATE INDEX changes_untold ON changes (key) WHERE told = 0;
+CREATE TABLE verdicts (
+  key INTEGER PRIMARY KEY, verdict TEXT NOT NULL, judge TEXT NOT NULL, at_us INTEGER NOT NULL,
+  pattern TEXT NOT NULL, version TEXT NOT NULL, detection TEXT, subject TEXT, first_event TEXT,
+  last_event TEXT, why TEXT NOT NULL, source TEXT NOT NULL, blind INTEGER NOT NULL
+) STRICT;
+CREATE INDEX verdicts_by_detection ON verdicts (detection);
+CREATE INDEX verdicts_by_pattern ON verdicts (pattern);
+CREATE TABLE verdict_counts (
+  pattern TEXT NOT NULL, version TEXT NOT NULL, source TEXT NOT NULL, month TEXT NOT NULL,
+  percent INTEGER NOT NULL, verdict TEXT NOT NULL, count INTEGER NOT NULL,
+  PRIMARY KEY (pattern, version, source, month, percent, verdict)
+) STRICT;
+CREATE TABLE settled (
+  detection TEXT NOT NULL, pattern TEXT NOT NULL, source TEXT NOT NULL, subject TEXT NOT NULL,
+  first_event TEXT NOT NULL, last_event TEXT NOT NULL, verdict TEXT NOT NULL,
+  PRIMARY KEY (detection, pattern, source, subject, first_event, last_event)
+) STRICT;
+CREATE TABLE tries (
+  key INTEGER PRIMARY KEY, at_us INTEGER NOT NULL, pattern TEXT NOT NULL, version TEXT NOT NULL,
+  data TEXT NOT NULL, record TEXT NOT NULL
+) STRICT;
+CREATE INDEX tries_by_pattern ON tries (pattern, version);
+CREATE TABLE sweeps (
+  selection TEXT PRIMARY KEY, versions TEXT NOT NULL, as_of_us INTEGER NOT NULL, finished_us INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE swept (
+  selection TEXT NOT NULL, subject INTEGER NOT NULL REFERENCES subjects (key) ON DELETE CASCADE,
+  versions TEXT NOT NULL, changed INTEGER NOT NULL, as_of_us INTEGER NOT NULL, due_us INTEGER,
+  PRIMARY KEY (selection, subject)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX swept_by_subject ON swept (subject);
+CREATE TABLE runner_states (
+  name TEXT NOT NULL, key TEXT NOT NULL, saved_us INTEGER NOT NULL, state BLOB NOT NULL, subject TEXT,
+  PRIMARY KEY (name, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX runner_states_by_subject ON runner_states (subject);
+CREATE TABLE locks (
+  name TEXT PRIMARY KEY, token TEXT NOT NULL, pid INTEGER NOT NULL, started TEXT NOT NULL, host TEXT NOT NULL,
+  begun_us INTEGER NOT NULL, beat_us INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE looks (
+  key INTEGER PRIMARY KEY, at_us INTEGER NOT NULL, what TEXT NOT NULL, person TEXT, who TEXT NOT NULL,
+  why TEXT NOT NULL
+) STRICT;
+CREATE INDEX looks_by_person ON looks (person);
+"""
+SCHEMA = Schema(0x6574686F, (TABLES,))
+METADATA = MetaData()
+# JSON is text: SQLAlchemy's own JSON type is refused by STRICT tables.
+_TYPES: dict[str, Any] = {"TEXT": Text, "INTEGER": Integer, "REAL": Float, "BLOB": LargeBinary}
+_MADE = {
+    name: Table(name, METADATA, *(Column(column, _TYPES[kind]) for column, kind in of.items()))
+    for name, of in columns(SCHEMA).items()
+}
+EVENT_FIELDS = tuple(name for name in columns(SCHEMA)["events"] if name not in ("key", "source", "subject"))
+sources, subjects, events, readings = (_MADE[n] for n in ("sources", "subjects", "events", "readings"))
+staged, staged_readings = _MADE["staged"], _MADE["staged_readings"]
+detections, changes = _MADE["detections"], _MADE["changes"]
+verdicts, swept = _MADE["verdicts"], _MADE["swept"]
