@@ -122,16 +122,16 @@ class Maker:
 
 def four_failing_edits(thread: str = "run-1", **how: Any) -> list[Line]:
     """Nine steps: the third to the sixth are the same failing edit, the seventh does something new."""
-    one = Maker(thread, **how)
-    one.says("Mend the parser.")
-    one.did("read", path="src/parse.py")
-    one.did("read", path="src/lex.py")
+    maker = Maker(thread, **how)
+    maker.says("Mend the parser.")
+    maker.did("read", path="src/parse.py")
+    maker.did("read", path="src/lex.py")
     for _ in range(4):
-        one.did("edit", path="src/parse.py", error="string not found", cost=0.25, duration=2)
-    one.did("read", path="src/parse.py")
-    one.did("edit", path="src/parse.py")
-    one.did("bash", command="make test")
-    return one.lines
+        maker.did("edit", path="src/parse.py", error="string not found", cost=0.25, duration=2)
+    maker.did("read", path="src/parse.py")
+    maker.did("edit", path="src/parse.py")
+    maker.did("bash", command="make test")
+    return maker.lines
 
 
 def analyzed_runs(folder: Path, lines: Iterable[Line], **how: Any) -> tuple[Analysis, tuple[Run, ...]]:

@@ -22,29 +22,29 @@ def product(case: Case, runner: str = "plain") -> tuple[list[Row], set[tuple[str
     as_of = case.as_of or max((event.at for event in events), default=EPOCH)
     seen = [event for event in events if event.at <= as_of]
     found = find(compile_patterns(case.patterns), seen, as_of=as_of, cap=case.cap, runner=runner)
-    untimed = {(one.program.name, one.key) for one in found.insufficient if one.reason == NO_TIMES}
-    return [_row(one) for one in found.detections], untimed
+    untimed = {(item.program.name, item.key) for item in found.insufficient if item.reason == NO_TIMES}
+    return [_row(detection) for detection in found.detections], untimed
 
 
 def plain_reading(case: Case) -> tuple[list[Row], set[tuple[str, tuple[Any, ...]]]]:
     """What the plain reading finds, as rows of the same form."""
     found, insufficient = naive.run(case.patterns, case.events, as_of=case.as_of, cap=case.cap)
-    return [_row(one) for one in found], insufficient
+    return [_row(item) for item in found], insufficient
 
 
-def _row(one: Detection | naive.Found) -> Row:
-    history = tuple(one.history.values()) if isinstance(one, Detection) else one.history
+def _row(detection: Detection | naive.Found) -> Row:
+    history = tuple(detection.history.values()) if isinstance(detection, Detection) else detection.history
     evidence = (
-        tuple((entry.step, entry.event) for entry in one.evidence)
-        if isinstance(one, Detection)
-        else one.evidence
+        tuple((entry.step, entry.event) for entry in detection.evidence)
+        if isinstance(detection, Detection)
+        else detection.evidence
     )
     names = (
         "pattern", "id", "state", "severity", "confidence", "opened_at", "detected_at", "closed_at",
         "first_event", "last_event", "last_at", "count", "parts",
     )  # fmt: skip
-    row = {name: getattr(one, name) for name in names}
-    return row | {"history": history, "evidence": evidence, "details": dict(one.details)}
+    row = {name: getattr(detection, name) for name in names}
+    return row | {"history": history, "evidence": evidence, "details": dict(detection.details)}
 
 
 def differences(ours: Sequence[Row], theirs: Sequence[Row]) -> list[str]:

@@ -125,7 +125,7 @@ def usage_fall_body() -> Schema:
 def usage_summary_body() -> Schema:
     """The last line: how the figures were got, and those that bars are set for."""
     by_severity = {"type": "object", "additionalProperties": {"type": ["number", "object"]}}
-    one = _inner({"rate": by_severity, "recall": by_severity})
+    schema = _inner({"rate": by_severity, "recall": by_severity})
     return _whole(
         "usage_summary",
         {
@@ -133,15 +133,15 @@ def usage_summary_body() -> Schema:
             "draws": COUNT,
             "half": HALF_OF_PEOPLE,
             "data": NAME | {"description": "Digest of the files, so that figures can be tied to them."},
-            "sets": {"type": "object", "additionalProperties": one},
+            "sets": {"type": "object", "additionalProperties": schema},
         },
     )
 
 
 def conversation_body() -> Schema:
     """A made-up conversation, as one of the formats that are read."""
-    said = _inner({"speaker": NAME, "role": ROLE, "text": TEXT})
-    return _whole("conversation", {"conversation_id": NAME, "turns": {"type": "array", "items": said}})
+    schema = _inner({"speaker": NAME, "role": ROLE, "text": TEXT})
+    return _whole("conversation", {"conversation_id": NAME, "turns": {"type": "array", "items": schema}})
 
 
 def simulated_body() -> Schema:
@@ -202,7 +202,7 @@ def conversation_pattern_body() -> Schema:
 def conversation_apart_body() -> Schema:
     """How well a method tells attacks from harmless talk."""
     names = ("auroc", "recall_at_1", "recall_at_5")
-    figures = {**dict.fromkeys(names, SHARE), **dict.fromkeys((f"{one}_interval" for one in names), ENDS)}
+    figures = {**dict.fromkeys(names, SHARE), **dict.fromkeys((f"{name}_interval" for name in names), ENDS)}
     about: dict[str, Schema] = {"against": NAME, "method": NAME, "attacks": COUNT, "harmless": COUNT}
     own = dict.fromkeys(("limit", "recall_at_limit", "alarms_at_limit"), SHARE_OR_NULL)
     return _whole("conversation_apart", {**about, **figures, **own})

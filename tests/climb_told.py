@@ -27,17 +27,17 @@ class Told:
 
 def run(story: Story, embedder: str | None = None) -> list[Outcome]:
     """The outcome of each turn."""
-    told = Told(embedder)
-    return [told.turn(text, role) for role, text in story]
+    record = Told(embedder)
+    return [record.turn(text, role) for role, text in story]
 
 
 def highest(outcomes: list[Outcome]) -> Mode:
-    return max((one.mode for one in outcomes), default=Mode.SAFE)
+    return max((outcome.mode for outcome in outcomes), default=Mode.SAFE)
 
 
 def after(*said: tuple[str, str], embedder: str | None = None) -> Told:
     """A conversation after these turns, given as role and text."""
-    told = Told(embedder)
+    record = Told(embedder)
     for role, text in said:
-        told.turn(text, role)
-    return told
+        record.turn(text, role)
+    return record

@@ -61,9 +61,12 @@ def judge(
     store: Store, hot: dict[str, float], by: str = "ann", at: datetime = NOW, most: int = 1000
 ) -> list[Verdict]:
     """What an honest judge says of the detections, in order of their ids."""
-    found: list[Detection] = sorted(store.detections(), key=lambda one: one.id)[:most]
+    detections: list[Detection] = sorted(store.detections(), key=lambda detection: detection.id)[:most]
     settings = load_settings(environ={}).settings
-    said = [Said("confirmed" if hot[one.subject] > RIGHT else "false_alarm", by, at, one.id) for one in found]
-    made = [verdict_of(store, one, settings) for one in said]
+    said = [
+        Said("confirmed" if hot[item.subject] > RIGHT else "false_alarm", by, at, item.id)
+        for item in detections
+    ]
+    made = [verdict_of(store, item, settings) for item in said]
     keep_verdicts(store, made)
     return made

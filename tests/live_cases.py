@@ -31,7 +31,7 @@ def plain_rows(case: Case) -> list[Row]:
     """What the plain runner finds."""
     events, as_of = events_of(case)
     found = find(compile_patterns(case.patterns), events, as_of=as_of, cap=case.cap)
-    return [row(one) for one in found.detections]
+    return [row(detection) for detection in found.detections]
 
 
 def live_rows(
@@ -46,18 +46,18 @@ def live_rows(
     events, as_of = events_of(case)
     programs, settings = compile_patterns(case.patterns), Settings(lateness=lateness)
     watch = Watch.of_programs(programs, settings, case.cap)
-    told: list[Detection] = []
+    detections: list[Detection] = []
     for k, event in enumerate(events if arrival is None else arrival):
         if k in cuts:
             watch = reloaded(watch, programs, case.cap)
         if ticks:
-            told += watch.tick(event.at)
-        told += watch.observe(event)
+            detections += watch.tick(event.at)
+        detections += watch.observe(event)
     if len(events) in cuts:
         watch = reloaded(watch, programs, case.cap)
-    told += watch.flush(as_of)
+    detections += watch.flush(as_of)
     assert watch.late == 0
-    return last_rows([*told, *watch.open()])
+    return last_rows([*detections, *watch.open()])
 
 
 def reloaded(watch: Watch, programs: Sequence[Program], cap: int) -> Watch:
@@ -70,14 +70,17 @@ def reloaded(watch: Watch, programs: Sequence[Program], cap: int) -> Watch:
     return other
 
 
-def last_rows(told: Iterable[Detection]) -> list[Row]:
+def last_rows(detections: Iterable[Detection]) -> list[Row]:
     """What was told last of each detection, in output order."""
-    last = {one.id: one for one in told}
-    return [row(one) for one in sorted(last.values(), key=lambda one: one.order)]
+    last = {item.id: item for item in detections}
+    return [row(item) for item in sorted(last.values(), key=lambda entry: entry.order)]
 
 
-def row(one: Detection) -> Row:
+def row(detection: Detection) -> Row:
     """A detection without what a combination takes over from the later course of its parts."""
-    if one.parts:
-        one = replace(one, explanation="", scorer="")
-    return one.to_dict() | {"fired_event": one.fired_event, "fired_confidence": one.fired_confidence}
+    if detection.parts:
+        detection = replace(detection, explanation="", scorer="")
+    return detection.to_dict() | {
+        "fired_event": detection.fired_event,
+        "fired_confidence": detection.fired_confidence,
+    }

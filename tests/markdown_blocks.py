@@ -77,17 +77,17 @@ def blocks_of(page: Path) -> Iterator[Block]:
 
 def commands_of(text: str) -> list[Command]:
     """The commands of a shell block. A line ending in a backslash goes on in the next."""
-    found: list[tuple[str, list[str]]] = []
+    textses: list[tuple[str, list[str]]] = []
     lines = iter(text.splitlines())
     for line in lines:
         if line.startswith("$ "):
             command = line[2:]
             while command.endswith("\\"):
                 command = command[:-1] + next(lines).strip()
-            found.append((command, []))
-        elif found:
-            found[-1][1].append(line)
-    return [_command(line, output) for line, output in found]
+            textses.append((command, []))
+        elif textses:
+            textses[-1][1].append(line)
+    return [_command(line, output) for line, output in textses]
 
 
 def _command(line: str, output: list[str]) -> Command:

@@ -150,29 +150,29 @@ def run(
         return [], set()
     until = max(event.at for event in ordered) if as_of is None else as_of
     ordered = [event for event in ordered if event.at <= until]
-    found: list[Found] = []
+    founds: list[Found] = []
     insufficient: Insufficient = set()
-    asked = {one.name: whole.shape for whole in patterns for one in with_early(whole)}
-    for pattern in parts_first([one for whole in patterns for one in with_early(whole)]):
+    asked = {item.name: whole.shape for whole in patterns for item in with_early(whole)}
+    for pattern in parts_first([item for whole in patterns for item in with_early(whole)]):
         own = histories(pattern, asked[pattern.name], ordered, cap)
         silent = [history for history in own if not history.timed and needs_time(pattern.shape)]
         insufficient |= {(pattern.name, history.key) for history in silent}
         if isinstance(pattern.shape, Combination | Spread):
-            found += list(combine(pattern, ordered, found, until, cap))
+            founds += list(combine(pattern, ordered, founds, until, cap))
         else:
-            found += [one for history in own if history not in silent
-                      for one in detect(pattern, history, until)]  # fmt: skip
-    return sorted(found, key=lambda one: one.order), insufficient
+            founds += [item for history in own if history not in silent
+                      for item in detect(pattern, history, until)]  # fmt: skip
+    return sorted(founds, key=lambda item: item.order), insufficient
 
 
 def in_order(events: Many[Event]) -> list[Event]:
     """Events sorted, repeats dropped (section 1)."""
-    kept: dict[tuple[str, str], Event] = {}
-    for event in sorted(events, key=lambda one: one.order):
-        other = kept.setdefault((event.source, event.id), event)
+    record: dict[tuple[str, str], Event] = {}
+    for event in sorted(events, key=lambda event: event.order):
+        other = record.setdefault((event.source, event.id), event)
         if content_hash(other.to_dict()) != content_hash(event.to_dict()):
             raise ValueError(f"two events of {event.source!r} have the id {event.id!r}")
-    return list(kept.values())
+    return list(record.values())
 
 
 def with_early(pattern: Pattern) -> list[Pattern]:
@@ -202,12 +202,12 @@ def names_in(shape: Any) -> set[str]:
 def walk(node: Any) -> Iterator[Any]:
     """A node and everything under it."""
     if isinstance(node, tuple):
-        for one in node:
-            yield from walk(one)
+        for item in node:
+            yield from walk(item)
     elif is_dataclass(node):
         yield node
-        for one in fields(node):
-            yield from walk(getattr(node, one.name))
+        for item in fields(node):
+            yield from walk(getattr(node, item.name))
 
 
 def needs_time(shape: Any) -> bool:
@@ -273,7 +273,7 @@ def combine(
 ) -> Iterator[Found]:
     """The detections of a combination or spread among those already found."""
     timed = {event.source: event.timed for event in events}
-    seen = [one for one in found if timed[one.source] or not needs_time(pattern.shape)]
+    seen = [item for item in found if timed[item.source] or not needs_time(pattern.shape)]
     if isinstance(pattern.shape, Combination):
         yield from combination(pattern, pattern.shape, seen, cap)
     elif isinstance(pattern.shape, Spread):
@@ -294,7 +294,7 @@ def read_details(pattern: Pattern, here: Here) -> dict[str, Any]:
 def rounded(value: Any) -> Any:
     """Numbers to 6 places; lists item by item."""
     if isinstance(value, list):
-        return [rounded(one) for one in value]
+        return [rounded(item) for item in value]
     return round(value, 6) + 0.0 if isinstance(value, float | int) and not isinstance(value, bool) else value
 
 
@@ -360,7 +360,9 @@ def sequence(pattern: Pattern, shape: Sequence, history: History) -> Iterator[Fo
     def matched(links: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
         """The events of each step on a chain, which may be that of the first few places only."""
         pairs = list(zip(places, links, strict=False))
-        return {place.step.name: tuple(t for one, t in pairs if one.step is place.step) for place, _ in pairs}
+        return {
+            place.step.name: tuple(t for item, t in pairs if item.step is place.step) for place, _ in pairs
+        }
 
     def also(step: Step, f: int, links: tuple[int, ...], fired: int, e: int) -> list[int]:
         """Further evidence of a step with at_least, walking back from its first matched event f."""
@@ -413,7 +415,7 @@ def fill_optional(
         if not item.optional:
             upper = steps[item.name][0]
             continue
-        earlier = [one for one in shape.items[:k] if isinstance(one, Step) and not one.optional]
+        earlier = [item for item in shape.items[:k] if isinstance(item, Step) and not item.optional]
         out[item.name] = ()
         if upper is None or not earlier:
             continue
@@ -489,19 +491,19 @@ def episode(
     ranked = [(rank(grade), confidence) for grade, confidence in judgements]
     peak = first + max(k for k in range(len(ranked)) if ranked[k] == max(ranked))
     opening = history.events[first]
-    counting = {event.id: event for one in own for event in counted(one, Here(history, first))}
+    counting = {event.id: event for item in own for event in counted(item, Here(history, first))}
     before = sorted((e for e in counting.values() if e.order < opening.order), key=lambda e: e.order)[-20:]
     evidence = [*(("counted", event.id) for event in before), ("opened", opening.id)]
     if peak != first:
         evidence.append(("peak", history.events[peak].id))
-    found = made(
+    result = made(
         pattern, history, opening.id, "opened" if closing is None else "closed",
         max((grade for grade, _ in judgements), key=rank), max(confidence for _, confidence in judgements),
         (opening.at, opening.at, None if closing is None else history.events[closing].at),
         (opening.id, history.events[end - 1].id), end - first, tuple(evidence),
         read_details(pattern, Here(history, peak, results=results)),
     )  # fmt: skip
-    return replace(found, fired_event=opening.id, fired_confidence=judgements[0][1])
+    return replace(result, fired_event=opening.id, fired_confidence=judgements[0][1])
 
 
 def counted(measure: Expr, here: Here) -> list[Event]:
@@ -595,20 +597,20 @@ def parts_first(patterns: Many[Pattern]) -> list[Pattern]:
     return done
 
 
-def shared(pattern: Pattern, one: Found) -> tuple[str, tuple[Any, ...]] | None:
+def shared(pattern: Pattern, item: Found) -> tuple[str, tuple[Any, ...]] | None:
     """The source and key of a combination that a detection is in, or None where it lacks a field."""
-    key = one.key
+    key = item.key
     if any(name not in key for name in key_fields(pattern)):
         return None
-    return one.source, tuple(key[name] for name in key_fields(pattern))
+    return item.source, tuple(key[name] for name in key_fields(pattern))
 
 
 def combination(pattern: Pattern, shape: Combination, found: Many[Found], cap: int) -> Iterator[Found]:
-    of_parts = sorted((one for one in found if any(is_part(one.pattern, part) for part in shape.parts)),
-                      key=lambda one: one.order)  # fmt: skip
-    keys = dict.fromkeys(key for one in of_parts if (key := shared(pattern, one)) is not None)
+    of_parts = sorted((item for item in found if any(is_part(item.pattern, part) for part in shape.parts)),
+                      key=lambda item: item.order)  # fmt: skip
+    keys = dict.fromkeys(key for part in of_parts if (key := shared(pattern, part)) is not None)
     for source, key in keys:
-        seen = [one for one in of_parts if shared(pattern, one) == (source, key)]
+        seen = [part for part in of_parts if shared(pattern, part) == (source, key)]
         history = History((), (), cap, source, key)
         fired = -1
         for d in range(len(seen)):
@@ -635,11 +637,11 @@ def all_of(shape: Combination, seen: list[Found], d: int, fired: int) -> Parts |
         parts.append((part, newest[-1]))
     now = seen[d].detected_at
     ones = [seen[k] for _, k in parts]
-    times = [micros(one.detected_at) for one in ones]
+    times = [micros(item.detected_at) for item in ones]
     if shape.within is not None and max(times) - min(times) > shape.within:
         return None
-    ends = [one.closed_at for one in ones if one.closed_at is not None and one.closed_at <= now]
-    if shape.overlapping and ends and max(one.opened_at for one in ones) > min(ends):
+    ends = [item.closed_at for item in ones if item.closed_at is not None and item.closed_at <= now]
+    if shape.overlapping and ends and max(item.opened_at for item in ones) > min(ends):
         return None
     return parts
 
@@ -679,12 +681,12 @@ def combined(pattern: Pattern, multiplier: float, history: History, parts: Many[
     here = key_only(pattern, history, last.detected_at, parts)
     grade, confidence = judged(pattern, here)
     if pattern.confidence is None:
-        confidence = rounded(at_odds(max(one.fired_confidence for _, one in parts), multiplier))
+        confidence = rounded(at_odds(max(item.fired_confidence for _, item in parts), multiplier))
     return made(
         pattern, history, last.id, "closed", grade, confidence,
         (last.detected_at, last.detected_at, last.detected_at), (first.first_event, last.fired_event),
-        len(parts), tuple((name, one.fired_event) for name, one in parts), read_details(pattern, here),
-        tuple(one.id for _, one in parts),
+        len(parts), tuple((name, item.fired_event) for name, item in parts), read_details(pattern, here),
+        tuple(item.id for _, item in parts),
     )  # fmt: skip
 
 
@@ -696,7 +698,7 @@ def key_only(pattern: Pattern, history: History, at: datetime, parts: Many[tuple
     event = Event(id="", at=at, **{"source": history.source, **own}, attributes=rest)
     results: dict[str, Expr] = {}
     for part, _ in parts:
-        best = max(one.fired_confidence for name, one in parts if name == part)
+        best = max(item.fired_confidence for name, item in parts if name == part)
         results[f"{part}.confidence"] = Number(best)
     return Here(replace(history, events=(event,), of_subject=(event,)), 0, results=results)
 
@@ -704,7 +706,7 @@ def key_only(pattern: Pattern, history: History, at: datetime, parts: Many[tuple
 def spread(
     pattern: Pattern, shape: Spread, events: Many[Event], found: Many[Found], as_of: datetime, cap: int
 ) -> Iterator[Found]:
-    ones = sorted(found, key=lambda one: one.order)
+    ones = sorted(found, key=lambda item: item.order)
     for p in ones:
         owner = shared(pattern, p)
         if not is_part(p.pattern, shape.first) or owner is None:
@@ -722,10 +724,10 @@ def spread(
         listed = [(shape.first, p), *((shape.then, q) for q in reached.values())]
         history, end = History((), (), cap, *owner), start + shape.within
         keyed = replace(pattern, group_by=key_fields(pattern))
-        one = combined(keyed, shape.multiplier, history, listed)
+        item = combined(keyed, shape.multiplier, history, listed)
         then = combined(keyed, shape.multiplier, history, listed[: 1 + shape.at_least])
         yield replace(
-            one,
+            item,
             fired_event=then.last_event,
             fired_confidence=then.confidence,
             id=detection_id(pattern.name, p.source, owner[1], p.id),
@@ -1266,26 +1268,26 @@ def binomial_tails(c: int, r: float, q: float) -> tuple[float, float]:
 # --- contrast (section 3) -------------------------------------------------------------------
 
 
-def contrasted(asked: Difference, here: Here) -> float | None:
+def contrasted(difference: Difference, here: Here) -> float | None:
     """One number of a contrast."""
-    view = look(asked.window, here, lambda at: number(value(asked.of, at)))
+    view = look(difference.window, here, lambda at: number(value(difference.of, at)))
     if view is None:
         return None
 
     def side(cond: Expr) -> list[tuple[int, float]]:
         return [(j, x) for j, x in view.readings if truth(cond, Here(view.history, j)) is True]
 
-    one_side, other_side = side(asked.where), side(asked.against)
+    one_side, other_side = side(difference.where), side(difference.against)
     left, right = [x for _, x in one_side], [x for _, x in other_side]
-    if asked.within_each is not None:
-        left, right = stratified(asked.within_each, view.history, one_side, other_side)
-    if asked.name in ("n_where", "n_against"):
-        return float(len(left) if asked.name == "n_where" else len(right))
-    if min(len(left), len(right)) < max(2, asked.at_least):
+    if difference.within_each is not None:
+        left, right = stratified(difference.within_each, view.history, one_side, other_side)
+    if difference.name in ("n_where", "n_against"):
+        return float(len(left) if difference.name == "n_where" else len(right))
+    if min(len(left), len(right)) < max(2, difference.at_least):
         return None
-    if asked.name == "t":
+    if difference.name == "t":
         return welch(left, right)
-    if asked.name == "plain_difference":
+    if difference.name == "plain_difference":
         return mean([x for _, x in one_side]) - mean([x for _, x in other_side])
     return mean(left) - mean(right)
 

@@ -18,12 +18,12 @@ Place = tuple[str, int]
 
 def fold(text: str) -> list[Place]:
     """The folded text, character by character, each with its place in the original."""
-    places = [(one, at) for at, character in enumerate(text) for one in _characters(character)]
+    places = [(item, at) for at, character in enumerate(text) for item in _characters(character)]
     places = [(_hyphen(places, i), at) for i, (_, at) in enumerate(places)]
     places = [(_underscore(places, i), at) for i, (_, at) in enumerate(places)]
     places = [(_sign(places, i), at) for i, (_, at) in enumerate(places)]
     places = _leet(places)
-    return [one for i, one in enumerate(places) if one[0] != " " or i == 0 or places[i - 1][0] != " "]
+    return [place for i, place in enumerate(places) if place[0] != " " or i == 0 or places[i - 1][0] != " "]
 
 
 def find(text: str, phrases: Iterable[str]) -> list[tuple[str, int, int]]:
@@ -32,7 +32,7 @@ def find(text: str, phrases: Iterable[str]) -> list[tuple[str, int, int]]:
     Where phrases overlap, the one that starts first counts, then the longest.
     """
     folded = fold(text)
-    plain = "".join(one for one, _ in folded)
+    plain = "".join(item for item, _ in folded)
     longest_first = sorted(set(phrases), key=len, reverse=True)
     found = []
     at = 0
@@ -54,9 +54,9 @@ def written_out(line: str) -> list[str]:
     start = line.rindex("(")
     end = line.index(")", start)
     return [
-        one
+        item
         for choice in line[start + 1 : end].split("|")
-        for one in written_out(line[:start] + choice + line[end + 1 :])
+        for item in written_out(line[:start] + choice + line[end + 1 :])
     ]
 
 
@@ -100,14 +100,14 @@ def _leet(places: list[Place]) -> list[Place]:
         while end < len(places) and places[end][0].isalnum():
             end += 1
         word = places[i:end]
-        letters = sum(one.isalpha() for one, _ in word)
+        letters = sum(item.isalpha() for item, _ in word)
         pairs = pairwise(word)
         beside = any(
             {a.isalpha(), b.isalpha()} == {True, False} and (a in LEET or b in LEET)
             for (a, _), (b, _) in pairs
         )
         if beside and letters >= 2 and 2 * letters > len(word):
-            word = [(LEET.get(one, one), at) for one, at in word]
+            word = [(LEET.get(item, item), at) for item, at in word]
         out += word or places[i : i + 1]
         i = max(end, i + 1)
     return out

@@ -60,10 +60,10 @@ def replayer(x: np.ndarray, other: np.ndarray | None = None, now: float = -1):
     """
 
     def replay(overlays: Sequence[dict[str, float]]) -> Iterable[list[Detection]]:
-        for one in overlays:
-            found = x > one.get("threshold", now)
+        for overlay in overlays:
+            found = x > overlay.get("threshold", now)
             if other is not None:
-                found &= other > one.get("noise", -1)
+                found &= other > overlay.get("noise", -1)
             yield [made(i) for i in np.flatnonzero(found)]
 
     return replay

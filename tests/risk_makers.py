@@ -15,7 +15,7 @@ DAY = timedelta(days=1)
 
 def detection(id: str = "d1", days_ago: float = 0.0, **given: Any) -> Detection:  # noqa: A002
     at = NOW - days_ago * DAY
-    told: dict[str, Any] = {
+    record: dict[str, Any] = {
         "id": id, "pattern": "loop", "version": "v1", "state": "closed", "subject": "ann", "target": None,
         "thread": None, "severity": "high", "confidence": 0.5, "opened_at": at, "detected_at": at,
         "closed_at": at,
@@ -23,14 +23,14 @@ def detection(id: str = "d1", days_ago: float = 0.0, **given: Any) -> Detection:
         "explanation": "", "recommendation": "", "evidence": (Evidence("opened", "e2", at, {}),),
         "history": {"subject": "ann"},
     }  # fmt: skip
-    return Detection(**told | given)
+    return Detection(**record | given)
 
 
 def verdict(
-    said: str = "confirmed", of: str | None = "d1", by: str = "ann", days_ago: float = 0.0, **given: Any
+    text: str = "confirmed", of: str | None = "d1", by: str = "ann", days_ago: float = 0.0, **given: Any
 ) -> Verdict:
     told = {"pattern": "loop", "version": "v1", "at": NOW - days_ago * DAY, "detection": of} | given
-    return Verdict(said, by, **told)
+    return Verdict(text, by, **told)
 
 
 PATTERNS = {
@@ -50,7 +50,7 @@ def detections(draw: Any, at_most: int = 8) -> list[Detection]:
     out: list[Detection] = []
     for number in range(draw(st.integers(0, at_most))):
         pattern = draw(st.sampled_from(sorted(PATTERNS)))
-        ids = [one.id for one in out]
+        ids = [item.id for item in out]
         made_of = pattern in ("both", "trio") and ids
         out.append(
             detection(
@@ -72,7 +72,7 @@ def verdicts(draw: Any, ids: list[str]) -> list[Verdict]:
     if not ids:
         return []
     said = st.sampled_from(["confirmed", "false_alarm"])
-    one = st.builds(
+    item = st.builds(
         verdict, said, st.sampled_from(ids), st.sampled_from(["ann", "bo", "cy"]), st.floats(0.01, 300)
     )
-    return draw(st.lists(one, max_size=6))
+    return draw(st.lists(item, max_size=6))

@@ -206,10 +206,10 @@ CONSTRUCTED = [
     {
         "lc": 1,
         "type": "constructor",
-        "id": ["langchain", "schema", "messages", NAMES[one["type"]]],
-        "kwargs": {key: value for key, value in one["data"].items() if key != "type"},
+        "id": ["langchain", "schema", "messages", NAMES[item["type"]]],
+        "kwargs": {key: value for key, value in item["data"].items() if key != "type"},
     }
-    for one in LANGCHAIN
+    for item in LANGCHAIN
 ]
 
 # --- OpenHands ---------------------------------------------------------------------------------
@@ -674,8 +674,8 @@ CASES = [
     Case("codex", "rollout.jsonl", lines(*CODEX), timed=True),
     Case("langchain", "dict.json", text(LANGCHAIN)),
     Case("langchain", "dumpd.json", text(CONSTRUCTED)),
-    Case("langchain", "flat.json", text({"messages": [one["data"] for one in LANGCHAIN]})),
-    Case("langchain", "stream.jsonl", lines(*({"node": {"messages": [one]}} for one in LANGCHAIN))),
+    Case("langchain", "flat.json", text({"messages": [item["data"] for item in LANGCHAIN]})),
+    Case("langchain", "stream.jsonl", lines(*({"node": {"messages": [item]}} for item in LANGCHAIN))),
     Case("openhands_v0", "trajectory.json", text(HANDS), timed=True),
     Case("openhands_v0", "output.jsonl", lines(*EVALUATED), timed=True),
     Case("openhands_sdk", "sdk.jsonl", lines(*SDK), timed=True),

@@ -127,10 +127,10 @@ class Script:
         return f"{folder}/{self.word()}.{self.rng.choice(['py', 'ts', 'go', 'java', 'rs'])}"
 
     def paths(self, count: int) -> list[str]:
-        found: set[str] = set()
-        while len(found) < count:
-            found.add(self.path())
-        return sorted(found)
+        texts: set[str] = set()
+        while len(texts) < count:
+            texts.add(self.path())
+        return sorted(texts)
 
     def word(self) -> str:
         return self.rng.choice(WORDS)
@@ -151,9 +151,9 @@ def detections(events: list[dict[str, Any]], *patterns: str) -> list[Any]:
 
 def fired(events: list[dict[str, Any]], *patterns: str) -> dict[str, str]:
     """The highest severity of each pattern that fired."""
-    found: dict[str, str] = {}
-    for one in detections(events, *patterns):
-        before = found.get(one.pattern)
-        if before is None or SEVERITIES.index(one.severity) > SEVERITIES.index(before):
-            found[one.pattern] = one.severity
-    return found
+    record: dict[str, str] = {}
+    for detection in detections(events, *patterns):
+        before = record.get(detection.pattern)
+        if before is None or SEVERITIES.index(detection.severity) > SEVERITIES.index(before):
+            record[detection.pattern] = detection.severity
+    return record

@@ -70,8 +70,8 @@ def make_folder(folder: Path) -> None:
         detections = [row[0] for row in raw.execute("SELECT id FROM detections ORDER BY id")]
     raw.close()
     assert len(detections) >= 3
-    for one, said in zip(detections, ("confirmed", "false_alarm"), strict=False):
-        assert main(["verdict", one, said, "--why", "seen", *store, *config]) == 0
+    for detection, name in zip(detections, ("confirmed", "false_alarm"), strict=False):
+        assert main(["verdict", detection, name, "--why", "seen", *store, *config]) == 0
     usage = ["--store", str(folder / USAGE), "--key", str(folder / KEY)]
     assert main(["usage", "record", str(folder / "all.jsonl"), *usage, *config]) == 0
     assert main(["usage", "sweep", "--as-of", "2026-02-01T00:00:00Z", *usage, *config]) == 0
@@ -79,4 +79,4 @@ def make_folder(folder: Path) -> None:
 
 def left_beside(path: Path) -> list[str]:
     """The files that SQLite left beside a database."""
-    return sorted(one.name for one in path.parent.glob(f"{path.name}?*"))
+    return sorted(item.name for item in path.parent.glob(f"{path.name}?*"))

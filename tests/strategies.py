@@ -116,7 +116,7 @@ def random_case(seed: int, kind: str | None = None, measure: str | None = None) 
     for _ in range(rng.choice((1, 3, 3))):
         patterns = make.patterns(kind, measure)
         found, insufficient = naive.run(patterns, events, as_of=as_of, cap=cap)
-        if insufficient or any(one.pattern == patterns[-1].name for one in found):
+        if insufficient or any(item.pattern == patterns[-1].name for item in found):
             break
     shuffled = list(events)
     rng.shuffle(shuffled)
@@ -159,7 +159,9 @@ def constructs(pattern: Pattern) -> set[str]:
         name = type(node).__name__
         if isinstance(node, Window):
             out |= {
-                f"{one.name}" for one in fields(node) if getattr(node, one.name) not in (None, (), 0, False)
+                f"{field.name}"
+                for field in fields(node)
+                if getattr(node, field.name) not in (None, (), 0, False)
             }
             out |= {f"last {type(limit).__name__}" for limit in node.last}
             out |= {f"skip {type(node.skip).__name__}"} if node.skip else set()
@@ -343,14 +345,14 @@ class Maker:
             op = rng.choice(("==", "!="))
             return Compare(op, Signal(rng.choice(CATEGORIES)), Text(rng.choice(LETTERS)))
         if pick < 0.76:
-            options: tuple[Expr, ...] = tuple(Text(one) for one in rng.sample(LETTERS, 2))
+            options: tuple[Expr, ...] = tuple(Text(item) for item in rng.sample(LETTERS, 2))
             return Member(self.category(), options, self.chance(0.3))
         if pick < 0.8:
             return Member(
                 Signal(rng.choice(NUMBERS)), (Number(0.25), Number(1.0), Signal("y")), self.chance(0.3)
             )
         if pick < 0.85:
-            return AnyOf(tuple(Indicator(one) for one in rng.sample(INDICATORS, 2)))
+            return AnyOf(tuple(Indicator(item) for item in rng.sample(INDICATORS, 2)))
         if pick < 0.9:
             return Known(rng.choice((self.number(), self.category())))
         return Compare(rng.choice((">", "<=")), self.number(), Number(rng.choice((0.0, 0.25, 1.0, 60.0))))
@@ -401,7 +403,9 @@ class Maker:
         if name == "cover":
             some = rng.sample(INDICATORS, rng.randint(1, 3))
             weights = tuple(rng.choice((1.0, 0.5, 2.0)) for _ in some) if self.chance(0.7) else ()
-            return Cover(tuple(Indicator(one) for one in some), weights or (1.0,) * len(some), self.window())
+            return Cover(
+                tuple(Indicator(item) for item in some), weights or (1.0,) * len(some), self.window()
+            )
         if name == "surprise_count":
             prior = rng.choice(((0.0, 0.0), (1.0, 2.0), (0.5, 24.0)))
             span, last = rng.choice(((MINUTE, HOUR), (HOUR, DAY), (DAY, 28 * DAY), (10 * MINUTE, 2 * HOUR)))
@@ -498,7 +502,7 @@ class Maker:
     def pattern(self, name: str, shape: Shape, **others: Any) -> Pattern:
         """A pattern with a random confidence, severities and details that any shape may have."""
         rng, later = self.rng, Number(0.5)
-        given: dict[str, Any] = {
+        record: dict[str, Any] = {
             "confidence": rng.choice((self.number(), self.measure("mean"), self.measure("share"), later)),
             "details": tuple((f"d{k}", self.measure()) for k in range(rng.randint(0, 3))),
             "group_by": self.history,
@@ -506,13 +510,13 @@ class Maker:
         if self.chance(0.3):
             seen = Measure("values", self.rng.choice((self.category(), self.number(0))), self.window())
             most = Measure("top", seen.of, seen.window)
-            given["details"] += (("seen", seen), ("most", most), ("value", self.number()))
+            record["details"] += (("seen", seen), ("most", most), ("value", self.number()))
         if self.chance(0.6):
             rising = ("low", "medium", "high", "critical")[rng.randint(0, 2) :]
-            given["severities"] = tuple((one, self.test(0)) for one in rising)
+            record["severities"] = tuple((item, self.test(0)) for item in rising)
         else:
-            given["severities"] = ((rng.choice(("low", "medium", "high")), None),)
-        return Pattern(name, shape, **{**given, **others})
+            record["severities"] = ((rng.choice(("low", "medium", "high")), None),)
+        return Pattern(name, shape, **{**record, **others})
 
     def threshold_shape(self, name: str | None = None) -> Threshold:
         when = self.measured_test(name)
@@ -725,7 +729,7 @@ class Maker:
     def spread_patterns(self) -> list[Pattern]:
         rng = self.rng
         made = self.parts(["p", "q"])
-        made = [replace(one, group_by=rng.choice((("subject",), ("subject", "thread")))) for one in made]
+        made = [replace(item, group_by=rng.choice((("subject",), ("subject", "thread")))) for item in made]
         first, then = rng.choice((("p", "q"), ("p", "q"), ("p", "p")))
         within = rng.choice((self.duration().us, HOUR, DAY, 30 * DAY))
         shape = Spread(first, then, within, rng.choice((1, 1, 2)), rng.choice((1.0, 2.0)))

@@ -62,13 +62,13 @@ def test_json_parses(block):
 
 
 def test_hardly_any_block_is_left_out():
-    every = [one for page in pages() for one in blocks_of(page) if one.language in TESTED]
-    skipped = [str(one) for one in every if one.is_skipped]
+    every = [item for page in pages() for item in blocks_of(page) if item.language in TESTED]
+    skipped = [str(item) for item in every if item.is_skipped]
     assert len(skipped) <= SKIPPED_AT_MOST * len(every), f"marked no-test: {', '.join(skipped)}"
 
 
 def test_every_block_says_what_it_is():
-    unnamed = [str(one) for page in pages() for one in blocks_of(page) if not one.language]
+    unnamed = [str(item) for page in pages() for item in blocks_of(page) if not item.language]
     assert not unnamed, f"write ```text where nothing is to be run: {', '.join(unnamed)}"
 
 
@@ -114,9 +114,9 @@ def run_shell(block: Block, folder: Path) -> None:
             timeout=120,
             check=False,
         )
-        said = f"{block}: {command.line}\n{done.stdout}"
-        assert done.returncode == command.code, f"exit {done.returncode}, not {command.code}: {said}"
-        assert is_shown_in(command.output, done.stdout), said
+        text = f"{block}: {command.line}\n{done.stdout}"
+        assert done.returncode == command.code, f"exit {done.returncode}, not {command.code}: {text}"
+        assert is_shown_in(command.output, done.stdout), text
 
 
 def shell_environment() -> dict[str, str]:

@@ -39,7 +39,9 @@ FOUND_IF_NAMED = {
 
 
 def found_in(name: str, patterns: list[str] | None = None) -> list[tuple[str, str]]:
-    return sorted((one.pattern, one.subject) for one in ethogram.analyze(FOLDER / f"{name}.jsonl", patterns))
+    return sorted(
+        (item.pattern, item.subject) for item in ethogram.analyze(FOLDER / f"{name}.jsonl", patterns)
+    )
 
 
 def test_every_example_is_spoken_for_here_and_in_the_readme():
@@ -67,8 +69,8 @@ def test_no_line_of_an_example_is_bad_or_repeated(name):
 
 
 def test_people_whose_use_is_unusual_but_usual_for_them_are_left_alone():
-    found = {subject for _, subject in found_in("usage", ["usage/*"])}
-    assert not found & {"cem", "dia", "eli", "fay", "gil", "ida"}
+    subjects = {subject for _, subject in found_in("usage", ["usage/*"])}
+    assert not subjects & {"cem", "dia", "eli", "fay", "gil", "ida"}
 
 
 def test_love_bombing_is_told_with_what_was_asked_for():
@@ -76,17 +78,17 @@ def test_love_bombing_is_told_with_what_was_asked_for():
     assert (found.target, found.severity) == ("bo", "high")
     assert found.details["times"] == 4
     assert found.details["request_made"] == 1
-    assert [one.step for one in found.evidence] == ["warm"] * 4 + ["press"]
+    assert [item.step for item in found.evidence] == ["warm"] * 4 + ["press"]
 
 
 def test_the_repeated_error_is_found_at_the_third_and_closed_by_the_way_out():
-    found = next(one for one in ethogram.analyze(FOLDER / "run.jsonl") if one.subject == "fixer")
+    found = next(item for item in ethogram.analyze(FOLDER / "run.jsonl") if item.subject == "fixer")
     assert (found.severity, found.state) == ("critical", "closed")
     assert found.details["repeated_error"] == "No matching distribution found for NAME"
 
 
 def test_a_rate_limit_is_told_as_trouble_outside_and_not_as_an_error_of_the_agent():
     # Four of ten steps met it; it is over when fewer than three of the last ten did.
-    (found,) = (one for one in ethogram.analyze(FOLDER / "run.jsonl") if one.subject == "fetcher")
+    (found,) = (item for item in ethogram.analyze(FOLDER / "run.jsonl") if item.subject == "fetcher")
     assert (found.pattern, found.severity, found.state) == ("infrastructure_trouble", "low", "closed")
     assert found.details["times"] == 4

@@ -61,11 +61,11 @@ X, Y, C = Signal("x"), Signal("y"), Signal("c")
 
 def story(every: int = 60, timed: bool = True, at: list[int] | None = None, **lists: Any) -> list[Event]:
     """Events `every` seconds apart (or `at` these seconds); a list per reading or field, None is absent."""
-    count = max(len(one) for one in lists.values() if isinstance(one, list))
+    count = max(len(item) for item in lists.values() if isinstance(item, list))
     out = []
     for k in range(count):
-        given = {name: one[k] if isinstance(one, list) else one for name, one in lists.items()}
-        given = {name: one for name, one in given.items() if one is not None}
+        given = {name: item[k] if isinstance(item, list) else item for name, item in lists.items()}
+        given = {name: item for name, item in given.items() if item is not None}
         known = ("subject", "target", "thread", "session", "kind", "reply_to", "source")
         own = {name: given.pop(name) for name in known if name in given}
         attributes = {name[2:]: given.pop(name) for name in list(given) if name.startswith("a_")}
@@ -85,7 +85,7 @@ def at_event(expr: Expr, events: list[Event], i: int = -1, cap: int = 512) -> An
 def measure(
     name: str, of: Expr = X, *, condition: bool = False, window: Window | None = None, **own: Any
 ) -> Measure:
-    options = tuple((key, one if isinstance(one, tuple) else (float(one),)) for key, one in own.items())
+    options = tuple((key, item if isinstance(item, tuple) else (float(item),)) for key, item in own.items())
     return Measure(name, of, window or Window(), condition, options)
 
 
@@ -110,8 +110,8 @@ def fires(shape: Any, events: list[Event], *, as_of: datetime | None = None, **o
     return run([Pattern("p", shape, **others)], events, as_of=as_of)[0]
 
 
-def ids(found: list[Found]) -> list[tuple[str, str]]:
-    return [(one.first_event, one.last_event) for one in found]
+def ids(founds: list[Found]) -> list[tuple[str, str]]:
+    return [(item.first_event, item.last_event) for item in founds]
 
 
 def word_sequence(steps: str, **others: Any) -> Sequence:
@@ -123,57 +123,57 @@ def word_sequence(steps: str, **others: Any) -> Sequence:
 
 
 def test_comparisons_allow_for_the_last_digits():
-    one = story(x=[0.1 + 0.2])
-    assert at_event(Compare(">", X, Number(0.3)), one) is False
-    assert at_event(Compare(">=", X, Number(0.3)), one) is True
-    assert at_event(Compare("==", X, Number(0.3)), one) is True
-    assert at_event(Compare("!=", X, Number(0.3)), one) is False
-    assert at_event(Compare("<", X, Number(0.3 + 1e-6)), one) is True
+    events = story(x=[0.1 + 0.2])
+    assert at_event(Compare(">", X, Number(0.3)), events) is False
+    assert at_event(Compare(">=", X, Number(0.3)), events) is True
+    assert at_event(Compare("==", X, Number(0.3)), events) is True
+    assert at_event(Compare("!=", X, Number(0.3)), events) is False
+    assert at_event(Compare("<", X, Number(0.3 + 1e-6)), events) is True
     # Relative above 1: 1e-9 * 1e6 = 1e-3.
-    assert at_event(Compare(">", Number(1e6 + 5e-4), Number(1e6)), one) is False
-    assert at_event(Compare(">", Number(1e6 + 5e-3), Number(1e6)), one) is True
+    assert at_event(Compare(">", Number(1e6 + 5e-4), Number(1e6)), events) is False
+    assert at_event(Compare(">", Number(1e6 + 5e-3), Number(1e6)), events) is True
 
 
 def test_truth_is_kleenes():
-    one = story(x=[1.0])
+    events = story(x=[1.0])
     yes, no, unknown = over(0), over(2), over(0, Y)
-    assert at_event(unknown, one) is None
-    assert at_event(And((unknown, no)), one) is False
-    assert at_event(And((unknown, yes)), one) is None
-    assert at_event(Or((unknown, yes)), one) is True
-    assert at_event(Or((unknown, no)), one) is None
-    assert at_event(Not(unknown), one) is None
-    assert at_event(Known(unknown), one) is False
-    assert at_event(Known(no), one) is True
-    assert at_event(OrElse(Y, Number(7.0)), one) == 7
-    assert at_event(OrElse(unknown, yes), one) is True
+    assert at_event(unknown, events) is None
+    assert at_event(And((unknown, no)), events) is False
+    assert at_event(And((unknown, yes)), events) is None
+    assert at_event(Or((unknown, yes)), events) is True
+    assert at_event(Or((unknown, no)), events) is None
+    assert at_event(Not(unknown), events) is None
+    assert at_event(Known(unknown), events) is False
+    assert at_event(Known(no), events) is True
+    assert at_event(OrElse(Y, Number(7.0)), events) == 7
+    assert at_event(OrElse(unknown, yes), events) is True
 
 
 def test_strings_are_equal_or_not_and_never_to_a_number():
-    one = story(x=[1.0], c=["a"])
-    assert at_event(letter("a"), one) is True
-    assert at_event(Compare("==", C, X), one) is False
-    assert at_event(Compare("!=", C, X), one) is True
-    assert at_event(Compare("<", C, X), one) is None
-    assert at_event(Arithmetic("+", C, X), one) is None
-    assert at_event(Member(C, (Text("b"), Text("a"))), one) is True
-    assert at_event(Member(C, (Text("b"),), negated=True), one) is True
-    assert at_event(Member(Y, (Number(1.0),), negated=True), one) is None
-    assert at_event(Member(X, (Y, Number(1.0))), one) is True
-    assert at_event(Member(X, (Y, Number(2.0))), one) is None
+    events = story(x=[1.0], c=["a"])
+    assert at_event(letter("a"), events) is True
+    assert at_event(Compare("==", C, X), events) is False
+    assert at_event(Compare("!=", C, X), events) is True
+    assert at_event(Compare("<", C, X), events) is None
+    assert at_event(Arithmetic("+", C, X), events) is None
+    assert at_event(Member(C, (Text("b"), Text("a"))), events) is True
+    assert at_event(Member(C, (Text("b"),), negated=True), events) is True
+    assert at_event(Member(Y, (Number(1.0),), negated=True), events) is None
+    assert at_event(Member(X, (Y, Number(1.0))), events) is True
+    assert at_event(Member(X, (Y, Number(2.0))), events) is None
 
 
 def test_what_has_no_finite_value_is_absent():
-    one = story(x=[1.0])
+    events = story(x=[1.0])
     zero = Arithmetic("-", Arithmetic("-", Number(0.3), Number(0.1)), Number(0.2))  # -2.8e-17
-    assert at_event(Arithmetic("/", X, Number(0.0)), one) is None
-    assert at_event(Arithmetic("/", X, zero), one) is None
-    assert at_event(Arithmetic("*", Number(1e200), Number(1e200)), one) is None
-    assert at_event(Function("log", (Number(0.0),)), one) is None
-    assert at_event(Function("sqrt", (Number(-1.0),)), one) is None
-    assert at_event(Function("sqrt", (zero,)), one) == 0
-    assert at_event(Function("clip", (X, Number(0.0), Number(0.5))), one) == 0.5
-    assert at_event(Function("min", (X, Y)), one) is None
+    assert at_event(Arithmetic("/", X, Number(0.0)), events) is None
+    assert at_event(Arithmetic("/", X, zero), events) is None
+    assert at_event(Arithmetic("*", Number(1e200), Number(1e200)), events) is None
+    assert at_event(Function("log", (Number(0.0),)), events) is None
+    assert at_event(Function("sqrt", (Number(-1.0),)), events) is None
+    assert at_event(Function("sqrt", (zero,)), events) == 0
+    assert at_event(Function("clip", (X, Number(0.0), Number(0.5))), events) == 0.5
+    assert at_event(Function("min", (X, Y)), events) is None
 
 
 def test_an_indicator_not_found_reads_0_where_the_event_was_evaluated():
@@ -186,14 +186,14 @@ def test_an_indicator_not_found_reads_0_where_the_event_was_evaluated():
 
 
 def test_attributes_are_fields_then_attributes_then_readings():
-    one = story(x=[1.0], kind="call", a_tool="bash", a_flag=True, a_many=[1], topic="a")
-    one = [Event(**{**_fields(one[0]), "attributes": {"tool": "bash", "flag": True, "many": [1]}})]
-    assert at_event(Attribute("kind"), one) == "call"
-    assert at_event(Attribute("tool"), one) == "bash"
-    assert at_event(Attribute("flag"), one) == 1
-    assert at_event(Attribute("many"), one) is None
-    assert at_event(Attribute("topic"), one) == "a"
-    assert at_event(Attribute("target"), one) is None
+    events = story(x=[1.0], kind="call", a_tool="bash", a_flag=True, a_many=[1], topic="a")
+    events = [Event(**{**_fields(events[0]), "attributes": {"tool": "bash", "flag": True, "many": [1]}})]
+    assert at_event(Attribute("kind"), events) == "call"
+    assert at_event(Attribute("tool"), events) == "bash"
+    assert at_event(Attribute("flag"), events) == 1
+    assert at_event(Attribute("many"), events) is None
+    assert at_event(Attribute("topic"), events) == "a"
+    assert at_event(Attribute("target"), events) is None
 
 
 def _fields(event: Event) -> dict[str, Any]:
@@ -213,8 +213,8 @@ def test_gap_and_age_are_seconds_and_absent_without_times():
 
 
 def values_in(window: Window, xs: list[Any], cap: int = 512, **others: Any) -> Any:
-    found = at_event(Measure("values", X, window), story(x=xs, **others), cap=cap)
-    return None if found is None else found[::-1]
+    result = at_event(Measure("values", X, window), story(x=xs, **others), cap=cap)
+    return None if result is None else result[::-1]
 
 
 def test_a_window_is_cut_in_its_seven_steps():
@@ -257,14 +257,14 @@ def test_over_subject_looks_at_all_of_the_subjects_events_up_to_this_one():
     events = story(x=[1, 2, 3, 4], target=["bo", "cy", None, "bo"])
     count = measure("count", window=Window(over_subject=True))
     gap = measure("sum", Elapsed("gap"), window=Window(over_subject=True))
-    found = fires(
+    founds = fires(
         Threshold(over(0)), events, group_by=("subject", "target"), details=(("n", count), ("gap", gap)),
         confidence=X,
     )  # fmt: skip
     # bo: events 1 and 4, read at the last (x 4, the most confident: clipped to 1 like x 1; latest of equals).
-    bo = next(one for one in found if one.history == ("sam", "bo"))
+    bo = next(item for item in founds if item.history == ("sam", "bo"))
     assert bo.details == {"n": 4, "gap": 180}
-    cy = next(one for one in found if one.history == ("sam", "cy"))
+    cy = next(item for item in founds if item.history == ("sam", "cy"))
     assert cy.details == {"n": 2, "gap": 60}
 
 
@@ -441,8 +441,8 @@ def test_surprise_count_is_the_tail_of_a_negative_binomial():
     true = over(0.5)
 
     def surprise(at: list[int], xs: list[int], cap: int = 512, **prior: Any) -> Any:
-        one = measure("surprise_count", true, condition=True, **hourly, **prior)
-        return at_event(one, story(x=xs, at=[60 * minute for minute in at]), cap=cap)
+        item = measure("surprise_count", true, condition=True, **hourly, **prior)
+        return at_event(item, story(x=xs, at=[60 * minute for minute in at]), cap=cap)
 
     # Now 120 min; the hour is (60, 120]: c = 3. Past from the first event, 0 to 60: one true one, at the
     # first event itself, in 1 h. r 1, one hour on one: P(X = x) = 2^-(x+1), P(X >= 3) = 1/8.
@@ -509,16 +509,16 @@ def test_excess_fading_span_cover():
 
 
 def test_a_sequence_takes_the_latest_standing_start_and_fires_once_for_it():
-    found = fires(word_sequence("ab"), story(c=list("aabb")))
+    founds = fires(word_sequence("ab"), story(c=list("aabb")))
     # At 3 the chain is (2, 3). At 4 it is (2, 4), and 2 is not after 3, the last firing.
-    assert ids(found) == [("2", "3")]
-    assert found[0].evidence == (("a", "2"), ("b", "3"))
-    assert (found[0].opened_at, found[0].detected_at) == (
+    assert ids(founds) == [("2", "3")]
+    assert founds[0].evidence == (("a", "2"), ("b", "3"))
+    assert (founds[0].opened_at, founds[0].detected_at) == (
         START + timedelta(minutes=1),
         START + timedelta(minutes=2),
     )
-    assert (found[0].closed_at, found[0].state, found[0].count) == (found[0].detected_at, "closed", 2)
-    assert found[0].id == detection_id("p", "input", ("sam",), "3")
+    assert (founds[0].closed_at, founds[0].state, founds[0].count) == (founds[0].detected_at, "closed", 2)
+    assert founds[0].id == detection_id("p", "input", ("sam",), "3")
     assert ids(fires(word_sequence("ab"), story(c=list("abab")))) == [("1", "2"), ("3", "4")]
 
 
@@ -588,11 +588,11 @@ def test_times_and_at_least_are_places_and_only_at_least_collects():
     assert fires(times, events)[0].evidence == (("a", "3"), ("a", "4"), ("b", "5"))
     many = Sequence((Step("a", letter("a"), times=2, collects=True), Step("b", letter("b"))))
     details = (("n", StepCount("a")), ("mean", StepMean("a", X)), ("last", StepValue("a", X)), ("x", X))
-    one = fires(many, events, details=details, confidence=StepMean("a", X))[0]
-    assert one.evidence == (("a", "1"), ("a", "2"), ("a", "3"), ("a", "4"), ("b", "5"))
-    assert one.details == {"n": 4, "mean": 2.5, "last": 4, "x": 0}
+    fire = fires(many, events, details=details, confidence=StepMean("a", X))[0]
+    assert fire.evidence == (("a", "1"), ("a", "2"), ("a", "3"), ("a", "4"), ("b", "5"))
+    assert fire.details == {"n": 4, "mean": 2.5, "last": 4, "x": 0}
     # The first event stays the chain's; also counts as evidence.
-    assert (one.first_event, one.count, one.confidence) == ("3", 5, 1)
+    assert (fire.first_event, fire.count, fire.confidence) == ("3", 5, 1)
 
 
 def test_also_stops_at_max_gap_within_the_step_before_and_the_last_firing():
@@ -640,7 +640,7 @@ def test_tell_at_tells_the_first_steps_with_a_last_firing_of_their_own():
     pattern = Pattern("p", shape, tell_at=2, severities=(("high", None),), confidence=Number(1.0))
     # The event with x alone is in the history of p@2 too: it is the history of the whole shape.
     found, _ = run([pattern], story(c=["a", None, "b", None], x=[0, 0, 0, 2]))
-    assert [(one.pattern, one.last_event, one.severity) for one in found] == [
+    assert [(item.pattern, item.last_event, item.severity) for item in found] == [
         ("p@2", "3", "low"),
         ("p", "4", "high"),
     ]
@@ -659,12 +659,12 @@ def test_within_defaults_to_256_events():
 def test_a_threshold_opens_closes_and_leaves_the_unknown_alone():
     events = story(x=[0, 1, None, 1, 0, 1], y=[0] * 6)
     shape = Threshold(And((over(0.5), Compare("==", Y, Number(0.0)))))
-    found = fires(shape, events)
-    assert ids(found) == [("2", "4"), ("6", "6")]
-    assert (found[0].count, found[0].state, found[0].closed_at) == (3, "closed", events[4].at)
-    assert (found[1].state, found[1].closed_at) == ("opened", None)
-    assert found[0].opened_at == found[0].detected_at == events[1].at
-    assert found[0].id == detection_id("p", "input", ("sam",), "2")
+    founds = fires(shape, events)
+    assert ids(founds) == [("2", "4"), ("6", "6")]
+    assert (founds[0].count, founds[0].state, founds[0].closed_at) == (3, "closed", events[4].at)
+    assert (founds[1].state, founds[1].closed_at) == ("opened", None)
+    assert founds[0].opened_at == founds[0].detected_at == events[1].at
+    assert founds[0].id == detection_id("p", "input", ("sam",), "2")
 
 
 def test_clears_closes_it_and_keeps_it_from_opening():
@@ -679,10 +679,10 @@ def test_clears_closes_it_and_keeps_it_from_opening():
 def test_an_episode_keeps_its_highest_and_reads_details_at_its_peak():
     events = story(x=[0.6, 0.9, 0.9, 0.7, 0.0], y=[0, 0, 0, 1, 1])
     severities = (("low", None), ("high", Compare("==", Y, Number(1.0))))
-    one = fires(Threshold(over(0.5)), events, confidence=X, severities=severities, details=(("x", X),))[0]
+    fire = fires(Threshold(over(0.5)), events, confidence=X, severities=severities, details=(("x", X),))[0]
     # Highest confidence 0.9 at 2 and 3; highest severity at 4; the peak has the highest of both together.
-    assert (one.severity, one.confidence, one.details) == ("high", 0.9, {"x": 0.7})
-    assert one.evidence == (("opened", "1"), ("peak", "4"))
+    assert (fire.severity, fire.confidence, fire.details) == ("high", 0.9, {"x": 0.7})
+    assert fire.evidence == (("opened", "1"), ("peak", "4"))
     flat = fires(Threshold(over(0.5)), events, confidence=X, details=(("age", Elapsed("age")),))[0]
     assert flat.details == {"age": 120}  # of equals the latest
     assert flat.evidence[-1] == ("peak", "3")
@@ -702,8 +702,8 @@ def test_confidence_is_clipped_rounded_and_0_where_absent():
 
 
 def counted(when: Expr, events: list[Event]) -> list[str]:
-    one = fires(Threshold(when), events)[0]
-    return [event for step, event in one.evidence if step == "counted"]
+    fire = fires(Threshold(when), events)[0]
+    return [event for step, event in fire.evidence if step == "counted"]
 
 
 def test_evidence_of_a_threshold_is_what_its_measures_counted():
@@ -733,17 +733,19 @@ def test_evidence_of_a_threshold_is_what_its_measures_counted():
 def test_trend_rises_or_falls():
     window = last(Events(3), at_least=3)
     details = (("rise", Result("rise")), ("tau", Result("tau")))
-    found = fires(Trend(X, 1.0, 0.9, window), story(x=[0, 0.5, 1, 1]), details=details)
+    founds = fires(Trend(X, 1.0, 0.9, window), story(x=[0, 0.5, 1, 1]), details=details)
     # At 3: rise 1, tau 1. At 4: 0.5, 1, 1: rise 0.5, false.
-    assert ids(found) == [("3", "3")]
-    assert found[0].details == {"rise": 1, "tau": 1}
+    assert ids(founds) == [("3", "3")]
+    assert founds[0].details == {"rise": 1, "tau": 1}
     assert ids(fires(Trend(X, 1.0, 0.9, window, falling=True), story(x=[1, 0.5, 0, 0]))) == [("3", "3")]
     assert fires(Trend(X, 1.0, 0.9, window, falling=True), story(x=[0, 0.5, 1, 1])) == []
 
 
 def contrast(name: str, events: list[Event], at_least: int = 2, each: Expr | None = None) -> Any:
-    asked = Difference(name, X, Compare("==", Y, Number(0.0)), Compare("==", Y, Number(1.0)), each, at_least)
-    return at_event(asked, events)
+    difference = Difference(
+        name, X, Compare("==", Y, Number(0.0)), Compare("==", Y, Number(1.0)), each, at_least
+    )
+    return at_event(difference, events)
 
 
 def test_contrast_compares_two_sides():
@@ -784,9 +786,9 @@ def test_a_contrast_is_a_threshold():
     where, against = Compare("==", Y, Number(0.0)), Compare("==", Y, Number(1.0))
     shape = Contrast(X, where, against, 3.0, 2.0, Window())
     details = (("difference", Result("difference")), ("n", Result("n_where")))
-    one = fires(shape, story(x=[4, 6, 1, 3], y=[0, 0, 1, 1]), details=details)[0]
-    assert one.evidence == (("counted", "1"), ("counted", "2"), ("counted", "3"), ("opened", "4"))
-    assert one.details == {"difference": 3, "n": 2}
+    fire = fires(shape, story(x=[4, 6, 1, 3], y=[0, 0, 1, 1]), details=details)[0]
+    assert fire.evidence == (("counted", "1"), ("counted", "2"), ("counted", "3"), ("opened", "4"))
+    assert fire.details == {"difference": 3, "n": 2}
 
 
 # --- silence --------------------------------------------------------------------------------
@@ -794,24 +796,24 @@ def test_a_contrast_is_a_threshold():
 
 def test_a_silence_opens_at_its_deadline_and_the_next_event_closes_it():
     events = story(x=[1, 1, 1], at=[0, 60, 200])
-    found = fires(Silence(Number(100.0)), events, details=(("deadline", Result("deadline")),), confidence=X)
-    assert len(found) == 1
-    one = found[0]
-    assert one.opened_at == one.detected_at == START + timedelta(seconds=160)
-    assert (one.closed_at, one.state, one.count) == (events[2].at, "closed", 1)
-    assert (one.first_event, one.last_event, one.evidence) == ("2", "2", (("before", "2"),))
-    assert one.details == {"deadline": format_time(one.opened_at)}
-    assert (one.id, one.confidence) == (detection_id("p", "input", ("sam",), "2"), 1)
+    founds = fires(Silence(Number(100.0)), events, details=(("deadline", Result("deadline")),), confidence=X)
+    assert len(founds) == 1
+    item = founds[0]
+    assert item.opened_at == item.detected_at == START + timedelta(seconds=160)
+    assert (item.closed_at, item.state, item.count) == (events[2].at, "closed", 1)
+    assert (item.first_event, item.last_event, item.evidence) == ("2", "2", (("before", "2"),))
+    assert item.details == {"deadline": format_time(item.opened_at)}
+    assert (item.id, item.confidence) == (detection_id("p", "input", ("sam",), "2"), 1)
     # Exactly at the deadline is not later.
     assert fires(Silence(Number(140.0)), events) == []
     late = fires(Silence(Number(140.0)), events, as_of=events[2].at + timedelta(seconds=141))
-    assert [(one.first_event, one.state, one.closed_at) for one in late] == [("3", "opened", None)]
+    assert [(item.first_event, item.state, item.closed_at) for item in late] == [("3", "opened", None)]
 
 
 def test_a_silence_waits_only_after_what_it_asks_for():
     events = story(x=[1, 0, 1, 0], every=100)
-    found = fires(Silence(Number(50.0), after=over(0.5)), events, as_of=START + timedelta(days=1))
-    assert ids(found) == [("1", "1"), ("3", "3")]
+    founds = fires(Silence(Number(50.0), after=over(0.5)), events, as_of=START + timedelta(days=1))
+    assert ids(founds) == [("1", "1"), ("3", "3")]
     assert ids(fires(Silence(Number(50.0), at_least=3), events)) == [("3", "3")]
     assert fires(Silence(Number(-1.0)), events) == []
     # The first event has no gap, so longer_than is absent there.
@@ -836,19 +838,22 @@ def combined(kind: str, words: str, *, parts: str = "ab", **others: Any) -> list
     patterns = [at_letters(part, part, confidence=Number(0.5)) for part in parts]
     shape = Combination(kind, tuple(parts), **{"within": HOUR, **others})
     found, _ = run([Pattern("p", shape), *patterns], story(c=list(words)))
-    return [one for one in found if one.pattern == "p"]
+    return [item for item in found if item.pattern == "p"]
 
 
 def test_all_of_takes_the_newest_of_each_since_the_last_firing():
-    found = combined("all_of", "aabb")
+    founds = combined("all_of", "aabb")
     # Fires at 3 with a of 2; b at 4 finds no a after that.
-    assert [one.evidence for one in found] == [(("a", "2"), ("b", "3"))]
-    one = found[0]
-    assert one.opened_at == one.detected_at == one.closed_at == START + timedelta(minutes=2)
-    assert (one.first_event, one.last_event, one.count, one.state) == ("2", "3", 2, "closed")
-    assert one.parts == (detection_id("a", "input", ("sam",), "2"), detection_id("b", "input", ("sam",), "3"))
-    assert one.id == detection_id("p", "input", ("sam",), one.parts[-1])
-    assert [one.evidence[0] for one in combined("all_of", "baab")] == [("b", "1"), ("a", "3")]
+    assert [item.evidence for item in founds] == [(("a", "2"), ("b", "3"))]
+    item = founds[0]
+    assert item.opened_at == item.detected_at == item.closed_at == START + timedelta(minutes=2)
+    assert (item.first_event, item.last_event, item.count, item.state) == ("2", "3", 2, "closed")
+    assert item.parts == (
+        detection_id("a", "input", ("sam",), "2"),
+        detection_id("b", "input", ("sam",), "3"),
+    )
+    assert item.id == detection_id("p", "input", ("sam",), item.parts[-1])
+    assert [item.evidence[0] for item in combined("all_of", "baab")] == [("b", "1"), ("a", "3")]
     assert len(combined("all_of", "azb", within=2 * MINUTE)) == 1
     assert combined("all_of", "azb", within=2 * MINUTE - 1) == []
 
@@ -857,7 +862,9 @@ def test_overlapping_parts_were_open_together():
     def overlap(xs: list[int], ys: list[int]) -> list[Found]:
         parts = [Pattern("x", Threshold(over(0.5))), Pattern("y", Threshold(over(0.5, Y)))]
         shape = Combination("all_of", ("x", "y"), None, overlapping=True)
-        return [one for one in run([*parts, Pattern("p", shape)], story(x=xs, y=ys))[0] if one.pattern == "p"]
+        return [
+            item for item in run([*parts, Pattern("p", shape)], story(x=xs, y=ys))[0] if item.pattern == "p"
+        ]
 
     assert len(overlap([1, 1, 0], [0, 1, 0])) == 1
     # x closes at the very event at which y opens: not after, so it holds.
@@ -866,7 +873,7 @@ def test_overlapping_parts_were_open_together():
 
 
 def test_in_order_wants_strictly_rising_times():
-    assert [one.evidence for one in combined("in_order", "aab")] == [(("a", "2"), ("b", "3"))]
+    assert [item.evidence for item in combined("in_order", "aab")] == [(("a", "2"), ("b", "3"))]
     assert combined("in_order", "ba") == []
     assert len(combined("in_order", "abb")) == 1
     assert len(combined("in_order", "abab")) == 2
@@ -875,12 +882,12 @@ def test_in_order_wants_strictly_rising_times():
     patterns = [at_letters("a", "a"), at_letters("b", "b")]
     shape = Combination("in_order", ("a", "b"), HOUR)
     found, _ = run([*patterns, Pattern("p", shape)], story(c=list("aab"), at=[0, 60, 60]))
-    assert [one.evidence for one in found if one.pattern == "p"] == [(("a", "1"), ("b", "3"))]
+    assert [item.evidence for item in found if item.pattern == "p"] == [(("a", "1"), ("b", "3"))]
 
 
 def test_any_of_is_each_detection_of_a_part():
-    found = combined("any_of", "abza", within=None)
-    assert [one.evidence for one in found] == [(("a", "1"),), (("b", "2"),), (("a", "4"),)]
+    founds = combined("any_of", "abza", within=None)
+    assert [item.evidence for item in founds] == [(("a", "1"),), (("b", "2"),), (("a", "4"),)]
 
 
 def test_confidence_of_a_combination():
@@ -902,7 +909,7 @@ def test_combinations_join_on_their_history_and_on_names():
     def joined(history: tuple[str, ...]) -> list[str]:
         shape = Combination("all_of", ("a", "b"), HOUR)
         found, _ = run([*parts, Pattern("p", shape, group_by=history)], events)
-        return [one.pattern for one in found if one.pattern == "p"]
+        return [item.pattern for item in found if item.pattern == "p"]
 
     assert joined(("subject",)) == ["p"]
     assert joined(narrow) == []  # b lacks a target
@@ -914,11 +921,11 @@ def test_combinations_join_on_their_history_and_on_names():
 
 
 def test_combinations_of_combinations():
-    parts = [at_letters(one, one) for one in "abc"]
+    parts = [at_letters(item, item) for item in "abc"]
     inner = Pattern("ab", Combination("all_of", ("a", "b"), HOUR))
     outer = Pattern("abc", Combination("in_order", ("ab", "c"), HOUR))
     found, _ = run([outer, inner, *parts], story(c=list("abc")))
-    assert [(one.pattern, one.first_event) for one in found if len(one.pattern) > 1] == [
+    assert [(item.pattern, item.first_event) for item in found if len(item.pattern) > 1] == [
         ("ab", "1"),
         ("abc", "1"),
     ]
@@ -929,16 +936,18 @@ def test_combinations_of_combinations():
 def spreading(events: list[Event], within: int = HOUR, at_least: int = 1, as_of: Any = None) -> list[Found]:
     parts = [at_letters("a", "a", confidence=Number(0.5)), at_letters("b", "b", confidence=Number(0.8))]
     shape = Spread("a", "b", within, at_least)
-    return [one for one in run([*parts, Pattern("p", shape)], events, as_of=as_of)[0] if one.pattern == "p"]
+    return [
+        item for item in run([*parts, Pattern("p", shape)], events, as_of=as_of)[0] if item.pattern == "p"
+    ]
 
 
 def test_spread_goes_from_one_subject_to_those_it_met():
     events = story(c=["a", "z", "b"], subject=["ann", "ann", "bo"], target=[None, "bo", None])
-    one = spreading(events)[0]
-    assert (one.history, one.count, one.state, one.confidence) == (("ann",), 1, "opened", 0.8)
-    assert (one.opened_at, one.detected_at) == (events[0].at, events[2].at)
-    assert one.evidence == (("a", "1"), ("b", "3"))
-    assert one.id == detection_id("p", "input", ("ann",), detection_id("a", "input", ("ann",), "1"))
+    item = spreading(events)[0]
+    assert (item.history, item.count, item.state, item.confidence) == (("ann",), 1, "opened", 0.8)
+    assert (item.opened_at, item.detected_at) == (events[0].at, events[2].at)
+    assert item.evidence == (("a", "1"), ("b", "3"))
+    assert item.id == detection_id("p", "input", ("ann",), detection_id("a", "input", ("ann",), "1"))
     # It ends an hour after a's detection.
     later = spreading(events, as_of=START + timedelta(hours=1, seconds=1))[0]
     assert (later.state, later.closed_at) == ("closed", START + timedelta(hours=1))
@@ -962,10 +971,10 @@ def test_spread_waits_for_so_many_and_grows_with_each_further_one():
         c=["a", "z", "b", "b", "b", "b"], subject=["ann", "ann", "bo", "bo", "cy", "dan"],
         target=["bo", "cy", None, None, None, "ann"],
     )  # fmt: skip
-    one = spreading(events, at_least=2)[0]
-    assert (one.count, one.detected_at) == (3, events[4].at)
+    item = spreading(events, at_least=2)[0]
+    assert (item.count, item.detected_at) == (3, events[4].at)
     # The first b of each.
-    assert one.evidence == (("a", "1"), ("b", "3"), ("b", "5"), ("b", "6"))
+    assert item.evidence == (("a", "1"), ("b", "3"), ("b", "5"), ("b", "6"))
     assert spreading(events, at_least=4) == []
 
 
@@ -978,7 +987,7 @@ def test_a_history_holds_what_carries_a_signal_of_the_shape():
     # Names in severities, details and confidence do not count; attributes neither.
     assert fires(Threshold(over(0)), events, confidence=Y, details=(("y", Y),))[0].count == 2
     assert fires(Threshold(Compare("==", Attribute("kind"), Text("event"))), events)[0].count == 3
-    assert [one.count for one in fires(Threshold(over(0)), events, group_by=("target",))] == [1]
+    assert [fire.count for fire in fires(Threshold(over(0)), events, group_by=("target",))] == [1]
     assert fires(Threshold(over(0)), events, group_by=("target",))[0].history == ("sam", "bo")
     # An indicator: every evaluated event.
     shown = story(compassion=[0.1, None, 0.2], x=[0, 0, 0])
@@ -987,8 +996,8 @@ def test_a_history_holds_what_carries_a_signal_of_the_shape():
 
 def test_the_last_key_may_be_a_category_reading_or_an_attribute():
     events = story(x=[1, 1, 1], topic=["a", "b", None])
-    found = fires(Threshold(over(0)), events, group_by=("subject", "topic"))
-    assert {one.history for one in found} == {("sam", "a"), ("sam", "b")}
+    founds = fires(Threshold(over(0)), events, group_by=("subject", "topic"))
+    assert {item.history for item in founds} == {("sam", "a"), ("sam", "b")}
 
 
 def test_events_come_in_any_order_and_ties_go_by_seq_then_id():
@@ -1010,7 +1019,7 @@ def test_a_name_belongs_to_its_source():
 
 def test_output_is_in_order_of_detection_then_subject():
     events = story(x=[1, 1, 1], subject=["bo", "ann", "cy"], at=[0, 0, 0])
-    assert [one.history for one in fires(Threshold(over(0)), events)] == [("ann",), ("bo",), ("cy",)]
+    assert [fire.history for fire in fires(Threshold(over(0)), events)] == [("ann",), ("bo",), ("cy",)]
 
 
 def untimed(shape: Any, **others: Any) -> tuple[int, int]:
@@ -1024,15 +1033,15 @@ def test_a_duration_alone_is_insufficient_data_without_times():
     assert untimed(word_sequence("ab", within=(Duration(1), Events(2)))) == (1, 0)
     limits: Limits = (Duration(1),)
     assert untimed(Sequence((Step("a", letter("a"), within=limits), Step("b", letter("b"))))) == (0, 1)
-    for one in (
+    for item in (
         measure("count", window=last(Duration(1))),
         measure("count", window=Window(skip=Duration(1))),
         measure("fading", half=1),
         measure("surprise_count", over(0), condition=True, span=1, last=1),
     ):
-        assert untimed(Threshold(Or((over(0), Compare(">", one, Number(0.0)))))) == (0, 1)
+        assert untimed(Threshold(Or((over(0), Compare(">", item, Number(0.0)))))) == (0, 1)
         # Outside the shape such a measure is only absent.
-        assert untimed(Threshold(over(0)), details=(("d", one),)) == (1, 0)
+        assert untimed(Threshold(over(0)), details=(("d", item),)) == (1, 0)
     assert untimed(Silence(Number(1.0))) == (0, 1)
     # No duration stands in rate, gap or age; they are absent.
     assert untimed(Threshold(Known(Elapsed("age")))) == (0, 0)
@@ -1041,7 +1050,7 @@ def test_a_duration_alone_is_insufficient_data_without_times():
     parts = [at_letters("a", "a"), at_letters("b", "b")]
     together = Pattern("p", Combination("all_of", ("a", "b"), HOUR))
     found, insufficient = run([*parts, together], story(c=list("ab"), timed=False))
-    assert ([one.pattern for one in found], insufficient) == (["a", "b"], {("p", ("sam",))})
+    assert ([item.pattern for item in found], insufficient) == (["a", "b"], {("p", ("sam",))})
 
 
 # --- the random cases -----------------------------------------------------------------------

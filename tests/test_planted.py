@@ -143,7 +143,7 @@ def test_processes_of_the_hook_start_outside_the_project(
     assert main.renewed(str(folder), location.plan_path(str(folder))) is not None
     by_process(json.loads(payload(folder)))
     assert len(places) == 2
-    assert not [one for one in places if Path(one).is_relative_to(folder)]
+    assert not [place for place in places if Path(place).is_relative_to(folder)]
 
 
 def test_every_python_that_is_started_looks_into_no_folder() -> None:

@@ -28,7 +28,7 @@ def fill(tracker: UsageTracker, days: int = 40) -> None:
 
 def bytes_of(path: Path) -> bytes:
     """Everything in every file of the store."""
-    return b"".join(one.read_bytes() for one in sorted(path.parent.iterdir()))
+    return b"".join(item.read_bytes() for item in sorted(path.parent.iterdir()))
 
 
 def is_in(words: str | bytes, path: Path) -> bool:

@@ -56,8 +56,8 @@ def read_corpus(folder: Path) -> Corpus:
     rows = [row for row in records(folder, SCORED) if row["text"] or row.get("preview")]
     texts = [row["text"] or row["preview"] for row in rows]
     scans = scan_many(texts)
-    kept = [k for k, scan in enumerate(scans) if scan.measured]
-    rows, texts, scans = [rows[k] for k in kept], [texts[k] for k in kept], [scans[k] for k in kept]
+    saved = [k for k, scan in enumerate(scans) if scan.measured]
+    rows, texts, scans = [rows[k] for k in saved], [texts[k] for k in saved], [scans[k] for k in saved]
     reads = [read_text(text) for text in texts]
     authors = [row["subject"] for row in rows]
     return Corpus(
@@ -66,7 +66,7 @@ def read_corpus(folder: Path) -> Corpus:
         reads,
         scans,
         np.array([[row["traits"][trait] for trait in TRAITS] for row in rows], float),
-        [frozenset(one["id"].replace("-", "_") for one in row["indicators"]) for row in rows],
+        [frozenset(item["id"].replace("-", "_") for item in row["indicators"]) for row in rows],
         np.array([bool(row["text"]) for row in rows]),
         _groups(authors, reads),
     )
@@ -81,10 +81,10 @@ def messages(folder: Path, name: str, most: int) -> list[str]:
 def gram_matrix(reads: list[Read], kind: str) -> sparse.csr_matrix:
     """A row for each text: the signed weights of its `words` or `runs` in their buckets."""
     grams = [getattr(read, kind) for read in reads]
-    starts = np.cumsum([0, *(len(one.buckets) for one in grams)])
+    starts = np.cumsum([0, *(len(gram.buckets) for gram in grams)])
     held = (
-        np.concatenate([one.weights for one in grams]).astype(float),
-        np.concatenate([one.buckets for one in grams]),
+        np.concatenate([gram.weights for gram in grams]).astype(float),
+        np.concatenate([gram.buckets for gram in grams]),
         starts,
     )
     matrix = sparse.csr_matrix(held, (len(reads), 1 << BITS))

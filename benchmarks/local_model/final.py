@@ -53,8 +53,8 @@ def final_weights(
     penalty, shares = setting = choose(material, space, rows, inner, seed)
     mean = np.average(corpus.labels, axis=0, weights=material.importance)
     pull = fit(model_likeness(space, shares), corpus.labels - mean, material.importance, [penalty])[0]
-    words, runs, style, counts = (np.asarray(one.T @ pull) for one in space.points)
-    tables = [_whole_numbers(one) for one in (words, runs)]
+    words, runs, style, counts = (np.asarray(point.T @ pull) for point in space.points)
+    tables = [_whole_numbers(item) for item in (words, runs)]
     dense = np.concatenate(
         (style * shares[0] / np.sqrt(len(style)), counts * shares[1] / np.sqrt(len(counts)))
     )
@@ -64,7 +64,7 @@ def final_weights(
         lexicon=load_lexicon().version,
         traits=TRAITS,
         measured=np.zeros(len(TRAITS), bool),
-        categories=tuple(one.name for one in categories),
+        categories=tuple(category.name for category in categories),
         word_rarity=space.rarity[0].astype(np.uint8),
         word_weights=tables[0][0],
         run_rarity=space.rarity[1].astype(np.uint8),
@@ -76,7 +76,7 @@ def final_weights(
         bias=mean + LEVEL * pull.sum(axis=0),
         knots=np.stack([knots for knots, _ in scales]),
         levels=np.stack([levels for _, levels in scales]),
-        indicators=tuple(one.indicator or "" for one in categories),
+        indicators=tuple(category.indicator or "" for category in categories),
         confidences=np.zeros(len(categories)),
     )
 

@@ -90,7 +90,7 @@ def make_space(material: Material, rows: Ints) -> Space:
         style / np.sqrt(style.shape[1]),
         categories / np.sqrt(max(1, categories.shape[1])),
     )
-    return Space(rarity, centre, spread, points, tuple(_likeness(one) for one in points))  # type: ignore[arg-type]
+    return Space(rarity, centre, spread, points, tuple(_likeness(point) for point in points))  # type: ignore[arg-type]
 
 
 def fit(likeness: Floats, labels: Floats, importance: Floats, penalties: Sequence[float]) -> list[Floats]:
@@ -98,14 +98,14 @@ def fit(likeness: Floats, labels: Floats, importance: Floats, penalties: Sequenc
     root = np.sqrt(importance)
     values, vectors = np.linalg.eigh(root[:, None] * likeness * root)
     turned = vectors.T @ (root[:, None] * labels)
-    return [root[:, None] * (vectors @ (turned / (values + one)[:, None])) for one in penalties]
+    return [root[:, None] * (vectors @ (turned / (values + penalty)[:, None])) for penalty in penalties]
 
 
 def model_likeness(space: Space, shares: tuple[float, float]) -> Floats:
     """How alike texts are in words, runs, style and categories together."""
     words, runs, style, categories = space.likeness
-    found: Floats = words + runs + shares[0] * style + shares[1] * categories + LEVEL
-    return found
+    floats: Floats = words + runs + shares[0] * style + shares[1] * categories + LEVEL
+    return floats
 
 
 def predict(
@@ -115,7 +115,7 @@ def predict(
     labels, importance = material.corpus.labels[rows], material.importance[rows]
     mean = np.average(labels, axis=0, weights=importance)
     pulls = fit(likeness[np.ix_(rows, rows)], labels - mean, importance, penalties)
-    return [mean + likeness[np.ix_(others, rows)] @ one for one in pulls]
+    return [mean + likeness[np.ix_(others, rows)] @ pull for pull in pulls]
 
 
 def choose(material: Material, space: Space, rows: Ints, folds: int, seed: int) -> Setting:
@@ -128,8 +128,8 @@ def choose(material: Material, space: Space, rows: Ints, folds: int, seed: int) 
         out = np.zeros((len(PENALTIES), len(rows), material.corpus.labels.shape[1]))
         for number in range(folds):
             held = fold == number
-            said = predict(material, likeness, rows[~held], rows[held], PENALTIES)
-            out[:, held] = np.stack(said)
+            floatses = predict(material, likeness, rows[~held], rows[held], PENALTIES)
+            out[:, held] = np.stack(floatses)
         for penalty, guess in zip(PENALTIES, out, strict=True):
             good = float(np.mean(spearman(guess[whole], material.corpus.labels[rows][whole])))
             best = max(best, (good, (penalty, shares)))
@@ -167,8 +167,8 @@ def spearman(guesses: Floats, labels: Floats) -> Floats:
     a, b = rankdata(guesses, axis=0), rankdata(labels, axis=0)
     a, b = a - a.mean(axis=0), b - b.mean(axis=0)
     size = np.sqrt((a**2).sum(axis=0) * (b**2).sum(axis=0))
-    found: Floats = np.where(size > 0, (a * b).sum(axis=0) / np.maximum(size, 1e-12), 0.0)
-    return found
+    floats: Floats = np.where(size > 0, (a * b).sum(axis=0) / np.maximum(size, 1e-12), 0.0)
+    return floats
 
 
 def _rarity(matrix: sparse.csr_matrix, groups: Ints) -> Floats:
@@ -180,8 +180,8 @@ def _rarity(matrix: sparse.csr_matrix, groups: Ints) -> Floats:
     authors = np.bincount(used // many, minlength=matrix.shape[1])
     most = np.log1p(matrix.shape[0])
     rare = np.log((1 + matrix.shape[0]) / (1 + texts)) / most
-    found: Floats = np.where(authors >= LEAST_AUTHORS, np.rint(255 * rare), 0.0)
-    return found
+    floats: Floats = np.where(authors >= LEAST_AUTHORS, np.rint(255 * rare), 0.0)
+    return floats
 
 
 def _points(matrix: sparse.csr_matrix, rarity: Floats) -> sparse.csr_matrix:
@@ -192,5 +192,5 @@ def _points(matrix: sparse.csr_matrix, rarity: Floats) -> sparse.csr_matrix:
 
 def _likeness(points: sparse.csr_matrix | Floats) -> Floats:
     products: Any = points @ points.T
-    found: Floats = np.asarray(products.todense()) if sparse.issparse(points) else products
-    return found
+    floats: Floats = np.asarray(products.todense()) if sparse.issparse(points) else products
+    return floats

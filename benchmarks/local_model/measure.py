@@ -37,22 +37,22 @@ def resamples(group: Ints, times: int, seed: int) -> list[Ints]:
     return [np.concatenate([rows[k] for k in draw.integers(0, len(rows), len(rows))]) for _ in range(times)]
 
 
-def agreement(said: dict[str, Floats], labels: Floats, drawn: Sequence[Ints]) -> dict[str, dict[str, Any]]:
+def agreement(text: dict[str, Floats], labels: Floats, drawn: Sequence[Ints]) -> dict[str, dict[str, Any]]:
     """For each trait, the rank correlation of each guess with its interval, and of what `model` is ahead."""
-    value = {name: spearman(guess, labels) for name, guess in said.items()}
+    value = {name: spearman(guess, labels) for name, guess in text.items()}
     again = {
         name: np.array([spearman(guess[rows], labels[rows]) for rows in drawn])
-        for name, guess in said.items()
+        for name, guess in text.items()
     }
-    found: dict[str, dict[str, Any]] = {}
+    record: dict[str, dict[str, Any]] = {}
     for k, trait in enumerate(TRAITS):
-        one: dict[str, Any] = {name: [value[name][k], *_interval(again[name][:, k])] for name in said}
-        for name in said:
+        item: dict[str, Any] = {name: [value[name][k], *_interval(again[name][:, k])] for name in text}
+        for name in text:
             if name != "model":
                 ahead = again["model"][:, k] - again[name][:, k]
-                one[f"ahead of {name}"] = [value["model"][k] - value[name][k], *_interval(ahead)]
-        found[trait] = one
-    return found
+                item[f"ahead of {name}"] = [value["model"][k] - value[name][k], *_interval(ahead)]
+        record[trait] = item
+    return record
 
 
 def high_scores(guess: Floats, labels: Floats, drawn: Sequence[Ints]) -> dict[str, dict[str, Any]]:
@@ -87,8 +87,8 @@ def within_authors(guess: Floats, labels: Floats, group: Ints, times: int, seed:
 
     def together(chosen: Sequence[int]) -> Floats:
         a, b = (np.concatenate([ranks[k][side] for k in chosen]) for side in (0, 1))
-        found: Floats = (a * b).sum(axis=0) / np.sqrt((a**2).sum(axis=0) * (b**2).sum(axis=0) + 1e-12)
-        return found
+        floats: Floats = (a * b).sum(axis=0) / np.sqrt((a**2).sum(axis=0) * (b**2).sum(axis=0) + 1e-12)
+        return floats
 
     if not ranks:
         return {}
@@ -105,13 +105,13 @@ def confidences(corpus: Corpus, guess: Floats, categories: Sequence[Category]) -
     """
     catalogue = indicator_catalogue()
     counted = []
-    for one in categories:
-        k = TRAITS.index(catalogue[one.indicator].trait) if one.indicator else 0
+    for category in categories:
+        k = TRAITS.index(catalogue[category.indicator].trait) if category.indicator else 0
         with_it = [
-            one.indicator in corpus.indicators[row]
+            category.indicator in corpus.indicators[row]
             for row in range(len(corpus.texts))
-            if one.indicator and corpus.whole[row] and guess[row, k] >= SUPPORT
-            and one.name in (corpus.scans[row].by_category or {})
+            if category.indicator and corpus.whole[row] and guess[row, k] >= SUPPORT
+            and category.name in (corpus.scans[row].by_category or {})
         ]  # fmt: skip
         counted.append((sum(with_it), len(with_it)))
     right, texts = (sum(pair[side] for pair in counted) for side in (0, 1))
@@ -143,12 +143,12 @@ def on_harmless(weights: Weights, folder: Path) -> dict[str, dict[str, float]]:
     found = {}
     for name in HARMLESS:
         if has(folder, name):
-            said = _scored(weights, messages(folder, name, SAMPLED))
-            measured = [one for one in said if one]
-            found[name] = {"messages": len(said), "measured": len(measured) / len(said)}
+            text = _scored(weights, messages(folder, name, SAMPLED))
+            measured = [item for item in text if item]
+            found[name] = {"messages": len(text), "measured": len(measured) / len(text)}
             for trait in ("manipulation", "deception", "fabrication", "dismissal", "exploitation"):
                 if measured and trait in measured[0]:
-                    found[name][trait] = float(np.mean([one[trait] >= HIGH for one in measured]))
+                    found[name][trait] = float(np.mean([item[trait] >= HIGH for item in measured]))
     return found
 
 
@@ -161,9 +161,9 @@ def on_film(weights: Weights, folder: Path, times: int, seed: int) -> dict[str, 
     whole = ["\n".join(turn["text"] for turn in row["turns"]) for row in rows]
     turns = [_scored(weights, [turn["text"] for turn in row["turns"]]) for row in rows]
     guesses = {
-        "model, whole dialogue": [one.get("manipulation", 0.0) for one in _scored(weights, whole)],
+        "model, whole dialogue": [item.get("manipulation", 0.0) for item in _scored(weights, whole)],
         "model, highest message": [
-            max((one.get("manipulation", 0.0) for one in said), default=0.0) for said in turns
+            max((item.get("manipulation", 0.0) for item in turn), default=0.0) for turn in turns
         ],
         "scanner: negative flags": [scan.negative or 0 for scan in scan_many(whole)],
         "length": [len(text) for text in whole],

@@ -64,11 +64,11 @@ class Plan:
 def train(folder: Path, plan: Plan) -> tuple[Weights, dict[str, Any]]:
     """The weights, and everything that was measured on the way."""
     corpus, categories = read_corpus(folder), read_categories()
-    material = make_material(corpus, [one.name for one in categories])
+    material = make_material(corpus, [category.name for category in categories])
     raw = _cross_validated(material, plan)
     guess, whole = calibrated(raw["model"], corpus, plan.folds, plan.seed), corpus.whole
     drawn = resamples(corpus.group[whole], plan.drawn, plan.seed)
-    said = {name: one[whole] for name, one in raw.items() if name != "model"}
+    said = {name: item[whole] for name, item in raw.items() if name != "model"}
     agreed = agreement({"model": guess[whole], **said}, corpus.labels[whole], drawn)
     measured = [is_ahead(agreed[trait]) for trait in TRAITS]
     sure, usual, own = confidences(corpus, guess, categories)
@@ -93,7 +93,7 @@ def train(folder: Path, plan: Plan) -> tuple[Weights, dict[str, Any]]:
                                          plan.drawn, plan.seed),
         "high scores": high_scores(guess[whole], corpus.labels[whole], drawn),
         "indicators": {"usual confidence": usual, "with their own": own,
-                       "categories": sum(one.indicator is not None for one in categories)},
+                       "categories": sum(category.indicator is not None for category in categories)},
         "probes": on_probes(weights),
         "harmless": on_harmless(weights, folder),
         "film": on_film(weights, folder, plan.drawn, plan.seed),
@@ -101,9 +101,9 @@ def train(folder: Path, plan: Plan) -> tuple[Weights, dict[str, Any]]:
     return weights, numbers
 
 
-def is_ahead(one: dict[str, Any]) -> bool:
+def is_ahead(record: dict[str, Any]) -> bool:
     """Whether the model is ahead of the scanner alone and of length alone, by the whole of the interval."""
-    return all(one[f"ahead of {name}"][1] > 0 for name in ("scanner", "length"))
+    return all(record[f"ahead of {name}"][1] > 0 for name in ("scanner", "length"))
 
 
 def _cross_validated(material: Material, plan: Plan) -> dict[str, Floats]:
@@ -128,15 +128,15 @@ def _cross_validated(material: Material, plan: Plan) -> dict[str, Floats]:
 
 def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _rounded(one) for name, one in value.items()}
+        return {name: _rounded(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_rounded(one) for one in value]
+        return [_rounded(item) for item in value]
     return round(float(value), 4) if isinstance(value, float | np.floating) else value
 
 
 def write_weights(weights: Weights, path: Path) -> None:
     """Write a file that `read_weights` reads; the same weights give the same bytes."""
-    held: dict[str, Any] = {one.name: getattr(weights, one.name) for one in fields(Weights)}
+    held: dict[str, Any] = {field.name: getattr(weights, field.name) for field in fields(Weights)}
     np.savez_compressed(path, allow_pickle=False, **held)
 
 

@@ -76,15 +76,15 @@ def background_of(events: Iterable[Event]) -> Background:
 
 def steps_of(events: Iterable[Event]) -> dict[tuple[str, str], tuple[Event, ...]]:
     """Each call of a run with its result: that of its id or, where it has none, the next one."""
-    found: dict[tuple[str, str], tuple[Event, ...]] = {}
+    record: dict[tuple[str, str], tuple[Event, ...]] = {}
     waiting: dict[tuple[str, str, str | None, object], Event] = {}
     for event in events:
         key = (event.source, event.subject, event.thread, event.attributes.get("call_id"))
         if event.kind == "action":
             waiting[key] = event
         elif event.kind == "result" and (call := waiting.pop(key, None)) is not None:
-            found[call.source, call.id] = found[event.source, event.id] = (call, event)
-    return found
+            record[call.source, call.id] = record[event.source, event.id] = (call, event)
+    return record
 
 
 def generated(file: PatternFile, seed: int) -> list[Event]:
@@ -178,17 +178,17 @@ def varying(events: Iterable[Event], usual: Mapping[str, float], strength: float
         for name, value in event.readings.items():
             if not isinstance(value, str):
                 values[name].append(value)
-    own = {name: sum(found) / len(found) for name, found in values.items()}
+    own = {name: sum(value) / len(value) for name, value in values.items()}
     shared = {name: mean for name, mean in usual.items() if name in own and _range(name) == UNIT}
     return Varying(
         strength,
         noise,
         own | shared,
-        frozenset(name for name, found in values.items() if set(found) <= {0.0, 1.0}),
+        frozenset(name for name, value in values.items() if set(value) <= {0.0, 1.0}),
         frozenset(
             name
-            for name, found in values.items()
-            if _range(name) != UNIT and all(float(one).is_integer() for one in found)
+            for name, value in values.items()
+            if _range(name) != UNIT and all(float(item).is_integer() for item in value)
         ),
     )
 
@@ -216,9 +216,12 @@ def _range(name: str) -> tuple[float, float]:
 def _ranges() -> Mapping[str, tuple[float, float]]:
     # Asked for at every reading, and walking the registry takes a while.
     numbers = {
-        name: [one for one in found if not isinstance(one, str)] for name, found in known_ranges().items()
+        name: [item for item in result if not isinstance(item, str)]
+        for name, result in known_ranges().items()
     }
-    return {name: (float(found[0]), float(found[1])) for name, found in numbers.items() if len(found) == 2}
+    return {
+        name: (float(number[0]), float(number[1])) for name, number in numbers.items() if len(number) == 2
+    }
 
 
 def _clipped(value: float, limits: tuple[float, float]) -> float:

@@ -97,21 +97,23 @@ def usage(
     folder, settings = folder_of(data, "conversations"), load_config(config).settings
     chosen, count = _seed(seed), usage_figures.DRAWS if draws is None else draws
     progress = Progress()
-    found: list[Record] = []
+    records: list[Record] = []
     try:
-        for one in usage_figures.validate_usage(
+        for item in usage_figures.validate_usage(
             folder, sets, seed=chosen, draws=count, half=half, settings=settings, progress=progress.count
         ):
-            found.append(one)
+            records.append(item)
             if as_json:
-                write_json(one)
+                write_json(item)
     finally:
         progress.stop()
-    told = usage_figures.summary(found, chosen, count, half, digest(usage_figures.chosen_files(folder, sets)))
+    told = usage_figures.summary(
+        records, chosen, count, half, digest(usage_figures.chosen_files(folder, sets))
+    )
     if as_json:
         write_json(told)
         return
-    for line in usage_text.lines(found, told):
+    for line in usage_text.lines(records, told):
         write_line(printable(line))
 
 
@@ -143,9 +145,9 @@ def conversations(
         folder, sets, attacks=attacks, harmless=harmless, known=(*KINDS, *conversation_readings.SETS)
     )
     progress = Progress()
-    found: list[Record] = []
+    records: list[Record] = []
     try:
-        for one in conversation_figures.validate_conversations(
+        for conversation in conversation_figures.validate_conversations(
             lambda name: make(name, "user"),
             folder,
             sets,
@@ -155,16 +157,16 @@ def conversations(
             most=most,
             progress=progress.count,
         ):
-            found.append(one)
+            records.append(conversation)
             if as_json:
-                write_json(one)
+                write_json(conversation)
     finally:
         progress.stop()
-    told = conversation_figures.summary(found, half, most, embedder, digest(file for file, _ in files))
+    told = conversation_figures.summary(records, half, most, embedder, digest(file for file, _ in files))
     if as_json:
         write_json(told)
         return
-    for line in conversations_text.lines(found, told):
+    for line in conversations_text.lines(records, told):
         write_line(printable(line))
 
 
@@ -207,11 +209,11 @@ def planted(
     if not patterns:
         raise typer.BadParameter("name what to plant: --pattern NAME")
     setting = Setting(_range(strength), noise, gaps)
-    asked = Asked(data, "", config, "", skip_bad, scorers, parameters, "", as_json)
-    loaded = asked.loaded()
+    request = Asked(data, "", config, "", skip_bad, scorers, parameters, "", as_json)
+    loaded = request.loaded()
     library = as_set(loaded, patterns)
     progress = Progress()
-    events = asked.read(library, loaded.settings, progress).events if data else None
+    events = request.read(library, loaded.settings, progress).events if data else None
     with progress.checking(f"planting {plural(episodes, 'episode')} of {plural(len(library), 'pattern')}"):
         done = planting.plant(
             library,
@@ -225,8 +227,8 @@ def planted(
     if write:
         _write(write, done)
     if as_json:
-        for one in done:
-            write_json(one.to_dict())
+        for item in done:
+            write_json(item.to_dict())
         write_json(done.summary())
         return
     for line in plant_lines(done):
@@ -256,10 +258,10 @@ def lift(
     """Does order matter? Detections in real histories, and in the same ones shuffled."""
     if not data:
         raise typer.BadParameter("name a file of events: --data FILE")
-    asked = Asked(data, as_of, config, "", skip_bad, scorers, parameters, "", as_json)
-    moment, loaded = asked.moment(), asked.loaded()
+    request = Asked(data, as_of, config, "", skip_bad, scorers, parameters, "", as_json)
+    moment, loaded = request.moment(), request.loaded()
     library, progress = as_set(loaded, selectors), Progress()
-    batch = asked.read(library, loaded.settings, progress)
+    batch = request.read(library, loaded.settings, progress)
     with progress.checking(f"checking {plural(len(batch.events), 'event')}, shuffled {shuffles} times"):
         lifts = lifting.lift(
             batch.events,
@@ -271,8 +273,8 @@ def lift(
             settings=loaded.settings,
         )
     if as_json:
-        for one in lifts:
-            write_json(one.to_dict())
+        for item in lifts:
+            write_json(item.to_dict())
         write_json(lifts.summary())
         return
     for line in lift_lines(lifts):
@@ -315,15 +317,15 @@ def simulate(
     found = simulating.simulate(
         lambda name: make(name, "simulated"), kind, seed=chosen, count=count, turns=turns, refused=refused
     )
-    for one in found:
+    for item in found:
         if as_json:
-            write_json(one)
+            write_json(item)
         else:
-            write_line(printable(simulated_line(one)))
+            write_line(printable(simulated_line(item)))
 
 
-def _seed(given: int | None) -> int:
-    return secrets.randbelow(MOST_SEED) if given is None else given
+def _seed(number: int | None) -> int:
+    return secrets.randbelow(MOST_SEED) if number is None else number
 
 
 def _show(kinds: list[str], seed: int, count: int, turns: int | None, refused: float) -> None:
@@ -333,17 +335,17 @@ def _show(kinds: list[str], seed: int, count: int, turns: int | None, refused: f
         for kind in kinds or simulating.KINDS
         for k in range(count)
     ]
-    for one in made:
-        said = [{"speaker": role, "role": role, "text": text} for role, text in one.said]
-        write_json({"record": "conversation", "conversation_id": f"{one.kind}/{one.seed}", "turns": said})
+    for item in made:
+        said = [{"speaker": role, "role": role, "text": text} for role, text in item.said]
+        write_json({"record": "conversation", "conversation_id": f"{item.kind}/{item.seed}", "turns": said})
 
 
-def _range(given: str) -> tuple[float, float]:
-    low, colon, high = given.partition(":")
+def _range(text: str) -> tuple[float, float]:
+    low, colon, high = text.partition(":")
     try:
         return float(low), float(high if colon else low)
     except ValueError:
-        raise typer.BadParameter(f"takes LOW:HIGH, like 0.6:1; here is {given!r:.40}") from None
+        raise typer.BadParameter(f"takes LOW:HIGH, like 0.6:1; here is {text!r:.40}") from None
 
 
 def _write(path: str, done: Planting) -> None:

@@ -22,8 +22,8 @@ from ethogram.chat.embeddings.base import Embedder, load, stems
 from ethogram.chat.embeddings.small import concepts, table
 
 QUERIES = tuple(
-    re.compile(one)
-    for one in (
+    re.compile(name)
+    for name in (
         r"what is .+",
         r"how does .+ work",
         r"what are .+ weaknesses",
@@ -78,13 +78,13 @@ def gathering(matches: Sequence[bool]) -> float:
     >>> gathering([True, True, False]), gathering([False, True])
     (0.5, 0.0)
     """
-    found = [k for k, one in enumerate(matches) if one]
-    return len(found) / len(QUERIES) if found == list(range(len(found))) else 0.0
+    result = [k for k, match in enumerate(matches) if match]
+    return len(result) / len(QUERIES) if result == list(range(len(result))) else 0.0
 
 
 def is_query(text: str) -> bool:
     """Whether a text begins as one of the four."""
-    return any(one.match(text) for one in QUERIES)
+    return any(query.match(text) for query in QUERIES)
 
 
 def fixed_scores(talk: Talk) -> dict[str, float]:
@@ -110,10 +110,10 @@ def parapet(talk: Talk) -> float:
     Matches are by keywords, as its patterns are; near-repeats by the words that neighbours share.
     """
     found = [matched(text) for text in talk.said]
-    levels = [max((KEYWORDS[name] for name in one), default=0.0) for one in found]
+    levels = [max((KEYWORDS[name] for name in item), default=0.0) for item in found]
     if not any(levels):
         return 0.0
-    categories = {name for one in found for name in one}
+    categories = {name for item in found for name in item}
     rising = any(a < b < c for a, b, c in zip(levels, levels[1:], levels[2:], strict=False))
     vectors = np.asarray(_letters().embed(talk.said))
     near = [float(a @ b) > NEAR for a, b in pairwise(vectors)]

@@ -50,31 +50,31 @@ def validate_local(name: str, talks: Sequence[Talk]) -> Iterator[dict[str, Any]]
     tuning = [half_of(talk.id) == "tune" for talk in talks]
     if name in BY_TURN:
         turns = [(turn, part) for talk, part in zip(talks, tuning, strict=True) for turn in talk.turns]
-        found = readings([turn.text for turn, _ in turns])
+        result = readings([turn.text for turn, _ in turns])
         labels = [bool(turn.labels.get("uncivil")) for turn, _ in turns]
         tuning = [part for _, part in turns]
     else:
-        found, labels = by_talk(talks), [bool(talk.label) for talk in talks]
-    yield from told(name, found, np.array(labels), np.array(tuning))
+        result, labels = by_talk(talks), [bool(talk.label) for talk in talks]
+    yield from told(name, result, np.array(labels), np.array(tuning))
 
 
 def readings(texts: Sequence[str]) -> Found:
     """Readings of each text by name: traits of `local` (.1: not measured), rough words, length, `you`."""
     weights = shipped()
     places = [table()[0].index(name) for name in ROUGH]
-    found: Found = {"rough words": [], "words": [], "you": [], **{name: [] for name in weights.traits}}
+    result: Found = {"rough words": [], "words": [], "you": [], **{name: [] for name in weights.traits}}
     for text in texts:
         words = stems(text)
         held = concepts(words)
-        found["rough words"].append(sum(held[place] for place in places) / (10 + len(words)))
-        found["words"].append(float(len(words)))
-        found["you"].append(sum(word in YOU for word in words) / (10 + len(words)))
+        result["rough words"].append(sum(held[place] for place in places) / (10 + len(words)))
+        result["words"].append(float(len(words)))
+        result["you"].append(sum(word in YOU for word in words) / (10 + len(words)))
         seen = scan(text)
         traits = scores(weights, read_text(text), seen) if seen.measured and words else {}
         for name in weights.traits:
-            found[name].append(float(traits.get(name) or 0.1))
-    rows = zip(*(found[name] for name in NEGATIVE), strict=True)
-    return {**found, "negative traits": [float(np.mean(row)) for row in rows]}
+            result[name].append(float(traits.get(name) or 0.1))
+    rows = zip(*(result[name] for name in NEGATIVE), strict=True)
+    return {**result, "negative traits": [float(np.mean(row)) for row in rows]}
 
 
 def by_talk(talks: Sequence[Talk]) -> Found:
@@ -89,13 +89,13 @@ def by_talk(talks: Sequence[Talk]) -> Found:
     return found
 
 
-def told(name: str, found: Found, label: Flags, tune: Flags) -> Iterator[dict[str, Any]]:
+def told(name: str, result: Found, label: Flags, tune: Flags) -> Iterator[dict[str, Any]]:
     """The best on the tuning half, with what they are worth on the rest; nothing where a label is missing."""
     parts = [label & tune, ~label & tune, label & ~tune, ~label & ~tune]
     if not all(part.any() for part in parts):
         return
     rows = []
-    for what, values in found.items():
+    for what, values in result.items():
         value = np.array(values)
         here = area_of(value[parts[0]], value[parts[1]])
         rows.append((abs(here - 0.5), what, 1.0 if here >= 0.5 else -1.0, value))

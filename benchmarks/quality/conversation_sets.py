@@ -157,7 +157,10 @@ def read_sets(files: Sequence[tuple[Path, str]], half: str, most: int | None = N
             yield TalkSet(name, kind, talks[:most])
             continue
         parts = [(1, ATTACK), (0, HARMLESS)]
-        labelled = [(kind, [one for one in talks if one.label == label]) for label, kind in parts]
+        labelled = [
+            (kind, [conversation for conversation in talks if conversation.label == label])
+            for label, kind in parts
+        ]
         if not any(some for _, some in labelled):
             raise BadUsage(f"{name} has no labels: say what it is with --attacks {name} or --harmless {name}")
         for (label, _), (kind, some) in zip(parts, labelled, strict=True):

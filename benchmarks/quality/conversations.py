@@ -81,26 +81,26 @@ def validate_conversations(
     files = chosen_sets(data_dir, sets, attacks=attacks, harmless=harmless, known=(*KINDS, *LOCAL))
     told = {*attacks, *harmless}
     local = [file for file, _ in files if set_name(file) in LOCAL and set_name(file) not in told]
-    found: list[tuple[TalkSet, list[Scored]]] = []
-    for one in read_sets([pair for pair in files if pair[0] not in local], half, most):
-        if not one.talks:
-            raise BadUsage(f"{one.name} has no conversations in the half {half!r}")
-        scored = [score(talk, make) for talk in _counted(one, progress)]
-        found.append((one, scored))
-        yield described(one, half)
-        yield from alarms(one, scored)
-        yield from patterns(one, scored)
-    yield from apart(found)
+    talk_setses: list[tuple[TalkSet, list[Scored]]] = []
+    for item in read_sets([pair for pair in files if pair[0] not in local], half, most):
+        if not item.talks:
+            raise BadUsage(f"{item.name} has no conversations in the half {half!r}")
+        scored = [score(talk, make) for talk in _counted(item, progress)]
+        talk_setses.append((item, scored))
+        yield described(item, half)
+        yield from alarms(item, scored)
+        yield from patterns(item, scored)
+    yield from apart(talk_setses)
     for file in local:
         talks = read_talks(file)[:most]
         yield described(TalkSet(set_name(file), "local", talks), "all")
         yield from validate_local(set_name(file), talks)
 
 
-def _counted(one: TalkSet, progress: Progress | None) -> Iterator[Talk]:
-    for k, talk in enumerate(one.talks):
+def _counted(talk_set: TalkSet, progress: Progress | None) -> Iterator[Talk]:
+    for k, talk in enumerate(talk_set.talks):
         if progress is not None:
-            progress(k, len(one.talks), one.name)
+            progress(k, len(talk_set.talks), talk_set.name)
         yield talk
 
 
@@ -114,7 +114,7 @@ def score(talk: Talk, make: Make) -> Scored:
         users += turn.of_user
         now = conversation.turn(turn.text, "user" if turn.of_user else "assistant")
         risk = max(risk, now.risk)
-        seen.update(one.pattern for one in now.detections)
+        seen.update(detection.pattern for detection in now.detections)
         if now.mode.name in WATCHED:
             for name in WATCHED[: WATCHED.index(now.mode.name) + 1]:
                 first.setdefault(name, max(1, users))
@@ -122,29 +122,29 @@ def score(talk: Talk, make: Make) -> Scored:
     return Scored(scores, first, frozenset(seen))
 
 
-def described(one: TalkSet, half: str) -> dict[str, Any]:
+def described(talk_set: TalkSet, half: str) -> dict[str, Any]:
     """What is looked at."""
-    users = [len(talk.said) for talk in one.talks]
+    users = [len(talk.said) for talk in talk_set.talks]
     return {
         "record": "conversation_set",
-        "set": one.name,
-        "kind": one.kind,
+        "set": talk_set.name,
+        "kind": talk_set.kind,
         "half": half,
-        "conversations": len(one.talks),
-        "turns": sum(len(talk.turns) for talk in one.talks),
+        "conversations": len(talk_set.talks),
+        "turns": sum(len(talk.turns) for talk in talk_set.talks),
         "median_user_turns": median(users) if users else 0,
     }
 
 
-def alarms(one: TalkSet, scored: Sequence[Scored]) -> Records:
+def alarms(talk_set: TalkSet, scored: Sequence[Scored]) -> Records:
     """For each mode: how many conversations ever reach it, of 1,000, and at which of their user's turns."""
     for name in WATCHED:
         turns = [row.first[name] for row in scored if name in row.first]
         low, high = wilson(len(turns), len(scored))
         yield {
             "record": "conversation_mode",
-            "set": one.name,
-            "kind": one.kind,
+            "set": talk_set.name,
+            "kind": talk_set.kind,
             "mode": name,
             "conversations": len(scored),
             "reached": len(turns),
@@ -155,14 +155,14 @@ def alarms(one: TalkSet, scored: Sequence[Scored]) -> Records:
         }
 
 
-def patterns(one: TalkSet, scored: Sequence[Scored]) -> Records:
+def patterns(talk_set: TalkSet, scored: Sequence[Scored]) -> Records:
     """In how many conversations each pattern was detected."""
     for name in sorted({name for row in scored for name in row.patterns}):
         count = sum(name in row.patterns for row in scored)
         yield {
             "record": "conversation_pattern",
-            "set": one.name,
-            "kind": one.kind,
+            "set": talk_set.name,
+            "kind": talk_set.kind,
             "pattern": name,
             "conversations": len(scored),
             "detected": count,
@@ -170,10 +170,10 @@ def patterns(one: TalkSet, scored: Sequence[Scored]) -> Records:
         }
 
 
-def apart(found: Sequence[tuple[TalkSet, Sequence[Scored]]]) -> Records:
+def apart(talk_setses: Sequence[tuple[TalkSet, Sequence[Scored]]]) -> Records:
     """How well each method tells all attacks from each harmless set, and from those of the budget as one."""
-    bad = [row for one, rows in found if one.kind == ATTACK for row in rows]
-    good = {one.name: list(rows) for one, rows in found if one.kind == HARMLESS}
+    bad = [row for item, rows in talk_setses if item.kind == ATTACK for row in rows]
+    good = {item.name: list(rows) for item, rows in talk_setses if item.kind == HARMLESS}
     joined = [row for name in BUDGET for row in good.get(name, ())]
     if sum(name in good for name in BUDGET) > 1:
         good[TOGETHER] = joined
@@ -197,23 +197,25 @@ def _at_limit(bad: Sequence[float], good: Sequence[float], limit: float | None) 
     """The shares of both sides at or above a method's own limit; null where it has none."""
     found = dict[str, float | None](limit=limit, recall_at_limit=None, alarms_at_limit=None)
     if limit is not None:
-        found["recall_at_limit"] = round(sum(one >= limit for one in bad) / len(bad), 4)
-        found["alarms_at_limit"] = round(sum(one >= limit for one in good) / len(good), 4)
+        found["recall_at_limit"] = round(sum(item >= limit for item in bad) / len(bad), 4)
+        found["alarms_at_limit"] = round(sum(item >= limit for item in good) / len(good), 4)
     return found
 
 
-def summary(found: Sequence[Record], half: str, most: int | None, embedder: str, data: str) -> dict[str, Any]:
+def summary(
+    records: Sequence[Record], half: str, most: int | None, embedder: str, data: str
+) -> dict[str, Any]:
     """The last record: how it was got, what was tuned on what, and the figures that bars are set for.
 
     Each bar is told with what was measured, on the harmless sets of the budget together where they are there
     and on all harmless ones where not; null where nothing is to be compared.
     """
-    modes = [one for one in found if one["record"] == "conversation_mode" and one["mode"] == MARK]
-    calm = [one for one in modes if one["kind"] == HARMLESS]
-    calm = [one for one in calm if one["set"] in BUDGET] or calm
-    apart = [one for one in found if one["record"] == "conversation_apart" and one["method"] == OURS]
-    ours = [one for one in apart if one["against"] == TOGETHER] or apart[:1]
-    counted, reached = sum(one["conversations"] for one in calm), sum(one["reached"] for one in calm)
+    modes = [item for item in records if item["record"] == "conversation_mode" and item["mode"] == MARK]
+    calm = [mode for mode in modes if mode["kind"] == HARMLESS]
+    calm = [item for item in calm if item["set"] in BUDGET] or calm
+    apart = [item for item in records if item["record"] == "conversation_apart" and item["method"] == OURS]
+    ours = [item for item in apart if item["against"] == TOGETHER] or apart[:1]
+    counted, reached = sum(item["conversations"] for item in calm), sum(item["reached"] for item in calm)
     values = {
         "false_alarms_per_1000": round(1000 * reached / counted, 1) if counted else None,
         "auroc": ours[0]["auroc"] if ours else None,

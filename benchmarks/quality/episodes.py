@@ -120,8 +120,8 @@ def episode(
         strength,
         source,
         tuple(whole),
-        frozenset(one.id for one in acts),
-        frozenset(one.id for place, one in enumerate(acts) if place in script.acts),
+        frozenset(act.id for act in acts),
+        frozenset(act.id for place, act in enumerate(acts) if place in script.acts),
         acts[-1].at + script.after,
     )
 
@@ -166,9 +166,11 @@ def _names(
     ids = {event.id: f"planted-{place + 1}" for place, event in enumerate(script.events)}
     named |= {("reply_to", old): new for old, new in ids.items()}
     for field in NAMES:
-        own = sorted({value for events in hosts.values() for one in events if (value := getattr(one, field))})
+        own = sorted(
+            {value for events in hosts.values() for event in events if (value := getattr(event, field))}
+        )
         rng.shuffle(own)
-        for old in dict.fromkeys(value for one in script.events if (value := getattr(one, field))):
+        for old in dict.fromkeys(value for event in script.events if (value := getattr(event, field))):
             fresh = f"{old}-{number}"
             named[field, old] = people.get(old, "") if field == "target" else ""
             named[field, old] = named[field, old] or (own.pop() if own else fresh)
@@ -189,7 +191,7 @@ def _jittered(events: Sequence[Event], share: float, rng: random.Random) -> list
     out = []
     for place, event in enumerate(events):
         near = [abs(event.at - events[i].at) for i in (place - 1, place + 1) if 0 <= i < len(events)]
-        room = min([share * one for one in near] + [MOST_MOVED])
+        room = min([share * item for item in near] + [MOST_MOVED])
         out.append(replace(event, at=event.at + rng.uniform(-1, 1) * room))
     return out
 
@@ -207,8 +209,8 @@ def _between(acts: Sequence[Event], background: Background, gaps: float, rng: ra
             at = before.at + rng.random() * (after.at - before.at)
             step = f"between-{len(out) + 1}"
             out += [
-                _set_in(one, before, f"between-{len(out) + place + 1}", at + place * MICROSECOND, step)
-                for place, one in enumerate(drawn)
+                _set_in(item, before, f"between-{len(out) + place + 1}", at + place * MICROSECOND, step)
+                for place, item in enumerate(drawn)
             ]
     return out
 
@@ -236,7 +238,7 @@ def _answered(event: Event) -> str | None:
 
 def _in_order(events: Sequence[Event], *, anchored: bool) -> list[Event]:
     """The events in order, numbered; without times of their own they stand a second apart."""
-    ordered = sorted(events, key=lambda one: (one.at, one.seq, one.id))
+    ordered = sorted(events, key=lambda event: (event.at, event.seq, event.id))
     if anchored:
         return [replace(event, seq=number) for number, event in enumerate(ordered)]
     return [
@@ -272,7 +274,7 @@ def scripts_of(file: PatternFile, programs: Sequence[Program]) -> list[Script]:
         for example in file.examples
         if example.fires
     ]
-    scripts = [one for one in found if one is not None]
+    scripts = [item for item in found if item is not None]
     if not scripts:
         raise BadUsage(
             f"{file.name}: none of its examples fires with these parameters, so there is nothing to plant"
@@ -280,13 +282,13 @@ def scripts_of(file: PatternFile, programs: Sequence[Program]) -> list[Script]:
     return scripts
 
 
-def detected(one: str, name: str) -> bool:
+def detected(text: str, name: str) -> bool:
     """Whether a detection of this name is one of the pattern, and no early word of it.
 
     >>> [detected(one, "con") for one in ("con", "con.tokens", "con@5", "loop")]
     [True, True, False, False]
     """
-    return base_pattern(one) == name and "@" not in one
+    return base_pattern(text) == name and "@" not in text
 
 
 def _script(
@@ -299,20 +301,22 @@ def _script(
     ordered = _timed(in_order(events))
     last = ordered[-1].at
     asked = as_of if as_of is not None and as_of > last else last
-    measured, _ = measured_events([one for one in ordered if one.at <= asked], programs, Settings())
+    measured, _ = measured_events([item for item in ordered if item.at <= asked], programs, Settings())
     found = find(programs, measured, as_of=asked)
-    first = next((one for one in found.detections if detected(one.pattern, file.name)), None)
+    first = next(
+        (detection for detection in found.detections if detected(detection.pattern, file.name)), None
+    )
     if first is None:
         return None
-    made = _evidence(first, {one.id: one for one in found.detections})
+    made = _evidence(first, {detection.id: detection for detection in found.detections})
     acts = frozenset(place for place, event in enumerate(ordered) if event.id in made)
     return Script(story, tuple(ordered), acts, asked - last)
 
 
-def _evidence(one: Detection, every: Mapping[str, Detection]) -> set[str]:
+def _evidence(detection: Detection, every: Mapping[str, Detection]) -> set[str]:
     """The events of a detection and, of a combination, of everything it is made of."""
-    own = {evidence.event for evidence in one.evidence} | {one.first_event, one.fired_event}
-    return own.union(*(_evidence(every[part], every) for part in one.parts if part in every))
+    own = {evidence.event for evidence in detection.evidence} | {detection.first_event, detection.fired_event}
+    return own.union(*(_evidence(every[part], every) for part in detection.parts if part in every))
 
 
 def _timed(events: Sequence[Event]) -> list[Event]:

@@ -69,12 +69,12 @@ class Lift:
     def sd(self) -> float:
         """The spread of detections over the shuffles (sample standard deviation; 0 for one shuffle)."""
         n = len(self.shuffled)
-        return math.sqrt(sum((one - self.mean) ** 2 for one in self.shuffled) / (n - 1)) if n > 1 else 0.0
+        return math.sqrt(sum((item - self.mean) ** 2 for item in self.shuffled) / (n - 1)) if n > 1 else 0.0
 
     @property
     def p(self) -> float:
         """How often an arrangement, the real one included, has as many detections as the real one."""
-        return (1 + sum(one >= self.detections for one in self.shuffled)) / (1 + len(self.shuffled))
+        return (1 + sum(item >= self.detections for item in self.shuffled)) / (1 + len(self.shuffled))
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
@@ -155,16 +155,16 @@ def lift(
     programs = library.programs
     seen = readable((event for event in batch.events if event.at <= asked), programs, settings)
     real = find(programs, seen, as_of=asked, runner="batch")
-    found: list[Mapping[str, Counter[Whose]]] = []
+    records: list[Mapping[str, Counter[Whose]]] = []
     for number in range(shuffles):
         if tell is not None:
             tell(number, shuffles)
         other = shuffled(seen, random.Random(f"{seed}:{number}"))
-        found.append(_by_pattern(find(programs, other, as_of=asked, runner="batch")))
+        records.append(_by_pattern(find(programs, other, as_of=asked, runner="batch")))
     return Lifts(
         tuple(
-            _lift(program, real, found, _lacking(program, seen), seed)
-            for program in sorted(programs, key=lambda one: one.name)
+            _lift(program, real, records, _lacking(program, seen), seed)
+            for program in sorted(programs, key=lambda program: program.name)
             if library.is_chosen(program)
         ),
         seed=seed,
@@ -177,22 +177,22 @@ def lift(
 def _lift(
     program: Program,
     real: Found,
-    found: Sequence[Mapping[str, Counter[Whose]]],
+    records: Sequence[Mapping[str, Counter[Whose]]],
     lacking: tuple[str, ...],
     seed: int,
 ) -> Lift:
     name = program.name
     own = _by_pattern(real).get(name, Counter())
-    others = [one.get(name, Counter()) for one in found]
+    others = [item.get(name, Counter()) for item in records]
     middle = sum(others, Counter[Whose]())
     ratio, low, high = ratio_interval(own, middle, len(others), f"{seed}:{name}")
     return Lift(
         pattern=name,
         status=program.status,
         histories=real.checked.get(name, 0),
-        insufficient=sum(one.program.name == name for one in real.insufficient),
+        insufficient=sum(item.program.name == name for item in real.insufficient),
         detections=own.total(),
-        shuffled=tuple(one.total() for one in others),
+        shuffled=tuple(other.total() for other in others),
         ratio=ratio,
         low=low,
         high=high,
@@ -200,11 +200,11 @@ def _lift(
     )
 
 
-def _by_pattern(found: Found) -> dict[str, Counter[Whose]]:
+def _by_pattern(result: Found) -> dict[str, Counter[Whose]]:
     """Detections of each pattern, counted by whose they are."""
     out: dict[str, Counter[Whose]] = defaultdict(Counter)
-    for one in found.detections:
-        out[one.pattern][one.source, one.subject] += 1
+    for detection in result.detections:
+        out[detection.pattern][detection.source, detection.subject] += 1
     return out
 
 
@@ -235,7 +235,7 @@ def ratio_interval(
     if not shuffled:
         return None, None, None
     rng = random.Random(seed)
-    pairs = [(real[one], shuffled[one] / shuffles) for one in sorted({*real, *shuffled}, key=str)]
+    pairs = [(real[item], shuffled[item] / shuffles) for item in sorted({*real, *shuffled}, key=str)]
     drawn = sorted(_drawn(pairs, rng) for _ in range(DRAWS))
     low, high = (_at(drawn, share) for share in MIDDLE)
     return round(real.total() * shuffles / shuffled.total(), 6), low, high
@@ -280,12 +280,12 @@ def batch_of(events: Source, library: Library, settings: Settings, *, skip_bad: 
     }
     if isinstance(events, (str, Path)):
         return read_events([events], **how)
-    given: list[Any] = list(events)
-    if given and all(isinstance(one, (str, Path)) for one in given):
-        return read_events(given, **how)
-    if given and all(isinstance(one, Event) for one in given):
-        return checked_events(given, latest, skip_bad=skip_bad)
-    return events_of(given, **how)
+    values: list[Any] = list(events)
+    if values and all(isinstance(item, (str, Path)) for item in values):
+        return read_events(values, **how)
+    if values and all(isinstance(item, Event) for item in values):
+        return checked_events(values, latest, skip_bad=skip_bad)
+    return events_of(values, **how)
 
 
 def grouped_by(library: Library, keys: Sequence[str]) -> Library:
@@ -302,7 +302,7 @@ def grouped_by(library: Library, keys: Sequence[str]) -> Library:
         raise BadUsage("a history is always one subject's: add subject to its keys")
     ordered = tuple(key for key in KEYS if key in keys)
     files = {
-        name: replace(file, patterns=tuple(replace(one, group_by=ordered) for one in file.patterns))
+        name: replace(file, patterns=tuple(replace(pattern, group_by=ordered) for pattern in file.patterns))
         for name, file in library.files.items()
     }
     return replace(library, files=files)

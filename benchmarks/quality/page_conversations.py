@@ -33,42 +33,42 @@ def conversations(rows: Sequence[tuple[Sequence[Record], Record]], at: str) -> I
     yield ""
 
 
-def _bars(told: Record) -> Iterator[str]:
-    yield f"\nAgainst {told['against']}:"
+def _bars(record: Record) -> Iterator[str]:
+    yield f"\nAgainst {record['against']}:"
     yield ""
-    for name, one in told["bars"].items():
-        value = "-" if one["value"] is None else f"{one['value']:g}"
-        yield f"- {name.replace('_', ' ')}: {value} (bar {one['bar']:g})"
+    for name, item in record["bars"].items():
+        value = "-" if item["value"] is None else f"{item['value']:g}"
+        yield f"- {name.replace('_', ' ')}: {value} (bar {item['bar']:g})"
 
 
-def _modes(found: Sequence[Record]) -> Iterator[str]:
+def _modes(records: Sequence[Record]) -> Iterator[str]:
     yield "\n**Conversations of 1,000 that ever reach a mode**, and the user's turn at which SUSPECT comes.\n"
     yield _row("set", "kind", "conversations", *SHOWN, "SUSPECT, interval", "median turn", "at the first")
     yield _row(*["---"] * (6 + len(SHOWN)))
-    for one, modes in mode_rows(found):
+    for item, modes in mode_rows(records):
         mark = modes["SUSPECT"]
         counts = [f"{modes[mode]['per_1000']:.0f}" for mode in SHOWN]
         ends = f"{mark['interval'][0]:.0f} to {mark['interval'][1]:.0f}"
         first = "-" if mark["at_first_turn"] is None else f"{mark['at_first_turn']:.2f}"
         turn = "-" if mark["median_turn"] is None else f"{mark['median_turn']:g}"
-        yield _row(f"`{one['set']}`", one["kind"], f"{one['conversations']:,}", *counts, ends, turn, first)
+        yield _row(f"`{item['set']}`", item["kind"], f"{item['conversations']:,}", *counts, ends, turn, first)
 
 
-def _patterns(found: Sequence[Record]) -> Iterator[str]:
-    rows = by(of(found, "conversation_pattern"), "pattern")
+def _patterns(records: Sequence[Record]) -> Iterator[str]:
+    rows = by(of(records, "conversation_pattern"), "pattern")
     if rows:
         yield "\n**Patterns**, conversations of 1,000 in which each is detected; sets without are left out.\n"
     for name, some in rows.items():
-        told = ", ".join(f"`{one['set']}` {one['per_1000']:.0f}" for one in some)
+        told = ", ".join(f"`{item['set']}` {item['per_1000']:.0f}" for item in some)
         yield f"- `{name}`: {told}"
 
 
-def _ours(found: Sequence[Record]) -> Iterator[str]:
+def _ours(records: Sequence[Record]) -> Iterator[str]:
     yield "\n**All attacks against each harmless set**.\n"
     yield from _head("against", "attacks", "harmless")
-    for one in of(found, "conversation_apart"):
-        if one["method"] == OURS:
-            yield _row(f"`{one['against']}`", f"{one['attacks']:,}", f"{one['harmless']:,}", *_three(one))
+    for item in of(records, "conversation_apart"):
+        if item["method"] == OURS:
+            yield _row(f"`{item['against']}`", f"{item['attacks']:,}", f"{item['harmless']:,}", *_three(item))
 
 
 def _methods(rows: Sequence[tuple[Sequence[Record], Record]]) -> Iterator[str]:
@@ -77,22 +77,22 @@ def _methods(rows: Sequence[tuple[Sequence[Record], Record]]) -> Iterator[str]:
         yield f"\nAgainst {against}:\n"
         yield from _head("method")
         for found, told in rows:
-            for one in by(of(found, "conversation_apart"), "against").get(against, ()):
-                if one["method"] == OURS:
-                    yield _row(f"**{OURS}, {told['embedder']}**", *_three(one))
-        for one in plain[against]:
-            if one["method"] != OURS:
-                yield _row(one["method"], *_three(one))
+            for item in by(of(found, "conversation_apart"), "against").get(against, ()):
+                if item["method"] == OURS:
+                    yield _row(f"**{OURS}, {told['embedder']}**", *_three(item))
+        for item in plain[against]:
+            if item["method"] != OURS:
+                yield _row(item["method"], *_three(item))
 
 
-def _readings(found: Sequence[Record]) -> Iterator[str]:
+def _readings(records: Sequence[Record]) -> Iterator[str]:
     yield "\nChosen on one half of each set, told for the rest; the bag of words *is* trained on the set.\n"
     yield _row("set", "reading: shape", "direction", "chosen on", "AUROC on the rest", "bag of words")
     yield _row(*["---"] * 6)
-    for one in of(found, "conversation_reading"):
-        bag = "-" if one["bag_of_words"] is None else f"{one['bag_of_words']:.2f}"
-        figures = [f"{one['tuned_auroc']:.3f}", within(one["auroc"], one["interval"], 3), bag]
-        yield _row(f"`{one['set']}`", one["reading"], one["direction"], *figures)
+    for item in of(records, "conversation_reading"):
+        bag = "-" if item["bag_of_words"] is None else f"{item['bag_of_words']:.2f}"
+        figures = [f"{item['tuned_auroc']:.3f}", within(item["auroc"], item["interval"], 3), bag]
+        yield _row(f"`{item['set']}`", item["reading"], item["direction"], *figures)
 
 
 def _head(*names: str) -> Iterator[str]:
@@ -101,10 +101,10 @@ def _head(*names: str) -> Iterator[str]:
     yield _row(*["---"] * len(columns))
 
 
-def _three(one: Record) -> list[str]:
+def _three(record: Record) -> list[str]:
     digits = {"auroc": 3, "recall_at_1": 2, "recall_at_5": 2}
-    shares = [within(one[name], one[f"{name}_interval"], count) for name, count in digits.items()]
-    return [*shares, own_limit(one) or "-"]
+    shares = [within(record[name], record[f"{name}_interval"], count) for name, count in digits.items()]
+    return [*shares, own_limit(record) or "-"]
 
 
 def _row(*cells: str) -> str:

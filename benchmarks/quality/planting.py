@@ -105,9 +105,9 @@ class Planting:
         """
         for event in self.background:
             yield {**event.to_dict(), "source": event.source}
-        for one in (made for planted in self.planted for made in planted.planted):
-            for event in one.events:
-                yield {**_marked(event, one).to_dict(), "source": one.source}
+        for item in (made for planted in self.planted for made in planted.planted):
+            for event in item.events:
+                yield {**_marked(event, item).to_dict(), "source": item.source}
 
     def summary(self) -> dict[str, Any]:
         """What it takes to get the same numbers again."""
@@ -195,9 +195,9 @@ def _planted(
     asked = max(event.at for event in background.events)
     seen = readable(background.events, programs, settings)
     quiet = find(programs, seen, as_of=asked, runner="batch")
-    alarms = [one for one in quiet.detections if detected(one.pattern, file.name)]
+    alarms = [detection for detection in quiet.detections if detected(detection.pattern, file.name)]
     around = replace(
-        background, alarms=frozenset((one.source, e.event) for one in alarms for e in one.evidence)
+        background, alarms=frozenset((alarm.source, e.event) for alarm in alarms for e in alarm.evidence)
     )
     made, other = (
         [
@@ -206,18 +206,18 @@ def _planted(
         ]
         for scrambled in (False, True)
     )
-    found = _found(made, file.name, programs, asked, settings)
+    numbers = _found(made, file.name, programs, asked, settings)
     middle = sum(setting.strength) / 2
-    weak = {one.number for one in made if one.strength < middle}
+    weak = {item.number for item in made if item.strength < middle}
     return Planted(
         pattern=file.name,
         status=file.status,
         episodes=episodes,
-        found=len(found),
+        found=len(numbers),
         weak=len(weak),
-        found_weak=len(found & weak),
+        found_weak=len(numbers & weak),
         strong=episodes - len(weak),
-        found_strong=len(found - weak),
+        found_strong=len(numbers - weak),
         found_scrambled=len(_found(other, file.name, programs, asked, settings)),
         alarms=len(alarms),
         histories=max((n for name, n in quiet.checked.items() if detected(name, file.name)), default=0),
@@ -226,27 +226,27 @@ def _planted(
 
 
 def _found(
-    made: Sequence[Episode], name: str, programs: Sequence[Program], asked: datetime, settings: Settings
+    made: Sequence[Episode], name: str, programs: Sequence[Program], request: datetime, settings: Settings
 ) -> set[int]:
     """The numbers of the episodes that the pattern detects."""
-    whole = sorted((event for one in made for event in one.events), key=lambda event: event.order)
+    whole = sorted((event for item in made for event in item.events), key=lambda event: event.order)
     events = readable(whole, programs, settings)
-    moment = max([asked, *(one.until for one in made), *(event.at for event in events)])
+    moment = max([request, *(item.until for item in made), *(event.at for event in events)])
     detections = find(programs, events, as_of=moment, runner="batch")
-    by_source = {one.source: one for one in made}
+    by_source = {item.source: item for item in made}
     return {
-        by_source[one.source].number
-        for one in detections.detections
-        if detected(one.pattern, name) and _overlaps(one, by_source[one.source])
+        by_source[detection.source].number
+        for detection in detections.detections
+        if detected(detection.pattern, name) and _overlaps(detection, by_source[detection.source])
     }
 
 
-def _overlaps(one: Detection, made: Episode) -> bool:
-    return any(evidence.event in made.acts for evidence in one.evidence)
+def _overlaps(detection: Detection, made: Episode) -> bool:
+    return any(evidence.event in made.acts for evidence in detection.evidence)
 
 
-def _marked(event: Event, one: Episode) -> Event:
-    if event.id not in one.planted:
+def _marked(event: Event, item: Episode) -> Event:
+    if event.id not in item.planted:
         return event
-    marks = {"planted": one.pattern, "act": event.id in one.acts}
+    marks = {"planted": item.pattern, "act": event.id in item.acts}
     return replace(event, attributes={**event.attributes, **marks})

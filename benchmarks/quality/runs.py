@@ -62,23 +62,23 @@ def validate_runs(
     """
     names = list(patterns) if patterns else run_patterns()
     library = load_patterns(names)
-    stable = {one.name for one in select(names) if one.status == "stable"}
-    told: dict[str, Any] = {}
+    stable = {item.name for item in select(names) if item.status == "stable"}
+    record: dict[str, Any] = {}
     for file in set_files(data_dir, sets):
         name = set_name(file)
         figures, facts, found = validate_set(list(read_events([file]).events), library, settings, name)
-        default = [one for one in found if one[1].pattern.partition(".")[0] in stable]
-        told[name] = {**figures, "false_alarms": false_alarms(facts, default)}
-    return {"false_alarms": all_alarms(told.values()), "sets": told}
+        default = [item for item in found if item[1].pattern.partition(".")[0] in stable]
+        record[name] = {**figures, "false_alarms": false_alarms(facts, default)}
+    return {"false_alarms": all_alarms(record.values()), "sets": record}
 
 
-def folder_of(given: str, kind: str) -> Path:
+def folder_of(text: str, kind: str) -> Path:
     """The folder of data of a kind; BadUsage says how to name one."""
     named = os.environ.get(DATA, "")
-    folder = Path(given) if given else Path(named) / kind
-    if not (given or named):
+    folder = Path(text) if text else Path(named) / kind
+    if not (text or named):
         raise BadUsage(f"name the folder of data with --data, or set {DATA}")
-    if given and not any(folder.glob("*.jsonl*")) and (folder / kind).is_dir():
+    if text and not any(folder.glob("*.jsonl*")) and (folder / kind).is_dir():
         folder /= kind
     if not folder.is_dir() or not any(folder.glob("*.jsonl*")):
         raise BadUsage(f"{str(folder)!r:.200} has no files of {kind} (*.jsonl, *.jsonl.gz)")
@@ -87,11 +87,11 @@ def folder_of(given: str, kind: str) -> Path:
 
 def set_files(data_dir: str | Path, sets: Collection[str] = ()) -> list[Path]:
     """The files of a folder, or those of the sets named; BadUsage where there is no set of a name."""
-    found = sorted(Path(data_dir).glob("*.jsonl*"))
-    known = [set_name(file) for file in found]
+    paths = sorted(Path(data_dir).glob("*.jsonl*"))
+    known = [set_name(file) for file in paths]
     if missing := sorted(set(sets) - set(known)):
         raise BadUsage(f"there is no set {', '.join(missing)!r:.200}; there are {', '.join(known)}")
-    return [file for file in found if not sets or set_name(file) in sets]
+    return [file for file in paths if not sets or set_name(file) in sets]
 
 
 def set_name(file: Path) -> str:
@@ -99,33 +99,33 @@ def set_name(file: Path) -> str:
     return file.name.partition(".")[0]
 
 
-def records(found: Mapping[str, Any], files: Iterable[Path]) -> Iterator[dict[str, Any]]:
+def records(record: Mapping[str, Any], files: Iterable[Path]) -> Iterator[dict[str, Any]]:
     """One record for each pattern and set, then one for the whole with the digest of the data."""
-    for name, one in found["sets"].items():
-        for pattern, figures in one["patterns"].items():
+    for name, item in record["sets"].items():
+        for pattern, figures in item["patterns"].items():
             for severity, marked in figures.items():
                 about = {"record": "validated", "set": name, "pattern": pattern, "severity": severity}
-                yield {**about, "runs": one["runs"], **marked}
-        if "repetition" in one:
-            yield {"record": "repetition", "set": name, **one["repetition"]}
+                yield {**about, "runs": item["runs"], **marked}
+        if "repetition" in item:
+            yield {"record": "repetition", "set": name, **item["repetition"]}
     sizes = {
-        name: {key: one[key] for key in ("runs", "failed", "succeeded", "false_alarms")}
-        for name, one in found["sets"].items()
+        name: {key: item[key] for key in ("runs", "failed", "succeeded", "false_alarms")}
+        for name, item in record["sets"].items()
     }
     yield {
         "record": "validate_summary",
         "kind": "runs",
-        "false_alarms": found["false_alarms"],
+        "false_alarms": record["false_alarms"],
         "sets": sizes,
         "data": digest(files),
     }
 
 
-def false_alarms(facts: Iterable[RunFacts], found: Sequence[tuple[str, Detection]]) -> dict[str, int]:
+def false_alarms(facts: Iterable[RunFacts], textses: Sequence[tuple[str, Detection]]) -> dict[str, int]:
     """How many runs went well, and in how many of these something was found, by severity."""
-    fine = {one.thread for one in facts if one.failed is False}
+    fine = {fact.thread for fact in facts if fact.failed is False}
     alarms = {
-        severity: len({thread for thread, _ in at_severity(found, severity)} & fine)
+        severity: len({thread for thread, _ in at_severity(textses, severity)} & fine)
         for severity in SEVERITIES
     }
     return {"good_runs": len(fine), **alarms}
@@ -133,13 +133,13 @@ def false_alarms(facts: Iterable[RunFacts], found: Sequence[tuple[str, Detection
 
 def all_alarms(sets: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """The false alarms of several sets, added up."""
-    every = [one["false_alarms"] for one in sets]
-    return {key: sum(one[key] for one in every) for key in ("good_runs", *SEVERITIES)}
+    every = [item["false_alarms"] for item in sets]
+    return {key: sum(item[key] for item in every) for key in ("good_runs", *SEVERITIES)}
 
 
 def run_patterns() -> list[str]:
     """The library's patterns of runs, whatever their status."""
-    return sorted(one.name for one in select() if Path(one.path).parent.name == "run")
+    return sorted(item.name for item in select() if Path(item.path).parent.name == "run")
 
 
 def validate_set(
@@ -149,30 +149,30 @@ def validate_set(
     facts = run_facts(events, all_good=name in ORDINARY)
     thread_of = {event.id: event.thread for event in events}
     found = [
-        (thread, one)
-        for one in analyze(events, patterns=library, settings=settings).detections
-        if (thread := thread_of.get(one.first_event)) is not None
+        (thread, detection)
+        for detection in analyze(events, patterns=library, settings=settings).detections
+        if (thread := thread_of.get(detection.first_event)) is not None
     ]
     by_pattern: dict[str, list[tuple[str, Detection]]] = defaultdict(list)
-    for thread, one in found:
-        by_pattern[one.pattern].append((thread, one))
+    for thread, item in found:
+        by_pattern[item.pattern].append((thread, item))
     figures: dict[str, Any] = {
         "runs": len(facts),
-        "failed": sum(one.failed is True for one in facts),
-        "succeeded": sum(one.failed is False for one in facts),
+        "failed": sum(fact.failed is True for fact in facts),
+        "succeeded": sum(fact.failed is False for fact in facts),
         "patterns": {
             pattern: {severity: marked(facts, at_severity(every, severity)) for severity in SEVERITIES}
             for pattern, every in sorted(by_pattern.items())
         },
     }
-    if (recall := repetition_recall(events, [one for _, one in found])) is not None:
+    if (recall := repetition_recall(events, [item for _, item in found])) is not None:
         figures["repetition"] = recall
     return figures, facts, found
 
 
-def at_severity(found: Iterable[tuple[str, Detection]], severity: str) -> list[tuple[str, Detection]]:
+def at_severity(textses: Iterable[tuple[str, Detection]], severity: str) -> list[tuple[str, Detection]]:
     """The detections at this severity or above; all of them for `any`."""
-    return [pair for pair in found if severity == "any" or rank(pair[1].severity) >= rank(severity)]
+    return [pair for pair in textses if severity == "any" or rank(pair[1].severity) >= rank(severity)]
 
 
 def run_facts(events: Iterable[Event], *, all_good: bool = False) -> list[RunFacts]:
@@ -185,9 +185,9 @@ def run_facts(events: Iterable[Event], *, all_good: bool = False) -> list[RunFac
 
 
 def _facts(thread: str, events: list[Event], all_good: bool) -> RunFacts:
-    label = next((one.attributes["label"] for one in events if "label" in one.attributes), None)
+    label = next((event.attributes["label"] for event in events if "label" in event.attributes), None)
     failed = True if label in BAD else False if label in GOOD or all_good else None
-    counted = "action" if any(one.kind == "action" for one in events) else "message"
+    counted = "action" if any(event.kind == "action" for event in events) else "message"
     places, steps = {}, 0
     for event in events:
         steps += event.kind == counted
@@ -195,17 +195,17 @@ def _facts(thread: str, events: list[Event], all_good: bool) -> RunFacts:
     return RunFacts(thread, failed, steps, places)
 
 
-def marked(facts: Sequence[RunFacts], found: Iterable[tuple[str, Detection]]) -> dict[str, Any]:
+def marked(facts: Sequence[RunFacts], textses: Iterable[tuple[str, Detection]]) -> dict[str, Any]:
     """How the runs that were marked went, against all runs and against runs of about equal length."""
     first: dict[str, int] = {}
-    known = {one.thread: one for one in facts}
-    for thread, one in found:
-        place = known[thread].places.get(one.first_event, 0)
+    known = {fact.thread: fact for fact in facts}
+    for thread, item in textses:
+        place = known[thread].places.get(item.first_event, 0)
         first[thread] = min(place, first.get(thread, place))
-    labelled = [one for one in facts if one.failed is not None]
-    hits = [one for one in labelled if one.thread in first]
-    failed = sum(one.failed is True for one in hits)
-    precision = rate([one.failed is True for one in hits], range(len(hits)))
+    labelled = [fact for fact in facts if fact.failed is not None]
+    hits = [item for item in labelled if item.thread in first]
+    failed = sum(hit.failed is True for hit in hits)
+    precision = rate([hit.failed is True for hit in hits], range(len(hits)))
     return {
         "marked": len(first),
         "failed_marked": failed,
@@ -224,18 +224,18 @@ def lift(runs: Sequence[RunFacts], hits: Sequence[RunFacts], parts: int) -> floa
     With one part that is the plain lift. None where nothing was hit or no failure is to be expected.
     """
     expected, seen = 0.0, 0
-    chosen = {one.thread for one in hits}
-    ordered = sorted(runs, key=lambda one: one.steps)
+    chosen = {hit.thread for hit in hits}
+    ordered = sorted(runs, key=lambda run: run.steps)
     for n in range(parts):
         part = ordered[n * len(ordered) // parts : (n + 1) * len(ordered) // parts]
-        own = [one for one in part if one.thread in chosen]
+        own = [item for item in part if item.thread in chosen]
         if own:
-            expected += len(own) * sum(one.failed is True for one in part) / len(part)
-            seen += sum(one.failed is True for one in own)
+            expected += len(own) * sum(item.failed is True for item in part) / len(part)
+            seen += sum(item.failed is True for item in own)
     return seen / expected if expected else None
 
 
-def repetition_recall(events: Sequence[Event], found: Iterable[Detection]) -> dict[str, Any] | None:
+def repetition_recall(events: Sequence[Event], detections: Iterable[Detection]) -> dict[str, Any] | None:
     """How many pairs of steps with that label lie in a detection; None where there are no such labels.
 
     Of all pairs, and of those whose calls are equal once white space, digits, hex and temporary names are
@@ -245,7 +245,7 @@ def repetition_recall(events: Sequence[Event], found: Iterable[Detection]) -> di
     if not pairs:
         return None
     place = {event.id: n for n, event in enumerate(events)}
-    spans = [_span(one, place) for one in found if one.pattern in STUCK]
+    spans = [_span(item, place) for item in detections if item.pattern in STUCK]
     in_all = [_is_inside(pair, spans, place) for pair in pairs]
     equal = [inside for pair, inside in zip(pairs, in_all, strict=True) if fixed(pair[0]) == fixed(pair[1])]
     return {"pairs": len(pairs), "found": sum(in_all), "equal_pairs": len(equal), "equal_found": sum(equal)}
@@ -257,7 +257,9 @@ def labelled_pairs(events: Iterable[Event]) -> list[tuple[Event, Event]]:
     for event in events:
         if event.kind == "action":
             runs[event.thread].append(event)
-    return [(one, other) for calls in runs.values() for one, other in pairwise(calls) if _label(one) == LABEL]
+    return [
+        (item, other) for calls in runs.values() for item, other in pairwise(calls) if _label(item) == LABEL
+    ]
 
 
 def _label(event: Event) -> str | None:
@@ -273,8 +275,8 @@ def fixed(event: Event) -> str:
     return re.sub(r"\s+", "", re.sub(r"\d+", "N", re.sub(r"/tmp/[\w./-]+", "T", text)))
 
 
-def _span(one: Detection, place: dict[str, int]) -> tuple[int, int]:
-    ids = (one.first_event, one.last_event, *(proof.event for proof in one.evidence))
+def _span(detection: Detection, place: dict[str, int]) -> tuple[int, int]:
+    ids = (detection.first_event, detection.last_event, *(proof.event for proof in detection.evidence))
     known = [place[event] for event in ids if event in place]
     return min(known, default=0), max(known, default=-1)
 

@@ -41,7 +41,7 @@ def figures(bad: Numbers, good: Numbers, draws: int = 200, seed: int = 0) -> dic
     rows = [_three(rng.choice(a, len(a)), rng.choice(b, len(b))) for _ in range(draws)]
     low, high = np.quantile(np.array(rows), [0.025, 0.975], axis=0)
     return {
-        name: [round(float(one), 4) for one in three]
+        name: [round(float(item), 4) for item in three]
         for name, *three in zip(("auroc", *SHARES), _three(a, b), low, high, strict=True)
     }
 

@@ -57,16 +57,16 @@ def simulate(
     chosen = list(kinds) or list(KINDS)
     # All are made first, so that a kind that is none is told before anything else is.
     made = {kind: [simulated(kind, seed + k, turns, refused) for k in range(count)] for kind in chosen}
-    found: dict[str, list[dict[str, Any]]] = {}
+    result: dict[str, list[dict[str, Any]]] = {}
     for kind, talks in made.items():
-        for one in talks:
-            record = followed(one, make(f"{kind}/{one.seed}"))
-            found.setdefault(kind, []).append(record)
+        for conversation in talks:
+            record = followed(conversation, make(f"{kind}/{conversation.seed}"))
+            result.setdefault(kind, []).append(record)
             yield record
-    yield from (summed(kind, rows) for kind, rows in found.items())
+    yield from (summed(kind, rows) for kind, rows in result.items())
 
 
-def followed(one: Simulated, talk: Talking) -> dict[str, Any]:
+def followed(item: Simulated, talk: Talking) -> dict[str, Any]:
     """One conversation: the highest mode and risk, and the turn at which each mode was first reached.
 
     Turns count from 1 and are those of both sides; `waits` are user turns from the first that means harm
@@ -74,20 +74,20 @@ def followed(one: Simulated, talk: Talking) -> dict[str, Any]:
     """
     first: dict[str, int] = {}
     highest, risk, reason = "SAFE", 0.0, ""
-    for place, (role, text) in enumerate(one.said, start=1):
+    for place, (role, text) in enumerate(item.said, start=1):
         now = talk.turn(text, role)
         reached = WATCHED[: WATCHED.index(now.mode.name) + 1] if now.mode.name in WATCHED else ()
         for name in reached:
             if name not in first:
                 first[name], highest, reason = place, name, now.reason
         risk = max(risk, now.risk)
-    begins = None if one.begins is None else one.begins + 1
+    begins = None if item.begins is None else item.begins + 1
     waits = {} if begins is None else {name: (place - begins) // 2 for name, place in first.items()}
     return {
         "record": "simulated",
-        "kind": one.kind,
-        "seed": one.seed,
-        "turns": len(one.said),
+        "kind": item.kind,
+        "seed": item.seed,
+        "turns": len(item.said),
         "begins": begins,
         "highest_mode": highest,
         "highest_risk": round(risk, 4),
@@ -104,11 +104,11 @@ def summed(kind: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "kind": kind,
         "conversations": len(rows),
         "harmful": rows[0]["begins"] is not None,
-        "reached": {name: sum(name in one["first"] for one in rows) for name in WATCHED},
+        "reached": {name: sum(name in row["first"] for row in rows) for name in WATCHED},
         "waits": {
             name: median(waits)
             for name in WATCHED
-            if (waits := [one["waits"][name] for one in rows if name in one["waits"]])
+            if (waits := [row["waits"][name] for row in rows if name in row["waits"]])
         },
     }
 
@@ -126,14 +126,14 @@ class Simulated:
 @cache
 def phrases() -> Mapping[str, tuple[str, ...]]:
     """The phrases by the heading above them."""
-    found: dict[str, tuple[str, ...]] = {}
+    record: dict[str, tuple[str, ...]] = {}
     heading = ""
     for line in PHRASES.read_text("utf-8").splitlines():
         if line.startswith("["):
             heading = line.strip("[]")
         elif line and not line.startswith("#"):
-            found[heading] = (*found.get(heading, ()), line)
-    return found
+            record[heading] = (*record.get(heading, ()), line)
+    return record
 
 
 def simulated(kind: str, seed: int, turns: int | None = None, refused: float = REFUSED) -> Simulated:
@@ -154,8 +154,8 @@ def simulated(kind: str, seed: int, turns: int | None = None, refused: float = R
         raise BadUsage(f"{length} turns cannot be made; {SHORTEST} to {LONGEST} can")
     users = list(KINDS[kind](dice, (length + 1) // 2))
     harmful = [place for place, (_, harm) in enumerate(users) if harm]
-    said = [each for text, harm in users for each in (("user", text), _answer(dice, harm, refused))]
-    return Simulated(kind, seed, tuple(said[:length]), 2 * harmful[0] if harmful else None)
+    eaches = [each for text, harm in users for each in (("user", text), _answer(dice, harm, refused))]
+    return Simulated(kind, seed, tuple(eaches[:length]), 2 * harmful[0] if harmful else None)
 
 
 def _answer(dice: random.Random, harm: bool, refused: float) -> tuple[str, str]:

@@ -90,14 +90,14 @@ def validate_usage(
     for file in chosen_files(data_dir, sets):
         name = set_name(file)
         zone = ZONES.get(name, settings.time_zone)
-        one = _Set(name, zone, half, seed, settings, library, progress)
+        item = _Set(name, zone, half, seed, settings, library, progress)
         people = well_known(read_people(file), half)
         if not people:
             raise BadUsage(f"{name} has nobody with three weeks and thirty events in the half {half!r}")
-        yield one.described(people)
-        yield from one.false_alarms(people)
+        yield item.described(people)
+        yield from item.false_alarms(people)
         if draws:
-            yield from one.planted(people, draws)
+            yield from item.planted(people, draws)
 
 
 def chosen_files(data_dir: str | Path, sets: Sequence[str]) -> list[Path]:
@@ -154,11 +154,11 @@ class _Set:
         yield from natural_falls({"set": self.name}, people, self.zone)
 
     def rates_of(
-        self, method: str, people: People, found: Mapping[str, Sequence[Opening]], background: str = "real"
+        self, method: str, people: People, record: Mapping[str, Sequence[Opening]], background: str = "real"
     ) -> Records:
         """Rates of one of them."""
         about = {"set": self.name, "background": background, "method": method}
-        return rates(about, people, found, self.zone, self.half, self.seed)
+        return rates(about, people, record, self.zone, self.half, self.seed)
 
     def others(self, people: People) -> dict[str, dict[str, list[Opening]]]:
         """What asking daily and the fixed limits say of everybody at the same moments."""
@@ -178,7 +178,7 @@ class _Set:
     def planted(self, people: People, draws: int) -> Records:
         """Recall on planted changes in real and in steady people, and what is said of steady people."""
         # Two to five in the morning is no night where nobody knows whose clock it is.
-        changes = [one for one in CHANGES if self.zone or "night" not in one]
+        changes = [change for change in CHANGES if self.zone or "night" not in change]
         seed = f"{self.seed}/{self.name}"
         rows = [
             *planted(people, self.zone, seed, draws, changes),
@@ -193,15 +193,15 @@ class _Set:
     def _found(self, people: People, rows: Sequence[Row]) -> list[list[CaseOpenings]]:
         """What is found in each case of each row; those of one person are looked at after each other."""
         shared = Shared(self.zone, self.library, self.settings)
-        cases = [one for row in rows for one in row.cases]
-        found: dict[int, CaseOpenings] = {}
+        cases = [case for row in rows for case in row.cases]
+        record: dict[int, CaseOpenings] = {}
         for k in sorted(range(len(cases)), key=lambda k: (cases[k].background == STEADY, cases[k].who)):
             case = cases[k]
             base = case.control if case.background == STEADY else people[case.who]
-            found[k] = (shared.openings(base, case.times), shared.openings(base, case.control))
+            record[k] = (shared.openings(base, case.times), shared.openings(base, case.control))
             if self.progress is not None:
-                self.progress(len(found), len(cases), f"{self.name}: planted changes")
-        every = (found[k] for k in range(len(cases)))
+                self.progress(len(record), len(cases), f"{self.name}: planted changes")
+        every = (record[k] for k in range(len(cases)))
         return [list(islice(every, len(row.cases))) for row in rows]
 
 
@@ -221,7 +221,7 @@ class Shared:
         self.library = library
         self.options = Options.of(replace(settings, time_zone=zone))
         every = plan(needed(library.programs))
-        self.signals = tuple(one for one in every if one.kinds is None or KIND in one.kinds)
+        self.signals = tuple(item for item in every if item.kinds is None or KIND in item.kinds)
         self._base: Base | None = None
 
     def openings(self, base: Sequence[int], times: Sequence[int]) -> list[Opening]:
@@ -251,60 +251,60 @@ def watched(programs: Iterable[Program], events: Sequence[Event], as_of: datetim
     rose: dict[tuple[str, str], float] = {}
     for event in events:
         changes = [*stream.advance(event.source, micros(event.at)), *stream.observe(event)]
-        for what, one in changes:
-            at = event.at.timestamp() if what == ROSE else one.detected_at / 1e6
-            if rank(one.severity) >= rank(MEDIUM):
-                rose.setdefault((one.program.name, one.fired.id), at)
-        ended += [one for what, one in changes if what == CLOSED]
+        for what, item in changes:
+            at = event.at.timestamp() if what == ROSE else item.detected_at / 1e6
+            if rank(item.severity) >= rank(MEDIUM):
+                rose.setdefault((item.program.name, item.fired.id), at)
+        ended += [item for what, item in changes if what == CLOSED]
     for source in stream.sources():
         stream.advance(source, micros(as_of))
     found = []
-    for one in [*ended, *(change.episode for change in stream.open())]:
+    for episode in [*ended, *(change.episode for change in stream.open())]:
         # What opened after the last event was never told with an event: it opened as it is.
-        at = rose.get((one.program.name, one.fired.id), one.detected_at / 1e6)
-        found.append((detection_of(one), at if rank(one.severity) >= rank(MEDIUM) else None))
+        at = rose.get((episode.program.name, episode.fired.id), episode.detected_at / 1e6)
+        found.append((detection_of(episode), at if rank(episode.severity) >= rank(MEDIUM) else None))
     found.sort(key=lambda pair: pair[0].order)
     return [replace(opening_of(made), medium_at=at) for made, at in found]
 
 
-def common(one: Sequence[int], other: Sequence[int]) -> int:
+def common(numbers: Sequence[int], other: Sequence[int]) -> int:
     """How many times both begin with.
 
     >>> common([1, 2, 5], [1, 2, 4, 5])
     2
     """
-    shorter = min(len(one), len(other))
-    return next((k for k in range(shorter) if one[k] != other[k]), shorter)
+    shorter = min(len(numbers), len(other))
+    return next((k for k in range(shorter) if numbers[k] != other[k]), shorter)
 
 
-def summary(found: Sequence[Record], seed: int, draws: int, half: str, data: str) -> dict[str, Any]:
+def summary(records: Sequence[Record], seed: int, draws: int, half: str, data: str) -> dict[str, Any]:
     """The last record: how it was got, and for each set the rates and recall that bars are set for."""
-    names = [one["set"] for one in found if one["record"] == "usage_set"]
+    names = [item["set"] for item in records if item["record"] == "usage_set"]
     return {
         "record": "usage_summary",
         "seed": seed,
         "draws": draws,
         "half": half,
         "data": data,
-        "sets": {name: _bars([one for one in found if one["set"] == name]) for name in names},
+        "sets": {name: _bars([item for item in records if item["set"] == name]) for name in names},
     }
 
 
-def _bars(found: Iterable[Record]) -> dict[str, Any]:
-    rows = list(found)
+def _bars(records: Iterable[Record]) -> dict[str, Any]:
+    rows = list(records)
     rates = {
-        one["severity"]: one["rate"]
-        for one in rows
-        if one["record"] == "usage_rate" and _key(one) == ("real", "patterns", "all", "all")
+        row["severity"]: row["rate"]
+        for row in rows
+        if row["record"] == "usage_rate" and _key(row) == ("real", "patterns", "all", "all")
     }
     recall: dict[str, dict[str, float | None]] = {"low": {}, "medium": {}}
-    for one in rows:
-        if one["record"] == "usage_recall":
-            name = f"{one['change']}/{one['background']}/{one['measure']}"
-            name += "" if one["rise"] is None else f"/rise {one['rise']}"
-            recall[one["severity"]][name] = one["recall"]
+    for row in rows:
+        if row["record"] == "usage_recall":
+            name = f"{row['change']}/{row['background']}/{row['measure']}"
+            name += "" if row["rise"] is None else f"/rise {row['rise']}"
+            recall[row["severity"]][name] = row["recall"]
     return {"rate": rates, "recall": recall}
 
 
-def _key(one: Record) -> tuple[str, ...]:
-    return one["background"], one["method"], one["group"], one["pattern"]
+def _key(record: Record) -> tuple[str, ...]:
+    return record["background"], record["method"], record["group"], record["pattern"]

@@ -56,7 +56,7 @@ TURNS = 25
 
 def fewer_sessions(inside: Times, before: Times, zone: str | None, rng: Random) -> list[int]:
     """Every session stays with a chance of one in five."""
-    return [at for one in sessions_of(inside) if rng.random() < KEPT for at in one]
+    return [at for item in sessions_of(inside) if rng.random() < KEPT for at in item]
 
 
 def fewer_events(inside: Times, before: Times, zone: str | None, rng: Random) -> list[int]:
@@ -73,11 +73,11 @@ def night_shift(inside: Times, before: Times, zone: str | None, rng: Random) -> 
 def into_night(inside: Times, before: Times, zone: str | None, rng: Random) -> list[int]:
     """Seven of ten sessions move to some time from two to five in the nearest night."""
     out: list[int] = []
-    for one in sessions_of(inside):
-        hour, by = hour_of_day(one[0], zone), 0
+    for item in sessions_of(inside):
+        hour, by = hour_of_day(item[0], zone), 0
         if rng.random() < MOVED and not NIGHT[0] <= hour < NIGHT[1]:
             by = round(((rng.uniform(2, 4.7) - hour + 12) % 24 - 12) * 3_600)
-        out += [at + by for at in one]
+        out += [at + by for at in item]
     return sorted(out)
 
 
@@ -90,9 +90,9 @@ def twice_as_long(inside: Times, before: Times, zone: str | None, rng: Random) -
     [0, 60, 200, 260, 400, 9000]
     """
     out: list[int] = []
-    for one in sessions_of(inside):
-        out += one
-        out += [one[-1] + at - one[0] for at in one[1:]]
+    for item in sessions_of(inside):
+        out += item
+        out += [item[-1] + at - item[0] for at in item[1:]]
     return sorted(out)
 
 
@@ -104,21 +104,21 @@ def twice_as_much(inside: Times, before: Times, zone: str | None, rng: Random) -
     >>> twice_as_much([0, 60, 9000], [0, 30], None, Random(1))
     [0, 60, 90, 150, 9000, 9030]
     """
-    pauses = [b - a for one in sessions_of(before) for a, b in pairwise(one)] or [120]
+    pauses = [b - a for item in sessions_of(before) for a, b in pairwise(item)] or [120]
     out: list[int] = []
-    for one in sessions_of(inside):
-        begin = one[-1] + max(1, rng.choice(pauses))
-        out += [*one, *(begin + at - one[0] for at in one)]
+    for item in sessions_of(inside):
+        begin = item[-1] + max(1, rng.choice(pauses))
+        out += [*item, *(begin + at - item[0] for at in item)]
     return sorted(out)
 
 
 def stretched(inside: Times, before: Times, zone: str | None, rng: Random) -> list[int]:
     """The same messages over twice the time; no pause grows beyond what ends a session."""
     out: list[int] = []
-    for one in sessions_of(inside):
-        at = one[0]
+    for item in sessions_of(inside):
+        at = item[0]
         out.append(at)
-        for a, b in pairwise(one):
+        for a, b in pairwise(item):
             at += min(PAUSE, 2 * (b - a))
             out.append(at)
     return sorted(out)
@@ -147,7 +147,7 @@ def mean_minutes(times: Times) -> float:
     1.0
     """
     sessions = sessions_of(times)
-    return sum(one[-1] - one[0] for one in sessions) / 60 / max(1, len(sessions))
+    return sum(session[-1] - session[0] for session in sessions) / 60 / max(1, len(sessions))
 
 
 def reached(change: str, inside: Times, changed: Times, zone: str | None) -> float | None:
@@ -235,24 +235,24 @@ def row(
     Whoever has no period to be changed is not asked again.
     """
     rise, left = name[-1], sorted(people)
-    kept: list[Case] = []
+    cases: list[Case] = []
     drawn, each = 0, Counter[str]()
     for _ in range(MOST_EACH if rise is None else TURNS):
         again = []
         for who in rng.sample(left, len(left)):
-            if len(kept) == draws:
+            if len(cases) == draws:
                 break
             case = draw_one(who, rng)
             if case is None:
                 continue
             drawn += 1
             if is_enough(case, rise):
-                kept.append(case)
+                cases.append(case)
                 each[who] += 1
             if each[who] < MOST_EACH:
                 again.append(who)
         left = again
-    return Row(*name, tuple(kept), drawn, drawn - len(kept))
+    return Row(*name, tuple(cases), drawn, drawn - len(cases))
 
 
 def is_enough(case: Case, rise: float | None) -> bool:

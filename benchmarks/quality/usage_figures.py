@@ -52,43 +52,43 @@ KNOWN_DAYS = 14
 
 
 def rates(
-    about: Mapping[str, Any], people: People, found: Found, zone: str | None, half: str, seed: int
+    about: Mapping[str, Any], people: People, result: Found, zone: str | None, half: str, seed: int
 ) -> Iterator[dict[str, Any]]:
     """Records of rates: every group at both severities; for everybody also each pattern, and by cause."""
     weeks, active = person_weeks(people), active_weeks(people, zone)
-    known = {who: [one for one in found[who] if one.at <= people[who][-1]] for who in people}
-    patterns = sorted({one.pattern for every in known.values() for one in every})
+    known = {who: [item for item in result[who] if item.at <= people[who][-1]] for who in people}
+    patterns = sorted({item.pattern for every in known.values() for item in every})
     for group, members in groups_of(people, zone, half).items():
         rows = [ALL, CAUSES, *patterns] if group == ALL else [ALL]
         for severity in SEVERITIES:
             for name in rows:
                 counts = [count(name, at_least(known[who], severity)) for who in members]
                 spans = [weeks[who] for who in members], [active[who] for who in members]
-                told = rate(counts, *spans, seed)
+                record = rate(counts, *spans, seed)
                 named = {"group": group, "pattern": name, "severity": severity}
-                yield {"record": "usage_rate", **about, **named, **told}
+                yield {"record": "usage_rate", **about, **named, **record}
 
 
 def count(name: str, every: Sequence[Opening]) -> int:
     """How many openings count in a row: those of a pattern, of all that are on, or one for each cause."""
     if name == CAUSES:
         return by_cause(every)
-    return sum(one.is_on if name == ALL else one.pattern == name for one in every)
+    return sum(item.is_on if name == ALL else item.pattern == name for item in every)
 
 
 def at_least(every: Iterable[Opening], severity: str) -> list[Opening]:
     """The openings of this severity or above."""
-    return [one for one in every if rank(one.severity) >= rank(severity)]
+    return [item for item in every if rank(item.severity) >= rank(severity)]
 
 
 def by_cause(every: Sequence[Opening]) -> int:
     """How many openings there are where those of one cause within a week of each other are one."""
     last: dict[str, float] = {}
     count = 0
-    for one in sorted(every, key=lambda one: one.at):
-        if one.is_on:
-            count += one.cause not in last or one.at - last[one.cause] > APART
-            last[one.cause] = max(last.get(one.cause, one.at), one.until or one.at)
+    for item in sorted(every, key=lambda item: item.at):
+        if item.is_on:
+            count += item.cause not in last or item.at - last[item.cause] > APART
+            last[item.cause] = max(last.get(item.cause, item.at), item.until or item.at)
     return count
 
 
@@ -111,7 +111,7 @@ def rate(counts: Sequence[int], weeks: Sequence[float], active: Sequence[int], s
     }
 
 
-def final_silence(about: Mapping[str, Any], people: People, found: Found) -> Iterator[dict[str, Any]]:
+def final_silence(about: Mapping[str, Any], people: People, result: Found) -> Iterator[dict[str, Any]]:
     """How many people count as gone quiet so many days after their last event; it is no false alarm.
 
     Whoever never came back may have gone quiet or gone elsewhere: nobody knows, so it is told apart.
@@ -119,7 +119,7 @@ def final_silence(about: Mapping[str, Any], people: People, found: Found) -> Ite
     for severity in SEVERITIES:
         for days in AFTER_DAYS:
             quiet = sum(
-                any(times[-1] < one.at <= times[-1] + days * DAY for one in at_least(found[who], severity))
+                any(times[-1] < item.at <= times[-1] + days * DAY for item in at_least(result[who], severity))
                 for who, times in people.items()
             )
             told = {"severity": severity, "days": days, "people": len(people), "quiet": quiet}
@@ -127,20 +127,20 @@ def final_silence(about: Mapping[str, Any], people: People, found: Found) -> Ite
 
 
 def recall(
-    about: Mapping[str, Any], rows: Sequence[Row], found: Sequence[Sequence[CaseOpenings]]
+    about: Mapping[str, Any], rows: Sequence[Row], case_openingseses: Sequence[Sequence[CaseOpenings]]
 ) -> Iterator[dict[str, Any]]:
     """Records of recall at both severities; `found` has what was found in each case of each row."""
-    for row, own in sorted(zip(rows, found, strict=True), key=lambda pair: _order(pair[0])):
+    for row, own in sorted(zip(rows, case_openingseses, strict=True), key=lambda pair: _order(pair[0])):
         named = {"change": row.change, "background": row.background, "measure": row.measure, "rise": row.rise}
-        came_to = [one.reached for one in row.cases if one.reached is not None]
+        came_to = [case.reached for case in row.cases if case.reached is not None]
         drawn = {
             "drawn": row.drawn,
             "too_small": row.too_small,
             "reached": round(median(came_to), 4) if came_to else None,
         }
         for severity in SEVERITIES:
-            told = [(case, delay(case, one[0], severity)) for case, one in zip(row.cases, own, strict=True)]
-            luck = [delay(case, one[1], severity) for case, one in zip(row.cases, own, strict=True)]
+            told = [(case, delay(case, item[0], severity)) for case, item in zip(row.cases, own, strict=True)]
+            luck = [delay(case, item[1], severity) for case, item in zip(row.cases, own, strict=True)]
             figures = _figures(told, luck)
             yield {"record": "usage_recall", **about, **named, "severity": severity, **drawn, **figures}
 
@@ -149,16 +149,16 @@ def _order(row: Row) -> tuple[str, float, str, str]:
     return row.change, row.rise or 0.0, row.background, row.measure
 
 
-def delay(case: Case, found: Sequence[Opening], severity: str) -> float | None:
+def delay(case: Case, openings: Sequence[Opening], severity: str) -> float | None:
     """Days from the change until a wanted pattern reached the severity; infinite: never; None: open before.
 
     A case in which one was open at this severity when the change came says nothing about the change, whatever
     was told afterwards.
     """
     wanted = [
-        (at, one.until)
-        for one in found
-        if one.pattern in WANTED[case.change] and (at := reached_at(one, severity)) is not None
+        (at, item.until)
+        for item in openings
+        if item.pattern in WANTED[case.change] and (at := reached_at(item, severity)) is not None
     ]
     if any(at <= case.start and (until is None or until > case.start - OPEN_FOR) for at, until in wanted):
         return None
@@ -166,22 +166,22 @@ def delay(case: Case, found: Sequence[Opening], severity: str) -> float | None:
     return (min(after) - case.start) / DAY if after else float("inf")
 
 
-def reached_at(one: Opening, severity: str) -> float | None:
+def reached_at(opening: Opening, severity: str) -> float | None:
     """When an opening reached this severity or a higher one; None: it did not."""
-    if rank(one.severity) < rank(severity):
+    if rank(opening.severity) < rank(severity):
         return None
-    return one.medium_at if severity == "medium" else one.at
+    return opening.medium_at if severity == "medium" else opening.at
 
 
-def _figures(told: Sequence[tuple[Case, float | None]], luck: Sequence[float | None]) -> dict[str, Any]:
-    fresh = [(case, days) for case, days in told if days is not None]
+def _figures(caseses: Sequence[tuple[Case, float | None]], luck: Sequence[float | None]) -> dict[str, Any]:
+    fresh = [(case, days) for case, days in caseses if days is not None]
     hits = [days for _, days in fresh if days < float("inf")]
     chance = [days for days in luck if days is not None]
     by_luck = sum(days < float("inf") for days in chance)
     return {
         "cases": len(fresh),
         "people": len({case.who for case, _ in fresh}),
-        "open_before": len(told) - len(fresh),
+        "open_before": len(caseses) - len(fresh),
         "found": len(hits),
         "recall": _share(len(hits), len(fresh)),
         "interval": _interval(len(hits), len(fresh)),
@@ -200,12 +200,12 @@ def _band(
     return {"from": low, "below": high, "cases": len(some), "found": sum(d < float("inf") for d in some)}
 
 
-def _share(found: int, of: int) -> float | None:
-    return round(found / of, 4) if of else None
+def _share(number: int, of: int) -> float | None:
+    return round(number / of, 4) if of else None
 
 
-def _interval(found: int, of: int) -> list[float] | None:
-    return [round(end, 4) for end in wilson(found, of)] if of else None
+def _interval(number: int, of: int) -> list[float] | None:
+    return [round(end, 4) for end in wilson(number, of)] if of else None
 
 
 def natural_falls(about: Mapping[str, Any], people: People, zone: str | None) -> Iterator[dict[str, Any]]:
@@ -214,8 +214,8 @@ def natural_falls(about: Mapping[str, Any], people: People, zone: str | None) ->
     daily = [days_of(times, zone) for times in people.values()]
     for length in LENGTHS:
         ratios = [list(period_ratios(days, length)) for days in daily]
-        known = [one for own in ratios for one in own if one is not None]
-        fallen = sum(one <= FALLEN for one in known)
+        known = [item for own in ratios for item in own if item is not None]
+        fallen = sum(item <= FALLEN for item in known)
         yield {
             "record": "usage_fall",
             **about,
@@ -259,9 +259,9 @@ def falls(ratios: Sequence[float | None]) -> int:
     2
     """
     count, is_down = 0, False
-    for one in ratios:
-        if one is None:
+    for ratio in ratios:
+        if ratio is None:
             continue
-        count += one <= FALLEN and not is_down
-        is_down = one <= RECOVERED if is_down else one <= FALLEN
+        count += ratio <= FALLEN and not is_down
+        is_down = ratio <= RECOVERED if is_down else ratio <= FALLEN
     return count

@@ -59,11 +59,11 @@ def read_people(file: Path) -> People:
 
 def people_of(events: Iterable[Event]) -> People:
     """When each person was there; what assistants, systems and tools wrote is nobody's activity."""
-    found: dict[str, list[int]] = {}
+    result: dict[str, list[int]] = {}
     for event in events:
         if not is_by_service(event):
-            found.setdefault(event.subject, []).append(int(event.at.timestamp()))
-    return {who: sorted(times) for who, times in sorted(found.items())}
+            result.setdefault(event.subject, []).append(int(event.at.timestamp()))
+    return {who: sorted(times) for who, times in sorted(result.items())}
 
 
 def well_known(people: People, half: str = "all") -> People:
@@ -158,9 +158,9 @@ class Opening:
 def usage_patterns(settings: Settings) -> Library:
     """The library's patterns of usage but retired ones, with the overlays of the settings."""
     names = sorted(
-        one.name
-        for one in select(status=settings.status)
-        if Path(one.path).parent.name == KIND and one.status != "retired"
+        item.name
+        for item in select(status=settings.status)
+        if Path(item.path).parent.name == KIND and item.status != "retired"
     )
     return load_patterns(names, parameters=settings.parameters, status=settings.status)
 
@@ -176,18 +176,18 @@ def openings(
 ) -> dict[str, list[Opening]]:
     """What `analyze` finds in each history of times, asked `later` seconds after the last event of all."""
     names = list(histories)
-    found: dict[str, list[Opening]] = {who: [] for who in names}
+    result: dict[str, list[Opening]] = {who: [] for who in names}
     ours = replace(settings, time_zone=zone)
     for start in range(0, len(names), AT_ONCE):
         some = names[start : start + AT_ONCE]
         newest = max(histories[who][-1] for who in some)
         events = [usage_event(seq, at, who) for who in some for seq, at in enumerate(histories[who])]
         as_of = datetime.fromtimestamp(newest + later, UTC)
-        for one in analyze(events, library, as_of=as_of, settings=ours):
-            found[one.subject].append(opening_of(one))
+        for item in analyze(events, library, as_of=as_of, settings=ours):
+            result[item.subject].append(opening_of(item))
         if progress is not None:
             progress(start + len(some), len(names), what)
-    return found
+    return result
 
 
 def usage_event(seq: int, at: int, who: str = "somebody") -> Event:
@@ -196,11 +196,19 @@ def usage_event(seq: int, at: int, who: str = "somebody") -> Event:
     return Event(id=f"{who}/{seq}", at=moment, subject=who, seq=seq, kind=KIND)
 
 
-def opening_of(one: Detection) -> Opening:
+def opening_of(detection: Detection) -> Opening:
     """What a detection comes to."""
-    until = None if one.closed_at is None else one.closed_at.timestamp()
-    at, is_on = one.detected_at.timestamp(), one.status == "stable"
-    return Opening(one.subject, one.pattern, one.cause or one.pattern, one.severity, at, until, is_on)
+    until = None if detection.closed_at is None else detection.closed_at.timestamp()
+    at, is_on = detection.detected_at.timestamp(), detection.status == "stable"
+    return Opening(
+        detection.subject,
+        detection.pattern,
+        detection.cause or detection.pattern,
+        detection.severity,
+        at,
+        until,
+        is_on,
+    )
 
 
 def moments(times: Sequence[int], zone: str | None, *, spare: bool = False) -> list[int]:
@@ -213,7 +221,7 @@ def moments(times: Sequence[int], zone: str | None, *, spare: bool = False) -> l
     closes = [at for day in range(first, last + 1) if (at := morning_of(day, zone) + 1) <= times[-1]]
     if spare:
         closes = [at for at in closes if (at - times[bisect_right(times, at) - 1]) // DAY in SPARE_DAYS]
-    return sorted({*closes, *(one[0] for one in sessions_of(times)), times[-1]})
+    return sorted({*closes, *(item[0] for item in sessions_of(times)), times[-1]})
 
 
 def morning_of(day: int, zone: str | None) -> int:
@@ -223,7 +231,7 @@ def morning_of(day: int, zone: str | None) -> int:
 
 
 def asked_daily(
-    times: Sequence[int], zone: str | None, asked: Sequence[int], cohort: Cohort = COHORTS[1]
+    times: Sequence[int], zone: str | None, numbers: Sequence[int], cohort: Cohort = COHORTS[1]
 ) -> list[Opening]:
     """What the statistics say at these moments, as episodes: over after a week without any severity.
 
@@ -231,24 +239,24 @@ def asked_daily(
     """
     done: list[Opening] = []
     open_: dict[str, Opening] = {}
-    for as_of, state in _states(times, zone, asked):
-        for name, one in signals(state, as_of, cohort=cohort).findings.items():
-            if one.severity == "none":
+    for as_of, state in _states(times, zone, numbers):
+        for name, finding in signals(state, as_of, cohort=cohort).findings.items():
+            if finding.severity == "none":
                 continue
             before = open_.get(name)
             if before is not None and as_of - (before.until or 0) <= A_WEEK:
-                severity = "medium" if "medium" in (before.severity, one.severity) else "low"
+                severity = "medium" if "medium" in (before.severity, finding.severity) else "low"
                 open_[name] = replace(before, severity=severity, until=as_of)
                 continue
             if before is not None:
                 done.append(before)
-            open_[name] = Opening("", name, CAUSES.get(name, name), one.severity, as_of, as_of)
-    return sorted([*done, *open_.values()], key=lambda one: (one.at, one.pattern))
+            open_[name] = Opening("", name, CAUSES.get(name, name), finding.severity, as_of, as_of)
+    return sorted([*done, *open_.values()], key=lambda item: (item.at, item.pattern))
 
 
-def _states(times: Sequence[int], zone: str | None, asked: Sequence[int]) -> Iterator[tuple[int, Summary]]:
+def _states(times: Sequence[int], zone: str | None, numbers: Sequence[int]) -> Iterator[tuple[int, Summary]]:
     state, known = Summary(), 0
-    for as_of in asked:
+    for as_of in numbers:
         while known < len(times) and times[known] <= as_of:
             state = record(state, times[known], zone=zone)
             known += 1

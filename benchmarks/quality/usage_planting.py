@@ -53,9 +53,9 @@ def planted(
     for change, background, measure in product(changes, BACKGROUNDS, MEASURES):
         for rise in rises(change):
             name = (change, background, measure, rise)
-            one = partial(_drawn, people, change, background, measure, zone)
+            item = partial(_drawn, people, change, background, measure, zone)
             count = halved(draws) if rise is not None or change in HALVED else draws
-            yield row(name, people, count, Random(f"{seed}/{name}"), one)
+            yield row(name, people, count, Random(f"{seed}/{name}"), item)
 
 
 def _drawn(
@@ -152,8 +152,8 @@ def steady_rows(
     for change in changes:
         for rise in rises(change):
             name = (change, STEADY, "mean", rise)
-            one = partial(_case, people, change, zone)
-            yield row(name, people, halved(draws), Random(f"{seed}/{name}"), one)
+            item = partial(_case, people, change, zone)
+            yield row(name, people, halved(draws), Random(f"{seed}/{name}"), item)
 
 
 def steady_people(people: People, zone: str | None, seed: str) -> People:
@@ -182,7 +182,7 @@ def _case(people: People, change: str, zone: str | None, who: str, rng: Random) 
 def steady(times: Sequence[int], days: int, zone: str | None, rng: Random) -> list[int]:
     """So many days of a person's own sessions, from the day of their first event on."""
     sessions = sessions_of(times)
-    starts = [one[0] for one in sessions]
+    starts = [session[0] for session in sessions]
     pace = max(bisect_left(starts, at + MONTH * DAY) - k for k, at in enumerate(starts)) / MONTH
     first = day_of(times[0], offset(times[0], zone))
     out: list[int] = []

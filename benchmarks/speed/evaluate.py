@@ -31,20 +31,22 @@ def plain_features(text: str) -> Counter[int]:
     words = said.split()
     grams = [*words, *(b" ".join(pair) for pair in pairwise(words))]
     grams += [said[k : k + n] for n in (3, 4, 5) for k in range(len(said) - n + 1)]
-    found: Counter[int] = Counter()
+    counter: Counter[int] = Counter()
     for gram, count in Counter(grams).items():
-        found[crc32(gram) % BUCKETS] += round(16 * (1 + log(count)))
-    return found
+        counter[crc32(gram) % BUCKETS] += round(16 * (1 + log(count)))
+    return counter
 
 
 def compare(size: int = 2_000_000, *, rounds: int = 3, data: Path | None = None) -> list[dict[str, Any]]:
     """Timings and verdicts as JSON records, over made-up messages or those of a file."""
-    given = [one for one in (texts(size) if data is None else list(read_messages(data, size))) if one.strip()]
+    given = [
+        text for text in (texts(size) if data is None else list(read_messages(data, size))) if text.strip()
+    ]
     questions = [Question("bench", str(k), "s", text, scan(text), "focused") for k, text in enumerate(given)]
     local = make_evaluator("local")
     local.evaluate(questions[0])
     candidates: dict[str, Callable[[], int]] = {
-        "local": lambda: sum(isinstance(one, Evaluation) for one in local.evaluate_many(questions)),
+        "local": lambda: sum(isinstance(item, Evaluation) for item in local.evaluate_many(questions)),
         "plain_features": lambda: sum(bool(plain_features(text)) for text in given),
         "scan": lambda: _scanned(given),
     }
@@ -52,19 +54,19 @@ def compare(size: int = 2_000_000, *, rounds: int = 3, data: Path | None = None)
     for _ in range(rounds):
         for name, run in candidates.items():
             measured[name].append(_timed(run))
-    cpu = {name: statistics.median(one[1] for one in runs) for name, runs in measured.items()}
+    cpu = {name: statistics.median(run[1] for run in runs) for name, runs in measured.items()}
     timings = [
         {
             "record": "timing",
             "name": name,
-            "wall_seconds": statistics.median(one[0] for one in runs),
+            "wall_seconds": statistics.median(run[0] for run in runs),
             "cpu_seconds": cpu[name],
             "per_second": round(len(given) / max(cpu[name], 1e-9)),
             "hits": runs[0][2],
         }
         for name, runs in measured.items()
     ]
-    speed, both = (len(given) / max(one, 1e-9) for one in (cpu["local"], cpu["local"] + cpu["scan"]))
+    speed, both = (len(given) / max(item, 1e-9) for item in (cpu["local"], cpu["local"] + cpu["scan"]))
     ratio = cpu["plain_features"] / max(cpu["local"], 1e-9)
     return [
         *timings,
@@ -79,9 +81,9 @@ def compare(size: int = 2_000_000, *, rounds: int = 3, data: Path | None = None)
     ]
 
 
-def _scanned(given: Sequence[str]) -> int:
+def _scanned(value: Sequence[str]) -> int:
     forget()
-    return sum(scan(text).measured for text in given)
+    return sum(scan(text).measured for text in value)
 
 
 def _timed(run: Callable[[], int]) -> tuple[float, float, int]:

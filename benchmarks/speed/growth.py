@@ -59,11 +59,11 @@ def growth(most: int = SIZES[-1]) -> Iterator[dict[str, Any]]:
         for cost in _both(programs, data, length=length):
             by_length.append(cost)
             yield _record("length", cost)
-    enough = [one for one in by_size if one.events * len(TRAITS) >= MANY - len(TRAITS)]
-    longer = [one for one in by_length if one.length >= LONG]
+    enough = [item for item in by_size if item.events * len(TRAITS) >= MANY - len(TRAITS)]
+    longer = [item for item in by_length if item.length >= LONG]
     for what, costs in ((f"{MANY:,} readings", enough), (f"histories of {LONG}", longer)):
         for runner in ("batch", "stream"):
-            each = [one.each for one in costs if one.runner == runner]
+            each = [cost.each for cost in costs if cost.runner == runner]
             if len(each) > 1:
                 yield _even(f"{runner}: an event at most, beside one of {what}", max(each) / each[0])
 

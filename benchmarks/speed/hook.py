@@ -96,11 +96,11 @@ def _fill(folder: str, events: int) -> int:
 
 
 def _timing(
-    name: str, command: Sequence[str], told: Mapping[str, Any], environ: Mapping[str, str], starts: int
+    name: str, command: Sequence[str], record: Mapping[str, Any], environ: Mapping[str, str], starts: int
 ) -> dict[str, Any]:
     taken = []
     for number in range(starts):
-        text = json.dumps({**told, "tool_use_id": f"start-{name}-{number}"}).encode()
+        text = json.dumps({**record, "tool_use_id": f"start-{name}-{number}"}).encode()
         began = time.perf_counter()
         subprocess.run(command, input=text, capture_output=True, check=True, env=dict(environ))
         taken.append(1000 * (time.perf_counter() - began))

@@ -34,7 +34,7 @@ Record = dict[str, Any]
 def measure(events: int = 100_000) -> Iterator[Record]:
     """All of it, as JSON records; `events` is the length of the longest history, and scales the rest."""
     costs: list[float] = []
-    for length in (one for one in LENGTHS if one <= events):
+    for length in (length for length in LENGTHS if length <= events):
         seconds = observing(max(1, WARM // length), length)
         costs.append(seconds)
         yield rate(f"observe, histories of {length:,}", seconds, OBSERVE)
@@ -68,17 +68,17 @@ def _observed(observe: Callable[[Event], object], events: list[Event]) -> float:
 
 def batching(events: int) -> float:
     """How many times faster an event is in a batch; AssertionError where batches tell something else."""
-    sources, one, many = (Events(SUBJECTS), Events(SUBJECTS)), Watch(), Watch()
+    sources, item, many = (Events(SUBJECTS), Events(SUBJECTS)), Watch(), Watch()
     singly: list[float] = []
     batched: list[float] = []
     for _ in range(max(8, events // BATCH)):
-        told: list[Any] = []
-        singly.append(_observed(lambda event: told.extend(one.observe(event)), sources[0].take(BATCH)))  # noqa: B023
+        values: list[Any] = []
+        singly.append(_observed(lambda event: values.extend(item.observe(event)), sources[0].take(BATCH)))  # noqa: B023
         batch = sources[1].take(BATCH)
         began = time.process_time()
         found = many.observe_many(batch)
         batched.append((time.process_time() - began) / BATCH)
-        if found != told:
+        if found != values:
             raise AssertionError("a batch does not tell what its events tell one by one")
     half = len(singly) // 2
     return statistics.median(singly[half:]) / statistics.median(batched[half:])
@@ -95,13 +95,13 @@ def steps(events: int) -> Iterator[Record]:
     others: list[float] = []
     for start in range(0, len(given), 20 * CHUNK):
         part = given[start : start + 20 * CHUNK]
-        marks = [Mark(f"e{k}", moment(one[2]), one[2], k, {}, {}, {}) for k, one in enumerate(part, start)]
-        rows = [(one[0], one[1], mark) for one, mark in zip(part, marks, strict=True)]
-        found: list[tuple[str, int]] = []
+        marks = [Mark(f"e{k}", moment(item[2]), item[2], k, {}, {}, {}) for k, item in enumerate(part, start)]
+        rows = [(item[0], item[1], mark) for item, mark in zip(part, marks, strict=True)]
+        textses: list[tuple[str, int]] = []
         step, began = ours.step, time.process_time()
         for history, values, mark in rows:
             if changes := step(history, values, mark):
-                found += [(one.episode.program.name, mark.seq) for one in changes if _is_new(one)]
+                textses += [(change.episode.program.name, mark.seq) for change in changes if _is_new(change)]
         mine.append((time.process_time() - began) / len(rows))
         peers: list[tuple[str, int]] = []
         began = time.process_time()
@@ -109,8 +109,8 @@ def steps(events: int) -> Iterator[Record]:
             if fired := theirs.step(history, values):
                 peers += [(name, mark.seq) for name in fired]
         others.append((time.process_time() - began) / len(rows))
-        if sorted(found) != sorted(peers):
-            raise AssertionError(f"the peer finds {peers[:3]}, we find {found[:3]}")
+        if sorted(textses) != sorted(peers):
+            raise AssertionError(f"the peer finds {peers[:3]}, we find {textses[:3]}")
     yield rate("matcher steps, six shapes", statistics.median(mine), STEPS)
     yield ratio("against an interpreted matcher", statistics.median(others) / statistics.median(mine), (1, 3))
 

@@ -59,14 +59,14 @@ class Interpreted:
         rows = self._rows[history]
         rows.append(dict(zip(self._names, values, strict=True)))
         self._count[history] += 1
-        found = [name for name, places in SEQUENCES.items() if self._fires(history, name, places)]
+        names = [name for name, places in SEQUENCES.items() if self._fires(history, name, places)]
         opened = self._open[history]
         for name, holds in (("alignment_faking", _faking), ("intermittent_reward", _intermittent)):
             when = holds(rows)
             if when and not opened.get(name):
-                found.append(name)
+                names.append(name)
             opened[name] = when
-        return found
+        return names
 
     def _fires(self, history: int, name: str, places: tuple[Callable[[Reading], bool], ...]) -> bool:
         rows, count, fired = self._rows[history], self._count[history], self._fired[history]

@@ -74,24 +74,24 @@ def texts(size: int, seed: int = 7) -> list[str]:
 def phrases_for_peers(count: int = PHRASES, seed: int = 7) -> list[bytes]:
     """So many phrases: those of the lexicon, and made ones where there are not enough."""
     rng = random.Random(seed)
-    found = list(dict.fromkeys(fold(phrase).text for phrase in _phrases()))[:count]
-    known = set(found)
-    while len(found) < count:
+    fromkey = list(dict.fromkeys(fold(phrase).text for phrase in _phrases()))[:count]
+    known = set(fromkey)
+    while len(fromkey) < count:
         made = " ".join(rng.choices(_PLAIN, k=3)).encode()
         if made not in known:
             known.add(made)
-            found.append(made)
-    return found
+            fromkey.append(made)
+    return fromkey
 
 
 def _phrases() -> list[str]:
     """The first form of every line of the lexicon."""
-    return [next(forms(line)).strip() for one in load_lexicon().categories for line in one.phrases]
+    return [next(forms(line)).strip() for category in load_lexicon().categories for line in category.phrases]
 
 
 def alternation(phrases: Sequence[bytes]) -> re.Pattern[bytes]:
     """The same question asked of `re`: whole words, the longest first."""
-    body = b"|".join(re.escape(one) for one in sorted(phrases, key=len, reverse=True))
+    body = b"|".join(re.escape(phrase) for phrase in sorted(phrases, key=len, reverse=True))
     word = rb"[a-z0-9_]"
     before = rb"(?<!" + word + rb")(?<!" + word + rb"')"
     return re.compile(before + rb"(?:" + body + rb")(?!" + word + rb")(?!'" + word + rb")")
@@ -102,18 +102,18 @@ def compare(size: int = 4_000_000, *, rounds: int = 3, data: Path | None = None)
     timings = _compare(texts(size), rounds)
     if data is not None:
         real = _compare(list(read_messages(data, size)), rounds)
-        timings += [replace(one, name=f"{one.name}_real") for one in real]
+        timings += [replace(item, name=f"{item.name}_real") for item in real]
     return timings
 
 
-def _compare(given: Sequence[str], rounds: int) -> list[Timing]:
+def _compare(value: Sequence[str], rounds: int) -> list[Timing]:
     """Every candidate timed in turn; AssertionError where `re` and we do not find the same.
 
     `re` gets a small part of the text, since all of it would take minutes; what counts is the time
     that a byte takes.
     """
-    size_given = sum(len(text.encode()) for text in given)
-    folded = [fold(text).text for text in given]
+    size_given = sum(len(text.encode()) for text in value)
+    folded = [fold(text).text for text in value]
     few = folded[: max(1, len(folded) // 40)]
     phrases = phrases_for_peers()
     matcher, pattern = Matcher(phrases), alternation(phrases)
@@ -125,8 +125,8 @@ def _compare(given: Sequence[str], rounds: int) -> list[Timing]:
     candidates: dict[str, tuple[Callable[[], int], int]] = {
         "matching": (lambda: _matches(matcher.find, folded), _size(folded)),
         "re": (lambda: sum(1 for text in few for _ in pattern.finditer(text)), _size(few)),
-        "end_to_end": (lambda: _flags(scan_many(given)), size_given),
-        "one_by_one": (lambda: _flags(map(scan, given)), size_given),
+        "end_to_end": (lambda: _flags(scan_many(value)), size_given),
+        "one_by_one": (lambda: _flags(map(scan, value)), size_given),
     }
     measured: dict[str, list[tuple[float, float, int]]] = {name: [] for name in candidates}
     for _ in range(rounds):
@@ -146,18 +146,18 @@ def _compare(given: Sequence[str], rounds: int) -> list[Timing]:
 
 def verdicts(timings: Sequence[Timing]) -> list[dict[str, Any]]:
     """The speeds, and the bars, as JSON records."""
-    by_name = {one.name: one for one in timings}
+    by_name = {timing.name: timing for timing in timings}
     out: list[dict[str, Any]] = [
         {
             "record": "timing",
-            "name": one.name,
-            "wall_seconds": one.wall,
-            "cpu_seconds": one.cpu,
-            "hits": one.hits,
-            "bytes": one.size,
-            "mb_per_second": _speed(one),
+            "name": timing.name,
+            "wall_seconds": timing.wall,
+            "cpu_seconds": timing.cpu,
+            "hits": timing.hits,
+            "bytes": timing.size,
+            "mb_per_second": _speed(timing),
         }
-        for one in timings
+        for timing in timings
     ]
     ratio = _speed(by_name["matching"]) / _speed(by_name["re"])
     out += [
@@ -166,9 +166,9 @@ def verdicts(timings: Sequence[Timing]) -> list[dict[str, Any]]:
             (f"times as fast as re with {PHRASES:,} phrases", ratio, MATCHING),
             ("MB a second from end to end", _speed(by_name["end_to_end"]), END_TO_END),
             *(
-                ("MB a second from end to end on real text", _speed(one), END_TO_END)
-                for one in timings
-                if one.name == "end_to_end_real"
+                ("MB a second from end to end on real text", _speed(timing), END_TO_END)
+                for timing in timings
+                if timing.name == "end_to_end_real"
             ),
         )
     ]
@@ -195,7 +195,7 @@ def _turns(line: str) -> list[str]:
 def _flags(scans: Iterable[Scan]) -> int:
     # Nothing may be known from the round before; repeats among the texts themselves are fair.
     forget()
-    return sum(len(one.flags) for one in scans)
+    return sum(len(scan.flags) for scan in scans)
 
 
 def _matches(find: Callable[[bytes], list[Match]], folded: Sequence[bytes]) -> int:
@@ -206,9 +206,9 @@ def _size(folded: Sequence[bytes]) -> int:
     return sum(map(len, folded))
 
 
-def _speed(one: Timing) -> float:
+def _speed(timing: Timing) -> float:
     # CPU time: what else runs on the machine must not decide.
-    return one.size / 1e6 / max(one.cpu, 1e-9)
+    return timing.size / 1e6 / max(timing.cpu, 1e-9)
 
 
 def _timed(run: Callable[[], int]) -> tuple[float, float, int]:

@@ -51,7 +51,9 @@ def ours(data: Evaluations) -> Callable[[], Hits]:
         outcome = run_columns(programs, columns, as_of=as_of)
         for finding in outcome.findings:
             detection(finding)
-        return {(one.program.name, one.history.events[one.fired].seq) for one in outcome.findings}
+        return {
+            (finding.program.name, finding.history.events[finding.fired].seq) for finding in outcome.findings
+        }
 
     return run
 
@@ -98,17 +100,17 @@ def _difference(ours: Hits, theirs: Hits) -> str:
 
 def verdicts(timings: list[Timing]) -> list[dict[str, Any]]:
     """Each peer's ratio beside its bar and goal, as JSON records."""
-    by_name = {one.name: one for one in timings}
+    by_name = {timing.name: timing for timing in timings}
     mine = by_name["ours"]
     out: list[dict[str, Any]] = [
         {
             "record": "timing",
-            "name": one.name,
-            "wall_seconds": one.wall,
-            "cpu_seconds": one.cpu,
-            "hits": one.hits,
+            "name": timing.name,
+            "wall_seconds": timing.wall,
+            "cpu_seconds": timing.cpu,
+            "hits": timing.hits,
         }
-        for one in timings
+        for timing in timings
     ]
     for name, (bar, goal) in BARS.items():
         if name in by_name:

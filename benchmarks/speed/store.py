@@ -80,8 +80,8 @@ def compare(rows: int, *, peers: bool = True, swept: bool = True) -> Iterator[di
             yield timings[name].record()
     for what, (mine, other, bar, goal) in BARS.items():
         if mine in timings and other in timings:
-            one, two = timings[mine], timings[other]
-            ratio = (one.wall / one.events) / (two.wall / two.events)
+            item, two = timings[mine], timings[other]
+            ratio = (item.wall / item.events) / (two.wall / two.events)
             yield ratio_record(what, ratio, bar, goal, ratio <= bar, ratio <= goal)
 
 
@@ -93,13 +93,13 @@ def _ours(folder: Path, path: Path, rows: int, swept: bool) -> Iterator[Step]:
         if swept:
             yield "sweep", rows, lambda: _sweep(store, library)
             yield "sweep unchanged", rows, lambda: _sweep(store, library)
-        yield "single commits", SINGLE, lambda: [store.add([one]) for one in single()]
+        yield "single commits", SINGLE, lambda: [store.add([item]) for item in single()]
 
 
 def _sweep(store: Store, library: Library) -> None:
     later = NOW + timedelta(days=36500)
     done = sweep(store, library, as_of=later, clock=lambda: later, runner="stream")
-    store.mark_told(one.key for one in done.changes)
+    store.mark_told(change.key for change in done.changes)
 
 
 def _peers(folder: str, path: Path, rows: int, peers: bool) -> Iterator[Step]:
@@ -175,8 +175,14 @@ class Peer:
 
     def add_each(self, events: Iterable[Event]) -> None:
         """Each in a commit of its own."""
-        for one in events:
-            row = (one.id, format_time(one.at), one.subject, one.target, json.dumps(dict(one.readings)))
+        for event in events:
+            row = (
+                event.id,
+                format_time(event.at),
+                event.subject,
+                event.target,
+                json.dumps(dict(event.readings)),
+            )
             self._opened.execute("BEGIN IMMEDIATE")
             self._opened.execute(INSERT, row)
             self._opened.execute("COMMIT")
@@ -189,8 +195,8 @@ class Peer:
 def _rows(path: Path) -> Iterator[Row]:
     with path.open() as lines:
         for line in lines:
-            one = json.loads(line)
-            yield one["id"], one["at"], one["subject"], one.get("target"), json.dumps(one["readings"])
+            data = json.loads(line)
+            yield data["id"], data["at"], data["subject"], data.get("target"), json.dumps(data["readings"])
 
 
 def write_parquet(path: Path, to: Path) -> None:
@@ -200,7 +206,7 @@ def write_parquet(path: Path, to: Path) -> None:
 
     writer: Any = None
     for rows in _in_pieces(path):
-        flat = [{**{k: v for k, v in one.items() if k != "readings"}, **one["readings"]} for one in rows]
+        flat = [{**{k: v for k, v in row.items() if k != "readings"}, **row["readings"]} for row in rows]
         table = pyarrow.Table.from_pylist(flat)
         writer = writer or pyarrow.parquet.ParquetWriter(to, table.schema)
         writer.write_table(table)

@@ -77,9 +77,9 @@ def _steps(folder: Path, events: list[Event]) -> Iterator[Step]:
     threads = UsageTracker(key=keys, clock=now)
     yield f"memory, {AT_ONCE} threads", len(events), lambda: _by_threads(threads, events)
     yield "peer: lists", len(events), lambda: _keep(fixed, events)
-    asked = [(one[0], events[-1][1]) for one in few]
-    yield "questions", len(asked), lambda: [memory.signals(*one) for one in asked]
-    yield "peer: questions", len(asked), lambda: [fixed.signals(*one) for one in asked]
+    asked = [(item[0], events[-1][1]) for item in few]
+    yield "questions", len(asked), lambda: [memory.signals(*item) for item in asked]
+    yield "peer: questions", len(asked), lambda: [fixed.signals(*item) for item in asked]
     yield "file", len(few), lambda: _into(folder / "each.db", keys, few, 0.0)
     yield "file, aggregates", len(few), lambda: _into(folder / "less.db", keys, few, 0.0, "aggregates")
     yield "file, held 1 s", len(events), lambda: _into(folder / "held.db", keys, events, 1.0)
@@ -98,8 +98,8 @@ def _record(tracker: UsageTracker, events: list[Event]) -> None:
 
 
 def _keep(peer: FixedLimits, events: list[Event]) -> None:
-    for one in events:
-        peer.record(*one)
+    for event in events:
+        peer.record(*event)
 
 
 def _into(path: Path, keys: Keys, events: list[Event], hold: float, keep: str = "events") -> None:
@@ -110,10 +110,10 @@ def _into(path: Path, keys: Keys, events: list[Event], hold: float, keep: str = 
 def _by_threads(tracker: UsageTracker, events: list[Event]) -> None:
     parts = [events[start::AT_ONCE] for start in range(AT_ONCE)]
     threads = [Thread(target=_record, args=(tracker, part)) for part in parts]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def _by_processes(path: Path, keys: Keys, events: list[Event], hold: float) -> None:
@@ -121,11 +121,11 @@ def _by_processes(path: Path, keys: Keys, events: list[Event], hold: float) -> N
     made = multiprocessing.get_context("fork")
     parts = [events[start::AT_ONCE] for start in range(AT_ONCE)]
     ran = [made.Process(target=_into, args=(path, keys, part, hold)) for part in parts]
-    for one in ran:
-        one.start()
-    for one in ran:
-        one.join()
-    if any(one.exitcode for one in ran):
+    for item in ran:
+        item.start()
+    for item in ran:
+        item.join()
+    if any(item.exitcode for item in ran):
         raise RuntimeError("a process that was to record has failed")
 
 
@@ -200,8 +200,8 @@ class PlainTable:
 
     def add_each(self, events: Iterable[tuple[str, int, int]]) -> None:
         """Each in a commit of its own."""
-        for one in events:
-            self._opened.execute(INSERT, one)
+        for event in events:
+            self._opened.execute(INSERT, event)
 
     def add_all(self, events: Iterable[tuple[str, int, int]]) -> None:
         """All in one commit."""

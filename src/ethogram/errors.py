@@ -123,11 +123,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     near = _near(name, sorted(set(known)))
     if not near:
         return ""
-    return f"; did you mean {' or '.join(repr(one) for one in near)}?"
+    return f"; did you mean {' or '.join(repr(item) for item in near)}?"
 
 
 def _near(name: str, known: Sequence[str]) -> list[str]:
-    by_folded = {one.casefold().replace("-", "_"): one for one in known}
+    by_folded = {item.casefold().replace("-", "_"): item for item in known}
     folded = name[:100].casefold().replace("-", "_")
     if folded in by_folded:
         return [by_folded[folded]]
@@ -135,5 +135,5 @@ def _near(name: str, known: Sequence[str]) -> list[str]:
 
     close = difflib.get_close_matches(folded, by_folded, n=2, cutoff=0.72)
     # One that is nearly the word makes another that only resembles it a nuisance.
-    apart = [difflib.SequenceMatcher(None, folded, one).ratio() for one in close]
-    return [by_folded[one] for one, ratio in zip(close, apart, strict=True) if ratio > apart[0] - 0.1]
+    apart = [difflib.SequenceMatcher(None, folded, item).ratio() for item in close]
+    return [by_folded[item] for item, ratio in zip(close, apart, strict=True) if ratio > apart[0] - 0.1]

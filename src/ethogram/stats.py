@@ -43,17 +43,17 @@ def odds(parts: Iterable[float]) -> Odds:
     return whole - left, left
 
 
-def multiplied(told: Odds, factors: Iterable[float]) -> Odds:
+def multiplied(record: Odds, factors: Iterable[float]) -> Odds:
     """Odds times factors, each of which is above 0."""
-    for_, against = told
+    for_, against = record
     for factor in factors:
         for_, against = for_ * _whole(factor), against * ONE
     return for_, against
 
 
-def chance(told: Odds) -> float:
+def chance(record: Odds) -> float:
     """The chance that odds stand for. Python divides whole numbers exactly, then rounds once."""
-    return told[0] / sum(told)
+    return record[0] / sum(record)
 
 
 def _whole(value: float) -> int:

@@ -60,9 +60,9 @@ def record(
         of = verdicts.Silence(pattern, subject, first_event, last_event, source)
     else:
         of = detection.id if isinstance(detection, Detection) else detection
-    said = verdicts.Said(verdict, by, _moment(at) or now, of, why, blind)
+    text = verdicts.Said(verdict, by, _moment(at) or now, of, why, blind)
     with _opened(store) as opened:
-        made = verdicts.verdict_of(opened, said, settings or Settings(), now=now)
+        made = verdicts.verdict_of(opened, text, settings or Settings(), now=now)
         verdicts.keep_verdicts(opened, [made])
     return made
 

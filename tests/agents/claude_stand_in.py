@@ -28,13 +28,13 @@ class Stand:
     def begin(self) -> str:
         """What the person says, once the host has registered its hooks."""
         while line := sys.stdin.readline():
-            told = json.loads(line)
-            if told["type"] == "control_request":
-                self.hooks = told["request"].get("hooks") or {}
-                done = {"subtype": "success", "request_id": told["request_id"], "response": {"commands": []}}
+            data = json.loads(line)
+            if data["type"] == "control_request":
+                self.hooks = data["request"].get("hooks") or {}
+                done = {"subtype": "success", "request_id": data["request_id"], "response": {"commands": []}}
                 write({"type": "control_response", "response": done})
-            elif told["type"] == "user":
-                return str(told["message"]["content"])
+            elif data["type"] == "user":
+                return str(data["message"]["content"])
         raise SystemExit("the host said nothing")
 
     def request(self, **request: Any) -> dict[str, Any]:
@@ -43,18 +43,18 @@ class Stand:
         number = f"q{self.asked}"
         write({"type": "control_request", "request_id": number, "request": request})
         while line := sys.stdin.readline():
-            told = json.loads(line)
-            if told["type"] == "control_response" and told["response"]["request_id"] == number:
-                if told["response"]["subtype"] != "success":
-                    raise SystemExit(f"the host failed: {told['response']['error']}")
-                return dict(told["response"].get("response") or {})
+            data = json.loads(line)
+            if data["type"] == "control_response" and data["response"]["request_id"] == number:
+                if data["response"]["subtype"] != "success":
+                    raise SystemExit(f"the host failed: {data['response']['error']}")
+                return dict(data["response"].get("response") or {})
         raise SystemExit("the host went away")
 
     def hook(self, event: str, call: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
         """What every callback for an event answers."""
         told = {**SESSION, "hook_event_name": event, "tool_name": call["tool"], "tool_input": call["input"],
                 "tool_use_id": call["id"], **more}  # fmt: skip
-        names = [name for one in self.hooks.get(event, []) for name in one["hookCallbackIds"]]
+        names = [name for item in self.hooks.get(event, []) for name in item["hookCallbackIds"]]
         return [
             self.request(subtype="hook_callback", callback_id=name, input=told, tool_use_id=call["id"])
             for name in names
@@ -64,9 +64,9 @@ class Stand:
         """Whether a call may be made: a hook may forbid it, or have the person asked."""
         for answer in self.hook("PreToolUse", call):
             self.ends(answer)
-            said = answer.get("hookSpecificOutput", {})
-            assert said.get("hookEventName", "PreToolUse") == "PreToolUse"
-            decision, reason = said.get("permissionDecision"), said.get("permissionDecisionReason")
+            text = answer.get("hookSpecificOutput", {})
+            assert text.get("hookEventName", "PreToolUse") == "PreToolUse"
+            decision, reason = text.get("permissionDecision"), text.get("permissionDecisionReason")
             if decision == "deny":
                 return False
             if decision == "ask":
@@ -85,10 +85,10 @@ class Stand:
         if "error" in call:
             event, more = "PostToolUseFailure", {"error": call["error"]}
         for answer in self.hook(event, call, **more):
-            said = answer.get("hookSpecificOutput", {})
-            assert said.get("hookEventName", event) == event
-            if "additionalContext" in said:
-                self.log["context"].append([len(self.log["made"]), said["additionalContext"]])
+            text = answer.get("hookSpecificOutput", {})
+            assert text.get("hookEventName", event) == event
+            if "additionalContext" in text:
+                self.log["context"].append([len(self.log["made"]), text["additionalContext"]])
             if "systemMessage" in answer:
                 self.log["shown"].append(answer["systemMessage"])
             # Seen with the real one (2.1): what a hook says after a failure does not end the run.
@@ -108,8 +108,8 @@ def write(value: dict[str, Any]) -> None:
 def play(script: list[dict[str, Any]], log: Path) -> None:
     stand = Stand()
     stand.log["prompt"] = stand.begin()
-    for number, one in enumerate(script):
-        call = {**one, "id": f"toolu_{number}"}
+    for number, item in enumerate(script):
+        call = {**item, "id": f"toolu_{number}"}
         block = {"type": "tool_use", "id": call["id"], "name": call["tool"], "input": call["input"]}
         message = {"role": "assistant", "model": "scripted", "content": [block]}
         write({"type": "assistant", "message": message, "session_id": "s-1", "parent_tool_use_id": None})

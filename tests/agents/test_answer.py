@@ -33,24 +33,24 @@ class Session:
     def payload(self, name: str, **more: Any) -> Told:
         return {"session_id": self.session, "cwd": str(self.folder), "hook_event_name": name, **more}
 
-    def before(self, tool: str, given: Told, agent: str = "") -> Told:
+    def before(self, tool: str, value: Told, agent: str = "") -> Told:
         self.n += 1
-        call = {"tool_name": tool, "tool_input": given, "tool_use_id": f"c{self.n}", "agent_id": agent}
+        call = {"tool_name": tool, "tool_input": value, "tool_use_id": f"c{self.n}", "agent_id": agent}
         return self.tell(self.payload("PreToolUse", **call))
 
     def after(
-        self, tool: str, given: Told, response: Any = "", error: str | None = None, agent: str = ""
+        self, tool: str, value: Told, response: Any = "", error: str | None = None, agent: str = ""
     ) -> Told:
-        call = {"tool_name": tool, "tool_input": given, "tool_use_id": f"c{self.n}", "agent_id": agent}
+        call = {"tool_name": tool, "tool_input": value, "tool_use_id": f"c{self.n}", "agent_id": agent}
         if error is not None:
             return self.tell(self.payload("PostToolUseFailure", **call, error=error))
         return self.tell(self.payload("PostToolUse", **call, tool_response=response))
 
     def step(
-        self, tool: str, given: Told, response: Any = "", error: str | None = None, agent: str = ""
+        self, tool: str, value: Told, response: Any = "", error: str | None = None, agent: str = ""
     ) -> Told:
-        self.before(tool, given, agent)
-        return self.after(tool, given, response, error, agent)
+        self.before(tool, value, agent)
+        return self.after(tool, value, response, error, agent)
 
     def fail(self, command: str = "pytst") -> Told:
         return self.step(
@@ -75,7 +75,7 @@ def text_of(answer: Told) -> str:
 def test_the_third_same_failure_is_spoken_of_and_the_fourth_is_not(start: Callable[..., Session]) -> None:
     session = start()
     answers = [session.fail() for _ in range(4)]
-    assert [bool(one) for one in answers] == [False, False, True, False]
+    assert [bool(answer) for answer in answers] == [False, False, True, False]
     assert answers[2]["hookSpecificOutput"]["hookEventName"] == "PostToolUseFailure"
     assert "The same error 3 times in the last 3 steps" in text_of(answers[2])
 
@@ -83,14 +83,14 @@ def test_the_third_same_failure_is_spoken_of_and_the_fourth_is_not(start: Callab
 def test_the_ladder_is_climbed_one_rung_after_each_cool_down(start: Callable[..., Session]) -> None:
     session = start()
     session.tell(session.payload("UserPromptSubmit", prompt="Make the parser accept tabs."))
-    spoken = {n: one for n in range(1, 31) if (one := session.fail())}
+    spoken = {n: item for n in range(1, 31) if (item := session.fail())}
     # The third, then never within five steps of the one before, then silence at the top of the ladder.
     assert list(spoken) == [3, 8, 13]
     assert "Make the parser accept tabs." in text_of(spoken[8])
     assert "systemMessage" in spoken[13]
     assert "continue" not in spoken[13]
     # The last is the question before the fourteenth.
-    assert [one["rung"] for one in state_db.said_so_far(session.db)] == ["nudge", "remind", "ask", "ask"]
+    assert [item["rung"] for item in state_db.said_so_far(session.db)] == ["nudge", "remind", "ask", "ask"]
 
 
 def test_after_the_rung_ask_the_person_is_asked_before_it_is_done_again(
@@ -99,9 +99,9 @@ def test_after_the_rung_ask_the_person_is_asked_before_it_is_done_again(
     session = start()
     for _ in range(13):
         session.fail()
-    asked = session.before("Bash", {"command": "pytst"})
-    assert asked["hookSpecificOutput"]["permissionDecision"] == "ask"
-    assert "pytst" in asked["hookSpecificOutput"]["permissionDecisionReason"]
+    request = session.before("Bash", {"command": "pytst"})
+    assert request["hookSpecificOutput"]["permissionDecision"] == "ask"
+    assert "pytst" in request["hookSpecificOutput"]["permissionDecisionReason"]
     # Once: whoever allowed it is not asked again.
     assert session.before("Bash", {"command": "pytst"}) == {}
     assert session.before("Bash", {"command": "ls"}) == {}
@@ -109,7 +109,7 @@ def test_after_the_rung_ask_the_person_is_asked_before_it_is_done_again(
 
 def test_stopping_is_opt_in(start: Callable[..., Session]) -> None:
     session = start("hook: {rungs: [nudge, stop]}\n")
-    spoken = {n: one for n in range(1, 12) if (one := session.fail())}
+    spoken = {n: item for n in range(1, 12) if (item := session.fail())}
     assert list(spoken) == [3, 8]
     assert spoken[8]["continue"] is False
     assert spoken[8]["stopReason"]
@@ -138,7 +138,7 @@ def test_the_end_of_a_session_settles_what_is_open(start: Callable[..., Session]
     for _ in range(3):
         session.fail()
     session.tell(session.payload("SessionEnd", reason="exit"))
-    assert [one["effect"] for one in state_db.said_so_far(session.db)] == ["ended"]
+    assert [item["effect"] for item in state_db.said_so_far(session.db)] == ["ended"]
 
 
 def test_a_critical_path_is_asked_about_at_once_and_only_until_it_is_allowed(
@@ -156,10 +156,10 @@ def test_a_critical_path_is_asked_about_at_once_and_only_until_it_is_allowed(
 
 def test_a_path_that_the_settings_deny_is_asked_about(start: Callable[..., Session]) -> None:
     session = start('deny: ["migrations/**"]\n')
-    asked = session.before(
+    request = session.before(
         "Edit", {"file_path": str(session.folder / "migrations" / "1.sql"), "new_string": "x"}
     )
-    assert asked["hookSpecificOutput"]["permissionDecision"] == "ask"
+    assert request["hookSpecificOutput"]["permissionDecision"] == "ask"
     assert session.before("Edit", {"file_path": str(session.folder / "src" / "a.py")}) == {}
 
 
@@ -177,9 +177,9 @@ def test_a_sub_agent_is_a_run_of_its_own(start: Callable[..., Session]) -> None:
 
 
 def test_another_session_begins_anew(start: Callable[..., Session], tmp_path: Path) -> None:
-    one, other = start(), start(session="t")
+    item, other = start(), start(session="t")
     for _ in range(2):
-        assert not one.fail()
+        assert not item.fail()
         assert not other.fail()
 
 
@@ -190,8 +190,8 @@ def test_a_stop_is_never_blocked(start: Callable[..., Session], active: bool) ->
         session.fail()
     words = "All tests pass now."
     for name in ("Stop", "SubagentStop"):
-        told = session.payload(name, stop_hook_active=active, last_assistant_message=words)
-        assert [session.tell(told) for _ in range(4)] == [{}] * 4
+        record = session.payload(name, stop_hook_active=active, last_assistant_message=words)
+        assert [session.tell(record) for _ in range(4)] == [{}] * 4
 
 
 def test_a_condensed_memory_does_not_reset_a_loop(start: Callable[..., Session]) -> None:
@@ -207,8 +207,8 @@ def test_work_that_gets_somewhere_is_not_spoken_to(start: Callable[..., Session]
     for n in range(40):
         source = {"file_path": "src/a.py", "old_string": f"x = {n}", "new_string": f"x = {n + 1}"}
         assert not session.step("Edit", source, {"filePath": "src/a.py", "newString": f"x = {n + 1}"})
-        said = f"Exit code 1\nFAILED tests/test_a.py::test_{n} - assert {n} == {n * 7}"
-        assert not session.step("Bash", {"command": "pytest -q"}, error=said)
+        text = f"Exit code 1\nFAILED tests/test_a.py::test_{n} - assert {n} == {n * 7}"
+        assert not session.step("Bash", {"command": "pytest -q"}, error=text)
 
 
 def test_polling_a_status_that_changes_is_not_spoken_to(start: Callable[..., Session]) -> None:
@@ -289,7 +289,7 @@ def test_what_a_person_allowed_is_not_held_against_the_agent(start: Callable[...
     # The same file by another name is the same file.
     assert session.before("Bash", {"command": "cat .env"}) == {}
     assert session.after("Bash", {"command": "cat .env"}, {"stdout": "A=1"}) == {}
-    assert [one["effect"] for one in state_db.said_so_far(session.db)] == ["allowed"]
+    assert [item["effect"] for item in state_db.said_so_far(session.db)] == ["allowed"]
 
 
 def test_what_was_asked_about_and_not_done_was_declined(start: Callable[..., Session]) -> None:
@@ -297,7 +297,7 @@ def test_what_was_asked_about_and_not_done_was_declined(start: Callable[..., Ses
     session.before("Read", {"file_path": str(session.folder / ".env")})
     for n in range(7):
         session.step("Read", {"file_path": f"src/{n}.py"}, {"file": {"content": f"x = {n}"}})
-    assert [one["effect"] for one in state_db.said_so_far(session.db)] == ["declined"]
+    assert [item["effect"] for item in state_db.said_so_far(session.db)] == ["declined"]
 
 
 @pytest.mark.parametrize(
@@ -313,10 +313,10 @@ def test_what_was_asked_about_and_not_done_was_declined(start: Callable[..., Ses
     ],
 )
 def test_the_question_names_the_critical_path(start: Callable[..., Session], command: str) -> None:
-    asked = start().before("Bash", {"command": command})
+    request = start().before("Bash", {"command": command})
     assert (
         f'{Path("work", ".env")}" is a path that nobody'
-        in asked["hookSpecificOutput"]["permissionDecisionReason"]
+        in request["hookSpecificOutput"]["permissionDecisionReason"]
     )
 
 

@@ -77,7 +77,7 @@ def test_the_same_failing_edit_fires_at_the_third(script: Script):
             assert not stuck(script)
     each = (len(script.events) - before) // 4
     found = detections(script.events, "repetitive_errors")
-    assert [one.first_event for one in found] == [script.events[before + 3 * each - 1]["id"]]
+    assert [item.first_event for item in found] == [script.events[before + 3 * each - 1]["id"]]
     assert found[0].severity == "high"
 
 
@@ -87,9 +87,9 @@ def test_a_round_of_reads_with_nothing_learned_fires(script: Script, period: int
     for _ in range(4):
         for path, text in texts.items():
             script.read(path, text)
-    found = [one for one in detections(script.events) if one.pattern == "loop"]
-    assert found
-    assert found[-1].details["period"] == period
+    result = [detection for detection in detections(script.events) if detection.pattern == "loop"]
+    assert result
+    assert result[-1].details["period"] == period
 
 
 def test_the_same_command_with_a_new_temporary_name_fires(script: Script):

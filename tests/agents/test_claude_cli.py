@@ -72,8 +72,8 @@ class Answers(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
-        told = self.server.answer(body)
-        self.send("".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in told))
+        records = self.server.answer(body)
+        self.send("".join(f"event: {item['type']}\ndata: {json.dumps(item)}\n\n" for item in records))
 
     def do_GET(self) -> None:
         self.send("{}", "application/json")
@@ -133,7 +133,7 @@ def play(folder: Path, command: str, rungs: list[str], ask: Any) -> list[str]:
 
 def test_the_model_reads_a_nudge_after_the_third_failure_and_goes_on(alone: Path):
     read = play(alone, STUCK, ["nudge"], nobody)
-    assert [NAMED in one for one in read] == [False, False, False, True, True, True]
+    assert [NAMED in item for item in read] == [False, False, False, True, True, True]
 
 
 def test_the_person_is_asked_before_the_next_call(alone: Path):
@@ -146,7 +146,7 @@ def test_the_person_is_asked_before_the_next_call(alone: Path):
     read = play(alone, STUCK, ["ask"], no)
     assert len(questions) == 1
     assert NAMED in questions[0]
-    assert ["The person said no." in one for one in read] == [False] * 4 + [True] * 2
+    assert ["The person said no." in item for item in read] == [False] * 4 + [True] * 2
 
 
 @pytest.mark.parametrize(("command", "turns"), [(STUCK, 4), ("echo same", 3)])

@@ -64,8 +64,8 @@ def run(capsys, *args: str, code: int = 0) -> str:
 
 def records(text: str) -> list[dict]:
     found = [json.loads(line) for line in text.splitlines()]
-    for one in found:
-        Draft202012Validator(schema(one["record"])).validate(one)
+    for item in found:
+        Draft202012Validator(schema(item["record"])).validate(item)
     return found
 
 
@@ -79,43 +79,43 @@ def remember(
     """A run in the state file, with what was said in it and what came of that."""
     with closing(state_db.opened(location.state_path())) as db, state_db.turn(db):
         state_db.save(db, session, agent, at, {"note": state})
-        for one, effect, after in told:
-            state_db.note(db, session, agent, at, one)
+        for item, effect, after in told:
+            state_db.note(db, session, agent, at, item)
             if effect != "open":
-                state_db.settle(db, session, agent, Settled(one.pattern, one.step, effect, after))
+                state_db.settle(db, session, agent, Settled(item.pattern, item.step, effect, after))
 
 
 def bytes_in_state() -> bytes:
-    files = (one for one in Path(location.state_dir()).rglob("*") if one.is_file())
-    return b"".join(one.read_bytes() for one in files)
+    files = (path for path in Path(location.state_dir()).rglob("*") if path.is_file())
+    return b"".join(file.read_bytes() for file in files)
 
 
 # install, uninstall
 
 
 def test_an_install_shows_the_change_writes_it_and_says_what_is_watched(folder, quick, capsys):
-    said = run(capsys, "install", "claude-code")
+    text = run(capsys, "install", "claude-code")
     path = folder / ".claude" / "settings.json"
     assert list(json.loads(path.read_text())["hooks"]) == list(EVENTS)
-    assert said.startswith(f"--- /dev/null\n+++ {path}\n@@ ")
-    assert f"\nInstalled in {path}" in said
-    assert "\nWatched here: " in said
-    assert "loop" in said
-    assert "\nRungs that are on: nudge, remind, ask; off: stop\n" in said
-    assert "\nNothing leaves this machine: " in said
+    assert text.startswith(f"--- /dev/null\n+++ {path}\n@@ ")
+    assert f"\nInstalled in {path}" in text
+    assert "\nWatched here: " in text
+    assert "loop" in text
+    assert "\nRungs that are on: nudge, remind, ask; off: stop\n" in text
+    assert "\nNothing leaves this machine: " in text
     assert quick == [str(folder)]
-    said = run(capsys, "install", "claude-code")
-    assert said.startswith(f"The hook is installed already in {path}.\n")
-    said = run(capsys, "uninstall", "claude-code")
-    assert "\n+++ /dev/null\n" in said
+    text = run(capsys, "install", "claude-code")
+    assert text.startswith(f"The hook is installed already in {path}.\n")
+    text = run(capsys, "uninstall", "claude-code")
+    assert "\n+++ /dev/null\n" in text
     assert list(folder.iterdir()) == []
     assert run(capsys, "uninstall", "claude-code") == f"There is no hook of ours in {path}.\n"
 
 
 def test_a_dry_run_writes_nothing_at_all(folder, quick, capsys):
-    said = run(capsys, "install", "claude-code", "--dry-run")
-    assert '+            "timeout": 10' in said
-    assert said.endswith("Nothing was written (--dry-run).\n")
+    text = run(capsys, "install", "claude-code", "--dry-run")
+    assert '+            "timeout": 10' in text
+    assert text.endswith("Nothing was written (--dry-run).\n")
     assert list(folder.iterdir()) == []
     assert not Path(location.state_dir()).exists()
     assert quick == []
@@ -136,11 +136,11 @@ def test_the_person_s_own_settings_and_those_of_the_project_are_two_places(folde
 
 def test_settings_that_cannot_be_used_are_told_and_nothing_is_written(folder, quick, capsys):
     trusted_settings(folder, "hook: {rungs: [nudge, shout], cooldown: 3}\n", ".ethogram.yaml")
-    said = run(capsys, "install", "claude-code", code=2)
-    assert ".ethogram.yaml:1:" in said
-    assert "'cool_down'" in said
-    assert len(said.splitlines()) == 2
-    assert [one.name for one in folder.iterdir()] == [".ethogram.yaml"]
+    text = run(capsys, "install", "claude-code", code=2)
+    assert ".ethogram.yaml:1:" in text
+    assert "'cool_down'" in text
+    assert len(text.splitlines()) == 2
+    assert [path.name for path in folder.iterdir()] == [".ethogram.yaml"]
     assert not Path(location.state_dir()).exists()
 
 
@@ -154,14 +154,14 @@ def test_a_settings_file_of_the_agent_that_is_no_json_is_left_alone(folder, quic
 
 
 def test_another_agent_is_bad_usage(folder, capsys):
-    said = run(capsys, "install", "claude_code", code=2)
-    assert said == "ethogram: unknown agent 'claude_code'; did you mean 'claude-code'?\n"
+    text = run(capsys, "install", "claude_code", code=2)
+    assert text == "ethogram: unknown agent 'claude_code'; did you mean 'claude-code'?\n"
 
 
 def test_the_group_alone_shows_help(folder, capsys):
-    said = run(capsys, code=2)
-    assert said.startswith("Usage: ethogram hook")
-    assert all(f"  {name} " in said for name in ("install", "uninstall", "status", "report", "purge"))
+    text = run(capsys, code=2)
+    assert text.startswith("Usage: ethogram hook")
+    assert all(f"  {name} " in text for name in ("install", "uninstall", "status", "report", "purge"))
 
 
 # status
@@ -169,16 +169,16 @@ def test_the_group_alone_shows_help(folder, capsys):
 
 def test_the_status_of_nothing(folder, quick, capsys):
     (told,) = records(run(capsys, "status", "--json"))
-    assert [one["installed"] for one in told["installed"]] == ["no", "no"]
+    assert [item["installed"] for item in told["installed"]] == ["no", "no"]
     assert told["installed"][0]["missing"] == list(EVENTS)
     assert told["plan"]["state"] == "none"
     assert (told["state"]["bytes"], told["state"]["last_event"]) == (0, None)
     assert told["faults"] == {"path": location.log_path(), "count": 0, "newest": None}
     assert not Path(location.state_dir()).exists()
-    said = run(capsys, "status")
-    assert said.startswith(f"Project: not installed ({folder}/.claude/settings.json)\nUser: not installed (")
-    assert "State: none yet" in said
-    assert said.endswith("Faults of ours: none\n")
+    text = run(capsys, "status")
+    assert text.startswith(f"Project: not installed ({folder}/.claude/settings.json)\nUser: not installed (")
+    assert "State: none yet" in text
+    assert text.endswith("Faults of ours: none\n")
 
 
 def test_the_status_of_a_hook_that_works(folder, capsys):
@@ -192,7 +192,7 @@ def test_the_status_of_a_hook_that_works(folder, capsys):
     assert (first["installed"], first["executable"], first["missing"]) == ("yes", True, [])
     assert first["command"].endswith("ethogram hook")
     assert "loop" not in told["watched"]
-    assert {one["rung"]: one["on"] for one in told["ladder"]["rungs"]} == {
+    assert {item["rung"]: item["on"] for item in told["ladder"]["rungs"]} == {
         "nudge": False, "remind": False, "ask": False, "stop": True}  # fmt: skip
     assert told["ladder"]["most"] == 2
     assert told["settings"] == {"path": str(folder / ".ethogram.yaml"), "faults": [], "warnings": []}
@@ -201,9 +201,9 @@ def test_the_status_of_a_hook_that_works(folder, capsys):
     assert told["state"]["last_event"] == "2023-11-14T22:13:20Z"
     assert told["faults"]["count"] == 2
     assert told["faults"]["newest"] == "2026-01-02T00:00:00Z C at d:2"
-    said = run(capsys, "status")
-    assert "Rungs that are on: stop; off: nudge, remind, ask\n  turned off, too: loop, WebSearch\n" in said
-    assert "1 run, 1 intervention, the last event 2023-11-14T22:13:20Z\n" in said
+    text = run(capsys, "status")
+    assert "Rungs that are on: stop; off: nudge, remind, ask\n  turned off, too: loop, WebSearch\n" in text
+    assert "1 run, 1 intervention, the last event 2023-11-14T22:13:20Z\n" in text
     (folder / ".ethogram.yaml").write_text("hook: {most: 3}\n")
     assert records(run(capsys, "status", "--json"))[0]["plan"]["state"] == "old"
 
@@ -228,12 +228,12 @@ def test_the_status_of_all_that_can_be_wrong(folder, capsys):
     assert told["watched"] is None
     assert told["settings"]["faults"][0]["line"] == 1
     assert told["state"]["fault"] == "file is not a database"
-    said = run(capsys, "status")
-    assert "there is no such program" in said
-    assert "disableAllHooks" in said
-    assert "nothing, since the settings cannot be used" in said
-    assert "cannot be used: " in said
-    assert "sets it aside" in said
+    text = run(capsys, "status")
+    assert "there is no such program" in text
+    assert "disableAllHooks" in text
+    assert "nothing, since the settings cannot be used" in text
+    assert "cannot be used: " in text
+    assert "sets it aside" in text
 
 
 def test_the_status_where_nothing_can_be_kept(folder, quick, capsys):
@@ -259,8 +259,8 @@ def test_a_report_counts_by_pattern_and_rung(folder, capsys):
     remember("s2", now, (advice(4), "went_on", 2), (advice(10, "remind"), "stopped", 5))
     remember("s3", now - 8 * DAY, (advice(7, pattern="scope_creep", rung="ask"), "open", 0))
     *said, told = records(run(capsys, "report", "--json"))
-    assert [one["session"] for one in said] == ["s1", "s2", "s2", "s3"]
-    assert [one["effect_after_steps"] for one in said] == [5, 2, 5, None]
+    assert [item["session"] for item in said] == ["s1", "s2", "s2", "s3"]
+    assert [item["effect_after_steps"] for item in said] == [5, 2, 5, None]
     nudge, remind, ask = told["effects"]
     assert (nudge["pattern"], nudge["rung"], nudge["given"]) == ("loop", "nudge", 2)
     assert (nudge["stopped"], nudge["went_on"], nudge["ended"], nudge["open"]) == (1, 1, 0, 0)
@@ -285,7 +285,7 @@ def test_what_stopped_begins_anew_when_it_comes_again():
     said = [{**told, "step": step, "effect": effect} for step, effect in zip(steps, results, strict=True)]
     assert steps_until(said) == {1: 6, 3: 6}
     assert effects(said)[0].steps == (6, 6)
-    others = [{**one, "session": f"s{n}"} for n, one in enumerate(said)]
+    others = [{**item, "session": f"s{n}"} for n, item in enumerate(said)]
     assert steps_until(others) == {1: 0, 3: 0}
 
 
@@ -307,8 +307,8 @@ def test_a_purge_leaves_no_byte_of_a_session_and_all_of_the_others(folder, capsy
             state=f"{SECRET} s{n:03} " * 50,
         )
     assert f"{SECRET} 007".encode() in bytes_in_state()
-    said = run(capsys, "purge", "--session", "s7", "--yes")
-    assert said == "Removed for good: 1 run, 1 intervention.\n"
+    text = run(capsys, "purge", "--session", "s7", "--yes")
+    assert text == "Removed for good: 1 run, 1 intervention.\n"
     left = bytes_in_state()
     assert f"{SECRET} 007".encode() not in left
     assert f"{SECRET} s007".encode() not in left
@@ -379,10 +379,10 @@ def test_a_purge_asks_on_a_terminal_and_nowhere_else(folder, capsys, monkeypatch
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     assert "say --yes" in run(capsys, "purge", code=2)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    asked: list[str] = []
-    monkeypatch.setattr("typer.confirm", lambda text: bool(asked.append(text)))
+    texts: list[str] = []
+    monkeypatch.setattr("typer.confirm", lambda text: bool(texts.append(text)))
     assert run(capsys, "purge", "--session", "s") == "Nothing was removed.\n"
-    assert asked[0].endswith("(of session s)?")
+    assert texts[0].endswith("(of session s)?")
     assert SECRET.encode() in bytes_in_state()
     monkeypatch.setattr("typer.confirm", lambda text: True)
     run(capsys, "purge")
@@ -391,8 +391,8 @@ def test_a_purge_asks_on_a_terminal_and_nowhere_else(folder, capsys, monkeypatch
 
 def test_settings_that_are_not_trusted_are_named(folder, quick, capsys):
     (folder / ".ethogram.yaml").write_text("deny: [private/**]\nhook: {critical: off}\n", encoding="utf-8")
-    told = records(run(capsys, "status", "--json"))[0]
-    (warning,) = told["settings"]["warnings"]
+    record = records(run(capsys, "status", "--json"))[0]
+    (warning,) = record["settings"]["warnings"]
     assert "not trusted: ignored hook.critical" in warning
     assert "not trusted: ignored hook.critical" in run(capsys, "status")
     main(["hook", "install", "claude-code"])

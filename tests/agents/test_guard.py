@@ -102,25 +102,25 @@ def scripted(scenario: Callable[[Script], None], seed: int) -> Script:
     return script
 
 
-def facts(one: Any) -> tuple[Any, ...]:
+def facts(value: Any) -> tuple[Any, ...]:
     """What is found, with the number of its first event in place of the event's name."""
-    first = one.first_event.rpartition("/")[2]
-    return one.pattern, one.severity, one.state, round(one.confidence, 9), int(first)
+    first = value.first_event.rpartition("/")[2]
+    return value.pattern, value.severity, value.state, round(value.confidence, 9), int(first)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 def test_what_is_found_is_what_analyze_finds(scenario: Callable[[Script], None], seed: int):
     script, guard = scripted(scenario, seed), RunGuard()
-    told = [one for advice in play(script, guard) for one in advice.detections]
-    found = [one for one in told if one.state == "closed"] + guard.open()
+    told = [detection for advice in play(script, guard) for detection in advice.detections]
+    found = [item for item in told if item.state == "closed"] + guard.open()
     # The guard counts events from one, a script from nought.
-    wanted = [facts(one) for one in detections(script.events, *WATCHED)]
-    assert sorted((*one[:-1], one[-1] - 1) for one in map(facts, found)) == sorted(wanted)
+    wanted = [facts(detection) for detection in detections(script.events, *WATCHED)]
+    assert sorted((*item[:-1], item[-1] - 1) for item in map(facts, found)) == sorted(wanted)
     assert wanted or scenario is not rounds
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 def test_what_is_said_rests_on_what_is_open(scenario: Callable[[Script], None]):
     """The core keeps rows of digests and the watch whole histories; both must see the same."""
     script, guard = scripted(scenario, 1), RunGuard()
@@ -129,10 +129,10 @@ def test_what_is_said_rests_on_what_is_open(scenario: Callable[[Script], None]):
         script.events = whole[end - 1 : end] if whole[end - 1]["kind"] == "message" else whole[end - 2 : end]
         if script.events[-1]["kind"] == "action":
             continue
-        said = play(script, guard)
+        advices = play(script, guard)
         opened = {name for name, saved in guard._state["programs"].items() if saved["open"]}
-        assert opened == {one.pattern for one in guard.open()}
-        assert all(not one or one.pattern in opened for one in said)
+        assert opened == {item.pattern for item in guard.open()}
+        assert all(not item or item.pattern in opened for item in advices)
 
 
 # --- what should be said, and what should not ---------------------------------------------------
@@ -171,27 +171,29 @@ def looking_around(script: Script) -> None:
 @pytest.mark.parametrize(
     "scenario",
     [polling, failing_differently, a_rate_limit, four_fixes, looking_around],
-    ids=lambda one: one.__name__,
+    ids=lambda item: item.__name__,
 )
 def test_nothing_is_said_to_an_agent_at_work(scenario: Callable[[Script], None], seed: int):
     assert not any(play(scripted(scenario, seed), RunGuard()))
 
 
 def test_a_rate_limit_is_found_as_trouble_outside_and_as_nothing_else():
-    said = play(scripted(a_rate_limit, 0), RunGuard())
-    assert {one.pattern for advice in said for one in advice.detections} == {"infrastructure_trouble"}
+    advices = play(scripted(a_rate_limit, 0), RunGuard())
+    assert {detection.pattern for advice in advices for detection in advice.detections} == {
+        "infrastructure_trouble"
+    }
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_third_same_failing_edit_is_spoken_of(seed: int):
     # The first step is a read that succeeds.
-    said = play(scripted(stuck_on_an_edit, seed), RunGuard())
-    assert [one.rung for one in said] == ["", "", "", "nudge", ""]
+    advices = play(scripted(stuck_on_an_edit, seed), RunGuard())
+    assert [item.rung for item in advices] == ["", "", "", "nudge", ""]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_round_of_reads_is_spoken_of_as_that(seed: int):
-    said = [one for one in play(scripted(rounds, seed), RunGuard()) if one]
+    said = [item for item in play(scripted(rounds, seed), RunGuard()) if item]
     assert (said[0].rung, said[0].pattern) == ("nudge", "loop")
     assert said[0].text.count(" times)") == 3
 
@@ -204,8 +206,8 @@ def test_a_new_temporary_name_each_time_changes_nothing(seed: int):
         name = f"/tmp/tmp{rng.getrandbits(32):08x}/run.py"
         said.append(guard.step(tool="bash", arguments={"command": f"python {name}"}, exit_code=2,
                                result=f"python: can't open file '{name}': denied"))  # fmt: skip
-    assert [one.rung for one in said] == ["", "", "nudge", ""]
-    assert "repetitive_errors" in {one.pattern for one in said[2].detections}
+    assert [item.rung for item in said] == ["", "", "nudge", ""]
+    assert "repetitive_errors" in {detection.pattern for detection in said[2].detections}
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -214,14 +216,14 @@ def test_other_words_before_each_failing_step_change_nothing(seed: int):
     for _ in range(4):
         script.say(script.text())
         script.run("make deploy", "make: *** No rule to make target 'deploy'.  Stop.", 2)
-    assert [one.rung for one in play(script, RunGuard())] == ["", "", "nudge", ""]
+    assert [item.rung for item in play(script, RunGuard())] == ["", "", "nudge", ""]
 
 
 def test_many_different_fixes_are_found_at_a_low_severity_and_spoken_of_only_on_request():
     script = scripted(work_between_failures, 2)
-    found = play(script, RunGuard())
-    assert {one.severity for advice in found for one in advice.detections} == {"low"}
-    assert not any(found)
+    advices = play(script, RunGuard())
+    assert {detection.severity for advice in advices for detection in advice.detections} == {"low"}
+    assert not any(advices)
     assert any(play(script, RunGuard(settings=with_hook(lowest="low"))))
 
 
@@ -249,7 +251,7 @@ def test_another_thing_starts_at_the_bottom():
 
 def test_a_run_is_interrupted_at_most_so_often():
     guard = RunGuard(settings=with_hook(most=2, cool_down=1))
-    assert [one for one in rungs(guard, 30) if one] == ["nudge", "remind"]
+    assert [rung for rung in rungs(guard, 30) if rung] == ["nudge", "remind"]
 
 
 def test_a_tool_that_is_off_is_not_looked_at():
@@ -291,7 +293,7 @@ def test_a_reminder_tells_the_goal_and_the_scope():
 def test_a_failure_is_one_however_it_is_told(outcome: dict[str, Any]):
     guard = RunGuard()
     assert rungs(guard, 3, tool="bash", arguments={"command": "pytst"}, **outcome) == ["", "", "nudge"]
-    assert [one.pattern for one in guard.open()] == ["loop", "repetitive_errors"]
+    assert [item.pattern for item in guard.open()] == ["loop", "repetitive_errors"]
 
 
 @pytest.mark.parametrize("error", [None, False, ""])
@@ -311,7 +313,7 @@ def test_what_came_out_counts_beside_the_words_of_the_error():
             tool="bash", arguments={"command": "make"}, error="Command failed", result=f"{part} is broken"
         )
     # The same error, but not the same step with the same result.
-    assert [one.pattern for one in guard.open()] == ["repetitive_errors"]
+    assert [item.pattern for item in guard.open()] == ["repetitive_errors"]
 
 
 def test_anything_a_framework_gives_can_be_told():
@@ -392,14 +394,14 @@ def test_eight_threads_lose_nothing():
                 for n in range(15)]  # fmt: skip
 
     with ThreadPoolExecutor(8) as pool:
-        said = [one for many in pool.map(work, range(8)) for one in many]
+        said = [item for many in pool.map(work, range(8)) for item in many]
     assert guard.end()["events"] == 240
     assert not any(said)
     # The eight may also be stuck together: what they say is then counted as one run.
     with ThreadPoolExecutor(8) as pool:
         stuck = list(pool.map(lambda _: guard.step(**FAILED), range(8)))
-    assert sorted(one.rung for one in stuck if one) == ["nudge", "remind"]
-    assert {one.pattern for one in guard.open()} == {"loop", "repetitive_errors"}
+    assert sorted(item.rung for item in stuck if item) == ["nudge", "remind"]
+    assert {item.pattern for item in guard.open()} == {"loop", "repetitive_errors"}
 
 
 def big_steps(guard: RunGuard, steps: int, start: int = 0) -> int:
@@ -430,6 +432,6 @@ def test_the_state_is_bounded_after_five_thousand_steps():
 
 
 def test_guards_of_two_runs_know_nothing_of_each_other():
-    one, other = RunGuard(), RunGuard()
-    assert rungs(one, 2) + rungs(other, 2) == [""] * 4
-    assert rungs(one, 1) == ["nudge"]
+    item, other = RunGuard(), RunGuard()
+    assert rungs(item, 2) + rungs(other, 2) == [""] * 4
+    assert rungs(item, 1) == ["nudge"]

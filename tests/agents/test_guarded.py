@@ -22,11 +22,11 @@ ASKED = "Allow it?"
 def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     monkeypatch.setenv("ETHOGRAM_HOOK_DIR", str(tmp_path / "state"))
 
-    def asked(tool: str, given: dict[str, Any], **settings: Any) -> str:
+    def asked(tool: str, record: dict[str, Any], **settings: Any) -> str:
         own = Settings(**settings)
         plan = plan_of(choose(library_of(own)), own, str(tmp_path))
         payload = {"session_id": "s", "cwd": str(tmp_path), "hook_event_name": "PreToolUse"}
-        call = {"tool_name": tool, "tool_input": given, "tool_use_id": "1"}
+        call = {"tool_name": tool, "tool_input": record, "tool_use_id": "1"}
         db = state_db.opened(str(tmp_path / "state" / "runs.sqlite"))
         answer = handle({**payload, **call}, plan, db, datetime.now(UTC).timestamp())
         return str(answer.get("hookSpecificOutput", {}).get("permissionDecisionReason", ""))
@@ -175,8 +175,10 @@ def test_commands_that_read_are_not(ask: Ask, command: str) -> None:
         ("run_process", {"args": ["ethogram", "trust", "--yes"]}),
     ],
 )
-def test_other_tools_that_change_settings_are_asked_about(ask: Ask, tool: str, given: dict[str, Any]) -> None:
-    assert ASKED in ask(tool, given)
+def test_other_tools_that_change_settings_are_asked_about(
+    ask: Ask, tool: str, record: dict[str, Any]
+) -> None:
+    assert ASKED in ask(tool, record)
 
 
 def test_what_is_written_may_speak_of_settings(ask: Ask) -> None:

@@ -83,7 +83,7 @@ def settings(folder: Path, text: str) -> Path:
 def commands(text: str) -> dict[str, list[str]]:
     hooks = json.loads(text.removeprefix("\ufeff"))["hooks"]
     return {
-        event: [one["command"] for group in hooks[event] for one in group["hooks"]]
+        event: [item["command"] for group in hooks[event] for item in group["hooks"]]
         for event in EVENTS
         if event in hooks
     }
@@ -114,7 +114,7 @@ def test_a_folder_that_others_use_stays(folder):
     put_in(path)
     (folder / ".claude" / "settings.local.json").write_text("{}")
     take_out(path)
-    assert [one.name for one in path.parent.iterdir()] == ["settings.local.json"]
+    assert [item.name for item in path.parent.iterdir()] == ["settings.local.json"]
 
 
 @pytest.mark.parametrize("text", FILES.values(), ids=FILES)
@@ -122,7 +122,7 @@ def test_what_was_there_stays_and_comes_back_to_the_byte(folder, text):
     path = settings(folder, text)
     put_in(path)
     written = path.read_bytes().decode()
-    before, after = (json.loads(one.removeprefix("\ufeff")) for one in (text, written))
+    before, after = (json.loads(item.removeprefix("\ufeff")) for item in (text, written))
     assert [name for name in after if name != "hooks"] == [name for name in before if name != "hooks"]
     assert {**after, "hooks": 0} == {**before, "hooks": 0}
     assert all(COMMAND in commands(written)[event] for event in EVENTS)
@@ -161,7 +161,7 @@ def test_an_entry_with_an_old_path_is_replaced_and_what_the_person_changed_in_it
     text = path.read_text()
     assert "/old place" not in text
     assert text.count('"timeout": 3') == len(EVENTS)
-    assert [len(found) for found in commands(text).values()].count(1) == len(EVENTS) - 1
+    assert [len(command) for command in commands(text).values()].count(1) == len(EVENTS) - 1
     assert commands(text)["PostToolUse"] == ["prettier --write", COMMAND]
 
 
@@ -176,10 +176,10 @@ def test_a_second_install_from_another_place_is_undone_to_the_byte_too(folder):
 def test_where_somebody_edited_in_between_only_our_entries_go(folder):
     path = settings(folder, OTHERS)
     put_in(path)
-    told = json.loads(path.read_text())
-    told["model"] = "haiku"
-    told["hooks"]["PreCompact"].append({"hooks": [{"type": "command", "command": "theirs"}]})
-    path.write_text(json.dumps(told, indent=4) + "\n")
+    data = json.loads(path.read_text())
+    data["model"] = "haiku"
+    data["hooks"]["PreCompact"].append({"hooks": [{"type": "command", "command": "theirs"}]})
+    path.write_text(json.dumps(data, indent=4) + "\n")
     take_out(path)
     expected = json.loads(OTHERS)
     expected["model"] = "haiku"
@@ -272,7 +272,7 @@ def test_every_fault_is_told_at_once(folder):
     path = settings(folder, '{"hooks": {"Stop": 1,\n"PreCompact": 2}}')
     with pytest.raises(BadInput) as caught:
         put_in(path)
-    assert [(one.line, one.column) for one in caught.value.faults] == [(1, 20), (2, 15)]
+    assert [(fault.line, fault.column) for fault in caught.value.faults] == [(1, 20), (2, 15)]
 
 
 def test_bytes_that_are_no_text_are_left_alone(folder):
@@ -289,7 +289,7 @@ def test_whoever_writes_in_between_is_not_overwritten(folder):
     with pytest.raises(BadUsage, match="somebody changed it just now"):
         install.apply(change)
     assert path.read_text() == '{"a": 1}'
-    assert [one.name for one in path.parent.iterdir()] == ["settings.json"]
+    assert [item.name for item in path.parent.iterdir()] == ["settings.json"]
 
 
 def test_the_note_holds_nothing_of_the_file_and_is_private(folder):
@@ -352,7 +352,7 @@ def test_whatever_a_file_holds_it_comes_back(rest, hooks, indent, is_ascii):
     after, edits = with_hook(text, "x", COMMAND)
     expected = {event: [COMMAND] for event in EVENTS}
     assert {
-        event: [one for one in found if one == COMMAND] for event, found in commands(after).items()
+        event: [item for item in command if item == COMMAND] for event, command in commands(after).items()
     } == expected
     assert undo(after, edits) == text
     assert with_hook(after, "x", COMMAND) == (after, [])

@@ -23,10 +23,10 @@ EVERY = replace(DEFAULT, rungs=RUNGS, most=100)
 
 def climbed(things: list[Seen], rules: Rules) -> list[tuple[int, str]]:
     """The rungs taken, each with its step."""
-    given: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     taken = []
     for step, cause, keys in things:
-        given, rung = climb(given, cause, keys, step, rules)
+        records, rung = climb(records, cause, keys, step, rules)
         if rung is not None:
             taken.append((step, rung))
     return taken
@@ -99,7 +99,7 @@ def test_a_run_is_interrupted_at_most_so_many_times():
 
 @pytest.mark.parametrize("off", RUNGS)
 def test_a_rung_that_is_off_is_left_out(off: str):
-    expected = [one for one in RUNGS if one != off]
+    expected = [rung for rung in RUNGS if rung != off]
     assert [rung for _, rung in climbed(going_on(30), replace(EVERY, off=(off,)))] == expected
 
 
@@ -129,7 +129,7 @@ def test_rules_are_the_same_after_being_written_as_data():
 
 def test_what_came_in_is_left_as_it_was():
     before = [{"cause": "error", "keys": ["a"], "rung": 0, "step": 1, "times": 1}]
-    kept = [dict(one) for one in before]
+    kept = [dict(item) for item in before]
     climb(before, "error", ("a",), 9, EVERY)
     assert before == kept
 
@@ -152,19 +152,19 @@ rules = st.builds(
 )
 
 
-def _at_steps(told: list[tuple[int, str, list[str]]]) -> list[Seen]:
+def _at_steps(numberses: list[tuple[int, str, list[str]]]) -> list[Seen]:
     found, step = [], 0
-    for more, cause, keys in told:
+    for more, cause, keys in numberses:
         step += more
         found.append((step, cause, tuple(keys)))
     return found
 
 
 def interventions(things: list[Seen], rules: Rules) -> list[tuple[int, str, set[str], str]]:
-    given: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     found = []
     for step, cause, keys in things:
-        given, rung = climb(given, cause, keys, step, rules)
+        records, rung = climb(records, cause, keys, step, rules)
         if rung is not None:
             found.append((step, cause, set(keys), rung))
     return found
@@ -172,9 +172,9 @@ def interventions(things: list[Seen], rules: Rules) -> list[tuple[int, str, set[
 
 @given(things=things, rules=rules)
 def test_nothing_is_spoken_of_twice_within_the_cool_down(things: list[Seen], rules: Rules):
-    found = interventions(things, rules)
-    for place, (step, cause, keys, _) in enumerate(found):
-        for before, other, known, _ in found[:place]:
+    numberses = interventions(things, rules)
+    for place, (step, cause, keys, _) in enumerate(numberses):
+        for before, other, known, _ in numberses[:place]:
             if cause == other and keys & known:
                 assert step - before >= rules.cool_down
 
@@ -183,22 +183,22 @@ def test_nothing_is_spoken_of_twice_within_the_cool_down(things: list[Seen], rul
 def test_rungs_about_one_thing_neither_fall_nor_skip(things: list[Seen], rules: Rules):
     known: list[tuple[str, set[str], int]] = []
     for _, cause, keys, rung in interventions(things, rules):
-        same = [one for one in known if one[0] == cause and keys & one[1]]
+        same = [item for item in known if item[0] == cause and keys & item[1]]
         place = rules.climbed.index(rung)
-        assert place == 1 + max((one[2] for one in same), default=-1)
-        merged = keys.union(*(one[1] for one in same))
-        known = [*(one for one in known if one not in same), (cause, merged, place)]
+        assert place == 1 + max((item[2] for item in same), default=-1)
+        merged = keys.union(*(item[1] for item in same))
+        known = [*(item for item in known if item not in same), (cause, merged, place)]
 
 
 @given(things=things, rules=rules)
 def test_a_run_is_never_interrupted_more_often_than_is_allowed(things: list[Seen], rules: Rules):
-    found = interventions(things, rules)
-    assert len(found) <= rules.most
-    assert {rung for *_, rung in found} <= set(rules.rungs) - set(rules.off)
+    numberses = interventions(things, rules)
+    assert len(numberses) <= rules.most
+    assert {rung for *_, rung in numberses} <= set(rules.rungs) - set(rules.off)
 
 
 @given(things=things, rules=rules)
 def test_the_first_word_about_a_thing_is_the_mildest_there_is(things: list[Seen], rules: Rules):
-    found = interventions(things, rules)
+    numberses = interventions(things, rules)
     if things and rules.climbed and rules.most:
-        assert found[0] == (things[0][0], things[0][1], set(things[0][2]), rules.climbed[0])
+        assert numberses[0] == (things[0][0], things[0][1], set(things[0][2]), rules.climbed[0])

@@ -31,11 +31,11 @@ def test_the_same_step_with_the_same_result_fires_from_the_third_on(script: Scri
 
 
 def test_to_and_fro_fires_after_three_rounds_and_not_after_two(script: Script):
-    one, other = script.paths(2)
-    texts = {one: script.text(), other: script.text()}
+    item, other = script.paths(2)
+    texts = {item: script.text(), other: script.text()}
     for n in range(3):
         assert not stuck(script.events)
-        script.read(one, texts[one])
+        script.read(item, texts[item])
         script.read(other, texts[other])
         assert (n < 2) == (not stuck(script.events))
 
@@ -137,7 +137,7 @@ def test_recovery_closes_the_episode(script: Script):
         script.read(path, f"{path} {script.text()}")
     found = detections(script.events, "loop", "repetitive_errors")
     assert found
-    assert all(one.state == "closed" for one in found)
+    assert all(item.state == "closed" for item in found)
 
 
 def test_after_many_errors_a_change_that_leads_to_something_new_closes_the_episode(script: Script):
@@ -145,7 +145,7 @@ def test_after_many_errors_a_change_that_leads_to_something_new_closes_the_episo
         script.failing(script.shell, {"command": "deploy --now"}, "Error: no such target")
     script.edit(script.path(), "old", "new")
     script.run("deploy --dry", f"ready: {script.text()}", 0)
-    assert [one.state for one in detections(script.events, "repetitive_errors")] == ["closed"]
+    assert [detection.state for detection in detections(script.events, "repetitive_errors")] == ["closed"]
 
 
 def test_agents_that_act_by_turns_do_not_mix(script: Script):
@@ -155,7 +155,7 @@ def test_agents_that_act_by_turns_do_not_mix(script: Script):
     for who in (script, other):
         for _ in range(2):
             who.read(path, text)
-    events = sorted(script.events + other.events, key=lambda one: one["at"])
+    events = sorted(script.events + other.events, key=lambda event: event["at"])
     assert not stuck(events)
 
 
@@ -163,11 +163,11 @@ def test_runs_of_one_agent_do_not_mix(script: Script):
     path, text = script.path(), script.text()
     events = []
     for thread in ("r1", "r2", "r3"):
-        one = Script(script.rng, thread=thread, style=script.style)
-        one._reader = script.reader
-        one.shell = script.shell
-        one.read(path, text)
-        events += one.events
+        item = Script(script.rng, thread=thread, style=script.style)
+        item._reader = script.reader
+        item.shell = script.shell
+        item.read(path, text)
+        events += item.events
     assert not stuck(events)
 
 

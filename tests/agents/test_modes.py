@@ -42,7 +42,7 @@ def busy(seed: int) -> list[dict]:
             else:
                 script.run("cat .env", "x")
     events = [event for script in scripts for event in script.events]
-    return sorted(events, key=lambda one: (one["at"], one["id"]))
+    return sorted(events, key=lambda event: (event["at"], event["id"]))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -64,7 +64,7 @@ def test_live_with_a_restart_is_as_in_one_piece(seed: int):
 def test_input_larger_than_memory_is_as_in_one_piece(seed: int, tmp_path):
     events = busy(seed)
     file = tmp_path / "run.jsonl"
-    file.write_text("".join(json.dumps(one) + "\n" for one in events))
+    file.write_text("".join(json.dumps(event) + "\n" for event in events))
     small = analyze(file, patterns=library(NAMES), settings=Settings(memory=1))
     whole = analyze(file, patterns=library(NAMES))
     assert whole.detections

@@ -141,9 +141,9 @@ def test_paths_outside_the_task_are_named():
 
 @given(st.lists(st.sampled_from([*WORDS, "run", "write"]), max_size=12))
 def test_nothing_that_was_done_is_ever_called_untried(operations: list[str]):
-    later = [step(n, f"s{n}", one) for n, one in enumerate(operations, start=4)]
+    later = [step(n, f"s{n}", operation) for n, operation in enumerate(operations, start=4)]
     left = untried(about(*FAILED, *later, keys=("error of no rule",)))
-    assert not {WORDS.get(one) for one in operations} & set(left)
+    assert not {WORDS.get(operation) for operation in operations} & set(left)
     assert len(left) <= 3
 
 
@@ -193,11 +193,11 @@ def test_a_secret_is_neither_said_nor_remembered(name: str, where: str):
     given = {"command": command if where != "error" else "make run"}
     error = f"Error: refused: {command}" if where != "command" else "Error: refused"
     said = [guard.step(tool="bash", arguments=given, error=error) for _ in range(12)]
-    texts = [one.text for one in said]
+    texts = [item.text for item in said]
     assert any(texts)
     assert not any(secret in text for text in texts)
     assert secret not in json.dumps(guard._state)
-    told = [one.to_dict() for advice in said for one in advice.detections]
+    told = [detection.to_dict() for advice in said for detection in advice.detections]
     assert told
     assert secret not in json.dumps(told)
 
@@ -218,9 +218,9 @@ def test_excerpts_have_at_most_two_hundred_characters():
         "error": "Error: no " + "rule " * 500,
     }
     texts = [guard.step(**step).text for _ in range(12)]
-    quoted = [one for text in texts for one in re.findall(r'"([^"]*)"', text)]
+    quoted = [item for text in texts for item in re.findall(r'"([^"]*)"', text)]
     assert len(quoted) >= 3
-    assert all(len(one) <= 200 for one in quoted)
+    assert all(len(item) <= 200 for item in quoted)
 
 
 def test_counts_are_those_of_the_run():
@@ -239,7 +239,7 @@ def test_a_pipe_that_reads_and_searches_counts_as_both():
     look = {"tool": "bash", "arguments": {"command": "cat setup.py | grep tests"}, "result": "tests = 1"}
     fail = {"tool": "bash", "arguments": {"command": "pytst"}, "error": "pytst: not found"}
     # The second look brings nothing new, so it does not interrupt the repetition.
-    texts = [guard.step(**one).text for one in (look, fail, fail, look, fail)]
+    texts = [guard.step(**item).text for item in (look, fail, fail, look, fail)]
     assert texts[:4] == [""] * 4
     assert "The same error 3 times" in texts[4]
     assert WORDS["read"] not in texts[4]

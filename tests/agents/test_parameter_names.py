@@ -51,7 +51,7 @@ def test_it_is_set_where_the_table_says(name: str):
     where = rows()[name]
     quoted = re.findall(r"`(\w+)`", where)
     if where.startswith("setting"):
-        assert (quoted or [name])[0] in {one.name for one in fields(Settings)}
+        assert (quoted or [name])[0] in {field.name for field in fields(Settings)}
         return
     assert where.startswith("parameter of")
     assert quoted

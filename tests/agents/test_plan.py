@@ -44,10 +44,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_process_answers_as_the_code_does(place: Path, tmp_path: Path) -> None:
     tell = within(state_db.opened(str(tmp_path / "other.sqlite")), str(place))
     asked = [failing(place, n) for n in range(5)]
-    answers = [by_process(one) for one in asked]
-    assert answers == [tell(one) for one in asked]
+    answers = [by_process(item) for item in asked]
+    assert answers == [tell(item) for item in asked]
     # Another file each time, so it is not spoken of before the fourth.
-    assert [bool(one) for one in answers] == [False, False, False, True, False]
+    assert [bool(answer) for answer in answers] == [False, False, False, True, False]
 
 
 def test_the_process_loads_the_standard_library_and_what_answers_alone(place: Path) -> None:
@@ -62,9 +62,11 @@ def test_the_process_loads_the_standard_library_and_what_answers_alone(place: Pa
     ours = {name for name in names if name.partition(".")[0] == "ethogram"}
     foreign = {name.partition(".")[0] for name in names - ours} - set(sys.stdlib_module_names)
     # What the interpreter itself loads at its start: the files in site-packages that say where packages are.
-    assert {one for one in foreign if not one.startswith(("_", "imported", "sitecustomize"))} <= {"encodings"}
+    assert {item for item in foreign if not item.startswith(("_", "imported", "sitecustomize"))} <= {
+        "encodings"
+    }
     assert "ethogram.agents.hook.claude_code" in ours
-    assert not {one for one in ours if one.startswith(("ethogram.cli", "ethogram.modes", "ethogram.library"))}
+    assert not {our for our in ours if our.startswith(("ethogram.cli", "ethogram.modes", "ethogram.library"))}
 
 
 def test_a_plan_is_made_anew_when_the_settings_change(place: Path) -> None:
@@ -101,9 +103,9 @@ def test_a_plan_that_cannot_be_read_is_made_anew(place: Path) -> None:
 
 def test_only_its_owner_can_read_what_is_kept(place: Path) -> None:
     by_process(failing(place, 0))
-    files = [one for one in Path(os.environ["ETHOGRAM_HOOK_DIR"]).rglob("*") if one.is_file()]
+    files = [path for path in Path(os.environ["ETHOGRAM_HOOK_DIR"]).rglob("*") if path.is_file()]
     assert files
-    assert all(one.stat().st_mode & 0o077 == 0 for one in files if not one.name.endswith(("-wal", "-shm")))
+    assert all(file.stat().st_mode & 0o077 == 0 for file in files if not file.name.endswith(("-wal", "-shm")))
     assert Path(os.environ["ETHOGRAM_HOOK_DIR"]).stat().st_mode & 0o077 == 0
 
 

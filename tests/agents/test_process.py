@@ -46,9 +46,9 @@ def project(ready, tmp_path, monkeypatch) -> Path:
     return ready[0]
 
 
-def hook(given: Any, command: Any = (sys.executable, "-m", "ethogram", "hook"), **options: Any) -> Any:
+def hook(value: Any, command: Any = (sys.executable, "-m", "ethogram", "hook"), **options: Any) -> Any:
     """What the process answers; that it exits with 0, in silence or with what the contract allows."""
-    text = given if isinstance(given, bytes) else json.dumps(given).encode()
+    text = value if isinstance(value, bytes) else json.dumps(value).encode()
     done = subprocess.run(
         list(command),
         input=text,
@@ -60,7 +60,7 @@ def hook(given: Any, command: Any = (sys.executable, "-m", "ethogram", "hook"), 
     assert done.returncode == 0
     assert done.stderr == b""
     answer = json.loads(done.stdout) if done.stdout else {}
-    name = given.get("hook_event_name") if isinstance(given, dict) else None
+    name = value.get("hook_event_name") if isinstance(value, dict) else None
     assert is_of_the_contract(answer, name)
     return answer
 
@@ -72,13 +72,13 @@ def is_of_the_contract(answer: Any, name: Any) -> bool:
         return False
     if not answer:
         return True
-    told = answer["hookSpecificOutput"]
-    if name not in SPEAKS or told.pop("hookEventName") != name:
+    record = answer["hookSpecificOutput"]
+    if name not in SPEAKS or record.pop("hookEventName") != name:
         return False
     if name == "PreToolUse":
-        words = told.keys() == {"permissionDecision", "permissionDecisionReason"}
-        return words and told["permissionDecision"] in ("deny", "ask")
-    return told.keys() == {"additionalContext"} and isinstance(told["additionalContext"], str)
+        words = record.keys() == {"permissionDecision", "permissionDecisionReason"}
+        return words and record["permissionDecision"] in ("deny", "ask")
+    return record.keys() == {"additionalContext"} and isinstance(record["additionalContext"], str)
 
 
 def payload(project: Path, name: str = "PreToolUse", call: str = "c1", **more: Any) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def test_a_field_may_be_missing_or_of_any_type(project, tmp_path):
                 for value in WRONG:
                     answer = json.loads(json.dumps(tell({**full, field: value})))
                     assert is_of_the_contract(answer, name)
-                tell({one: value for one, value in full.items() if one != field})
+                tell({name: value for name, value in full.items() if name != field})
             tell({"hook_event_name": name})
 
 
@@ -337,8 +337,8 @@ def test_whoever_died_while_writing_a_plan_is_not_waited_for(project, tmp_path):
 @pytest.mark.parametrize("name", ["Stop", "SubagentStop"])
 def test_a_stop_is_never_blocked(project, name):
     for active in (True, False):
-        asked = payload(project, name, stop_hook_active=active, last_assistant_message="All done.")
-        assert hook(asked) == {}
+        record = payload(project, name, stop_hook_active=active, last_assistant_message="All done.")
+        assert hook(record) == {}
 
 
 def test_a_closed_output_is_no_error(project):

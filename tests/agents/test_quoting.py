@@ -111,9 +111,9 @@ def ask(tmp_path: Path) -> Callable[[str, dict[str, Any]], str]:
     plan = plan_of(choose(library_of(settings)), settings, str(tmp_path))
     db = state_db.opened(str(tmp_path / "state" / "runs.sqlite"))
 
-    def asked(tool: str, given: dict[str, Any]) -> str:
+    def asked(tool: str, record: dict[str, Any]) -> str:
         payload = {"session_id": "s", "cwd": str(tmp_path), "hook_event_name": "PreToolUse"}
-        call = {"tool_name": tool, "tool_input": given, "tool_use_id": "1"}
+        call = {"tool_name": tool, "tool_input": record, "tool_use_id": "1"}
         answer = handle({**payload, **call}, plan, db, datetime.now(UTC).timestamp())
         return str(answer.get("hookSpecificOutput", {}).get("permissionDecisionReason", ""))
 

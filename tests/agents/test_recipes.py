@@ -22,8 +22,8 @@ FINE = [f"echo part {n} of the work" for n in range(6)]
 
 def test_each_recipe_is_short_and_has_a_test_here():
     files = sorted(EXAMPLES.glob("*.py"))
-    assert [one.stem for one in files] == ["claude_agent", "langgraph_agent", "openai_agents"]
-    assert all(len(one.read_text(encoding="utf-8").splitlines()) <= 120 for one in files)
+    assert [file.stem for file in files] == ["claude_agent", "langgraph_agent", "openai_agents"]
+    assert all(len(file.read_text(encoding="utf-8").splitlines()) <= 120 for file in files)
 
 
 # --- Claude Agent SDK -------------------------------------------------------------------------
@@ -44,7 +44,7 @@ def play_claude(folder: Path, calls: list[dict[str, Any]], ask: Any, rungs: list
             yield {"type": "user", "message": {"role": "user", "content": TASK}}
 
         options = module.guarded(TASK, ask, cli_path=program, cwd=folder)
-        return [one async for one in module.query(prompt=prompt(), options=options)]
+        return [item async for item in module.query(prompt=prompt(), options=options)]
 
     messages = asyncio.run(run())
     return json.loads(log.read_text(encoding="utf-8")), messages
@@ -68,7 +68,7 @@ def claude_reads_a_nudge_after_the_third_failure_and_goes_on(tmp_path: Path):
 
 
 def claude_at_work_reads_nothing(tmp_path: Path):
-    log, _ = play_claude(tmp_path, [claude_call(one) for one in FINE], nobody)
+    log, _ = play_claude(tmp_path, [claude_call(item) for item in FINE], nobody)
     assert log["context"] == log["questions"] == log["shown"] == []
     assert len(log["made"]) == len(FINE)
 
@@ -127,20 +127,20 @@ def play_graph(commands: list[str], rungs: list[str] | None = None) -> tuple[Any
 
 
 def nudges_in(messages: list[Any]) -> list[int]:
-    return [n for n, one in enumerate(messages) if "[ethogram]" in str(one.content)]
+    return [n for n, message in enumerate(messages) if "[ethogram]" in str(message.content)]
 
 
 def a_graph_reads_a_nudge_after_the_third_failure_and_goes_on():
     _, _, said, read = play_graph([STUCK] * 5)
     # The person, then a call and its result three times: the nudge is the eighth.
-    assert [nudges_in(one) for one in read] == [[], [], [], [7], [7], [7]]
+    assert [nudges_in(item) for item in read] == [[], [], [], [7], [7], [7]]
     assert NAMED in read[3][7].content
     assert said["messages"][-1].content == "That was all."
 
 
 def a_graph_at_work_reads_nothing():
     _, _, said, read = play_graph(FINE)
-    assert not any(nudges_in(one) for one in read)
+    assert not any(nudges_in(item) for item in read)
     assert said["messages"][-1].content == "That was all."
 
 
@@ -215,19 +215,19 @@ def play_openai(commands: list[str], ask: Any, rungs: list[str] | None = None) -
 
 
 def told_in(items: list[Any]) -> list[str]:
-    return [str(one["content"]) for one in items if "[ethogram]" in str(one.get("content"))]
+    return [str(item["content"]) for item in items if "[ethogram]" in str(item.get("content"))]
 
 
 def an_agent_reads_a_nudge_after_the_third_failure_and_goes_on():
     result, read = play_openai([STUCK] * 5, nobody)
-    assert [len(told_in(one)) for one in read] == [0, 0, 0, 1, 0, 0]
+    assert [len(told_in(item)) for item in read] == [0, 0, 0, 1, 0, 0]
     assert NAMED in told_in(read[3])[0]
     assert result.final_output == "That was all."
 
 
 def an_agent_at_work_reads_nothing():
     result, read = play_openai(FINE, nobody)
-    assert not any(told_in(one) for one in read)
+    assert not any(told_in(item) for item in read)
     assert result.final_output == "That was all."
 
 
@@ -246,8 +246,8 @@ def ask_and_answer(answer: bool):
     result, read = play_openai([STUCK] * 4, person, ["ask"])
     [question] = questions
     assert NAMED in question
-    made = [one for one in read[-1] if one.get("type") == "function_call_output"]
-    assert [str(one["output"]).startswith("Error:") for one in made] == [True, True, True, answer]
+    made = [item for item in read[-1] if item.get("type") == "function_call_output"]
+    assert [str(item["output"]).startswith("Error:") for item in made] == [True, True, True, answer]
     assert result.final_output == "That was all."
 
 

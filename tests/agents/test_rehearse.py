@@ -64,7 +64,7 @@ def test_the_hook_detects_what_analyze_detects(seed: int, tmp_path: Path) -> Non
 
 
 def test_what_heeding_would_have_saved_is_counted(tmp_path: Path) -> None:
-    events = [one for one in made(3, 1) if one.kind == "message"]
+    events = [item for item in made(3, 1) if item.kind == "message"]
     for n in range(10):
         call = {"tool": "Bash", "call_id": f"c{n}", "command": "pytst"}
         said = "bash: pytst: command not found"
@@ -85,15 +85,15 @@ def test_what_heeding_would_have_saved_is_counted(tmp_path: Path) -> None:
 
 def test_the_command_tells_it_in_words_and_as_records(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    lines = [json.dumps(one.to_dict()) for one in made(1)]
+    lines = [json.dumps(item.to_dict()) for item in made(1)]
     Path("run.jsonl").write_text("\n".join(lines), encoding="utf-8")
     assert main(["hook", "replay", "run.jsonl"]) == 0
     assert "detections as by analyze" in capsys.readouterr().out
     assert main(["hook", "replay", "run.jsonl", "--json"]) == 0
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert records[-1]["record"] == "hook_replay"
-    for one in records:
-        Draft202012Validator(schema(one["record"])).validate(one)
+    for record in records:
+        Draft202012Validator(schema(record["record"])).validate(record)
 
 
 def test_events_that_tell_a_call_and_its_outcome_at_once_are_replayed(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_events_that_tell_a_call_and_its_outcome_at_once_are_replayed(tmp_path: 
         for n in range(5)
     ]
     *spoken, told = replay(events, str(tmp_path))
-    assert [one["rung"] for one in spoken] == ["nudge"]
+    assert [item["rung"] for item in spoken] == ["nudge"]
     assert told["runs"] == 1
 
 

@@ -31,7 +31,7 @@ def faults(text: str) -> list[str]:
     Path("ethogram.yaml").write_text(text)
     with pytest.raises(BadConfig) as caught:
         load_settings("ethogram.yaml", environ={})
-    return [str(one) for one in caught.value.faults]
+    return [str(fault) for fault in caught.value.faults]
 
 
 def test_stopping_is_no_part_of_the_defaults():
@@ -41,21 +41,21 @@ def test_stopping_is_no_part_of_the_defaults():
 
 
 def test_what_is_not_said_keeps_its_default():
-    told = rules("hook: {rungs: [nudge, stop], cool_down: 9}\n")
-    assert told == replace(rules_in(Settings()), rungs=("nudge", "stop"), cool_down=9)
-    assert told.climbed == ("nudge", "stop")
+    record = rules("hook: {rungs: [nudge, stop], cool_down: 9}\n")
+    assert record == replace(rules_in(Settings()), rungs=("nudge", "stop"), cool_down=9)
+    assert record.climbed == ("nudge", "stop")
 
 
 def test_any_rung_pattern_or_tool_can_be_turned_off():
-    told = rules("hook: {off: [remind, loop, WebSearch], critical: off}\n")
-    assert told.climbed == ("nudge", "ask")
-    assert not any(told.has(name) for name in ("remind", "loop", "WebSearch"))
-    assert told.critical == "off"
+    record = rules("hook: {off: [remind, loop, WebSearch], critical: off}\n")
+    assert record.climbed == ("nudge", "ask")
+    assert not any(record.has(name) for name in ("remind", "loop", "WebSearch"))
+    assert record.critical == "off"
 
 
 def test_a_variable_lies_over_the_file():
-    told = rules("hook: {most: 2, lowest: high}\n", ETHOGRAM_HOOK="{most: 1}")
-    assert (told.most, told.lowest) == (1, "high")
+    record = rules("hook: {most: 2, lowest: high}\n", ETHOGRAM_HOOK="{most: 1}")
+    assert (record.most, record.lowest) == (1, "high")
 
 
 def test_the_file_of_another_folder_holds_there_and_not_here():

@@ -55,15 +55,15 @@ def events(tmp_path: Path) -> Path:
         for n, (who, day, value) in enumerate(rows)
     ]
     file = tmp_path / "events.jsonl"
-    file.write_text("".join(json.dumps(one) + "\n" for one in made))
+    file.write_text("".join(json.dumps(item) + "\n" for item in made))
     return file
 
 
 def run(capsys: pytest.CaptureFixture[str], *asked: str) -> list[dict]:
     assert main([*asked, "--json"]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    for one in found:
-        assert not list(Draft202012Validator(schema(one["record"])).iter_errors(one))
+    for item in found:
+        assert not list(Draft202012Validator(schema(item["record"])).iter_errors(item))
     return found
 
 
@@ -101,7 +101,7 @@ def test_order_makes_the_lift(tmp_path, capsys):
         for n, x in enumerate([0.1, 0.9] * 20)
     ]
     file = tmp_path / "e.jsonl"
-    file.write_text("".join(json.dumps(one.to_dict()) + "\n" for one in made))
+    file.write_text("".join(json.dumps(item.to_dict()) + "\n" for item in made))
     told, _ = run(capsys, "patterns", "backtest", str(pattern(tmp_path, "up")), "--data", str(file))
     assert told["detections"] == 20
     # A low one is followed by a high one about half the time.
@@ -110,9 +110,9 @@ def test_order_makes_the_lift(tmp_path, capsys):
 
 def test_patterns_that_are_on_are_told_where_they_are_about_the_same_events(tmp_path, capsys):
     file = tmp_path / "run.jsonl"
-    file.write_text("".join(json.dumps(one.to_dict()) + "\n" for one in history("repetitive_errors")))
+    file.write_text("".join(json.dumps(item.to_dict()) + "\n" for item in history("repetitive_errors")))
     records = run(capsys, "patterns", "backtest", "loop", "--data", str(file), "--shuffles", "0")
-    assert {one["other"] for one in records[0]["overlaps"]} == {"repetitive_errors"}
+    assert {record["other"] for record in records[0]["overlaps"]} == {"repetitive_errors"}
 
 
 def test_a_shadow_pattern_tells_nobody_and_is_shown_when_asked(tmp_path, events, capsys):
@@ -126,12 +126,12 @@ def test_a_shadow_pattern_tells_nobody_and_is_shown_when_asked(tmp_path, events,
     assert main(["store", "import", str(events), "--store", str(store)]) == 0
     asked = ["sweep", *common, "--patterns", "shy", "--patterns", "loud", "--as-of", "2026-05-01T00:00:00Z"]
     assert main(asked) == 0
-    said = capsys.readouterr().out
-    assert "pattern loud" in said
-    assert "pattern shy" not in said
+    out = capsys.readouterr().out
+    assert "pattern loud" in out
+    assert "pattern shy" not in out
     told, summary = run(capsys, "patterns", "shadow", *common)
     assert (told["pattern"], told["detections"], told["histories"], told["looked_at"]) == ("shy", 2, 1, 2)
-    assert [one["other"] for one in told["overlaps"]] == ["loud"]
+    assert [item["other"] for item in told["overlaps"]] == ["loud"]
     assert summary["patterns"] == 1
     (none, _) = run(capsys, "patterns", "shadow", *common, "--since", "2026-04-13T00:00:00Z")
     assert none["detections"] == 0
@@ -150,27 +150,27 @@ def test_a_shadow_pattern_tells_nobody_and_is_shown_when_asked(tmp_path, events,
     ],
 )
 def test_what_makes_no_sense_is_told(tmp_path, events, capsys, asked, said):
-    given = [str(events) if one == "x.jsonl" else one for one in asked]
+    given = [str(events) if item == "x.jsonl" else item for item in asked]
     assert main(["patterns", "backtest", "loop", *given]) == 2
     assert said in capsys.readouterr().err
 
 
 def test_examples_can_say_what_the_events_say(tmp_path, capsys):
-    made = [replace(one, text="call me at ann@example.org") for one in history("repetitive_errors")]
+    made = [replace(item, text="call me at ann@example.org") for item in history("repetitive_errors")]
     file = tmp_path / "run.jsonl"
-    file.write_text("".join(json.dumps(one.to_dict()) + "\n" for one in made))
+    file.write_text("".join(json.dumps(item.to_dict()) + "\n" for item in made))
     asked = ["patterns", "backtest", "repetitive_errors", "--data", str(file), "--shuffles", "0"]
     told, _ = run(capsys, *asked, "--excerpts")
-    said = {one.get("excerpt") for one in told["examples"][0]["evidence"]}
+    said = {item.get("excerpt") for item in told["examples"][0]["evidence"]}
     assert said
-    assert not any("ann@example.org" in (one or "") for one in said)
+    assert not any("ann@example.org" in (item or "") for item in said)
 
 
 def test_more_than_fits_into_memory_is_looked_at_on_disk_and_not_shuffled(tmp_path, events):
     library = load_patterns([pattern(tmp_path, "up")])
     with gather_events([events], memory=1, folder=tmp_path) as given:
         told = backtest_patterns(given, library, library, settings=Settings(), excerpts=True)
-    assert [one.detections for one in told.backtests] == [2]
+    assert [backtest.detections for backtest in told.backtests] == [2]
     assert told.backtests[0].shuffled == ()
 
 
@@ -183,7 +183,7 @@ def test_two_patterns_with_histories_of_their_own_are_told_alike_from_either_sid
         for k, value in enumerate((0.1, top))
     ]
     file = tmp_path / "events.jsonl"
-    file.write_text("".join(json.dumps(one.to_dict()) + "\n" for one in made))
+    file.write_text("".join(json.dumps(item.to_dict()) + "\n" for item in made))
     fine, coarse = pattern(tmp_path, "fine"), pattern(tmp_path, "coarse")
     fine.write_text(fine.read_text().replace("[subject]", "[subject, target]"))
     library = load_patterns([fine, coarse])

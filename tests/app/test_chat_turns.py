@@ -29,7 +29,7 @@ EVENTS = "".join(
 
 def said(text: str, folder: Path, name: str) -> list[tuple[str, str, str]]:
     (folder / name).write_text(text)
-    return [(one.thread, one.role, one.text) for one in read_said(str(folder / name))]
+    return [(item.thread, item.role, item.text) for item in read_said(str(folder / name))]
 
 
 def test_plain_lines_are_turns(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_chats_conversations_and_events_are_read_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", [PLAIN, LINES, CHAT, TALKS, EVENTS])
 def test_a_stream_has_the_same_turns_as_a_file(text: str, tmp_path: Path) -> None:
     name = "talk.txt" if text is PLAIN else "talk.json"
-    streamed = [(one.role, one.text) for one in read_said("-", BytesIO(text.encode()))]
+    streamed = [(item.role, item.text) for item in read_said("-", BytesIO(text.encode()))]
     assert streamed == [(role, words) for _, role, words in said(text, tmp_path, name)]
 
 
@@ -126,7 +126,7 @@ def everywhere(text: str, folder: Path, ending: str) -> Iterator[list[tuple[str,
         ("-", BytesIO(text.encode())),
         ("-", BytesIO(packed)),
     ):
-        yield [(one.thread, one.role, one.text) for one in read_said(path, stdin)]
+        yield [(item.thread, item.role, item.text) for item in read_said(path, stdin)]
 
 
 @pytest.mark.parametrize("key", ["conversation_id", "id"])
@@ -134,13 +134,13 @@ def everywhere(text: str, folder: Path, ending: str) -> Iterator[list[tuple[str,
 def test_a_conversation_has_turns_by_role_or_speaker_as_text_or_content(
     form: str, key: str, tmp_path: Path
 ) -> None:
-    one, two = talk(form, "c1", key), talk(form, "c2", key)
+    item, two = talk(form, "c1", key), talk(form, "c2", key)
     told = [("c1", *each) for each in SPOKEN], [("c2", *each) for each in SPOKEN]
-    for found in everywhere(json.dumps(one, indent=2), tmp_path, ".json"):
+    for found in everywhere(json.dumps(item, indent=2), tmp_path, ".json"):
         assert found == told[0]
-    for found in everywhere(json.dumps([one, two]), tmp_path, ".json"):
+    for found in everywhere(json.dumps([item, two]), tmp_path, ".json"):
         assert found == told[0] + told[1]
-    for found in everywhere(f"{json.dumps(one)}\n{json.dumps(two)}\n", tmp_path, ".jsonl"):
+    for found in everywhere(f"{json.dumps(item)}\n{json.dumps(two)}\n", tmp_path, ".jsonl"):
         assert found == told[0] + told[1]
 
 
@@ -166,14 +166,14 @@ def test_turns_may_be_a_list_or_messages(tmp_path: Path) -> None:
 def test_a_turn_may_name_its_conversation() -> None:
     rows = [{"conversation_id": name, "role": "user", "text": "hello"} for name in ("c1", "c2", "c1")]
     text = "".join(json.dumps(row) + "\n" for row in rows)
-    assert [one.thread for one in read_said("-", BytesIO(text.encode()))] == ["c1", "c2", "c1"]
+    assert [item.thread for item in read_said("-", BytesIO(text.encode()))] == ["c1", "c2", "c1"]
 
 
 def test_the_subject_is_the_one_named_or_the_first_person_who_speaks() -> None:
     turns = [{"speaker": "bot", "text": "hi"}, {"speaker": "ann", "text": "hello"}]
     for told, subject in (({}, "ann"), ({"subject": "kim"}, "kim")):
         text = json.dumps({"id": "x", "turns": turns, **told}).encode()
-        assert {one.subject for one in read_said("-", BytesIO(text))} == {subject}
+        assert {item.subject for item in read_said("-", BytesIO(text))} == {subject}
 
 
 def test_what_is_no_turn_of_a_conversation_is_told_with_its_place(tmp_path: Path) -> None:

@@ -93,17 +93,17 @@ def test_an_embedder_that_fails_leaves_the_conversation_as_it_was(monkeypatch):
 def test_turns_of_several_threads_are_each_whole():
     talk = Conversation("c1", embedder=None)
     threads = [Thread(target=lambda: [talk.turn("Hello there") for _ in range(20)]) for _ in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert talk.turns == 80
     assert talk.save()["patterns"]["number"] == 80
 
 
 def test_turns_awaited_at_once_are_each_whole(tmp_path):
     async def all_at_once(talk: Conversation) -> list[int]:
-        return [one.turn for one in await asyncio.gather(*(talk.aturn("Hello there") for _ in range(8)))]
+        return [item.turn for item in await asyncio.gather(*(talk.aturn("Hello there") for _ in range(8)))]
 
     with Conversation("c1", embedder=None, store=tmp_path / "t.db") as talk:
         assert sorted(asyncio.run(all_at_once(talk))) == list(range(1, 9))
@@ -115,7 +115,7 @@ def test_export_and_purge_are_of_one_subject(tmp_path, run):
         with Conversation(f"talk of {name}", subject=name, store=path, memory=True, embedder=None) as talk:
             talk.turn(RISKY, at=AT)
     lines = [json.loads(line) for line in run("export", "--store", path, "--subject", "kim").splitlines()]
-    assert [(one["record"], one["subject"], one["name"], one["key"]) for one in lines] == [
+    assert [(line["record"], line["subject"], line["name"], line["key"]) for line in lines] == [
         ("kept_state", "kim", "conversation", "talk of kim"),
         ("kept_state", "kim", "conversation_memory", "kim"),
     ]

@@ -13,13 +13,17 @@ from climb_talks import FIRES, QUIET, Said
 from ethogram.app.conversation import programs_of
 from ethogram.config import Settings
 
-ON = {one.name for one in programs_of(None, Settings())}
+ON = {item.name for item in programs_of(None, Settings())}
 
 
 def told(said: Said) -> Counter[str]:
     """How many detections of each pattern a conversation tells of."""
     talk = ethogram.Conversation("c1", subject="kim")
-    found = {one.id: one.pattern for role, text in said for one in talk.turn(text, role).detections}
+    found = {
+        detection.id: detection.pattern
+        for role, text in said
+        for detection in talk.turn(text, role).detections
+    }
     return Counter(found.values())
 
 
@@ -33,7 +37,7 @@ def analyzed(said: Said, folder: Path) -> Counter[str]:
         for k, (role, text) in enumerate(said)
     ]  # fmt: skip
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return Counter(one.pattern for one in ethogram.analyze(file) if one.pattern in ON)
+    return Counter(item.pattern for item in ethogram.analyze(file) if item.pattern in ON)
 
 
 @pytest.mark.parametrize(("name", "number"), [(name, k) for name in FIRES for k in range(3)])

@@ -60,7 +60,7 @@ def test_what_a_good_reader_scores_is_detected() -> None:
     ask = Evaluate(warm_then_pressing(), Sampling(1.0), Paying())
     library = load_library(["love_bombing"], Settings())
     found = analyze_gathered(Batch(tuple(love_bombing())), library, evaluate=ask)
-    assert [(one.pattern, one.subject, one.scorer) for one in found] == [
+    assert [(item.pattern, item.subject, item.scorer) for item in found] == [
         ("love_bombing", "kim", "scripted:one@1/0")
     ]
     assert found.evaluated is not None
@@ -74,7 +74,7 @@ def test_without_an_evaluator_nothing_is_scored() -> None:
 
 
 def test_given_scores_do_not_mix_with_those_of_the_evaluator() -> None:
-    events = [one.with_readings({"compassion": 0.9}) for one in love_bombing()]
+    events = [item.with_readings({"compassion": 0.9}) for item in love_bombing()]
     found = analyze(events, ["love_bombing"], evaluator="local")
     # The sample leaves kim out, so only the message with a flag is scored; the rest is told as not used.
     assert found.unused[("compassion", "given")] >= 1
@@ -90,7 +90,7 @@ def test_later_events_than_asked_about_are_not_scored() -> None:
         as_of=START + timedelta(hours=1),
         evaluate=Evaluate(by, Sampling(1.0), Paying()),
     )
-    assert [one.id for one in by.asked] == ["m0", "m1"]
+    assert [item.id for item in by.asked] == ["m0", "m1"]
 
 
 def test_on_disk_it_is_the_same_as_in_memory(tmp_path: Path) -> None:
@@ -101,14 +101,14 @@ def test_on_disk_it_is_the_same_as_in_memory(tmp_path: Path) -> None:
          "thread": f"t{k % 3}", "text": f"{PRESS if k % 4 else WARM} {names[k % 5]} {k}"}
         for k in range(200)
     ]  # fmt: skip
-    path.write_text("".join(json.dumps(one) + "\n" for one in events))
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
     library = load_library(["src/ethogram/patterns/conversation"], Settings())
     said = []
     for memory in (10**9, 1):
         gathered = gather_events([path], memory=memory)
         assert isinstance(gathered, OnDisk) == (memory == 1)
         found = analyze_gathered(gathered, library, evaluate=Evaluate(make_evaluator("local"), Sampling(1.0)))
-        said.append([json.dumps(one) for one in found.to_dicts()])
+        said.append([json.dumps(item) for item in found.to_dicts()])
         if isinstance(gathered, OnDisk):
             gathered.close()
     assert said[0] == said[1]
@@ -117,9 +117,9 @@ def test_on_disk_it_is_the_same_as_in_memory(tmp_path: Path) -> None:
 
 def test_two_that_say_the_same_agree_in_everything() -> None:
     events = love_bombing()
-    one = side_of(events, warm_then_pressing(), Sampling(1.0))
+    item = side_of(events, warm_then_pressing(), Sampling(1.0))
     library = load_library(["love_bombing"], Settings())
-    found = compared(one, one, library, Settings())
+    found = compared(item, item, library, Settings())
     assert found["detections"] == {
         "both": 1, "only_a": 0, "only_b": 0,
         "by_pattern": {"love_bombing": {"both": 1, "only_a": 0, "only_b": 0}},
@@ -133,26 +133,26 @@ def test_two_that_say_the_same_agree_in_everything() -> None:
 
 
 def test_scores_that_came_with_the_data_can_be_compared() -> None:
-    events = [one.with_readings({"compassion": 0.1 * k}) for k, one in enumerate(love_bombing())]
+    events = [item.with_readings({"compassion": 0.1 * k}) for k, item in enumerate(love_bombing())]
     given = given_side(events, Sampling(1.0))
     other = side_of(events, warm_then_pressing(), Sampling(1.0))
-    (row,) = [one for one in agreement(given, other) if one["measured_a"]]
+    (row,) = [item for item in agreement(given, other) if item["measured_a"]]
     assert (row["trait"], row["both"], row["measured_b"]) == ("compassion", 4, 4)
     # 0, .1, .2, .3 against .9, .9, .9, .1: ranks 1 2 3 4 and 3 3 3 1 correlate by -3 / sqrt(5 * 3).
     assert row["correlation"] == pytest.approx(-3 / 15**0.5, abs=1e-4)
 
 
 def test_a_side_has_the_readings_of_one_alone() -> None:
-    events = [one.with_readings({"manipulation": 0.9}) for one in love_bombing()]
+    events = [item.with_readings({"manipulation": 0.9}) for item in love_bombing()]
     side = side_of(events, warm_then_pressing(), Sampling(0.0))
     assert isinstance(side, Side)
-    assert [one.readings.get("manipulation") for one in side.events] == [None, None, None, 0.8]
+    assert [event.readings.get("manipulation") for event in side.events] == [None, None, None, 0.8]
 
 
 def test_the_command_compares_given_scores_with_local_ones(tmp_path: Path) -> None:
     path = tmp_path / "scored.jsonl"
     lines = [
-        one.with_readings({"manipulation": 0.1 + 0.2 * k}).to_dict() for k, one in enumerate(love_bombing())
+        item.with_readings({"manipulation": 0.1 + 0.2 * k}).to_dict() for k, item in enumerate(love_bombing())
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     out = io.StringIO()
@@ -167,7 +167,7 @@ def test_the_command_compares_given_scores_with_local_ones(tmp_path: Path) -> No
 
 def test_a_hint_says_who_could_score(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
-    path.write_text("".join(json.dumps(one.to_dict()) + "\n" for one in love_bombing()))
+    path.write_text("".join(json.dumps(item.to_dict()) + "\n" for item in love_bombing()))
     out = io.StringIO()
     with redirect_stdout(out):
         assert main(["analyze", str(path)]) == 0

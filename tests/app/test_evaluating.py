@@ -71,14 +71,14 @@ def evaluate(events: Sequence[Event], by: Scripted, **how: object) -> Evaluated:
 
 
 def ids(questions: Sequence[Question]) -> list[str]:
-    return [one.id for one in questions]
+    return [question.id for question in questions]
 
 
 def test_only_messages_with_a_flag_are_asked_about() -> None:
     by = Scripted()
-    found = evaluate(said(CALM, PRESSING, CALM), by)
+    evaluated = evaluate(said(CALM, PRESSING, CALM), by)
     assert ids(by.asked) == ["kim1"]
-    assert set(found.answers) == {("input", "kim1")}
+    assert set(evaluated.answers) == {("input", "kim1")}
 
 
 def test_a_sample_of_the_others_is_asked_about_too() -> None:
@@ -89,16 +89,16 @@ def test_a_sample_of_the_others_is_asked_about_too() -> None:
 
 def test_of_a_sampled_subject_every_message_is_asked_about() -> None:
     by = Scripted()
-    many = [one for k in range(30) for one in distinct(3, CALM, f"s{k}")]
+    many = [item for k in range(30) for item in distinct(3, CALM, f"s{k}")]
     evaluate_events(many, by, sampling=Sampling(0.5, "subject"))
-    asked = {name: sum(one.subject == name for one in by.asked) for name in {e.subject for e in many}}
+    asked = {name: sum(item.subject == name for item in by.asked) for name in {e.subject for e in many}}
     assert set(asked.values()) == {0, 3}
 
 
 def test_scores_become_readings_that_say_who_measured_with_what_width() -> None:
     events = said(CALM, PRESSING)
-    found = evaluate(events, Scripted(value=0.5))
-    calm, pressing = map(found.readings_of, events)
+    evaluated = evaluate(events, Scripted(value=0.5))
+    calm, pressing = map(evaluated.readings_of, events)
     assert calm == events[0]
     assert pressing.readings["manipulation"] == 0.5
     # Half of everything: each dimension is the mean of two halves and two inverted halves.
@@ -118,13 +118,15 @@ def test_scores_take_the_place_of_readings_that_came_with_the_event() -> None:
 
 def test_what_could_not_be_measured_is_absent_and_told() -> None:
     by = Scripted()
-    by._say = lambda one: by.fail() if one.id == "kim1" else None
+    by._say = lambda item: by.fail() if item.id == "kim1" else None
     events = distinct(3)
-    found = evaluate(events, by)
-    assert {key: why.reason for key, why in found.missing.items()} == {("input", "kim1"): "the model refused"}
-    assert found.readings_of(events[1]).readings == {}
-    assert found.to_dict()["reasons"] == {"the model refused": 1}
-    assert found.spent == pytest.approx(0.03)
+    evaluated = evaluate(events, by)
+    assert {key: why.reason for key, why in evaluated.missing.items()} == {
+        ("input", "kim1"): "the model refused"
+    }
+    assert evaluated.readings_of(events[1]).readings == {}
+    assert evaluated.to_dict()["reasons"] == {"the model refused": 1}
+    assert evaluated.spent == pytest.approx(0.03)
 
 
 def test_a_second_run_asks_nobody(tmp_path: Path) -> None:
@@ -152,21 +154,21 @@ def test_another_model_is_another_answer(tmp_path: Path) -> None:
 def test_what_failed_is_asked_again_by_the_next_run(tmp_path: Path) -> None:
     answers = Answers(tmp_path / "answers.sqlite")
     by = Scripted()
-    by._say = lambda one: by.fail() if one.id == "kim1" else None
+    by._say = lambda item: by.fail() if item.id == "kim1" else None
     evaluate(distinct(3), by, answers=answers)
     again = Scripted()
-    found = evaluate(distinct(3), again, answers=answers)
+    evaluated = evaluate(distinct(3), again, answers=answers)
     assert ids(again.asked) == ["kim1"]
-    assert not found.missing
+    assert not evaluated.missing
 
 
 def test_the_same_question_is_asked_once_and_answers_both() -> None:
     by = Scripted(lambda _: time.sleep(0.02), concurrency=4)
     two = [*said(PRESSING, subject="ann", thread="a"), *said(PRESSING, subject="bob", thread="b")]
-    found = evaluate(two, by)
+    evaluated = evaluate(two, by)
     assert len(by.asked) == 1
-    assert set(found.answers) == {("input", "ann0"), ("input", "bob0")}
-    assert found.spent == pytest.approx(0.01)
+    assert set(evaluated.answers) == {("input", "ann0"), ("input", "bob0")}
+    assert evaluated.spent == pytest.approx(0.01)
 
 
 def test_no_more_are_under_way_than_allowed() -> None:
@@ -177,7 +179,7 @@ def test_no_more_are_under_way_than_allowed() -> None:
         together.wait()
 
     by = Scripted(meet, concurrency=3)
-    evaluate([one for k in range(6) for one in distinct(1, f"{PRESSING} It is {k}.", f"s{k}")], by)
+    evaluate([item for k in range(6) for item in distinct(1, f"{PRESSING} It is {k}.", f"s{k}")], by)
     assert by.most_under_way == 3
 
 
@@ -187,7 +189,7 @@ def test_a_history_is_told_when_the_earlier_ones_are_answered() -> None:
     grave = by.asked[-1]
     assert grave.tier == "deep_with_context"
     assert grave.history is not None
-    told = {one["signal"]: one for one in grave.history["signals"]}
+    told = {item["signal"]: item for item in grave.history["signals"]}
     assert grave.history["messages"] == 2
     assert told["manipulation"]["mean"] == 0.75
     assert told["manipulation"]["count"] == 2
@@ -198,7 +200,7 @@ def test_detections_of_the_subject_so_far_are_told() -> None:
     seen: list[list[str]] = []
 
     def told(events: Sequence[Event]) -> list[str]:
-        seen.append([one.id for one in events])
+        seen.append([event.id for event in events])
         return ["repeated_pressure"]
 
     evaluate([*distinct(2), *said(CALM, CALM + " Again.", GRAVE)[2:]], by, told=told)
@@ -209,10 +211,10 @@ def test_detections_of_the_subject_so_far_are_told() -> None:
 
 def test_the_thread_is_shown_as_wide_as_the_tier_says() -> None:
     by = Scripted()
-    mixed = sorted([*distinct(6, CALM, "bo"), *distinct(6)], key=lambda one: (one.at, one.subject))
+    mixed = sorted([*distinct(6, CALM, "bo"), *distinct(6)], key=lambda item: (item.at, item.subject))
     evaluate(mixed, by)
-    wide = {one.id: len(one.thread) for one in by.asked}
-    tiers = {one.id: one.tier for one in by.asked}
+    wide = {item.id: len(item.thread) for item in by.asked}
+    tiers = {item.id: item.tier for item in by.asked}
     assert tiers["kim0"] == "focused"
     assert wide["kim0"] == 0
     deep = [name for name, tier in tiers.items() if tier == "deep"]
@@ -234,12 +236,12 @@ def test_the_budget_is_never_passed(costs: list[float], limit: float, concurrenc
         return NotMeasured("x", costs[by_id])
 
     by._say = say  # type: ignore[assignment]
-    found = evaluate(distinct(len(costs)), by, budget=limit)
-    assert found.spent <= limit + 1e-9
+    evaluated = evaluate(distinct(len(costs)), by, budget=limit)
+    assert evaluated.spent <= limit + 1e-9
     # Nothing is left undone that would have fitted even at its worst.
-    if found.unasked:
-        assert found.stopped == OVER_BUDGET
-        assert found.spent + 1.0 > limit
+    if evaluated.unasked:
+        assert evaluated.stopped == OVER_BUDGET
+        assert evaluated.spent + 1.0 > limit
 
 
 def test_a_run_that_ran_out_goes_on_where_it_stopped(tmp_path: Path) -> None:
@@ -285,11 +287,11 @@ def test_an_evaluator_that_cannot_go_on_is_not_asked_again() -> None:
         raise EvaluatorStopped("the key was not accepted (401)")
 
     by._say = refuse
-    found = evaluate(distinct(20), by)
+    evaluated = evaluate(distinct(20), by)
     assert len(by.asked) == 1
-    assert found.stopped == "the key was not accepted (401)"
+    assert evaluated.stopped == "the key was not accepted (401)"
     with pytest.raises(EvaluatorStopped, match="401"):
-        found.must_not_have_stopped()
+        evaluated.must_not_have_stopped()
 
 
 def test_the_file_of_answers_holds_no_text_and_no_name(tmp_path: Path) -> None:
@@ -315,9 +317,9 @@ def test_a_used_up_budget_still_gives_what_is_kept(tmp_path: Path) -> None:
     answers = Answers(tmp_path / "answers.sqlite")
     ann, bob = distinct(1, subject="ann"), said(PRESSING + " Really.", subject="bob", thread="u")
     evaluate(bob, Scripted(), answers=answers)
-    found = evaluate([*ann, *bob], Scripted(), answers=answers, budget=0.0)
-    assert [name for _, name in found.answers] == ["bob0"]
-    assert (found.unasked, found.stopped) == (1, OVER_BUDGET)
+    evaluated = evaluate([*ann, *bob], Scripted(), answers=answers, budget=0.0)
+    assert [name for _, name in evaluated.answers] == ["bob0"]
+    assert (evaluated.unasked, evaluated.stopped) == (1, OVER_BUDGET)
 
 
 class Jobs:
@@ -338,10 +340,10 @@ class Jobs:
     def results(self, job: str, questions: list[Question]) -> dict[str, Answer]:
         half = replace(self.by.answer(0.5, questions[0]), cost=0.005)
         return {
-            one.key(self.by.scorer): NotMeasured("the batch could not answer it")
-            if one.id == "kim1"
+            question.key(self.by.scorer): NotMeasured("the batch could not answer it")
+            if question.id == "kim1"
             else half
-            for one in questions
+            for question in questions
         }
 
     def worst_cost(self, question: Question) -> float:
@@ -352,13 +354,13 @@ def test_in_batches_only_what_waits_or_failed_is_asked_by_itself() -> None:
     by, waits = Scripted(), []
     jobs = Jobs(by)
     events = [*distinct(3), *said(*[CALM] * 3, GRAVE)[3:]]
-    found = evaluate(events, by, run=InBatches(jobs, sleep=waits.append))
+    evaluated = evaluate(events, by, run=InBatches(jobs, sleep=waits.append))
     assert jobs.sent == [["kim0", "kim1", "kim2"]]
     assert waits == [30.0, 30.0]
     assert ids(by.asked) == ["kim1", "kim3"]
-    assert found.spent == pytest.approx(2 * 0.005 + 2 * 0.01)
-    assert not found.kept
-    assert found.answers["input", "kim0"].traits["virtue"] == 0.5
+    assert evaluated.spent == pytest.approx(2 * 0.005 + 2 * 0.01)
+    assert not evaluated.kept
+    assert evaluated.answers["input", "kim0"].traits["virtue"] == 0.5
 
 
 def test_an_interrupted_batch_is_fetched_by_the_next_run(tmp_path: Path) -> None:
@@ -367,24 +369,24 @@ def test_an_interrupted_batch_is_fetched_by_the_next_run(tmp_path: Path) -> None
 
     by, answers = Scripted(), Answers(tmp_path / "answers.sqlite")
     first = Jobs(by)
-    found = evaluate(distinct(2), by, answers=answers, run=InBatches(first, sleep=interrupt))
-    assert found.stopped == INTERRUPTED
+    evaluated = evaluate(distinct(2), by, answers=answers, run=InBatches(first, sleep=interrupt))
+    assert evaluated.stopped == INTERRUPTED
     again = Jobs(by, looks=0)
-    found = evaluate(distinct(2), by, answers=answers, run=InBatches(again))
+    evaluated = evaluate(distinct(2), by, answers=answers, run=InBatches(again))
     assert again.sent == []
-    assert set(found.answers) == {("input", "kim0"), ("input", "kim1")}
+    assert set(evaluated.answers) == {("input", "kim0"), ("input", "kim1")}
     assert list(answers.jobs(by.scorer)) == []
 
 
 def test_a_batch_holds_no_more_than_the_budget_allows_and_the_next_goes_on() -> None:
     by = Scripted(worst=1.0)
     jobs = Jobs(by, looks=0)
-    events = [one for k in range(6) for one in distinct(1, f"{PRESSING} It is {'abcdef'[k]}.", f"p{k}")]
-    found = evaluate(events, by, run=InBatches(jobs), budget=0.025)
+    events = [item for k in range(6) for item in distinct(1, f"{PRESSING} It is {'abcdef'[k]}.", f"p{k}")]
+    evaluated = evaluate(events, by, run=InBatches(jobs), budget=0.025)
     # Each may cost 0.01 and does cost 0.005; what a job did not cost is for the next one.
     assert [len(job) for job in jobs.sent] == [2, 1, 1]
-    assert found.spent == pytest.approx(0.02)
-    assert (found.stopped, found.unasked) == (OVER_BUDGET, 2)
+    assert evaluated.spent == pytest.approx(0.02)
+    assert (evaluated.stopped, evaluated.unasked) == (OVER_BUDGET, 2)
 
 
 def test_a_disk_that_is_full_ends_it_and_loses_no_answer() -> None:
@@ -393,10 +395,10 @@ def test_a_disk_that_is_full_ends_it_and_loses_no_answer() -> None:
             raise BadUsage("answers.sqlite: answers cannot be saved here: database or disk is full")
 
     by = Scripted()
-    found = evaluate(distinct(5), by, answers=Full())
-    assert len(by.asked) == len(found.answers) == 1
-    assert "disk is full" in found.stopped
-    assert found.unasked == 4
+    evaluated = evaluate(distinct(5), by, answers=Full())
+    assert len(by.asked) == len(evaluated.answers) == 1
+    assert "disk is full" in evaluated.stopped
+    assert evaluated.unasked == 4
 
 
 def test_a_batch_that_cannot_go_on_is_told_with_what_it_will_cost() -> None:
@@ -407,8 +409,12 @@ def test_a_batch_that_cannot_go_on_is_told_with_what_it_will_cost() -> None:
         raise EvaluatorStopped("anthropic: the connection broke")
 
     jobs.ended = stop  # type: ignore[method-assign]
-    found = evaluate(distinct(3), by, run=InBatches(jobs))
-    assert (found.stopped, found.unasked, found.in_jobs) == ("anthropic: the connection broke", 3, 3)
+    evaluated = evaluate(distinct(3), by, run=InBatches(jobs))
+    assert (evaluated.stopped, evaluated.unasked, evaluated.in_jobs) == (
+        "anthropic: the connection broke",
+        3,
+        3,
+    )
 
 
 def test_a_second_interrupt_ends_it_and_counts_what_was_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -431,7 +437,7 @@ def test_a_second_interrupt_ends_it_and_counts_what_was_under_way(monkeypatch: p
         return wait(*args, **how)  # type: ignore[arg-type]
 
     monkeypatch.setattr("ethogram.app.evaluation.questions.wait", waiting)
-    found = evaluate(distinct(6), by)
-    assert found.stopped == INTERRUPTED
+    evaluated = evaluate(distinct(6), by)
+    assert evaluated.stopped == INTERRUPTED
     assert len(by.asked) == 2
-    assert (found.spent, found.unasked) == (pytest.approx(0.04), 4)
+    assert (evaluated.spent, evaluated.unasked) == (pytest.approx(0.04), 4)

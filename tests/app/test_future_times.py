@@ -49,8 +49,8 @@ def given(request, tmp_path):
         write_events(tmp_path / "in.jsonl", rows)
         return tmp_path / "in.jsonl"
     if request.param == "events":
-        return [Event(**{**one, "at": datetime.fromisoformat(one["at"])}, seq=k, source="input")
-                for k, one in enumerate(rows)]  # fmt: skip
+        return [Event(**{**row, "at": datetime.fromisoformat(row["at"])}, seq=k, source="input")
+                for k, row in enumerate(rows)]  # fmt: skip
     return rows
 
 
@@ -137,7 +137,7 @@ def test_a_watch_refuses_an_event_dated_ahead_by_its_own_clock_and_goes_on(patte
         with pytest.raises(BadEvents, match="is in the future"):
             watch.observe(bad)
     found = [*watch.observe(events[1]), *watch.observe(events[2]), *watch.flush()]
-    assert [one.pattern for one in found] == ["hot_for_long"]
+    assert [item.pattern for item in found] == ["hot_for_long"]
     assert (watch.refused, watch.late) == (2, 0)
     assert found[0].last_at < NOW
     # The id is free still, and the clock is asked anew for every event.
@@ -161,7 +161,7 @@ def test_observe_many_stops_at_an_event_dated_ahead_with_those_before_it_observe
     events = turns("ann", [0.9] * 3, days=[1, 1, 1])
     with pytest.raises(BadEvents) as error:
         watch.observe_many([*events, dated(FAR)])
-    assert [one.pattern for one in error.value.told] == ["hot_for_long"]
+    assert [item.pattern for item in error.value.told] == ["hot_for_long"]
     assert watch.observe_many(turns("bo", [0.9] * 3, days=[2, 2, 2])) != []
 
 
@@ -193,7 +193,7 @@ def test_a_tracker_in_memory_refuses_times_ahead_since_they_would_drive_out_ever
     tracker.record("ann", NOW - timedelta(days=1))
     with pytest.raises(BadUsage, match="is in the future: expected a time up to 2026-01-11T12:00:00Z"):
         tracker.record("bo", datetime(9000, 1, 1, tzinfo=UTC))
-    assert [one["events"] for one in tracker.export("ann") if one["record"] == "usage_person"] == [1]
+    assert [item["events"] for item in tracker.export("ann") if item["record"] == "usage_person"] == [1]
     UsageTracker(clock=clock, max_future=None).record("bo", datetime(2030, 1, 1, tzinfo=UTC))
     with pytest.raises(BadUsage, match="max_future"):
         UsageTracker(max_future=-1)

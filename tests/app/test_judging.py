@@ -59,12 +59,12 @@ def silence(**given):
 
 
 def test_a_verdict_says_what_it_is_about(store):
-    (one, *_) = store.detections()
-    said = ethogram.verdicts.record(one, "confirmed", store=store, by=" ann ", at=NOW, why="I was there.")
-    assert (said.by, said.pattern, said.version, said.detection) == ("ann", "too_hot", one.version, one.id)
-    assert store.verdicts(one.id) == [said]
+    (item, *_) = store.detections()
+    said = ethogram.verdicts.record(item, "confirmed", store=store, by=" ann ", at=NOW, why="I was there.")
+    assert (said.by, said.pattern, said.version, said.detection) == ("ann", "too_hot", item.version, item.id)
+    assert store.verdicts(item.id) == [said]
     quiet = ethogram.verdicts.record(None, "correct_silence", store="s.db", **silence())
-    assert (quiet.source, quiet.subject, quiet.version) == ("input", "cool0", one.version)
+    assert (quiet.source, quiet.subject, quiet.version) == ("input", "cool0", item.version)
 
 
 @pytest.mark.parametrize(
@@ -96,23 +96,23 @@ def test_a_detection_that_is_not_there_or_a_wrong_word_is_refused(store):
 
 
 def test_saying_it_again_adds_nothing_and_changing_ones_mind_stays_in_the_history(store):
-    (one, *_) = store.detections()
+    (item, *_) = store.detections()
     for verdict, day in (("confirmed", 0), ("confirmed", 1), ("false_alarm", 2), ("confirmed", 3)):
         at = NOW + timedelta(days=day)
-        ethogram.verdicts.record(one.id, verdict, store=store, by="ann", at=at)
-    assert [said.verdict for said in store.verdicts()] == ["confirmed", "false_alarm", "confirmed"]
+        ethogram.verdicts.record(item.id, verdict, store=store, by="ann", at=at)
+    assert [verdict.verdict for verdict in store.verdicts()] == ["confirmed", "false_alarm", "confirmed"]
     (told,) = ethogram.verdicts.accuracy("too_hot", store=store)
     assert told.whole.counts == Counts(confirmed=1)
     assert told.unjudged == 29
 
 
 def test_a_verdict_dated_in_the_future_is_refused(store):
-    (one, *_) = store.detections()
+    (item, *_) = store.detections()
     later = datetime.now(UTC) + timedelta(days=1)
     with pytest.raises(BadUsage, match="still to come"):
-        ethogram.verdicts.record(one, "confirmed", store=store, by="ann", at=later)
+        ethogram.verdicts.record(item, "confirmed", store=store, by="ann", at=later)
     Path("v.csv").write_text(
-        f"detection,verdict,at\n{one.id},confirmed,2026-06-01T12:00:01Z\n{one.id},confirmed,2026-06-01T12:00:00Z\n"
+        f"detection,verdict,at\n{item.id},confirmed,2026-06-01T12:00:01Z\n{item.id},confirmed,2026-06-01T12:00:00Z\n"
     )
     with pytest.raises(BadInput, match=r"^v\.csv:2: the verdict is dated 2026-06-01T12:00:01Z"):
         read_verdicts("v.csv", store, settings(), by="ann", at=NOW, now=NOW)
@@ -120,12 +120,12 @@ def test_a_verdict_dated_in_the_future_is_refused(store):
 
 
 def test_the_moment_may_be_text(store):
-    (one, *_) = store.detections()
-    said = ethogram.verdicts.record(one, "confirmed", store=store, by="ann", at="2026-06-01T12:00:00Z")
+    (item, *_) = store.detections()
+    said = ethogram.verdicts.record(item, "confirmed", store=store, by="ann", at="2026-06-01T12:00:00Z")
     assert said.at == NOW
     for wrong in ("soon", 3):
         with pytest.raises(BadUsage, match=r"^at\b"):
-            ethogram.verdicts.record(one, "confirmed", store=store, by="ann", at=wrong)
+            ethogram.verdicts.record(item, "confirmed", store=store, by="ann", at=wrong)
 
 
 def test_what_a_pattern_in_force_finds_was_not_missed_though_no_sweep_has_kept_it(store):
@@ -159,11 +159,11 @@ def test_a_silence_counts_in_the_month_in_which_it_ends(store):
 
 @pytest.mark.parametrize("dates", [(NOW, NOW + timedelta(days=1)), (NOW, NOW)])
 def test_a_file_in_which_a_judge_changes_their_mind_can_be_given_twice(store, dates):
-    (one, *_) = store.detections()
+    (item, *_) = store.detections()
 
     def given(*said):
         made = [
-            Verdict(word, "ann", at, one.pattern, one.version, one.id)
+            Verdict(word, "ann", at, item.pattern, item.version, item.id)
             for word, at in zip(said, dates, strict=False)
         ]
         return keep_verdicts(store, made)
@@ -171,12 +171,12 @@ def test_a_file_in_which_a_judge_changes_their_mind_can_be_given_twice(store, da
     assert given("confirmed", "false_alarm") == Kept(2, 0)
     dates = tuple(at + timedelta(minutes=dates[0] == dates[1]) for at in dates)
     assert given("confirmed", "false_alarm") == Kept(0, 2)
-    assert [said.verdict for said in store.verdicts()] == ["confirmed", "false_alarm"]
+    assert [verdict.verdict for verdict in store.verdicts()] == ["confirmed", "false_alarm"]
 
 
 def test_a_file_of_verdicts_is_kept_whole(store, world):
-    found = store.detections()[:3]
-    rows = [f'{one.id},confirmed,"warm, then hot",,' for one in found]
+    detection = store.detections()[:3]
+    rows = [f'{item.id},confirmed,"warm, then hot",,' for item in detection]
     rows += ["", ",correct_silence,,too_hot,cool1"]
     head = "detection,verdict,why,pattern,subject,first_event,last_event"
     ends = [f"{row},cool1-0,cool1-1" if "cool1" in row else f"{row},," for row in rows if row]
@@ -184,19 +184,19 @@ def test_a_file_of_verdicts_is_kept_whole(store, world):
         "\ufeff" + "\r\n".join([head, *ends[:2], "", *ends[2:]]) + "\r\n", encoding="utf-8"
     )
     made = read_verdicts("v.csv", store, settings(), by="ann", at=NOW)
-    assert [one.verdict for one in made] == ["confirmed"] * 3 + ["correct_silence"]
-    assert {one.why for one in made[:3]} == {"warm, then hot"}
+    assert [item.verdict for item in made] == ["confirmed"] * 3 + ["correct_silence"]
+    assert {item.why for item in made[:3]} == {"warm, then hot"}
 
 
 def test_every_fault_of_a_file_is_told_with_its_line(store):
-    (one, *_) = store.detections()
+    (item, *_) = store.detections()
     Path("v.csv").write_text(
         "verdict,detection,at,blind,pattern\n"
-        f"confirmed,{one.id},2026-06-01T12:00:00Z,yes,\n"
-        f"confirm,{one.id},,,\n"
+        f"confirmed,{item.id},2026-06-01T12:00:00Z,yes,\n"
+        f"confirm,{item.id},,,\n"
         "false_alarm,d9,,,\n"
-        f'false_alarm,{one.id},"two\nlines",,\n'
-        f"confirmed,{one.id},,maybe,\n"
+        f'false_alarm,{item.id},"two\nlines",,\n'
+        f"confirmed,{item.id},,maybe,\n"
         "missed,,,,too_hot\n"
         "confirmed,,,,\n"
         "confirmed\n"
@@ -204,7 +204,7 @@ def test_every_fault_of_a_file_is_told_with_its_line(store):
     with pytest.raises(BadInput) as caught:
         read_verdicts("v.csv", store, settings(), by="ann", at=NOW)
     told = [str(fault) for fault in caught.value.faults]
-    assert [one.partition(": ")[0] for one in told] == [f"v.csv:{n}" for n in (3, 4, 5, 7, 8, 9, 10)]
+    assert [item.partition(": ")[0] for item in told] == [f"v.csv:{n}" for n in (3, 4, 5, 7, 8, 9, 10)]
     parts = ["did you mean 'confirmed'", "no detection 'd9'", "at: ", "blind must be", "needs subject"]
     assert all(
         part in text
@@ -255,7 +255,7 @@ def test_after_thirty_days_counts_stay_and_it_is_not_judged_again(store, world):
     assert store.verdicts() == []
     after = ethogram.verdicts.accuracy("too_hot", store=store)
     assert after == before
-    assert after[0].whole.counts.confirmed == sum(one > RIGHT for one in world.values())
+    assert after[0].whole.counts.confirmed == sum(item > RIGHT for item in world.values())
     # Confidences are kept to the hundredth, and count to the hundredth from the first: nobody rises or falls.
     assert ethogram.verdicts.calibration("too_hot", store=store) == curve
     assert ethogram.subject_risks(store, as_of=NOW, settings=settings()) == risks
@@ -271,9 +271,9 @@ def test_a_second_judge_is_drawn_blindly_and_agreement_knows_who_was_blind(store
     waiting = ethogram.verdicts.second_look("bo", store=store)
     assert 1 <= len(waiting) <= 15
     assert ethogram.verdicts.second_look("ann", store=store) == []
-    for place, one in enumerate(waiting):
-        verdict = "confirmed" if world[one.subject] > RIGHT else "false_alarm"
-        ethogram.verdicts.record(one, verdict, store=store, by="bo", blind=place > 0)
+    for place, item in enumerate(waiting):
+        verdict = "confirmed" if world[item.subject] > RIGHT else "false_alarm"
+        ethogram.verdicts.record(item, verdict, store=store, by="bo", blind=place > 0)
     assert ethogram.verdicts.second_look("bo", store=store) == []
     assert ethogram.verdicts.agreement(store=store).together.items == len(waiting)
     assert ethogram.verdicts.agreement(store=store).together.observed == 1
@@ -283,14 +283,17 @@ def test_a_second_judge_is_drawn_blindly_and_agreement_knows_who_was_blind(store
 
 def test_with_verdicts_a_detection_says_what_its_confidence_has_meant(store, world):
     found = store.detections()
-    assert [one.probability for one in ethogram.verdicts.probabilities(found, store=store)] == [None] * 30
+    assert [
+        probability.probability for probability in ethogram.verdicts.probabilities(found, store=store)
+    ] == [None] * 30
     judge(store, world)
     told = ethogram.verdicts.probabilities(found, store=store)
-    by_heat = sorted(told, key=lambda one: one.confidence)
-    assert [one.probability for one in by_heat] == sorted(one.probability for one in told)
+    by_heat = sorted(told, key=lambda item: item.confidence)
+    assert [item.probability for item in by_heat] == sorted(item.probability for item in told)
     assert by_heat[0].probability < by_heat[0].confidence
     off = settings("calibration: false\n")
-    assert [one.probability for one in ethogram.verdicts.probabilities(found, store=store, settings=off)] == [
-        None
-    ] * 30
-    assert all("probability" not in one.to_dict() for one in store.detections())
+    assert [
+        probability.probability
+        for probability in ethogram.verdicts.probabilities(found, store=store, settings=off)
+    ] == [None] * 30
+    assert all("probability" not in detection.to_dict() for detection in store.detections())

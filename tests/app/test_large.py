@@ -44,7 +44,9 @@ def test_parts_change_nothing(kind: str, runner: str):
             part = [event for event in seen if bucket_of(event.source, event.subject, 3) == number]
             whole.add(find_part(programs, part, as_of=as_of, cap=case.cap, runner=runner))
         ours = whole.found(random.Random(seed).sample(seen, len(seen)))
-        assert [one.to_dict() for one in ours.detections] == [one.to_dict() for one in theirs.detections]
+        assert [detection.to_dict() for detection in ours.detections] == [
+            detection.to_dict() for detection in theirs.detections
+        ]
         assert ours.insufficient == theirs.insufficient
         assert ours.checked == theirs.checked
 
@@ -57,7 +59,7 @@ def test_all_events_of_a_subject_are_in_one_bucket(tmp_path: Path):
         buckets.flush()
         found = [[event_of_row(row) for row in buckets.rows(number)] for number in range(4)]
         assert [event_of_row(row) for row in buckets.all_rows()] == events
-    assert sorted((event for some in found for event in some), key=lambda one: one.seq) == events
+    assert sorted((event for some in found for event in some), key=lambda event: event.seq) == events
     for number, some in enumerate(found):
         assert all(bucket_of(event.source, event.subject, 4) == number for event in some)
     assert list(tmp_path.iterdir()) == []
@@ -69,7 +71,7 @@ def test_all_events_of_a_subject_are_in_one_bucket(tmp_path: Path):
 def lines_with_everything(seed: int, count: int = 120) -> list[str]:
     """Event lines with repeats, clashes, changed kinds, lacking times and lines that are no events."""
     rng = random.Random(seed)
-    told: list[str] = []
+    texts: list[str] = []
     for k in range(count):
         line: dict[str, Any] = {
             "id": f"e{rng.randrange(12)}" if rng.random() < 0.3 else f"e{count + k}",
@@ -89,18 +91,18 @@ def lines_with_everything(seed: int, count: int = 120) -> list[str]:
             line |= {"thread": "t", "target": "bo", "reply_to": "e1", "session": "x", "text": "Hé?"}
             line["readings"]["MAN_INJECTION"] = {"value": 1, "scorer": "rubric", "width": 3}
         text = json.dumps(line)
-        told.append(text[:-1] if rng.random() < 0.03 else text)
+        texts.append(text[:-1] if rng.random() < 0.03 else text)
         if rng.random() < 0.1:
-            told.append(rng.choice(told))
-    return told
+            texts.append(rng.choice(texts))
+    return texts
 
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("memory", [1, 60_000])
 def test_what_is_read_onto_disk_is_what_is_read_into_memory(seed: int, memory: int, tmp_path: Path):
-    told = lines_with_everything(seed)
-    (tmp_path / "a.jsonl").write_text("\n".join(told[:70]) + "\n")
-    (tmp_path / "b.jsonl").write_text("\n".join(told[70:]) + "\n")
+    texts = lines_with_everything(seed)
+    (tmp_path / "a.jsonl").write_text("\n".join(texts[:70]) + "\n")
+    (tmp_path / "b.jsonl").write_text("\n".join(texts[70:]) + "\n")
     (tmp_path / "notes.md").write_text("nothing")
     room = tmp_path / "room"
     room.mkdir()
@@ -327,7 +329,7 @@ def test_input_larger_than_memory(megabytes: int, limit: int, memory: int, tmp_p
     summary = json.loads(done.stdout.splitlines()[-1])
     assert (summary["events"], summary["subjects"]) == (events, 4000)
     assert int(done.stderr.split()[-1]) < limit
-    assert [one.name for one in tmp_path.iterdir()] == ["events.jsonl"]
+    assert [path.name for path in tmp_path.iterdir()] == ["events.jsonl"]
 
 
 @pytest.mark.usefixtures("interruptible")
@@ -345,7 +347,7 @@ def test_ctrl_c_removes_the_temporary_folder(tmp_path: Path):
         )
         wanted = 1 if until == "reading" else 8 << 19
         end = time.monotonic() + 60
-        while sum(one.stat().st_size for one in room.glob("*/*")) < wanted and time.monotonic() < end:
+        while sum(path.stat().st_size for path in room.glob("*/*")) < wanted and time.monotonic() < end:
             assert running.poll() is None
             time.sleep(0.05)
         running.send_signal(signal.SIGINT)

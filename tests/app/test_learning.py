@@ -50,7 +50,7 @@ def load(text: str = ""):
 
 
 def above(hot: dict[str, float], line: float) -> int:
-    return sum(one > line for one in hot.values())
+    return sum(item > line for item in hot.values())
 
 
 def test_from_verdicts_to_a_number_in_force_everywhere_and_back(world):
@@ -72,13 +72,15 @@ def test_from_verdicts_to_a_number_in_force_everywhere_and_back(world):
     assert then.origins["parameters.too_hot.line"].startswith("ethogram.learned.yaml:")
     with open_store("s.db") as store:
         events = list(store.events())
-        found = ethogram.analyze(events, ["too_hot"], settings=then.settings).detections
-        assert {one.subject for one in found} == {who for who, top in world.items() if top > told.new}
+        detections = ethogram.analyze(events, ["too_hot"], settings=then.settings).detections
+        assert {item.subject for item in detections} == {who for who, top in world.items() if top > told.new}
         watch = ethogram.Watch(["too_hot"], settings=then.settings)
-        live = [one for event in sorted(events, key=lambda one: one.order) for one in watch.observe(event)]
-        assert {one.id for one in live} == {one.id for one in found}
+        live = [
+            item for event in sorted(events, key=lambda event: event.order) for item in watch.observe(event)
+        ]
+        assert {item.id for item in live} == {item.id for item in detections}
         swept = sweep(store, load_library(["too_hot"], then), as_of=LATER, clock=lambda: LATER)
-        gone = [one for one in swept.changes if one.change == "superseded"]
+        gone = [change for change in swept.changes if change.change == "superseded"]
         assert len(gone) == above(world, 0.3) - above(world, told.new)
         # The verdicts are still there, and all of what is found now is right: nothing is left to learn.
         again = learn_pattern(store, "too_hot", then.settings, at=LATER).told
@@ -89,7 +91,7 @@ def test_from_verdicts_to_a_number_in_force_everywhere_and_back(world):
         )
     undo("too_hot", then, by="bo", at=LATER)
     assert load().settings.parameters == {}
-    assert [one.undoes for one in read_changes(Path("ethogram.learned.yaml"))] == [None, 1]
+    assert [change.undoes for change in read_changes(Path("ethogram.learned.yaml"))] == [None, 1]
     with pytest.raises(BadUsage, match="nothing was learned of 'too_hot' that could be taken back"):
         undo("too_hot", load(), by="bo", at=LATER)
 
@@ -102,9 +104,9 @@ def test_verdicts_are_not_asked_again_until_a_fifth_are_new_and_then_must_show_m
         assert len(store.tries()) == 1
         assert (second.told, second.at) == (replace(first.told, luck=round(first.told.luck, 6)), LATER)
         # A fifth of 60 verdicts is 12.
-        right = [one for one in store.verdicts() if one.verdict == "confirmed"][:12]
+        right = [verdict for verdict in store.verdicts() if verdict.verdict == "confirmed"][:12]
         for count, tries in ((11, 1), (12, 2)):
-            store.add_verdicts([replace(one, verdict="false_alarm", at=LATER) for one in right[:count]])
+            store.add_verdicts([replace(item, verdict="false_alarm", at=LATER) for item in right[:count]])
             third = learn_pattern(store, "too_hot", settings, at=LATER)
             assert (third.tries, len(store.tries("too_hot"))) == (tries - 1, tries)
         assert first.tries == 0
@@ -134,15 +136,15 @@ def test_a_proposal_whose_verdicts_were_taken_back_is_not_taken_up(world):
     settings = load().settings
     with open_store("s.db") as store:
         learn_pattern(store, "too_hot", settings, at=LATER)
-        wrong = [one for one in store.verdicts() if one.verdict == "false_alarm"]
+        wrong = [verdict for verdict in store.verdicts() if verdict.verdict == "false_alarm"]
         # Fewer than a fifth of those left: `learn` tells the same proposal, and it can be taken up.
-        store.add_verdicts([replace(one, verdict="confirmed", by="bo", at=LATER) for one in wrong[:9]])
+        store.add_verdicts([replace(item, verdict="confirmed", by="bo", at=LATER) for item in wrong[:9]])
         assert isinstance(learn_pattern(store, "too_hot", settings, at=LATER).told, Proposal)
         assert open_proposal(store, "too_hot", settings) is not None
-        store.add_verdicts([replace(one, verdict="confirmed", by="bo", at=LATER) for one in wrong[:12]])
+        store.add_verdicts([replace(item, verdict="confirmed", by="bo", at=LATER) for item in wrong[:12]])
         with pytest.raises(BadUsage, match=r"not those of the proposal any more.*learn again"):
             accept(store, "too_hot", load(), by="ann", at=LATER)
-        store.add_verdicts([replace(one, verdict="confirmed", at=LATER) for one in wrong])
+        store.add_verdicts([replace(item, verdict="confirmed", at=LATER) for item in wrong])
         with pytest.raises(BadUsage, match=r"precision 1.00 is not below 0.7"):
             accept(store, "too_hot", load(), by="ann", at=LATER)
     assert not Path("ethogram.learned.yaml").exists()
@@ -168,7 +170,7 @@ def test_old_events_are_counted_back_from_the_newest_and_verdicts_of_today_count
     last = NOW - timedelta(days=3) + timedelta(hours=2)
     with open_store("s.db") as store:
         sweep(store, load_library(["too_hot"], load()), as_of=years_later, clock=lambda: years_later)
-        store.add_verdicts([replace(one, by="bo", at=years_later) for one in store.verdicts()])
+        store.add_verdicts([replace(verdict, by="bo", at=years_later) for verdict in store.verdicts()])
         told = learn_pattern(store, "too_hot", settings, at=years_later).told
         assert told.recent == (above(world, 0.3), above(world, told.new))
         assert told.recent_lost == told.lost
@@ -230,7 +232,7 @@ def test_a_replay_finds_what_other_numbers_would_have_found_held_in_memory_or_no
         assert found[-1] is None
         for overlay, own in zip(overlays, found[:-1], strict=True):
             hot = {who for _, who in some if world[who] > overlay["line"]}
-            assert {one.subject for one in own} == hot
+            assert {item.subject for item in own} == hot
 
 
 def test_what_was_missed_is_found_again_by_time(world):

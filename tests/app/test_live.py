@@ -106,17 +106,17 @@ def library_events(count: int, subjects: int = 1, seed: int = 1) -> list[Event]:
 
 
 def told_by(watch: Watch, events: list[Event]) -> list[Detection]:
-    told = [one for event in events for one in watch.observe(event)]
-    return [*told, *watch.flush()]
+    record = [item for event in events for item in watch.observe(event)]
+    return [*record, *watch.flush()]
 
 
 def test_the_whole_library_live_and_at_once():
     library, events = load_patterns(any_status=True), library_events(400, subjects=4)
     watch = Watch(library)
-    told = told_by(watch, events)
-    live = last_rows([*told, *watch.open()])
+    detections = told_by(watch, events)
+    live = last_rows([*detections, *watch.open()])
     assert live == last_rows(analyze(events, library))
-    assert len({one["pattern"] for one in live}) > 5
+    assert len({item["pattern"] for item in live}) > 5
 
 
 # --- what is told when ----------------------------------------------------------------------
@@ -129,7 +129,7 @@ def small_watch(tmp_path: Any, **options: Any) -> Watch:
 def test_each_opening_rise_and_closing_is_told_once(tmp_path):
     watch = small_watch(tmp_path)
     told = [
-        [(one.pattern, one.state, one.severity) for one in watch.observe(event)]
+        [(item.pattern, item.state, item.severity) for item in watch.observe(event)]
         for event in turns("ann", [0.9, 0.9, 0.9, 0.9, 0.97, 0.9, 0.1], days=[1, 1, 1, 1, 1, 1, 1])
     ]
     assert told == [
@@ -153,16 +153,16 @@ def test_nothing_is_told_twice(kind: str):
         case = random_case(seed, kind)
         events, as_of = events_of(case)
         watch = Watch.of_programs(compile_patterns(case.patterns), cap=case.cap)
-        told = [one for event in events for one in watch.observe(event)] + watch.flush(as_of)
-        heights = {one.id: -1 for one in told}
+        told = [item for event in events for item in watch.observe(event)] + watch.flush(as_of)
+        heights = {item.id: -1 for item in told}
         closed: Counter[str] = Counter()
-        for one in told:
-            assert not closed[one.id]
-            if one.state == "closed":
-                closed[one.id] += 1
+        for item in told:
+            assert not closed[item.id]
+            if item.state == "closed":
+                closed[item.id] += 1
             else:
-                assert rank(one.severity) > heights[one.id]
-            heights[one.id] = rank(one.severity)
+                assert rank(item.severity) > heights[item.id]
+            heights[item.id] = rank(item.severity)
 
 
 def test_a_silence_is_told_by_a_tick_and_closed_by_the_next_event(tmp_path):
@@ -172,19 +172,19 @@ def test_a_silence_is_told_by_a_tick_and_closed_by_the_next_event(tmp_path):
         watch.observe(event)
     assert watch.tick(datetime(2026, 1, 3, 12, tzinfo=UTC)) == []
     told = watch.tick(datetime(2026, 1, 3, 12, 0, 1, tzinfo=UTC))
-    assert [(one.pattern, one.state) for one in told] == [
+    assert [(item.pattern, item.state) for item in told] == [
         ("gone_away", "opened"),
         ("hot_then_gone", "closed"),
     ]
-    assert ("gone_away", "closed") in [(one.pattern, one.state) for one in watch.observe(back)]
+    assert ("gone_away", "closed") in [(item.pattern, item.state) for item in watch.observe(back)]
 
 
 def test_open_episodes_can_be_asked_for_as_far_as_they_have_come(tmp_path):
     watch = small_watch(tmp_path)
     for event in turns("ann", [0.9, 0.9, 0.9, 0.9, 0.9], days=[1] * 5):
         watch.observe(event)
-    (one,) = watch.open()
-    assert (one.pattern, one.count, one.last_event) == ("hot_for_long", 3, "ann-5")
+    (item,) = watch.open()
+    assert (item.pattern, item.count, item.last_event) == ("hot_for_long", 3, "ann-5")
 
 
 def test_progress_says_how_many_steps_stand(tmp_path):
@@ -200,13 +200,13 @@ def test_progress_says_how_many_steps_stand(tmp_path):
 def test_detections_are_handed_to_a_callback_whose_faults_are_kept_apart(tmp_path):
     seen: list[str] = []
 
-    def on_detection(one: Detection) -> None:
-        seen.append(one.pattern)
+    def on_detection(detection: Detection) -> None:
+        seen.append(detection.pattern)
         raise ValueError("not my day")
 
     watch = small_watch(tmp_path, on_detection=on_detection)
-    told = [one for event in warm_messages() for one in watch.observe(event)]
-    assert [one.pattern for one in told] == seen == ["warm_then_cold"]
+    messages = [item for event in warm_messages() for item in watch.observe(event)]
+    assert [item.pattern for item in messages] == seen == ["warm_then_cold"]
     assert [str(error) for error in watch.errors] == ["not my day"]
 
 
@@ -236,8 +236,8 @@ def test_an_event_before_the_newest_is_late_and_not_observed(tmp_path):
 
 def test_within_the_lateness_nothing_is_late_and_nothing_is_told_too_soon(tmp_path):
     watch = small_watch(tmp_path, settings=Settings(lateness=3 * 86_400_000_000))
-    one, two, three, four = warm_messages()
-    told = [found for event in (two, one, four, three) for found in watch.observe(event)]
+    item, two, three, four = warm_messages()
+    told = [found for event in (two, item, four, three) for found in watch.observe(event)]
     assert (told, watch.late) == ([], 0)
     assert [found.pattern for found in watch.tick(datetime(2026, 1, 8, tzinfo=UTC))] == ["warm_then_cold"]
 
@@ -295,7 +295,7 @@ def test_a_saved_watch_goes_on_in_another_process(tmp_path):
         timeout=60,
         check=True,
     )
-    assert json.loads(done.stdout) == [one.to_dict() for one in watch.observe(events[3])]
+    assert json.loads(done.stdout) == [item.to_dict() for item in watch.observe(events[3])]
     assert json.loads(done.stdout)[0]["pattern"] == "warm_then_cold"
 
 
@@ -329,16 +329,16 @@ def test_many_threads_with_a_subject_each_find_the_same():
     library = load_patterns(any_status=True)
     events = library_events(300, subjects=6)
     subjects = sorted({event.subject for event in events})
-    alone = [one for one in library.programs if not one.is_combination]
+    alone = [program for program in library.programs if not program.is_combination]
     watch = Watch.of_programs(alone)
 
     def one_subject(subject: str) -> list[Detection]:
         # A source of its own, since the order of events is that of their source.
         own = [event for event in events if event.subject == subject]
-        return [one for event in own for one in watch.observe(moved(event, subject))]
+        return [item for event in own for item in watch.observe(moved(event, subject))]
 
     with ThreadPoolExecutor(6) as pool:
-        told = [one for found in pool.map(one_subject, subjects) for one in found]
+        told = [item for found in pool.map(one_subject, subjects) for item in found]
     told += watch.flush()
     other = Watch.of_programs(alone)
     again = told_by(other, [moved(event, event.subject) for event in events])

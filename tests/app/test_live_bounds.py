@@ -51,7 +51,7 @@ def sizes(watch: Watch) -> dict[str, float]:
     """How many entries everything has that a watch keeps by subject or source."""
     intake = watch._intake
     live, stream = intake.live, intake.live.stream
-    found: dict[str, float] = {
+    record: dict[str, float] = {
         "order": len(intake.order),
         "arrivals": len(intake.arrivals),
         "sources": len(live.sources),
@@ -61,12 +61,12 @@ def sizes(watch: Watch) -> dict[str, float]:
         "cells": stream.held,
         "of_subject": max(len(kind._of_subject) for kind in stream.cells.kinds.values()),
         "whole_cells": len(stream.cells.whole_cells),
-        "joined": max((len(one.joined) for one in live.joins if hasattr(one, "joined")), default=0),
-        "starts": sum(len(one) for spread in live.spreads for one in spread.starts.values()),
+        "joined": max((len(join.joined) for join in live.joins if hasattr(join, "joined")), default=0),
+        "starts": sum(len(start) for spread in live.spreads for start in spread.starts.values()),
     }
     if intake.measurer is not None:
-        found["states"] = len(intake.measurer._states) / max(1, len(intake.measurer.signals))
-    return found
+        record["states"] = len(intake.measurer._states) / max(1, len(intake.measurer.signals))
+    return record
 
 
 def test_of_three_times_as_many_subjects_the_newest_are_held_and_the_others_counted(small):
@@ -118,18 +118,20 @@ def test_one_that_is_active_again_and_again_is_held(small):
     for k in range(300):
         told += watch.observe(said(2 * k, "ann", 0.9))
         told += watch.observe(said(2 * k + 1, f"s{k}", 0.1))
-    assert [(one.subject, one.state) for one in told if one.pattern == "hot_for_long"] == [("ann", "opened")]
+    assert [(item.subject, item.state) for item in told if item.pattern == "hot_for_long"] == [
+        ("ann", "opened")
+    ]
 
 
 def test_what_is_open_of_one_that_is_let_go_is_told_as_closed(small):
     watch, told = small(4), []
     for k in range(3):
         told += watch.observe(said(k, "ann"))
-    assert [(one.pattern, one.state) for one in told] == [("hot_for_long", "opened")]
+    assert [(item.pattern, item.state) for item in told] == [("hot_for_long", "opened")]
     closed = []
     for k in range(3, 10):
         closed += watch.observe(said(k, f"s{k}", 0.1))
-    assert [(one.id, one.state, one.subject) for one in closed] == [(told[0].id, "closed", "ann")]
+    assert [(item.id, item.state, item.subject) for item in closed] == [(told[0].id, "closed", "ann")]
     # Four are held, so ann goes with the fourth other: at the time of its event.
     assert closed[0].closed_at == START + timedelta(seconds=6)
     assert watch.open() == []
@@ -144,7 +146,7 @@ def test_one_that_comes_back_begins_anew(small):
     for k in (10, 11):
         told += watch.observe(said(k, "ann"))
     assert told == []
-    assert [one.pattern for one in watch.observe(said(12, "ann"))] == ["hot_for_long"]
+    assert [item.pattern for item in watch.observe(said(12, "ann"))] == ["hot_for_long"]
 
 
 def test_one_subject_with_targets_without_end_pushes_out_its_own(small):
@@ -166,7 +168,7 @@ def test_below_the_maximum_everything_is_the_same(small, lateness):
         watch = small(most, lateness=lateness)
         told = watch.observe_many(events)
         assert watch.evicted == 0
-        rows.append([one.to_dict() for one in [*told, *watch.flush()]])
+        rows.append([item.to_dict() for item in [*told, *watch.flush()]])
     assert rows[0] == rows[1]
     assert rows[0]
 

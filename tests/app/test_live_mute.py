@@ -21,23 +21,23 @@ def watch_with(folder: Path, *mutes: Mute, heard: list[str] | None = None) -> Wa
     called = [] if heard is None else heard
     patterns = [write_patterns(folder / "p", WARM, HOT, GONE, BOTH)]
     return Watch(
-        patterns, mutes=mutes, clock=lambda: NOW, on_detection=lambda one: called.append(one.pattern)
+        patterns, mutes=mutes, clock=lambda: NOW, on_detection=lambda pattern: called.append(pattern.pattern)
     )
 
 
 def test_a_muted_detection_is_neither_returned_nor_called_but_counted(tmp_path):
-    heard: list[str] = []
-    one = entry(subject="ann")
-    watch = watch_with(tmp_path, one, heard=heard)
+    texts: list[str] = []
+    mute = entry(subject="ann")
+    watch = watch_with(tmp_path, mute, heard=texts)
     assert watch.observe_many(warm_messages()) == []
-    assert heard == []
-    assert watch.muted == {one.id: 1}
+    assert texts == []
+    assert watch.muted == {mute.id: 1}
 
 
 def test_what_no_entry_asks_for_is_told(tmp_path):
-    heard: list[str] = []
-    watch = watch_with(tmp_path, entry(subject="bo"), entry(NOW, subject="ann"), heard=heard)
-    assert [one.pattern for one in watch.observe_many(warm_messages())] == ["warm_then_cold"] == heard
+    texts: list[str] = []
+    watch = watch_with(tmp_path, entry(subject="bo"), entry(NOW, subject="ann"), heard=texts)
+    assert [item.pattern for item in watch.observe_many(warm_messages())] == ["warm_then_cold"] == texts
     assert watch.muted == {}
 
 
@@ -48,9 +48,9 @@ def test_the_end_of_an_entry_is_that_of_the_watchs_clock(tmp_path):
 
 def test_an_open_detection_that_is_muted_is_not_listed(tmp_path):
     hot = turns("ann", [0.9] * 3, [1, 2, 3])
-    told = watch_with(tmp_path)
-    told.observe_many(hot)
-    assert [one.pattern for one in told.open()] == ["hot_for_long"]
+    watch = watch_with(tmp_path)
+    watch.observe_many(hot)
+    assert [item.pattern for item in watch.open()] == ["hot_for_long"]
     muted = watch_with(tmp_path, entry(pattern="hot_*"))
     muted.observe_many(hot)
     assert muted.open() == []
@@ -60,7 +60,7 @@ def test_an_open_detection_that_is_muted_is_not_listed(tmp_path):
 def test_muting_a_part_does_not_hide_what_it_is_a_part_of(tmp_path):
     watch = watch_with(tmp_path, entry(pattern="hot_for_long"), entry(pattern="gone_away"))
     told = watch.observe_many(turns("ann", [0.9] * 3, [1, 2, 3])) + watch.flush(NOW + timedelta(days=365))
-    assert [one.pattern for one in told] == ["hot_then_gone"]
+    assert [item.pattern for item in told] == ["hot_then_gone"]
 
 
 def hot_turns(*paths: str | None) -> list[dict[str, object]]:
@@ -84,12 +84,12 @@ def test_a_path_of_an_event_that_is_not_known_any_more_is_not_guessed(tmp_path):
     watch.observe_many(events[:2])
     saved = json.loads(json.dumps(watch.save()))
     later = Watch.load(saved, [tmp_path / "p"], mutes=[build], clock=lambda: NOW)
-    assert [one.pattern for one in later.observe(events[2])] == ["hot_for_long"]
+    assert [item.pattern for item in later.observe(events[2])] == ["hot_for_long"]
 
 
 def test_the_count_is_saved(tmp_path):
-    one = entry(subject="ann")
-    watch = watch_with(tmp_path, one)
+    mute = entry(subject="ann")
+    watch = watch_with(tmp_path, mute)
     watch.observe_many(warm_messages())
-    later = Watch.load(watch.save(), [tmp_path / "p"], mutes=[one])
-    assert later.muted == {one.id: 1}
+    later = Watch.load(watch.save(), [tmp_path / "p"], mutes=[mute])
+    assert later.muted == {mute.id: 1}

@@ -30,13 +30,13 @@ def entry(until=None, **asks: str) -> Mute:
     ],
 )
 def test_a_muted_detection_is_not_told_and_is_counted(tmp_path, asks):
-    one = entry(**asks)
-    analysis = analyzed(tmp_path, warm_messages(), mutes=[one])
+    mute = entry(**asks)
+    analysis = analyzed(tmp_path, warm_messages(), mutes=[mute])
     assert not analysis.detections
     assert not analysis.at_or_above("low")
     assert analysis.summary()["muted"] == {
         "detections": 1,
-        "entries": [{"id": one.id, "detections": 1, "expired": False, "trusted": True}],
+        "entries": [{"id": mute.id, "detections": 1, "expired": False, "trusted": True}],
     }
     assert not any(checked.quiet for checked in analysis.checked if checked.pattern == "warm_then_cold")
 
@@ -69,30 +69,30 @@ def test_an_entry_ends_when_it_says(tmp_path):
 
 
 def test_muted_detections_come_out_only_where_asked_for(tmp_path):
-    one = entry(subject="ann")
-    analysis = analyzed(tmp_path, warm_messages(), mutes=[one])
+    mute = entry(subject="ann")
+    analysis = analyzed(tmp_path, warm_messages(), mutes=[mute])
     assert next(analysis.to_dicts())["record"] != "detection"
     first = next(analysis.to_dicts(muted=True))
-    assert (first["record"], first["muted"]) == ("detection", one.id)
+    assert (first["record"], first["muted"]) == ("detection", mute.id)
 
 
 def test_every_path_of_the_evidence_must_match(tmp_path):
-    (one,) = analyzed(tmp_path, warm_messages()).detections
+    (item,) = analyzed(tmp_path, warm_messages()).detections
 
     def events(*paths: object) -> dict[tuple[str, str], Event]:
-        shown = zip(one.evidence, paths, strict=False)
+        shown = zip(item.evidence, paths, strict=False)
         at = parse_time("2026-01-01T00:00:00Z")
         return {
-            (one.source, each.event): Event(each.event, at, "ann", attributes={"path": path})
+            (item.source, each.event): Event(each.event, at, "ann", attributes={"path": path})
             for each, path in shown
         }
 
     known = entry(path="build/*")
-    assert mutes(known, one, events("build/a", "build/b/c"))
-    assert mutes(known, one, events(["build/a", "build/b"]))
-    assert not mutes(known, one, events("build/a", ".env"))
-    assert not mutes(known, one, events(["build/a", ".env"]))
-    assert not mutes(known, one, {})
+    assert mutes(known, item, events("build/a", "build/b/c"))
+    assert mutes(known, item, events(["build/a", "build/b"]))
+    assert not mutes(known, item, events("build/a", ".env"))
+    assert not mutes(known, item, events(["build/a", ".env"]))
+    assert not mutes(known, item, {})
 
 
 def test_the_first_entry_that_matches_counts(tmp_path):
@@ -109,7 +109,7 @@ def test_a_pattern_means_its_parts_too():
 def test_other_subjects_are_told(tmp_path):
     events = [*warm_messages(), *turns("hot", [0.9, 0.9, 0.9], [1, 2, 3])]
     analysis = analyzed(tmp_path, events, mutes=[entry(subject="ann")])
-    assert [one.subject for one in analysis] == ["hot"]
+    assert [analysi.subject for analysi in analysis] == ["hot"]
 
 
 def test_calls_from_python_mute_what_the_settings_name_and_look_for_no_other_file(tmp_path, monkeypatch):
@@ -121,8 +121,8 @@ def test_calls_from_python_mute_what_the_settings_name_and_look_for_no_other_fil
     lines = [{"at": "2026-01-01T12:00:00Z", "subject": who, "readings": signs} for who in ("ann", "bo")]
     found = {
         (named, month): [
-            one.subject
-            for one in analyze(
+            item.subject
+            for item in analyze(
                 lines,
                 ["echoed_instruction"],
                 settings=Settings(mutes="known.yaml" if named else None),

@@ -27,7 +27,7 @@ CASES = [
 
 def measured(name, events):
     settings = Settings()
-    ordered = sorted(events, key=lambda one: one.order)
+    ordered = sorted(events, key=lambda event: event.order)
     found, _ = measured_events(ordered, variant(name, settings).programs, settings)
     return settings, found
 
@@ -35,14 +35,14 @@ def measured(name, events):
 @pytest.mark.parametrize(("name", "make", "overlays"), CASES)
 def test_variants_run_together_find_what_each_finds_alone(name, make, overlays):
     rng = np.random.default_rng(4)
-    settings, events = measured(name, [one for n in range(6) for one in make(rng, f"s{n}")[0]])
+    settings, events = measured(name, [item for n in range(6) for item in make(rng, f"s{n}")[0]])
     as_of = events[-1].at
     together = list(replayer(name, settings, lambda: [events], as_of)(overlays))
     for overlay, found in zip(overlays, together, strict=True):
         library = load_patterns([name], parameters={name: overlay} if overlay else None)
         alone = find(library.programs, events, as_of=as_of, runner="plain").detections
-        own = [one for one in alone if one.pattern == name]
-        assert sorted(one.id for one in found) == sorted(one.id for one in own)
+        own = [item for item in alone if item.pattern == name]
+        assert sorted(item.id for item in found) == sorted(item.id for item in own)
 
 
 def test_numbers_that_make_no_pattern_are_no_variant():
@@ -71,7 +71,8 @@ def test_a_wrong_number_planted_in_a_pattern_of_the_library_is_found(name, make,
         replay = replayer(name, settings, lambda seen=seen: [seen], seen[-1].at)
         (found,) = replay([{}])
         judged = [
-            Judged(one.id, sizes[one.subject] >= right, True, stretch_of(one), group_of(one)) for one in found
+            Judged(item.id, sizes[item.subject] >= right, True, stretch_of(item), group_of(item))
+            for item in found
         ][:60]
         told = learn(name, variant(name, settings).files[name].parameters, judged, replay)
         if isinstance(told, Proposal) and told.parameter == parameter:
@@ -100,6 +101,6 @@ def test_what_is_told_early_is_not_counted_as_the_pattern(tmp_path):
     settings = Settings(patterns=(str(tmp_path),))
     events = [event("ann", n, n, {"risk": risk}) for n, risk in enumerate((0.3, 0.9))]
     early = find(variant("warm_up", settings).programs, events, as_of=events[-1].at).detections
-    assert {one.pattern for one in early} == {"warm_up", "warm_up@1"}
+    assert {item.pattern for item in early} == {"warm_up", "warm_up@1"}
     replay = replayer("warm_up", settings, lambda: [events], events[-1].at)
-    assert [[one.pattern for one in found] for found in replay([{}, {"line": 0.95}])] == [["warm_up"], []]
+    assert [[item.pattern for item in found] for found in replay([{}, {"line": 0.95}])] == [["warm_up"], []]

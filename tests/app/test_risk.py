@@ -28,7 +28,7 @@ def store(tmp_path):
 
 
 def keep(store, *found, part=False):
-    changes = [("new", Found(one, part=part)) for one in found]
+    changes = [("new", Found(item, part=part)) for item in found]
     store.keep_sweep("selection", "versions", NOW, found=changes)
 
 
@@ -44,7 +44,7 @@ def test_subjects_are_ranked_and_quiet_ones_left_out(store):
         detection("c", subject="bo", cause="drift", state="withdrawn"),
     )
     told = ethogram.subject_risks(store, settings=PLAIN)
-    assert [(one.subject, one.value) for one in told] == [("bo", 0.9), ("ann", 0.3)]
+    assert [(item.subject, item.value) for item in told] == [("bo", 0.9), ("ann", 0.3)]
     assert told[0].to_dict()["detections"] == ["b"]
 
 
@@ -57,9 +57,9 @@ def test_one_subject_with_what_if_and_what_to_do(store):
     told = ethogram.subject_risk(store, "ann", settings=PLAIN)
     # 1 - (1 - .6 x .5) x (1 - .3 x 1)
     assert told.overall_risk == 0.51
-    assert {one.detection: one.value for one in told.without} == {"a": 0.3, "b": 0.3}
+    assert {item.detection: item.value for item in told.without} == {"a": 0.3, "b": 0.3}
     assert ethogram.subject_risk(store, "ann", settings=PLAIN, without=["a"]).overall_risk == 0.3
-    assert [one.urgency for one in told.recommendations] == ["soon", "soon"]
+    assert [recommendation.urgency for recommendation in told.recommendations] == ["soon", "soon"]
     assert ethogram.subject_risk(store, "cy", settings=PLAIN).overall_risk == 0
 
 
@@ -187,10 +187,10 @@ def run_events(thread="monday", times=5, start=datetime(2026, 1, 5, 12, tzinfo=U
 def test_a_run_is_assessed_as_of_its_own_end():
     told = ethogram.assess(run_events())
     assert (told.thread, told.subject, told.combined_patterns) == ("monday", "agent", ())
-    assert {one.pattern for one in told.individual_patterns} == {"repetitive_errors", "loop"}
+    assert {pattern.pattern for pattern in told.individual_patterns} == {"repetitive_errors", "loop"}
     # Five times the same error is critical and certain.
     assert (told.overall_risk, told.mode) == (0.9, "critical")
-    assert [one.ladder.next for one in told.recommendations] == ["ask", "nudge"]
+    assert [recommendation.ladder.next for recommendation in told.recommendations] == ["ask", "nudge"]
     assert ethogram.assess(run_events(), as_of="2026-03-05T12:00:00Z").overall_risk < 0.2
 
 
@@ -210,7 +210,7 @@ def test_of_several_runs_one_is_named_or_each_is_assessed():
         ethogram.assess(events)
     assert ethogram.assess(events, thread="tuesday").overall_risk == 0
     told = ethogram.assess_each(events)
-    assert [(one.thread, one.overall_risk) for one in told] == [("monday", 0.9), ("tuesday", 0.0)]
+    assert [(item.thread, item.overall_risk) for item in told] == [("monday", 0.9), ("tuesday", 0.0)]
     with pytest.raises(BadUsage, match="did you mean"):
         ethogram.assess(events, subject="agnet")
 
@@ -224,8 +224,10 @@ def test_nothing_and_a_quiet_history_are_no_risk():
 def test_a_false_alarm_takes_a_pattern_out_of_an_assessment():
     events = run_events()
     first = ethogram.assess(events)
-    found = first.individual_patterns
-    said = [Verdict("false_alarm", "eve", NOW, one.pattern, detection=one.id) for one in found]
+    individual_patterns = first.individual_patterns
+    said = [
+        Verdict("false_alarm", "eve", NOW, item.pattern, detection=item.id) for item in individual_patterns
+    ]
     for as_of in (None, NOW):  # without one it is the end of the run, long before anybody judged it
         told = ethogram.assess(events, as_of=as_of, verdicts=said)
         assert (told.overall_risk, told.recommendations) == (0.0, ())

@@ -23,25 +23,25 @@ SECRET = "sk-proj-4fT9aQ2LxW8zR7KdLm3Np6Qs"
 
 
 def of(run, pattern):
-    (one,) = [each for each in run.episodes if each.pattern == pattern]
-    return one
+    (item,) = [each for each in run.episodes if each.pattern == pattern]
+    return item
 
 
 def test_the_stretch_begins_with_the_first_failure_and_could_be_known_at_the_third(tmp_path):
     (run,) = runs_of(tmp_path, four_failing_edits())
-    one = of(run, "same_error")
-    assert (one.from_step, one.detected_step, one.to_step, one.steps) == (3, 5, 6, 4)
-    assert one.repeated == (Repeated("edit src/parse.py", 4, "string not found"),)
-    assert (one.ended, one.ended_step, one.tried) == ("progress", 7, ())
-    assert (one.severity, one.recommendation) == ("high", "Try something else.")
+    item = of(run, "same_error")
+    assert (item.from_step, item.detected_step, item.to_step, item.steps) == (3, 5, 6, 4)
+    assert item.repeated == (Repeated("edit src/parse.py", 4, "string not found"),)
+    assert (item.ended, item.ended_step, item.tried) == ("progress", 7, ())
+    assert (item.severity, item.recommendation) == ("high", "Try something else.")
 
 
 def test_what_it_took_is_added_up(tmp_path):
     (run,) = runs_of(tmp_path, four_failing_edits())
-    one = of(run, "same_error")
-    assert (one.tokens, one.cost) == (400, 1.0)
+    item = of(run, "same_error")
+    assert (item.tokens, item.cost) == (400, 1.0)
     # Eight events, ten seconds from each to the next.
-    assert one.seconds == 70
+    assert item.seconds == 70
     assert (run.tokens, run.cost, run.seconds) == (900, 1.0, 180)
     assert (run.steps, run.results, run.errors, run.changed_files, run.lost_steps) == (9, 9, 4, 1, 4)
     assert run.task == "Mend the parser."
@@ -57,25 +57,25 @@ def test_what_nobody_tells_is_not_nothing(tmp_path):
         for name in ("tokens", "cost", "duration"):
             line["attributes"].pop(name, None)
     (run,) = runs_of(tmp_path, lines)
-    one = of(run, "same_error")
-    assert one.tokens is run.tokens is one.cost is run.cost is None
-    assert one.seconds == 70
+    item = of(run, "same_error")
+    assert item.tokens is run.tokens is item.cost is run.cost is None
+    assert item.seconds == 70
 
 
 def test_without_times_seconds_are_those_the_results_tell(tmp_path):
     (run,) = runs_of(tmp_path, four_failing_edits(timed=False))
-    one = of(run, "same_error")
-    assert (one.from_step, one.detected_step, one.to_step) == (3, 5, 6)
-    assert (one.seconds, run.seconds) == (8, 8)
+    item = of(run, "same_error")
+    assert (item.from_step, item.detected_step, item.to_step) == (3, 5, 6)
+    assert (item.seconds, run.seconds) == (8, 8)
     assert run.first_at is run.last_at is None
 
 
 def test_other_actions_in_between_were_tried(tmp_path):
-    one = Maker()
+    maker = Maker()
     for look in ("a.py", "b.py", "a.py"):
-        one.did("bash", command="make", error="no rule")
-        one.did("read", path=look, new=False)
-    (run,) = runs_of(tmp_path, one.lines)
+        maker.did("bash", command="make", error="no rule")
+        maker.did("read", path=look, new=False)
+    (run,) = runs_of(tmp_path, maker.lines)
     found = of(run, "same_error")
     assert (found.from_step, found.to_step) == (1, 5)
     assert found.tried == ("read a.py", "read b.py")
@@ -91,25 +91,25 @@ def test_other_actions_in_between_were_tried(tmp_path):
     ],
 )
 def test_it_ends_with_something_new_or_with_the_run(tmp_path, after, ended):
-    one = Maker()
+    maker = Maker()
     for _ in range(3):
-        one.did("bash", command="make", error="no rule")
+        maker.did("bash", command="make", error="no rule")
     for index, new in enumerate(after):
-        one.did("read", path=f"{index}.py", new=new)
-    (run,) = runs_of(tmp_path, one.lines)
+        maker.did("read", path=f"{index}.py", new=new)
+    (run,) = runs_of(tmp_path, maker.lines)
     found = of(run, "same_error")
     assert (found.ended, found.ended_step) == ended
 
 
 def test_a_step_of_long_ago_is_no_part_of_a_circle(tmp_path):
-    one = Maker()
+    maker = Maker()
     key = {"step_key": "status", "progress": 0.0}
-    one.call("status", readings=key | {"progress": 1.0})
+    maker.call("status", readings=key | {"progress": 1.0})
     for index in range(4):
-        one.call("write", readings={"step_key": f"w{index}", "progress": 1.0}, path=f"{index}.py")
+        maker.call("write", readings={"step_key": f"w{index}", "progress": 1.0}, path=f"{index}.py")
     for _ in range(3):
-        one.call("status", readings=key)
-    (run,) = runs_of(tmp_path, one.lines)
+        maker.call("status", readings=key)
+    (run,) = runs_of(tmp_path, maker.lines)
     found = of(run, "same_step")
     assert (found.from_step, found.detected_step, found.to_step) == (6, 8, 8)
     assert found.repeated == (Repeated("status", 3),)
@@ -117,12 +117,12 @@ def test_a_step_of_long_ago_is_no_part_of_a_circle(tmp_path):
 
 
 def test_what_is_said_again_counts_to_the_step_before(tmp_path):
-    one = Maker()
-    one.did("read", path="a.py")
-    one.did("read", path="b.py")
+    maker = Maker()
+    maker.did("read", path="a.py")
+    maker.did("read", path="b.py")
     for _ in range(3):
-        one.says("I will now go on with it.", role="assistant")
-    (run,) = runs_of(tmp_path, one.lines)
+        maker.says("I will now go on with it.", role="assistant")
+    (run,) = runs_of(tmp_path, maker.lines)
     found = of(run, "same_words")
     assert (found.from_step, found.detected_step, found.to_step) == (2, 2, 2)
     assert found.repeated == (Repeated("I will now go on with it.", 3),)
@@ -130,12 +130,12 @@ def test_what_is_said_again_counts_to_the_step_before(tmp_path):
 
 
 def test_results_of_calls_made_at_once_count_to_their_own(tmp_path):
-    one = Maker()
+    maker = Maker()
     for _ in range(2):
-        calls = [one.call("bash", command=f"part {k}", batch="b") for k in range(3)]
+        calls = [maker.call("bash", command=f"part {k}", batch="b") for k in range(3)]
         for call in reversed(calls):
-            one.result(call, error="boom")
-    (run,) = runs_of(tmp_path, one.lines)
+            maker.result(call, error="boom")
+    (run,) = runs_of(tmp_path, maker.lines)
     found = of(run, "same_error")
     # The third failure to come is that of the first call.
     assert (found.detected_step, found.from_step, found.to_step) == (1, 1, 4)
@@ -150,7 +150,7 @@ def test_a_sub_agent_counts_its_own_steps(tmp_path):
     for _ in range(3):
         sub.did("edit", path="a.py", error="string not found")
     (run,) = runs_of(tmp_path, main.lines + sub.lines)
-    assert [one.to_dict() for one in run.agents] == [
+    assert [agent.to_dict() for agent in run.agents] == [
         {"name": "agent", "parent": None, "steps": 5},
         {"name": "agent/s1", "parent": "agent", "steps": 4},
     ]
@@ -161,13 +161,13 @@ def test_a_sub_agent_counts_its_own_steps(tmp_path):
 
 
 def test_a_step_in_two_episodes_is_lost_once(tmp_path):
-    one = Maker()
+    maker = Maker()
     for _ in range(4):
-        one.did("bash", command="make", error="no rule")
-    for line in one.lines:
+        maker.did("bash", command="make", error="no rule")
+    for line in maker.lines:
         if line["kind"] == "result":
             line["readings"]["step_key"] = "make"
-    (run,) = runs_of(tmp_path, one.lines)
+    (run,) = runs_of(tmp_path, maker.lines)
     assert {each.pattern for each in run.episodes} == {"same_error", "same_step"}
     assert (run.lost_steps, run.lost_share) == (4, 1.0)
 
@@ -193,15 +193,15 @@ def test_without_actions_there_are_no_runs(tmp_path):
 def test_what_is_later_than_the_question_does_not_count(tmp_path):
     lines = four_failing_edits()
     (run,) = runs_of(tmp_path, lines, as_of=parse_time(lines[10]["at"]))
-    one = of(run, "same_error")
-    assert (run.steps, one.from_step, one.to_step, one.ended) == (5, 3, 5, "run_ended")
+    item = of(run, "same_error")
+    assert (run.steps, item.from_step, item.to_step, item.ended) == (5, 3, 5, "run_ended")
 
 
 def test_steps_that_look_the_same_are_told_once(tmp_path):
-    one = Maker()
+    maker = Maker()
     for key in ("x", "x", "x", "y", "y", "y"):
-        one.call("status", readings={"step_key": key, "progress": 0.0}, arguments={"q": {"deep": key}})
-    (run,) = runs_of(tmp_path, one.lines)
+        maker.call("status", readings={"step_key": key, "progress": 0.0}, arguments={"q": {"deep": key}})
+    (run,) = runs_of(tmp_path, maker.lines)
     assert of(run, "same_step").repeated == (Repeated("status", 6),)
 
 
@@ -220,13 +220,13 @@ def test_steps_that_look_the_same_are_told_once(tmp_path):
     ],
 )
 def test_what_is_shown_is_short_and_masked(tmp_path, said):
-    one = Maker()
-    one.says(said)
+    maker = Maker()
+    maker.says(said)
     for _ in range(3):
-        one.did(said[:300], command=said, path=said, error=said or "x", arguments={"password": SECRET})
-    for line in one.lines:
+        maker.did(said[:300], command=said, path=said, error=said or "x", arguments={"password": SECRET})
+    for line in maker.lines:
         line.get("readings", {}).pop("error_key", None)
-    (run,) = runs_of(tmp_path, one.lines)
+    (run,) = runs_of(tmp_path, maker.lines)
     told = json.dumps(replace(run, thread="").to_dict())
     assert SECRET not in told
     assert "example.com" not in told
@@ -237,10 +237,10 @@ def test_what_is_shown_is_short_and_masked(tmp_path, said):
 
 @pytest.mark.parametrize("strange", [None, 7, ["x"], {"a": {"b": 1}}, True, float("1e300"), -5])
 def test_attributes_of_any_kind_do_no_harm(tmp_path, strange):
-    one = Maker()
+    maker = Maker()
     for _ in range(3):
-        one.did("bash", error="boom")
-    for line in one.lines:
+        maker.did("bash", error="boom")
+    for line in maker.lines:
         for name in (
             "tokens",
             "cost",
@@ -253,7 +253,7 @@ def test_attributes_of_any_kind_do_no_harm(tmp_path, strange):
             "task",
         ):
             line["attributes"][name] = strange
-    (run,) = runs_of(tmp_path, one.lines)
+    (run,) = runs_of(tmp_path, maker.lines)
     assert (run.steps, of(run, "same_error").to_step) == (3, 3)
     assert not list(Draft202012Validator(schema("run")).iter_errors(run.to_dict()))
 
@@ -269,10 +269,10 @@ def test_the_lane_shows_each_folder_in_order_of_its_first_touch(tmp_path):
 
 
 def test_a_long_run_in_many_folders_still_fits(tmp_path):
-    one = Maker()
+    maker = Maker()
     for index in range(1000):
-        one.did("read", path=f"/app/d{index % 30}/f.py", error="boom" if index > 990 else "")
-    (run,) = runs_of(tmp_path, one.lines)
+        maker.did("read", path=f"/app/d{index % 30}/f.py", error="boom" if index > 990 else "")
+    (run,) = runs_of(tmp_path, maker.lines)
     (lane,) = run.lanes
     assert (lane.per_cell, lane.under) == (9, "/app")
     assert {len(marks) for _, marks in lane.rows} == {112}
@@ -290,18 +290,18 @@ def random_lines(seed: int) -> list[dict]:
     for thread in range(4):
         for subject in ("agent", "agent/s1", "agent/s2")[: rng.randint(1, 3)]:
             parent = {"parent": "agent"} if "/" in subject else {}
-            one = Maker(f"r{thread}", subject, **parent)
-            one.says("A task of this run.")
+            maker = Maker(f"r{thread}", subject, **parent)
+            maker.says("A task of this run.")
             waiting: list[str] = []
             for _ in range(rng.randint(0, 25)):
                 error = rng.choice(["", "", "no rule", "no rule", "boom"])
                 waiting.append(
-                    one.call(rng.choice(["read", "edit", "bash"]), path=rng.choice(["a/x", "b/y", ""]))
+                    maker.call(rng.choice(["read", "edit", "bash"]), path=rng.choice(["a/x", "b/y", ""]))
                 )
                 while waiting and rng.random() < 0.8:
                     call = waiting.pop(rng.randrange(len(waiting)))
-                    one.result(call, error=error, new=rng.random() < 0.2, cost=rng.random())
-            lines += one.lines
+                    maker.result(call, error=error, new=rng.random() < 0.2, cost=rng.random())
+            lines += maker.lines
     rng.shuffle(lines)
     return lines
 
@@ -314,11 +314,15 @@ def test_every_stretch_is_inside_its_run(tmp_path, seed):
         assert 0 <= run.lost_steps <= run.steps
         assert not list(Draft202012Validator(schema("run")).iter_errors(run.to_dict()))
         steps = {agent.name: agent.steps for agent in run.agents}
-        for one in run.episodes:
-            assert 1 <= one.from_step <= one.detected_step <= one.to_step <= steps[one.subject]
-            assert one.tokens == 100 * one.steps
-            assert one.ended_step is None or one.to_step < one.ended_step <= steps[one.subject]
-            assert all(each.times > 1 for each in one.repeated)
+        for episode in run.episodes:
+            assert (
+                1 <= episode.from_step <= episode.detected_step <= episode.to_step <= steps[episode.subject]
+            )
+            assert episode.tokens == 100 * episode.steps
+            assert (
+                episode.ended_step is None or episode.to_step < episode.ended_step <= steps[episode.subject]
+            )
+            assert all(each.times > 1 for each in episode.repeated)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -52,7 +52,7 @@ def swept(store, library) -> Callable[..., Sweep]:
 
     def once(as_of: datetime = NOW, **how) -> Sweep:
         done = sweep(store, how.pop("library", library), as_of=as_of, clock=lambda: as_of, **how)
-        store.mark_told(one.key for one in done.changes)
+        store.mark_told(change.key for change in done.changes)
         return done
 
     return once
@@ -63,7 +63,7 @@ def events(lines: list[dict]) -> tuple[Event, ...]:
 
 
 def told(done: Sweep) -> list[tuple[str, str, str]]:
-    return [(one.change, one.detection.pattern, one.detection.subject) for one in done.changes]
+    return [(change.change, change.detection.pattern, change.detection.subject) for change in done.changes]
 
 
 def test_what_is_found_is_told_once_and_a_second_sweep_reads_nothing(store, swept):
@@ -102,8 +102,8 @@ def test_an_episode_is_told_when_it_rises_and_when_it_closes_and_not_while_it_la
     assert told(swept(NOW + timedelta(days=1))) == [("risen", "hot_for_long", "cy")]
     store.add(events(turns("cy", [0.9] * 5 + [0.1], [1, 2, 3, 4, 5, 6])[5:]))
     assert told(swept(NOW + timedelta(days=2))) == [("closed", "hot_for_long", "cy")]
-    (one,) = store.detections(patterns=["hot_for_long"])
-    assert [entry["change"] for entry in store.history(one.id)] == ["new", "risen", "closed"]
+    (item,) = store.detections(patterns=["hot_for_long"])
+    assert [entry["change"] for entry in store.history(item.id)] == ["new", "risen", "closed"]
 
 
 def test_what_a_late_event_undoes_is_withdrawn_and_found_again_if_it_holds_after_all(store, swept):
@@ -205,14 +205,14 @@ def test_shadow_patterns_are_kept_and_not_told(store, swept, tmp_path):
     quiet = load_patterns([tmp_path / "patterns"], status={"warm_then_cold": "shadow"})
     store.add(events(warm_messages()))
     assert told(swept(library=quiet)) == []
-    assert [one.pattern for one in store.detections()] == ["warm_then_cold"]
+    assert [detection.pattern for detection in store.detections()] == ["warm_then_cold"]
 
 
 def test_subjects_come_in_pieces_of_bounded_size(monkeypatch):
     monkeypatch.setattr(sweeping, "MOST_EVENTS", 10)
     sizes = [4, 4, 4, 25, 1]
     rows = [SubjectRow("input", str(i), n, NOW, NOW, 0) for i, n in enumerate(sizes)]
-    assert [[one.events for one in piece] for piece in chunks(rows)] == [[4, 4], [4], [25], [1]]
+    assert [[item.events for item in piece] for piece in chunks(rows)] == [[4, 4], [4], [25], [1]]
 
 
 def test_the_readings_of_a_thread_are_those_of_all_who_were_in_it(tmp_path, store, monkeypatch):
@@ -236,7 +236,7 @@ examples:
 
     store.add(events([say("1", "bo", 1), say("2", "ann", 4)]))
     first = sweep(store, library, as_of=NOW, clock=lambda: NOW)
-    store.mark_told(one.key for one in first.changes)
+    store.mark_told(change.key for change in first.changes)
     assert told(first) == [("new", "slow_answer", "ann")]
     late = [{**say("3", "bo", 3), "at": "2026-01-01T03:30:00Z"}]
     store.add(events(late))
@@ -278,37 +278,43 @@ def test_sweeps_over_what_comes_bit_by_bit_and_late_end_where_one_look_at_everyt
     for start, stop, at in zip([0, *cuts], [*cuts, len(order)], [*moments, end], strict=True):
         store.add(events(order[start:stop]))
         done = sweep(store, library, as_of=at, clock=lambda: end)
-        store.mark_told(one.key for one in done.changes)
-        for one in done.changes:
+        store.mark_told(change.key for change in done.changes)
+        for change in done.changes:
             # Nothing is told as new twice, and only what stands is taken back.
-            before = history.get(one.detection.id, "")
-            assert (one.change == "new") == (before == "")
-            assert one.change != "found again" or before in ("withdrawn", "superseded")
-            history[one.detection.id] = one.change
+            before = history.get(change.detection.id, "")
+            assert (change.change == "new") == (before == "")
+            assert change.change != "found again" or before in ("withdrawn", "superseded")
+            history[change.detection.id] = change.change
         assert sweep(store, library, as_of=at, clock=lambda: end).subjects == 0
-    kept = [one.to_dict() for one in store.detections(states=["opened", "closed"])]
+    kept = [detection.to_dict() for detection in store.detections(states=["opened", "closed"])]
     whole = analyze(lines, library, as_of=end, settings=Settings())
-    assert kept == [one.to_dict() for one in whole.detections]
+    assert kept == [detection.to_dict() for detection in whole.detections]
 
 
 def test_the_random_histories_are_not_dull(library):
-    found = [one.pattern for seed in range(12) for one in analyze(random_lines(random.Random(seed)), library)]
-    assert {*found} >= {"warm_then_cold", "hot_for_long", "gone_away", "heat_spreads"}
+    patterns = [
+        item.pattern for seed in range(12) for item in analyze(random_lines(random.Random(seed)), library)
+    ]
+    assert {*patterns} >= {"warm_then_cold", "hot_for_long", "gone_away", "heat_spreads"}
 
 
 def test_the_shipped_patterns_sweep_to_what_analyze_finds(tmp_path):
     from ethogram.app.demo import examples
     from ethogram.app.importing import import_events
 
-    paths = [one.path for one in examples()]
+    paths = [example.path for example in examples()]
     as_of = datetime(2026, 4, 1, tzinfo=UTC)
     library = load_patterns()
     with open_store(str(tmp_path / "shipped.db"), create=True) as opened:
         import_events(opened, paths, at=as_of)
         sweep(opened, library, as_of=as_of, clock=lambda: as_of)
-        kept = [one.to_dict() for one in opened.detections(parts=False) if one.status != "shadow"]
+        kept = [
+            detection.to_dict()
+            for detection in opened.detections(parts=False)
+            if detection.status != "shadow"
+        ]
     whole = analyze(Path(paths[0]).parent, library, as_of=as_of)
-    assert kept == [one.to_dict() for one in whole.detections]
+    assert kept == [detection.to_dict() for detection in whole.detections]
     assert len(kept) > 5
 
 
@@ -332,7 +338,7 @@ def test_a_store_swept_under_a_wrong_clock_is_reset_and_ends_as_if_it_never_had_
     assert ("new", "gone_away", "cy") in told(wrong)
     with pytest.raises(BadUsage, match=r"which is in the future.*--reset-clock"):
         swept()
-    kept = {one.id for one in store.detections()}
+    ids = {detection.id for detection in store.detections()}
     assert reset_clock(store, NOW) == 2
     assert store.last_sweep() is None
     again = swept()
@@ -340,9 +346,11 @@ def test_a_store_swept_under_a_wrong_clock_is_reset_and_ends_as_if_it_never_had_
         ("withdrawn", "gone_away"),
         ("withdrawn", "hot_then_gone"),
     }
-    assert kept == {one.id for one in store.detections()}, "what was detected is kept, as withdrawn"
-    standing = {one.id for one in store.detections(states=["opened", "closed"], parts=False)}
-    assert standing == {one.id for one in analyze(lines, library, as_of=NOW, now=NOW).detections}
+    assert ids == {detection.id for detection in store.detections()}, (
+        "what was detected is kept, as withdrawn"
+    )
+    standing = {detection.id for detection in store.detections(states=["opened", "closed"], parts=False)}
+    assert standing == {detection.id for detection in analyze(lines, library, as_of=NOW, now=NOW).detections}
 
 
 def test_a_reset_leaves_sweeps_before_the_clock_alone(store, swept):

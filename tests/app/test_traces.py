@@ -18,21 +18,21 @@ def test_thinned_points_are_few_in_order_and_keep_every_proof(proofs, most):
     assert kept == sorted(kept)
     assert set(kept) <= set(points)
     if sum(proofs) <= most:
-        assert [one for one in points if one[1]] == [one for one in kept if one[1]]
+        assert [point for point in points if point[1]] == [item for item in kept if item[1]]
 
 
 def test_a_line_is_of_one_history_and_one_signal(tmp_path):
     other = [{**message(f"x-{n}", n, "ann", compassion=0.5), "target": "cy"} for n in (1, 2)]
     traces = analyzed(tmp_path, [*warm_messages(), *other]).traces
-    assert [(one.signal, one.total) for one in traces.lines] == [("compassion", 4), ("manipulation", 4)]
+    assert [(line.signal, line.total) for line in traces.lines] == [("compassion", 4), ("manipulation", 4)]
     assert traces.lines[0].history == {"subject": "ann", "target": "bo"}
     assert len(traces.moments["input", "ann"]) == 6
 
 
 def test_a_long_history_is_thinned(tmp_path):
     events = [
-        {**one, "at": f"2026-01-01T{n // 60:02d}:{n % 60:02d}:00Z"}
-        for n, one in enumerate(turns("a", [0.9] * 1_000, [1] * 1_000))
+        {**turn, "at": f"2026-01-01T{n // 60:02d}:{n % 60:02d}:00Z"}
+        for n, turn in enumerate(turns("a", [0.9] * 1_000, [1] * 1_000))
     ]
     traces = analyzed(tmp_path, events).traces
     (line,) = traces.lines

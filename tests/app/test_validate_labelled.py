@@ -67,29 +67,29 @@ def test_figures_of_threads_are_those_one_counts_by_hand(events, tmp_path):
     labels = [label("a", True), label("b", True), label("c", False), label("d", False)]
     told = things_of(labels, events, HERE)
     records = list(validate_labelled("made", told, found_in(events, tmp_path), ["high"]))
-    assert [(one["pattern"], one["split"]) for one in records] == [("any", "any"), ("high", "any")]
-    one = records[1]
-    assert (one["things"], one["targets"], one["marked"], one["groups"]) == (4, 2, 2, 4)
-    assert [one[key]["value"] for key in ("precision", "recall", "false_alarms")] == [0.5, 0.5, 0.5]
+    assert [(record["pattern"], record["split"]) for record in records] == [("any", "any"), ("high", "any")]
+    record = records[1]
+    assert (record["things"], record["targets"], record["marked"], record["groups"]) == (4, 2, 2, 4)
+    assert [record[key]["value"] for key in ("precision", "recall", "false_alarms")] == [0.5, 0.5, 0.5]
     # a .9 above c .6 and d 0; b 0 below c and level with d: (1 + 1 + 0 + .5) / 4.
-    assert one["auroc"]["value"] == 0.625
-    assert one["lift"] == 1.0
+    assert record["auroc"]["value"] == 0.625
+    assert record["lift"] == 1.0
     # a has six events, b three; c four, d two: 3 of the 4 pairs.
-    assert {row["name"]: row["auroc"] for row in one["trivial"]}["events"] == 0.75
+    assert {row["name"]: row["auroc"] for row in record["trivial"]}["events"] == 0.75
     # Known at the third of six events; nothing tells when it began, so nothing is left out.
-    assert one["horizon"] == {
+    assert record["horizon"] == {
         "of": 2, "count": 1, "left_out": 0, "median": 3.0, "quartile_low": None, "quartile_high": None,
     }  # fmt: skip
 
 
 def test_only_detections_at_the_severity_count(events, tmp_path):
     told = things_of([label("a", True), label("c", False)], events, HERE)
-    one = next(validate_labelled("made", told, found_in(events, tmp_path), [], "high"))
-    assert (one["marked"], one["precision"]["value"]) == (1, 1.0)
+    item = next(validate_labelled("made", told, found_in(events, tmp_path), [], "high"))
+    assert (item["marked"], item["precision"]["value"]) == (1, 1.0)
 
 
 def test_an_event_is_marked_by_what_names_it_and_a_stretch_by_what_overlaps_it(events, tmp_path):
-    found = found_in(events, tmp_path)
+    detections = found_in(events, tmp_path)
     labels = [
         label("a3", True, of="event"),
         label("a5", False, of="event"),
@@ -97,20 +97,20 @@ def test_an_event_is_marked_by_what_names_it_and_a_stretch_by_what_overlaps_it(e
         label("s2", False, **{"from": "a5", "to": "a6"}),
         label("s3", True, thread="a", **{"from": 4, "to": 5}),
     ]
-    assert sorted(marks(things_of(labels, events, HERE).things, found)) == ["a3", "s1", "s3"]
+    assert sorted(marks(things_of(labels, events, HERE).things, detections)) == ["a3", "s1", "s3"]
 
 
 def test_the_horizon_counts_from_where_things_begin_and_recovery_from_where_they_are_over(events, tmp_path):
-    found = found_in(events, tmp_path)
+    detections = found_in(events, tmp_path)
     quiet = things_of([label("a", True, at="a6", begins="a2", over="a3")], events, HERE).things[0]
-    told = course(quiet, found)
+    told = course(quiet, detections)
     assert (told.target, told.begins, told.over) == (6, 2, 3)
     # Opened at the third; the first event at which it was no more is the fifth.
     assert told.found == ((3.0, 5.0),)
     on_already = replace(quiet.label, begins="a4")
-    one = next(validate_labelled("made", things_of([on_already], events, HERE), found, []))
-    assert (one["horizon"]["left_out"], one["horizon"]["count"]) == (1, 0)
-    assert one["recovery"]["median"] == 2.0
+    item = next(validate_labelled("made", things_of([on_already], events, HERE), detections, []))
+    assert (item["horizon"]["left_out"], item["horizon"]["count"]) == (1, 0)
+    assert item["recovery"]["median"] == 2.0
 
 
 def test_of_an_event_only_the_label_can_say_when_it_began(events):
@@ -129,7 +129,7 @@ def test_splits_and_labels_of_one_pattern_are_counted_apart(events, tmp_path):
     ]
     told = things_of(labels, events, HERE)
     records = list(validate_labelled("made", told, found_in(events, tmp_path), ["high"]))
-    sizes = {(one["pattern"], one["split"]): one["things"] for one in records}
+    sizes = {(record["pattern"], record["split"]): record["things"] for record in records}
     assert sizes == {
         ("any", "any"): 2, ("high", "any"): 2, ("any", "test"): 1, ("high", "test"): 1, ("any", "tune"): 1,
         ("high", "tune"): 1,
@@ -141,23 +141,25 @@ def test_splits_and_labels_of_one_pattern_are_counted_apart(events, tmp_path):
 
 def test_things_of_one_group_are_one_observation(events, tmp_path):
     """Forty threads in two groups that go together say as much as two threads."""
-    many = [one for n in range(40) for one in thread(f"t{n}x", 0.9 if n < 20 else 0.1)]
-    found = found_in(many, tmp_path)
+    many = [item for n in range(40) for item in thread(f"t{n}x", 0.9 if n < 20 else 0.1)]
+    detections = found_in(many, tmp_path)
     alone = things_of([label(f"t{n}x", True) for n in range(40)], many, HERE)
     grouped = things_of([label(f"t{n}x", True, group=str(n // 20)) for n in range(40)], many, HERE)
-    wide, narrow = (next(validate_labelled("made", one, found, []))["recall"] for one in (grouped, alone))
+    wide, narrow = (
+        next(validate_labelled("made", item, detections, []))["recall"] for item in (grouped, alone)
+    )
     assert wide["value"] == narrow["value"] == 0.5
     assert wide["high"] - wide["low"] > 2 * (narrow["high"] - narrow["low"])
 
 
 def test_two_versions_are_compared_on_the_same_things(events, tmp_path):
     told = things_of([label("a", True), label("b", True), label("c", False)], events, HERE)
-    found = found_in(events, tmp_path)
-    (one,) = compared("made", told, found, [], "any")
+    detections = found_in(events, tmp_path)
+    (item,) = compared("made", told, detections, [], "any")
     # Nothing marked: no longer right on a, no longer wrong on c.
-    assert (one["better"], one["worse"], one["p"]) == (1, 1, 1.0)
-    assert one["precision"] is None
-    assert Draft202012Validator(schema("labelled_compared")).is_valid(one)
+    assert (item["better"], item["worse"], item["p"]) == (1, 1, 1.0)
+    assert item["precision"] is None
+    assert Draft202012Validator(schema("labelled_compared")).is_valid(item)
 
 
 def test_an_alarm_elsewhere_in_the_history_counts_for_the_horizon_of_an_event_or_span(tmp_path):
@@ -167,43 +169,43 @@ def test_an_alarm_elsewhere_in_the_history_counts_for_the_horizon_of_an_event_or
         *thread("b", 0.1, 0.1, 0.1, 0.1, 0.9, 0.1, 0.1),
         *thread("c", 0.1, 0.1, 0.1, 0.1, 0.1, 0.9, 0.1),
     ]
-    found = found_in(made, tmp_path)
+    detections = found_in(made, tmp_path)
     for of in ({"of": "event"}, {"of": "span"}):
         ends = {"from": 6, "to": 7} if of["of"] == "span" else {"event": 6}
         labels = [label(name, True, thread=name, begins=4, **of, **ends) for name in "abc"]
         told = things_of(labels, made, HERE)
-        ahead = list(validate_labelled("made", told, found, ["high"]))[1]["horizon"]
+        ahead = list(validate_labelled("made", told, detections, ["high"]))[1]["horizon"]
         assert (ahead["of"], ahead["count"], ahead["left_out"], ahead["median"]) == (2, 2, 1, 0.5)
 
 
 def test_labels_on_one_thread_are_one_group_and_those_of_other_patterns_are_not_compared(tmp_path):
-    made = [one for n in range(5) for one in thread(f"t{n}x", 0.1, 0.9)]
-    found = found_in(made, tmp_path)
+    made = [item for n in range(5) for item in thread(f"t{n}x", 0.1, 0.9)]
+    detections = found_in(made, tmp_path)
     labels = [
         label(f"{n}{name}", True, thread=f"t{n}x", pattern=name) for n in range(5) for name in ("high", "low")
     ]
     told = things_of(labels, made, HERE)
-    whole, one = list(validate_labelled("made", told, found, ["high", "low"]))[:2]
+    whole, item = list(validate_labelled("made", told, detections, ["high", "low"]))[:2]
     assert (whole["things"], whole["groups"], whole["marked"]) == (10, 5, 5)
-    assert (one["things"], one["groups"], one["marked"]) == (5, 5, 5)
-    (against,) = compared("made", told, found, [], "any", (["high"], ["high"]))
+    assert (item["things"], item["groups"], item["marked"]) == (5, 5, 5)
+    (against,) = compared("made", told, detections, [], "any", (["high"], ["high"]))
     # Five threads, on each of which only the old one is right: 2 / 2 ** 5.
     assert (against["things"], against["worse"], against["p"]) == (5, 5, 0.0625)
 
 
 def test_a_pattern_of_another_name_may_stand_for_the_one_that_labels_name(tmp_path):
-    made = [one for n in range(5) for one in thread(f"t{n}x", 0.1, 0.9)]
+    made = [item for n in range(5) for item in thread(f"t{n}x", 0.1, 0.9)]
     told = things_of([label(f"t{n}x", True, pattern="old") for n in range(5)], made, HERE)
-    (one,) = compared("made", told, [], found_in(made, tmp_path), "any", (["old"], ["high"]))
-    assert (one["better"], one["worse"]) == (5, 0)
+    (item,) = compared("made", told, [], found_in(made, tmp_path), "any", (["old"], ["high"]))
+    assert (item["better"], item["worse"]) == (5, 0)
 
 
 def test_records_are_as_their_schemas_say(events, tmp_path):
     told = things_of([label("a", True), label("zzz", False)], events, HERE)
     made = [*validate_labelled("made", told, found_in(events, tmp_path), ["high"])]
     made.append(summary("made", told, ["high"], "any", "d1"))
-    for one in made:
-        assert not list(Draft202012Validator(schema(one["record"])).iter_errors(one))
+    for item in made:
+        assert not list(Draft202012Validator(schema(item["record"])).iter_errors(item))
     assert made[-1]["not_found_first"] == ["zzz"]
 
 
@@ -233,12 +235,12 @@ def test_labels_about_nothing_are_counted_and_nothing_but_those_is_an_error(even
 
 def test_labels_may_stand_in_an_attribute_of_the_events():
     events = [
-        replace(one, attributes={"label": "failed" if name == "a" else "passed"})
+        replace(item, attributes={"label": "failed" if name == "a" else "passed"})
         for name in "ab"
-        for one in thread(name, 0.1)
+        for item in thread(name, 0.1)
     ]
     found = labels_in(events, "label", {"failed"})
-    assert [(one.thread, one.target) for one in found] == [("a", True), ("b", False)]
+    assert [(item.thread, item.target) for item in found] == [("a", True), ("b", False)]
     with pytest.raises(BadUsage, match="there are failed, passed"):
         labels_in(events, "label", {"broken"})
 
@@ -251,7 +253,7 @@ def test_json_lines_and_tables_say_the_same(tmp_path):
     as_lines.write_text('{"id": 1, "target": true, "split": "test"}\n\n{"id": "b", "target": 0, "at": 3}\n')
     with gzip.open(as_table, "wt") as file:
         file.write("id,target,at,split\n1,yes,,test\nb,0,3,\n")
-    plain = [[replace(one, line=0) for one in read_labels(path)] for path in (as_lines, as_table)]
+    plain = [[replace(label, line=0) for label in read_labels(path)] for path in (as_lines, as_table)]
     assert plain[0] == plain[1]
     assert plain[0][0] == Label("1", True, "conversation", thread="1", split="test")
 
@@ -308,14 +310,14 @@ def test_a_set_is_found_by_folder_labels_events_or_name(tmp_path):
     (tmp_path / "x.labels.jsonl").touch()
     (tmp_path / "x.jsonl").touch()
     by_folder = located(str(folder))
-    assert (by_folder.name, by_folder.labels.name, [one.name for one in by_folder.events]) == (
+    assert (by_folder.name, by_folder.labels.name, [event.name for event in by_folder.events]) == (
         "mine", "labels.csv", ["events.jsonl"],
     )  # fmt: skip
     assert located("mine", folder=str(tmp_path / "sets")).labels == by_folder.labels
     assert located("mine", folder=str(tmp_path)).labels == by_folder.labels
     by_labels, by_events = (located(str(tmp_path / name)) for name in ("x.labels.jsonl", "x.jsonl"))
     assert by_labels == by_events
-    assert [one.name for one in by_labels.events] == ["x.jsonl"]
+    assert [event.name for event in by_labels.events] == ["x.jsonl"]
     assert located(str(tmp_path / "x.labels.jsonl"), ["elsewhere"]).events == (Path("elsewhere"),)
     for name, said in (("y.jsonl", "no such file"), ("sets", "no file of labels")):
         with pytest.raises(BadUsage, match=said):

@@ -47,17 +47,17 @@ def day(n: int) -> datetime:
 
 
 def test_a_sequence_that_fired_says_where(ask):
-    one = only(ask("warm_then_cold", warm_messages()))
-    assert one.answer == FIRED
-    assert [fired.event for fired in one.fired] == ["ann-4"]
-    assert [step.last.event for step in one.sequence.steps] == ["ann-3", "ann-4"]
-    assert [step.met for step in one.sequence.steps] == [3, 1]
+    item = only(ask("warm_then_cold", warm_messages()))
+    assert item.answer == FIRED
+    assert [fired.event for fired in item.fired] == ["ann-4"]
+    assert [step.last.event for step in item.sequence.steps] == ["ann-3", "ann-4"]
+    assert [step.met for step in item.sequence.steps] == [3, 1]
 
 
 def test_a_limit_that_failed_is_named_with_its_numbers(ask):
-    one = only(ask("warm_then_cold", warm_messages(days=(1, 2, 3, 8))))
-    assert one.answer == QUIET
-    warm, press = one.sequence.steps
+    item = only(ask("warm_then_cold", warm_messages(days=(1, 2, 3, 8))))
+    assert item.answer == QUIET
+    warm, press = item.sequence.steps
     assert warm.last.event == "ann-3"
     assert press.last is None
     assert press.tried.spot.event == "ann-4"
@@ -89,10 +89,10 @@ def test_never_names_the_event_that_met_it(ask):
 def test_too_many_events_between_are_counted(ask):
     events = warm_messages(days=(1, 2, 3, 4))
     others = [message(f"x{i}", 3, "ann", compassion=0.5, manipulation=0.1) for i in (1, 2)]
-    for one in others:
-        one["at"] = "2026-01-03T18:00:00Z"
+    for other in others:
+        other["at"] = "2026-01-03T18:00:00Z"
     press = only(ask("warm_then_cold", [*events, *others])).sequence.steps[1]
-    assert [(one.limit, one.said) for one in press.tried.limits if not one.holds] == [
+    assert [(limit.limit, limit.said) for limit in press.tried.limits if not limit.holds] == [
         ("max_gap", "2 events between, at most 1 allowed")
     ]
 
@@ -105,16 +105,16 @@ def test_a_step_that_came_part_of_the_way_says_how_far(ask):
 
 def test_a_whole_that_took_too_long_fails_by_within(ask):
     events = warm_messages(days=(1, 2, 16, 17))
-    one = only(ask("warm_then_cold", events))
-    assert one.sequence.complete.event == "ann-4"
-    assert [(limit.limit, limit.holds) for limit in one.sequence.limits] == [("within", False)]
+    item = only(ask("warm_then_cold", events))
+    assert item.sequence.complete.event == "ann-4"
+    assert [(limit.limit, limit.holds) for limit in item.sequence.limits] == [("within", False)]
 
 
 def test_a_second_end_is_not_a_second_firing(ask):
     events = [*warm_messages(), message("ann-5", 5, "ann", compassion=0.1, manipulation=0.9)]
-    one = only(ask("warm_then_cold", events))
-    assert [fired.event for fired in one.fired] == ["ann-4"]
-    assert [limit.limit for limit in one.sequence.limits if not limit.holds] == ["new"]
+    item = only(ask("warm_then_cold", events))
+    assert [fired.event for fired in item.fired] == ["ann-4"]
+    assert [limit.limit for limit in item.sequence.limits if not limit.holds] == ["new"]
 
 
 def test_one_event_can_be_asked_about(ask):
@@ -127,33 +127,33 @@ def test_one_event_can_be_asked_about(ask):
 
 
 def test_a_threshold_shows_its_numbers_where_it_came_nearest(ask):
-    one = only(ask("hot_for_long", turns("ann", [0.5, 0.85, 0.6, 0.1], [1, 2, 3, 4])))
-    assert one.answer == QUIET
-    assert (one.threshold.true, one.threshold.false, one.threshold.unknown) == (0, 4, 0)
-    assert one.threshold.spot.event == "ann-3"
-    assert [round(float(row.values[0][1]), 6) for row in one.threshold.when.comparisons] == [0.65, 1]
-    assert [row.truth for row in one.threshold.when.comparisons] == [True, False]
-    assert one.threshold.clears.truth is False
+    item = only(ask("hot_for_long", turns("ann", [0.5, 0.85, 0.6, 0.1], [1, 2, 3, 4])))
+    assert item.answer == QUIET
+    assert (item.threshold.true, item.threshold.false, item.threshold.unknown) == (0, 4, 0)
+    assert item.threshold.spot.event == "ann-3"
+    assert [round(float(row.values[0][1]), 6) for row in item.threshold.when.comparisons] == [0.65, 1]
+    assert [row.truth for row in item.threshold.when.comparisons] == [True, False]
+    assert item.threshold.clears.truth is False
 
 
 def test_a_threshold_that_opened_is_shown_where_it_opened(ask):
     events = turns("ann", [0.9, 0.9, 0.9, 0.9], [1, 2, 3, 4])
-    one = only(ask("hot_for_long", events))
-    assert (one.answer, one.threshold.spot.event) == (FIRED, "ann-3")
+    item = only(ask("hot_for_long", events))
+    assert (item.answer, item.threshold.spot.event) == (FIRED, "ann-3")
     assert only(ask("hot_for_long", events, at="ann-2")).threshold.when.truth is None
 
 
 def test_a_threshold_that_could_not_be_judged_is_insufficient_data(ask):
-    one = only(ask("hot_for_long", turns("ann", [0.9, 0.9], [1, 2])[1:]))
-    assert one.answer in (QUIET, INSUFFICIENT)
-    assert one.threshold.spot.event == "ann-2"
+    item = only(ask("hot_for_long", turns("ann", [0.9, 0.9], [1, 2])[1:]))
+    assert item.answer in (QUIET, INSUFFICIENT)
+    assert item.threshold.spot.event == "ann-2"
 
 
 def test_a_silence_shows_its_deadline_and_when_the_wait_ended(ask):
     events = turns("ann", [0.9, 0.9, 0.9, 0.1], [1, 2, 3, 4])
-    one = only(ask("gone_away", events, as_of=day(10)))
-    assert one.answer == QUIET
-    third, last = one.silence.waits
+    item = only(ask("gone_away", events, as_of=day(10)))
+    assert item.answer == QUIET
+    third, last = item.silence.waits
     assert (third.spot.event, third.deadline, third.ended) == ("ann-3", day(5).replace(hour=12), True)
     assert (last.deadline, last.after.truth) == (None, False)
 
@@ -166,49 +166,49 @@ def test_a_silence_that_lasts_is_measured_to_the_moment_of_the_question(ask):
 
 
 def test_too_few_events_for_a_silence_are_counted(ask):
-    one = only(ask("gone_away", turns("ann", [0.9, 0.9], [1, 2]), as_of=day(9)))
-    assert (one.answer, one.silence.counted) == (INSUFFICIENT, 0)
-    assert "have 2, need 3" in one.reason
+    item = only(ask("gone_away", turns("ann", [0.9, 0.9], [1, 2]), as_of=day(9)))
+    assert (item.answer, item.silence.counted) == (INSUFFICIENT, 0)
+    assert "have 2, need 3" in item.reason
 
 
 # --- combinations ---
 
 
 def test_a_combination_says_which_part_is_missing(ask):
-    one = only(ask("hot_then_gone", turns("ann", [0.9, 0.9, 0.9], [1, 2, 3])))
-    assert one.answer == QUIET
-    assert [len(part.detections) for part in one.parts] == [1, 0]
-    assert [limit.said for limit in one.limits] == ["no detection of gone_away"]
+    item = only(ask("hot_then_gone", turns("ann", [0.9, 0.9, 0.9], [1, 2, 3])))
+    assert item.answer == QUIET
+    assert [len(part.detections) for part in item.parts] == [1, 0]
+    assert [limit.said for limit in item.limits] == ["no detection of gone_away"]
 
 
 def test_a_combination_whose_parts_are_too_far_apart_says_how_far(ask):
     events = turns("ann", [0.9, 0.9, 0.9, 0.9, 0.9], [1, 2, 3, 4, 5])
-    one = only(ask("hot_then_gone", events, as_of=day(9)))
-    assert [(limit.limit, limit.holds, limit.said) for limit in one.limits] == [
+    item = only(ask("hot_then_gone", events, as_of=day(9)))
+    assert [(limit.limit, limit.holds, limit.said) for limit in item.limits] == [
         ("order", True, "each came after the one before"),
         ("within", False, "4d from first to last; at most 3d"),
     ]
 
 
 def test_a_combination_that_fired_says_so(ask):
-    one = only(ask("hot_then_gone", turns("ann", [0.9, 0.9, 0.9], [1, 2, 3]), as_of=day(9)))
-    assert (one.answer, len(one.fired)) == (FIRED, 1)
+    item = only(ask("hot_then_gone", turns("ann", [0.9, 0.9, 0.9], [1, 2, 3]), as_of=day(9)))
+    assert (item.answer, len(item.fired)) == (FIRED, 1)
 
 
 # --- whose histories ---
 
 
 def test_there_is_one_answer_for_each_history(ask):
-    other = [{**one, "id": one["id"] + "-cy", "target": "cy"} for one in warm_messages()[:2]]
+    other = [{**message, "id": message["id"] + "-cy", "target": "cy"} for message in warm_messages()[:2]]
     answers = ask("warm_then_cold", [*warm_messages(), *other])
-    assert {(one.history["target"], one.answer) for one in answers} == {("bo", FIRED), ("cy", QUIET)}
+    assert {(answer.history["target"], answer.answer) for answer in answers} == {("bo", FIRED), ("cy", QUIET)}
     assert only(ask("warm_then_cold", [*warm_messages(), *other], target="cy")).answer == QUIET
 
 
 def test_a_subject_without_what_the_pattern_reads_has_no_history(ask):
-    one = only(ask("warm_then_cold", turns("ann", [0.9], [1])))
-    assert one.answer == NO_HISTORY
-    assert one.reason.startswith("none of the 1 events by ann has a reading of apology, compassion")
+    item = only(ask("warm_then_cold", turns("ann", [0.9], [1])))
+    assert item.answer == NO_HISTORY
+    assert item.reason.startswith("none of the 1 events by ann has a reading of apology, compassion")
 
 
 @pytest.mark.parametrize(
@@ -235,33 +235,33 @@ def test_on_random_patterns_the_answer_is_what_was_found_and_quiet_has_a_reason(
     as_of = case.as_of or max(event.at for event in events)
     events = [event for event in events if event.at <= as_of]
     programs = compile_patterns(case.patterns)
-    found = find(programs, events, as_of=as_of, cap=case.cap).detections
+    detections = find(programs, events, as_of=as_of, cap=case.cap).detections
     run = Run(programs, events, as_of, case.cap)
     for program in programs:
         for subject in sorted({event.subject for event in events}):
             answers = list(run.answers(program, Question(subject)))
-            mine = [one for one in found if one.pattern == program.name and one.subject == subject]
-            assert sum(len(one.fired) for one in answers) == len(mine)
-            for one in answers:
-                json.dumps(one.to_dict(), allow_nan=False)
-                assert list(lines(one))
-                assert one.answer != QUIET or reasons(one), one
+            mine = [item for item in detections if item.pattern == program.name and item.subject == subject]
+            assert sum(len(answer.fired) for answer in answers) == len(mine)
+            for answer in answers:
+                json.dumps(answer.to_dict(), allow_nan=False)
+                assert list(lines(answer))
+                assert answer.answer != QUIET or reasons(answer), answer
 
 
-def reasons(one: Why) -> list[object]:
+def reasons(item: Why) -> list[object]:
     """What kept a quiet pattern from firing."""
-    if one.sequence is not None:
-        lacking = [step for step in one.sequence.steps if step.last is None]
-        return lacking or [limit for limit in one.sequence.limits if not limit.holds]
-    if one.threshold is not None:
+    if item.sequence is not None:
+        lacking = [step for step in item.sequence.steps if step.last is None]
+        return lacking or [limit for limit in item.sequence.limits if not limit.holds]
+    if item.threshold is not None:
         return (
-            [one.threshold]
-            if one.threshold.when.truth is not True or one.threshold.clears.truth is True
+            [item.threshold]
+            if item.threshold.when.truth is not True or item.threshold.clears.truth is True
             else []
         )
-    if one.silence is not None:
-        return [wait for wait in one.silence.waits if not wait.fired]
-    return [limit for limit in one.limits if not limit.holds]
+    if item.silence is not None:
+        return [wait for wait in item.silence.waits if not wait.fired]
+    return [limit for limit in item.limits if not limit.holds]
 
 
 def test_every_answer_is_plain_json(ask):

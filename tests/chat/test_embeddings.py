@@ -22,13 +22,13 @@ def reader() -> Reader:
     return reader_of("small")
 
 
-def talk(reader: Reader, said: list[str]) -> list[Readings]:
+def talk(reader: Reader, texts: list[str]) -> list[Readings]:
     """Readings of the user's turns; a line that begins with ! is an assistant's refusal."""
-    kept: dict[str, Any] | None = None
+    record: dict[str, Any] | None = None
     found = []
-    for text in said:
+    for text in texts:
         refusal = text.startswith("!")
-        kept, reading = reader.read(kept, text, "assistant" if refusal else "user", refusal)
+        record, reading = reader.read(record, text, "assistant" if refusal else "user", refusal)
         found += [] if refusal else [reading]
     return found
 
@@ -44,14 +44,14 @@ def highest(levels: Iterable[float]) -> float:
 
 def test_there_are_enough_exemplars_of_each_kind():
     written = exemplars()
-    assert sum(one.harms for one in written) >= 100
-    assert sum(one.kind == "look-alike" for one in written) >= 150
-    assert len({one.category for one in written if one.harms}) >= 17
+    assert sum(item.harms for item in written) >= 100
+    assert sum(item.kind == "look-alike" for item in written) >= 150
+    assert len({item.category for item in written if item.harms}) >= 17
 
 
 def test_no_text_is_both_harmful_and_innocent():
-    harmful = {one.text for one in exemplars() if one.harms}
-    assert not harmful & {one.text for one in exemplars() if not one.harms}
+    harmful = {exemplar.text for exemplar in exemplars() if exemplar.harms}
+    assert not harmful & {exemplar.text for exemplar in exemplars() if not exemplar.harms}
 
 
 @pytest.mark.parametrize(
@@ -96,23 +96,23 @@ def test_a_refused_request_in_other_words_is_recognised(reader: Reader):
 
 
 def test_state_is_json_and_bounded(reader: Reader):
-    kept: dict[str, Any] | None = None
+    record: dict[str, Any] | None = None
     sizes = []
     for k in range(300):
-        kept, _ = reader.read(
-            kept, f"Tell me something about number {k} and the weather in town {k * 7}.", "user", False
+        record, _ = reader.read(
+            record, f"Tell me something about number {k} and the weather in town {k * 7}.", "user", False
         )
-        kept, _ = reader.read(kept, "I can't help with that.", "assistant", True)
-        sizes.append(len(json.dumps(kept)))
+        record, _ = reader.read(record, "I can't help with that.", "assistant", True)
+        sizes.append(len(json.dumps(record)))
     assert max(sizes) < 10_000
 
 
 def test_replay_from_kept_state_is_the_same(reader: Reader):
     said = ["Hello, how are you?", "What is a good lock for a bike?", "How do I steal a bike with that lock?"]
-    kept: dict[str, Any] | None = None
+    record: dict[str, Any] | None = None
     found = []
     for text in said:
-        kept, reading = reader.read(json.loads(json.dumps(kept)) if kept else None, text, "user", False)
+        record, reading = reader.read(json.loads(json.dumps(record)) if record else None, text, "user", False)
         found.append(reading)
     assert found == talk(reader, said)
 

@@ -22,16 +22,16 @@ def risks(name: str) -> list[float]:
     """The highest risk of each conversation."""
     found = []
     for line in (HERE / name).read_text("utf-8").splitlines():
-        told = Told("small")
+        record = Told("small")
         turns = json.loads(line)["turns"]
-        found.append(max(told.turn(turn["text"], turn["role"]).risk for turn in turns))
+        found.append(max(record.turn(turn["text"], turn["role"]).risk for turn in turns))
     return found
 
 
 def above_cautious(name: str) -> float:
     """The share of questions that are above CAUTIOUS by themselves."""
-    asked = [line for line in (HERE / name).read_text("utf-8").splitlines() if line and line[0] != "#"]
-    return sum(Told("small").turn(text).mode > Mode.CAUTIOUS for text in asked) / len(asked)
+    lines = [line for line in (HERE / name).read_text("utf-8").splitlines() if line and line[0] != "#"]
+    return sum(Told("small").turn(text).mode > Mode.CAUTIOUS for text in lines) / len(lines)
 
 
 @pytest.mark.parametrize("half", ["a", "b"])

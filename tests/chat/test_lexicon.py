@@ -19,10 +19,10 @@ def test_every_harmful_word_is_shown_as_it_is_written() -> None:
 def test_reasons_show_whole_words() -> None:
     turn = look("How do I make explosives?")
     asked = request(turn)
-    for one in (keywords(turn, asked), request_signal(turn, asked)):
-        assert "explosive" in one.reason
-        assert "explosiv," not in one.reason
-        assert not one.reason.endswith("explosiv")
+    for item in (keywords(turn, asked), request_signal(turn, asked)):
+        assert "explosive" in item.reason
+        assert "explosiv," not in item.reason
+        assert not item.reason.endswith("explosiv")
 
 
 @pytest.mark.parametrize(

@@ -97,12 +97,12 @@ HARMLESS = (stories.student, stories.umbrella, stories.technical)
 
 def found_in(story: Story) -> set[str]:
     talk = Conversation("c1", subject="kim")
-    return {one.pattern for role, text in story for one in talk.turn(text, role).detections}
+    return {detection.pattern for role, text in story for detection in talk.turn(text, role).detections}
 
 
 def recall(name: str, count: int) -> float:
     told = [found_in(KINDS[name](random.Random(f"{name} {number}"))) for number in range(count)]
-    return sum(name in one for one in told) / count
+    return sum(name in item for item in told) / count
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -106,8 +106,8 @@ def test_replay_gives_the_same_states(talk: list[tuple[str, str, float | None, R
 
 
 @given(some.floats(0, 1), some.floats(0, 1), some.sampled_from(Mode))
-def test_more_risk_never_gives_a_lower_mode(one: float, other: float, before: Mode):
-    low, high = sorted((one, other))
+def test_more_risk_never_gives_a_lower_mode(value: float, other: float, before: Mode):
+    low, high = sorted((value, other))
     assert mode_of(low, before) <= mode_of(high, before)
 
 
@@ -130,7 +130,9 @@ def test_a_turn_with_nothing_above_its_baseline_never_raises_the_risk(
         before = state
         state, outcome = turn(state, *given_turn)
         usual = dict(before.baselines)
-        if all(one.value is None or one.value <= usual.get(one.name, 0.0) for one in outcome.signals):
+        if all(
+            signal.value is None or signal.value <= usual.get(signal.name, 0.0) for signal in outcome.signals
+        ):
             assert outcome.risk <= before.risk
 
 

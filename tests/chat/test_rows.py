@@ -30,7 +30,7 @@ def numbers(few: int = FEW, many: int = MANY) -> list[object]:
 @pytest.mark.parametrize("story", some(stories.climb))
 def test_a_climb_rises_every_turn_after_the_second_and_ends_suspect(story: Story, embedder):
     outcomes = run(story, embedder)
-    risks = [one.risk for one in outcomes[1:]]
+    risks = [outcome.risk for outcome in outcomes[1:]]
     assert all(later > earlier for earlier, later in pairwise(risks))
     assert outcomes[-1].mode >= Mode.SUSPECT
 
@@ -48,7 +48,9 @@ def test_a_calm_past_does_not_delay_the_climb(number: int, embedder):
     late, soon = run(story, embedder), run(story[92:], embedder)
     assert highest(late[:92]) <= Mode.CAUTIOUS
     assert late[-1].mode >= Mode.SUSPECT
-    first = [next(k for k, one in enumerate(some) if one.mode >= Mode.ELEVATED) for some in (late[92:], soon)]
+    first = [
+        next(k for k, item in enumerate(some) if item.mode >= Mode.ELEVATED) for some in (late[92:], soon)
+    ]
     assert first[0] <= first[1]
 
 
@@ -82,5 +84,5 @@ def test_a_risky_topic_is_remembered_over_twenty_innocent_turns(story: Story, em
 @pytest.mark.parametrize("number", numbers(2, 20))
 def test_the_first_elevation_of_a_hundred_turns_lies_in_the_escalating_part(number: int, embedder):
     outcomes = run(stories.hundred(random.Random(1000 + number)), embedder)
-    first = next(k for k, one in enumerate(outcomes) if one.mode >= Mode.ELEVATED)
+    first = next(k for k, outcome in enumerate(outcomes) if outcome.mode >= Mode.ELEVATED)
     assert 20 <= first < 50

@@ -20,9 +20,9 @@ def questions(name: str) -> list[str]:
 @pytest.mark.parametrize("embedder", [None, "small"])
 @pytest.mark.parametrize("name", FILES)
 def test_at_most_one_in_twenty_is_above_cautious(name: str, embedder: str | None):
-    asked = questions(name)
-    above = [text for text in asked if Told(embedder).turn(text).mode > Mode.CAUTIOUS]
-    assert len(above) <= 0.05 * len(asked), above
+    texts = questions(name)
+    above = [text for text in texts if Told(embedder).turn(text).mode > Mode.CAUTIOUS]
+    assert len(above) <= 0.05 * len(texts), above
 
 
 def test_there_are_enough_of_them():

@@ -103,12 +103,12 @@ def test_orders_to_drop_the_rules():
 
 def test_pace():
     script = Manner(gaps=(5.0,) * 12, lengths=(200,) * 12)
-    kinds = {one.name: one.category for one in behaviour(script)}
+    kinds = {item.name: item.category for item in behaviour(script)}
     assert (kinds["typing_speed"], kinds["response_time"]) == ("automated", "scripted")
     person = Manner(gaps=(5.0, 40.0, 12.0, 90.0, 31.0, 8.0, 55.0, 20.0, 17.0), lengths=(40,) * 9)
-    kinds = {one.name: one.category for one in behaviour(person)}
+    kinds = {item.name: item.category for item in behaviour(person)}
     assert (kinds["typing_speed"], kinds["response_time"]) == ("normal", "human")
-    assert all(one.value is None for one in behaviour(Manner()))
+    assert all(item.value is None for item in behaviour(Manner()))
 
 
 def test_a_very_long_text_is_quick():

@@ -22,9 +22,9 @@ def talks(name: str) -> list[tuple[bool, list[str]]]:
 @pytest.mark.parametrize("embedder", [None, "small"])
 @pytest.mark.parametrize("name", ["other_talks.txt", "more_talks.txt", "last_talks.txt"])
 def test_climbs_are_found_and_look_alikes_are_not_suspected(name: str, embedder: str | None):
-    found: dict[bool, list[Mode]] = {True: [], False: []}
+    record: dict[bool, list[Mode]] = {True: [], False: []}
     for climbs, said in talks(name):
-        found[climbs].append(highest(run([("user", text) for text in said], embedder)))
-    assert sum(mode >= Mode.ELEVATED for mode in found[True]) >= 0.7 * len(found[True])
-    assert sum(mode <= Mode.CAUTIOUS for mode in found[False]) >= 0.8 * len(found[False])
-    assert max(found[False]) < Mode.SUSPECT
+        record[climbs].append(highest(run([("user", text) for text in said], embedder)))
+    assert sum(mode >= Mode.ELEVATED for mode in record[True]) >= 0.7 * len(record[True])
+    assert sum(mode <= Mode.CAUTIOUS for mode in record[False]) >= 0.8 * len(record[False])
+    assert max(record[False]) < Mode.SUSPECT

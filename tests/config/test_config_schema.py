@@ -32,8 +32,8 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def is_valid(told: object) -> bool:
-    return Draft202012Validator(SCHEMA).is_valid(told)
+def is_valid(value: object) -> bool:
+    return Draft202012Validator(SCHEMA).is_valid(value)
 
 
 def is_read(text: str) -> bool:
@@ -50,10 +50,10 @@ def read(text: str) -> object:
 
 
 def test_every_setting_is_in_it_with_what_it_says_and_its_default():
-    names = [one.name for one in fields(Settings)]
+    names = [field.name for field in fields(Settings)]
     assert list(SCHEMA["properties"]) == names
     assert set(descriptions()) == set(names)
-    assert all(one["description"] for one in SCHEMA["properties"].values())
+    assert all(item["description"] for item in SCHEMA["properties"].values())
     assert is_valid(default_settings())
     for name, defaults in NESTED.items():
         assert set(defaults) <= set(SCHEMA["properties"][name]["properties"]), name
@@ -131,10 +131,10 @@ def test_both_refuse(text):
 
 @pytest.mark.parametrize("block", blocks("yaml"), ids=str)
 def test_settings_in_the_documentation_are_valid(block):
-    told = read(block.text)
-    is_settings = isinstance(told, dict) and set(told) <= set(SCHEMA["properties"])
+    value = read(block.text)
+    is_settings = isinstance(value, dict) and set(value) <= set(SCHEMA["properties"])
     if is_settings and block.page.name != "mute.md":  # a file of mutes begins like a setting
-        errors = [error.message for error in Draft202012Validator(SCHEMA).iter_errors(told)]
+        errors = [error.message for error in Draft202012Validator(SCHEMA).iter_errors(value)]
         assert not errors
 
 
@@ -142,7 +142,7 @@ def test_weights_that_do_not_rise_are_told_with_their_place():
     Path("ethogram.yaml").write_text("fail_on: high\nrisk:\n  weights: {low: 0.5, high: 0.2}\n")
     with pytest.raises(BadConfig) as caught:
         load_settings("ethogram.yaml", environ={})
-    assert [str(one) for one in caught.value.faults] == [
+    assert [str(fault) for fault in caught.value.faults] == [
         "ethogram.yaml:3:13: risk.weights: medium (0.3) must not weigh less than low (0.5)",
         "ethogram.yaml:3:23: risk.weights: high (0.2) must not weigh less than medium (0.3)",
     ]

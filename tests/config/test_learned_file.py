@@ -34,7 +34,7 @@ def test_what_is_written_is_read_again_to_the_last_digit(changes):
     write_changes(Path("l.yaml"), tuple(changes))
     found = read_changes(Path("l.yaml"))
     assert found == tuple(changes)
-    assert [type(one.new) for one in found] == [type(one.new) for one in changes]
+    assert [type(item.new) for item in found] == [type(change.new) for change in changes]
 
 
 def test_it_lies_over_the_settings_file_and_under_variables_and_options():

@@ -58,7 +58,7 @@ def test_without_anything_every_value_is_its_default():
 
 
 def test_every_setting_has_a_check_and_every_check_a_setting():
-    assert [one.name for one in fields(Settings)] == list(CHECKS)
+    assert [field.name for field in fields(Settings)] == list(CHECKS)
 
 
 def test_the_defaults_are_those_of_the_parts_they_are_for():
@@ -262,12 +262,12 @@ def test_a_word_that_is_nearly_right_is_answered_with_the_right_one(text: str, n
 
 
 def test_all_faults_are_told_at_once():
-    said = faults(
+    texts = faults(
         "latenes: 1s\nsource: 7\nlimits: {events: no, lines: 3}\nfail_on: high",
         {"ETHOGRAM_FAIL_ON": "hihg", "ETHOGRAM_SCORERS": "{a: [", "ETHOGRAM_LATENES": "1s"},
         {"status": {"x": "on"}, "colour": "red"},
     )
-    places = sorted(one.split(": ")[0] for one in said)
+    places = sorted(item.split(": ")[0] for item in texts)
     assert places == sorted(
         [
             *("ethogram.yaml:1:1", "ethogram.yaml:2:9", "ethogram.yaml:3:18", "ethogram.yaml:3:22"),
@@ -277,9 +277,9 @@ def test_all_faults_are_told_at_once():
 
 
 def test_faults_in_the_environment_are_found_beside_a_file_that_cannot_be_read():
-    said = faults(b"source: \xff", {"ETHOGRAM_SOURCE": " "})
-    assert said[0] == "ethogram.yaml:1:9: is not UTF-8; save the file as UTF-8"
-    assert said[1].startswith("ETHOGRAM_SOURCE: source must be a text")
+    texts = faults(b"source: \xff", {"ETHOGRAM_SOURCE": " "})
+    assert texts[0] == "ethogram.yaml:1:9: is not UTF-8; save the file as UTF-8"
+    assert texts[1].startswith("ETHOGRAM_SOURCE: source must be a text")
 
 
 def test_variables_of_tests_and_benchmarks_are_left_alone():
@@ -337,16 +337,16 @@ NEVER_HERE = "keys to services never stand here; name the environment variable t
     ["api_key", "key", "token", "secret", "password", "apiKey", "API-KEY", "auth_token", "client_secret"],
 )
 def test_a_secret_among_the_options_of_an_evaluator_is_refused_and_not_shown(key: str):
-    said = faults(f"evaluators:\n  anthropic:\n    model: m\n    {key}: {SECRET}\n")
-    assert said == [f"ethogram.yaml:4:5: evaluators.anthropic: {key}: {NEVER_HERE}"]
+    texts = faults(f"evaluators:\n  anthropic:\n    model: m\n    {key}: {SECRET}\n")
+    assert texts == [f"ethogram.yaml:4:5: evaluators.anthropic: {key}: {NEVER_HERE}"]
     assert faults(f"evaluators: {{{key}: {SECRET}}}") == [
         f"ethogram.yaml:1:14: evaluators: {key}: {NEVER_HERE}"
     ]
     assert faults(f"evaluators: {{a: {{deep: {{{key}: {SECRET}}}}}}}") == [
         f"ethogram.yaml:1:25: evaluators.a.deep: {key}: {NEVER_HERE}"
     ]
-    said = faults(environ={"ETHOGRAM_EVALUATORS": f"{{a: {{{key}: {SECRET}}}}}"})
-    assert said == [f"ETHOGRAM_EVALUATORS: evaluators.a: {key}: {NEVER_HERE}"]
+    texts = faults(environ={"ETHOGRAM_EVALUATORS": f"{{a: {{{key}: {SECRET}}}}}"})
+    assert texts == [f"ETHOGRAM_EVALUATORS: evaluators.a: {key}: {NEVER_HERE}"]
 
 
 @pytest.mark.parametrize(

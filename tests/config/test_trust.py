@@ -105,7 +105,7 @@ def user_settings(text: str) -> None:
 
 
 def test_there_is_a_value_for_every_setting_and_it_is_not_the_default():
-    assert set(VALUES) == {one.name for one in fields(Settings)}
+    assert set(VALUES) == {field.name for field in fields(Settings)}
     for name, value in VALUES.items():
         changed = load_settings(environ={}, overrides={name: value}).settings
         assert getattr(changed, name) != getattr(Settings(), name), name
@@ -121,7 +121,7 @@ def test_no_setting_of_an_untrusted_file_counts_but_those_that_tighten(name, fil
         assert (loaded.refused, loaded.warnings) == ((), ())
     else:
         assert loaded.settings == Settings()
-        assert {one.name.partition(".")[0] for one in loaded.refused} == {name}
+        assert {item.name.partition(".")[0] for item in loaded.refused} == {name}
         assert len(loaded.warnings) == 1
         assert loaded.warnings[0].startswith(f"{file}: not trusted: ignored {name}")
 
@@ -142,7 +142,7 @@ def test_one_line_names_the_file_the_keys_and_what_to_do():
     loaded = load_settings(environ={})
     said = "ethogram.yaml: not trusted: ignored allow, evaluator, hook.critical; "
     assert loaded.warnings == (said + "review it and run 'ethogram trust', or pass --config ethogram.yaml",)
-    assert [(one.name, one.value, one.origin, one.why) for one in loaded.refused] == [
+    assert [(item.name, item.value, item.origin, item.why) for item in loaded.refused] == [
         ("allow", ["**"], "ethogram.yaml:1:1", "not trusted"),
         ("evaluator", "openai", "ethogram.yaml:2:1", "not trusted"),
         ("hook.critical", "off", "ethogram.yaml:3:8", "not trusted"),
@@ -229,7 +229,7 @@ def test_a_secret_in_a_refused_option_is_not_shown():
         "deep": {"token": "sk-ant-0123456789"},
     }
     write({"evaluators": {"openai": options, "other": "sk-ant-0123456789"}})
-    shown = {one.name.removeprefix("evaluators."): one.value for one in load_settings(environ={}).refused}
+    shown = {item.name.removeprefix("evaluators."): item.value for item in load_settings(environ={}).refused}
     assert "hunter2" not in str(shown)
     assert "sk-ant" not in str(shown)
     assert shown["openai.model"] == "small"
@@ -401,7 +401,7 @@ def test_the_record_is_private_and_whole():
     assert path is not None
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
-    assert [one.name for one in path.parent.iterdir()] == ["trusted.json"]
+    assert [item.name for item in path.parent.iterdir()] == ["trusted.json"]
     assert set(json.loads(path.read_text())["files"]) == {key_of("ethogram.yaml")}
 
 
@@ -520,7 +520,7 @@ def test_learned_parameters_that_came_with_the_folder_are_refused():
     write(text, LEARNED_FILE)
     loaded = load_settings(environ={})
     assert loaded.settings == Settings()
-    assert [(one.name, one.value) for one in loaded.refused] == [("parameters.love_bombing.pressure", 99)]
+    assert [(item.name, item.value) for item in loaded.refused] == [("parameters.love_bombing.pressure", 99)]
     assert loaded.warnings == (
         f"{LEARNED_FILE}: not trusted: ignored parameters.love_bombing; review it and run 'ethogram trust'",
     )
@@ -547,10 +547,10 @@ def test_so_are_mutes():
     path, entry = Path("ethogram.mutes.yaml"), Mute("m-1", "agreed", subject="ann")
     add_mute(path, entry)
     entries, warning = load_settings(environ={}).read_mutes()
-    assert ([one.untrusted for one in entries], warning) == ([""], "")
+    assert ([entry.untrusted for entry in entries], warning) == ([""], "")
     path.write_text("mutes: [{subject: '*', reason: hush, forever: true}]\n")
     entries, warning = load_settings(environ={}).read_mutes()
-    assert [one.untrusted for one in entries] == [str(path)]
+    assert [entry.untrusted for entry in entries] == [str(path)]
     assert warning.startswith("ethogram.mutes.yaml: changed since you trusted it on ")
     add_mute(path, entry)
     assert load_settings(environ={}).read_mutes()[0][0].untrusted

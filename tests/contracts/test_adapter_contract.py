@@ -83,17 +83,17 @@ def test_it_says_what_it_is(name: str):
 
 
 def test_recognising_never_raises_and_answers_yes_or_no(name: str):
-    one = made(name)
+    item = made(name)
     for head in [*HEADS, *random_heads(400)]:
-        assert one.recognises(head, "a.bin") in (True, False)
+        assert item.recognises(head, "a.bin") in (True, False)
     for file_name in FILE_NAMES:
-        assert one.recognises(b"", file_name) in (True, False)
+        assert item.recognises(b"", file_name) in (True, False)
 
 
 def test_recognising_gives_the_same_twice(name: str):
-    one = made(name)
+    item = made(name)
     heads = [*HEADS, *random_heads(100)]
-    assert [one.recognises(h, "a") for h in heads] == [one.recognises(h, "a") for h in heads]
+    assert [item.recognises(h, "a") for h in heads] == [item.recognises(h, "a") for h in heads]
 
 
 def test_recognising_a_full_head_of_anything_is_quick(name: str):
@@ -106,9 +106,9 @@ def test_recognising_a_full_head_of_anything_is_quick(name: str):
 def test_reading_anything_gives_records_or_says_why_not(name: str):
     """Whatever the bytes: records, faults inside records, or one of our errors; never another."""
     for head in [*HEADS, *random_heads(60)]:
-        given = Input(name="a", stream=io.BytesIO(head), head=head, kinds={}, limits=Limits())
+        value = Input(name="a", stream=io.BytesIO(head), head=head, kinds={}, limits=Limits())
         with suppress(EthogramError, Unreadable):
-            for line, record, column in made(name).read(given):
+            for line, record, column in made(name).read(value):
                 assert line >= 0
                 assert column >= 0
                 assert isinstance(record, (dict, str))

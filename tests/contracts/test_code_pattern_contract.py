@@ -63,8 +63,8 @@ def random_events(seed: int, count: int = 90) -> tuple[Event, ...]:
     return tuple(events)
 
 
-def told(found: list[Detection]) -> list[dict]:
-    return [one.to_dict() for one in found]
+def told(detections: list[Detection]) -> list[dict]:
+    return [item.to_dict() for item in detections]
 
 
 def by_runner(name: str, events: tuple[Event, ...], runner: str = "stream") -> list[dict]:
@@ -76,10 +76,10 @@ def by_watch(name: str, events: tuple[Event, ...], *, restarts: bool) -> list[di
     for event in events:
         if restarts:
             watch = Watch.load(json.loads(json.dumps(watch.save())), library(name))
-        found |= {one.id: one for one in (*watch.observe(event), *watch.kept)}
-    found |= {one.id: one for one in (*watch.flush(), *watch.kept)}
-    found |= {one.id: one for one in watch.open()}
-    return told(sorted(found.values(), key=lambda one: one.order))
+        found |= {item.id: item for item in (*watch.observe(event), *watch.kept)}
+    found |= {item.id: item for item in (*watch.flush(), *watch.kept)}
+    found |= {item.id: item for item in watch.open()}
+    return told(sorted(found.values(), key=lambda item: item.order))
 
 
 @pytest.fixture(params=NAMES)
@@ -88,10 +88,10 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 def test_it_says_what_it_is_and_does_what_its_examples_state(name: str):
-    one = registered()[name]
-    assert one.title
-    assert one.description
-    assert one.line > 0
+    item = registered()[name]
+    assert item.title
+    assert item.description
+    assert item.line > 0
     results = run_examples(library(name))
     assert [str(result.fault) for result in results if not result.ok] == []
     assert sum(result.fires for result in results) >= 1
@@ -120,15 +120,17 @@ def test_it_never_sees_the_future(name: str):
     events = random_events(5)
     for cut in (7, 30, 61):
         as_of = events[cut - 1].at
-        before = [one for one in events if one.at <= as_of]
+        before = [event for event in events if event.at <= as_of]
         later = analyze(list(events), patterns=library(name), as_of=as_of)
         assert told(later.every) == told(analyze(before, patterns=library(name)).every)
 
 
 def test_other_subjects_do_not_leak_in(name: str):
     events = random_events(6)
-    alone = tuple(one for one in events if (one.source, one.subject) == ("input", "ann"))
-    whole = [one for one in by_runner(name, events) if (one["source"], one["subject"]) == ("input", "ann")]
+    alone = tuple(event for event in events if (event.source, event.subject) == ("input", "ann"))
+    whole = [
+        item for item in by_runner(name, events) if (item["source"], item["subject"]) == ("input", "ann")
+    ]
     assert by_runner(name, alone) == whole
 
 
@@ -140,5 +142,5 @@ def test_what_it_keeps_of_a_history_has_a_bound(name: str):
         for event in random_events(7, count):
             watch.observe(replace(event, subject="ann", source="input", thread="t", target="cy"))
         states = watch.save()["signals"]["states"]
-        sizes.append(len(json.dumps([one[-1] for one in states])))
+        sizes.append(len(json.dumps([state[-1] for state in states])))
     assert sizes[1] <= max(2 * sizes[0], 1000)

@@ -47,17 +47,19 @@ def made(
         monkeypatch.setenv("MODEL_KEY", "sk-very-secret")
         with ModelServer().running() as server:
             address = server.url if name == "anthropic" else f"{server.url}/v1"
-            one = make_evaluator(name, {"base_url": address, "model": "small", "key_env": "MODEL_KEY"})
-            yield one
-            one.close()
+            item = make_evaluator(name, {"base_url": address, "model": "small", "key_env": "MODEL_KEY"})
+            yield item
+            item.close()
 
 
 def recorded_by_local(folder: Path) -> Path:
     path, lines = folder / "answers.jsonl", []
-    for one, answer in zip(questions(), make_evaluator("local").evaluate_many(questions()), strict=True):
+    for question, answer in zip(questions(), make_evaluator("local").evaluate_many(questions()), strict=True):
         if isinstance(answer, Evaluation):
-            about = {"record": "evaluation", "source": one.source, "id": one.id}
-            lines.append(json.dumps({**about, "text_digest": text_digest(one.text), **record_of(answer)}))
+            about = {"record": "evaluation", "source": question.source, "id": question.id}
+            lines.append(
+                json.dumps({**about, "text_digest": text_digest(question.text), **record_of(answer)})
+            )
     path.write_text("\n".join(lines))
     return path
 
@@ -74,33 +76,33 @@ def test_it_has_a_name_and_says_who_measured(made: Evaluator) -> None:
 
 @every
 def test_every_question_has_an_answer_or_a_reason(made: Evaluator) -> None:
-    for one, answer in zip(questions(), made.evaluate_many(questions()), strict=True):
+    for question, answer in zip(questions(), made.evaluate_many(questions()), strict=True):
         if isinstance(answer, NotMeasured):
             assert answer.reason
-            assert len(one.text) < 12 or one.text[:12] not in answer.reason
+            assert len(question.text) < 12 or question.text[:12] not in answer.reason
             continue
         assert answer.scorer == made.scorer
         assert answer.width == 0
         assert set(answer.traits) <= set(TRAITS)
         assert all(0 <= value <= 1 for value in answer.traits.values())
-        for found in answer.indicators:
-            assert found.id in indicator_catalogue()
-            assert 0 <= found.confidence <= 1
-            assert one.text[found.start : found.end].strip()
+        for indicator in answer.indicators:
+            assert indicator.id in indicator_catalogue()
+            assert 0 <= indicator.confidence <= 1
+            assert question.text[indicator.start : indicator.end].strip()
 
 
 @every
 def test_one_by_one_or_in_another_order_it_says_the_same(made: Evaluator) -> None:
-    together = [_said(one) for one in made.evaluate_many(questions())]
-    alone = [_said(made.evaluate(one)) for one in questions()]
-    turned = [_said(one) for one in reversed(made.evaluate_many(questions()[::-1]))]
+    together = [_said(item) for item in made.evaluate_many(questions())]
+    alone = [_said(made.evaluate(question)) for question in questions()]
+    turned = [_said(item) for item in reversed(made.evaluate_many(questions()[::-1]))]
     assert together == alone == turned
 
 
 @every
 def test_the_highest_cost_is_never_passed(made: Evaluator) -> None:
-    for one in questions():
-        worst, answer = made.worst_cost(one), made.evaluate(one)
+    for question in questions():
+        worst, answer = made.worst_cost(question), made.evaluate(question)
         cost = answer.cost if isinstance(answer, Evaluation) else answer.spent
         assert worst is None or cost is None or cost <= worst
 

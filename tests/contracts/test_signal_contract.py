@@ -97,24 +97,24 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 def test_it_says_what_it_is(name: str):
-    one = registry.signals.get(name)
-    assert isinstance(one, Signal)
-    assert one.name == name
-    assert one.description.endswith((".", ";")) or len(one.description) > 10
-    assert len(one.description) <= 110
-    assert one.cost in COSTS
-    assert one.version >= 1
-    assert one.scope is None or (one.scope in SCOPES and 0 < one.max_state_bytes <= 64 * 1024)
+    signal = registry.signals.get(name)
+    assert isinstance(signal, Signal)
+    assert signal.name == name
+    assert signal.description.endswith((".", ";")) or len(signal.description) > 10
+    assert len(signal.description) <= 110
+    assert signal.cost in COSTS
+    assert signal.version >= 1
+    assert signal.scope is None or (signal.scope in SCOPES and 0 < signal.max_state_bytes <= 64 * 1024)
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("options", SOME_OPTIONS, ids=["plain", "set"])
 def test_it_stays_in_its_range_whatever_the_events(name: str, seed: int, options: Options):
-    one = registry.signals.get(name)
+    signal = registry.signals.get(name)
     for event in measure_all(random_events(seed), [name], options):
         if (value := event.readings.get(name)) is not None:
-            assert checked(one, value, event) == value
-            assert isinstance(value, str if bounds(one.range) is None else float)
+            assert checked(signal, value, event) == value
+            assert isinstance(value, str if bounds(signal.range) is None else float)
 
 
 def test_it_measures_something_on_some_event(name: str):
@@ -147,7 +147,7 @@ def test_other_subjects_and_threads_do_not_leak_in(name: str):
     """Without the events of everyone it has no business with, the readings are the same."""
     events = random_events(4)
     # What it needs may be of the whole thread.
-    scopes = {one.scope for one in plan([name])}
+    scopes = {item.scope for item in plan([name])}
     scope = "thread" if "thread" in scopes else registry.signals.get(name).scope
     said = next(mark for e in events if e.text and (mark := fingerprint(e.text)))
     belongs = {
@@ -164,7 +164,7 @@ def test_other_subjects_and_threads_do_not_leak_in(name: str):
 def test_its_state_is_plain_small_and_never_changed_in_place(name: str, one_history: bool):
     """Every state on the way is JSON, within the bound it declares, and still the same afterwards."""
     signals = plan([name])
-    bound = {one.keeps: one.max_state_bytes for one in signals}
+    bound = {signal.keeps: signal.max_state_bytes for signal in signals}
     states: dict = {}
     events = random_events(5, count=1000 if one_history else 200)
     if one_history:
@@ -191,8 +191,8 @@ def test_it_goes_on_after_a_restart_at_any_event(name: str):
 
 
 def test_a_supplied_reading_wins(name: str):
-    one = registry.signals.get(name)
-    supplied = "given" if bounds(one.range) is None else 0.125
+    signal = registry.signals.get(name)
+    supplied = "given" if bounds(signal.range) is None else 0.125
     given = Event.sample(text="Why?", thread="t", session="s", readings={name: supplied})
     [found] = measure_all([given], [name])
     assert found.readings[name] == supplied

@@ -95,22 +95,22 @@ def test_an_event_comes_back_as_it_was(store):
 def test_any_moment_comes_back_to_the_microsecond(store, year):
     at = datetime(year, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
     store.add([replace(event("a"), at=at, seq=2**63 - 1)])
-    assert [(one.at, one.seq) for one in store.events()] == [(at, 2**63 - 1)]
+    assert [(event.at, event.seq) for event in store.events()] == [(at, 2**63 - 1)]
 
 
 def test_events_come_in_order_whatever_order_they_came_in(store):
     given = [event("c", 2), event("b", 1), event("a", 1), event("d", 1, subject="bo")]
-    store.add([replace(one, seq=0) for one in given])
-    assert [one.id for one in store.events()] == ["a", "b", "d", "c"]
-    assert [one.id for one in store.events([("input", "ann")])] == ["a", "b", "c"]
-    assert [one.id for one in store.events(until=NOON + timedelta(minutes=1))] == ["a", "b", "d"]
+    store.add([replace(item, seq=0) for item in given])
+    assert [event.id for event in store.events()] == ["a", "b", "d", "c"]
+    assert [event.id for event in store.events([("input", "ann")])] == ["a", "b", "c"]
+    assert [event.id for event in store.events(until=NOON + timedelta(minutes=1))] == ["a", "b", "d"]
     assert list(store.events([])) == []
 
 
 def test_a_repeat_is_counted_and_ignored_also_within_one_call(store):
     assert store.add([event("a"), event("a"), event("b", 1)])[:2] == (2, 1)
     assert store.add([replace(event("a"), seq=77), event("c", 2)])[:2] == (1, 1)
-    assert [one.id for one in store.events()] == ["a", "b", "c"]
+    assert [event.id for event in store.events()] == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -123,21 +123,24 @@ def test_the_same_id_with_other_content_is_a_conflict_and_nothing_of_the_call_is
         store.add([event("new", 5), replace(event("a"), **change)])
     with pytest.raises(Clashes):
         store.add([event("x"), replace(event("x"), **change)])
-    assert [one.id for one in store.events()] == ["a"]
+    assert [event.id for event in store.events()] == ["a"]
 
 
 def test_the_same_id_in_two_sources_is_two_events(store):
     store.add([event("a"), event("a", source="other", text="else")])
-    assert [one.source for one in store.events()] == ["input", "other"]
-    assert [(one.source, one.name) for one in store.subjects("ann")] == [("input", "ann"), ("other", "ann")]
-    assert [one.who for one in store.subjects("ann", "other")] == [("other", "ann")]
+    assert [event.source for event in store.events()] == ["input", "other"]
+    assert [(subject.source, subject.name) for subject in store.subjects("ann")] == [
+        ("input", "ann"),
+        ("other", "ann"),
+    ]
+    assert [subject.who for subject in store.subjects("ann", "other")] == [("other", "ann")]
 
 
 def test_subjects_are_counted_with_their_first_and_last_event(store):
     store.add([event("b", 5), event("c", 9)])
     store.add([event("a", 1)])
-    (one,) = store.subjects()
-    assert (one.events, one.first_at, one.last_at) == (
+    (item,) = store.subjects()
+    assert (item.events, item.first_at, item.last_at) == (
         3,
         NOON + timedelta(minutes=1),
         NOON + timedelta(minutes=9),
@@ -150,15 +153,15 @@ def test_readings_made_later_join_their_event_and_never_replace_what_came_with_i
     assert store.add_readings(("input", "a"), later) == 3
     assert store.add_readings(("input", "a"), [Reading("virtue", 0.7, "m@1", 4)]) == 1
     assert store.add_readings(("input", "nobody"), later) == 0
-    (one,) = store.events()
-    assert one.readings == {"risk": 0.1, "virtue": 0.7, "topic": "x"}
-    assert (one.scorers, one.widths) == ({"virtue": "m@1", "topic": "m@1"}, {"virtue": 4})
+    (item,) = store.events()
+    assert item.readings == {"risk": 0.1, "virtue": 0.7, "topic": "x"}
+    assert (item.scorers, item.widths) == ({"virtue": "m@1", "topic": "m@1"}, {"virtue": 4})
 
 
 def test_thread_mates_and_authors(store):
     store.add([event("a", thread="t"), event("b", 1, subject="bo", thread="t"), event("c", 2, subject="cy")])
     mates = store.thread_mates([("input", "ann")], NOON + HOUR)
-    assert [one.id for one in mates] == ["a", "b"]
+    assert [mate.id for mate in mates] == ["a", "b"]
     assert store.authors("input", ["b", "c", "none"]) == {"b": "bo", "c": "cy"}
 
 
@@ -173,7 +176,7 @@ def test_what_is_staged_is_seen_by_nobody_until_it_is_finished(store):
     assert (again.number, again.staged, again.state) == (of.number, 1, {"at": 1})
     done = store.finish_import(again, {"input": {"risk": "number"}}, files={"h": 1}, options="o", at=NOON)
     assert done[:2] == (1, 0)
-    assert [one.readings for one in store.events()] == [{"length": 4.0}]
+    assert [event.readings for event in store.events()] == [{"length": 4.0}]
     assert (store.imports(), store.known_files("o"), store.known_files("p")) == ([], {"h": 1}, {})
     assert store.sources()["input"].kinds == {"risk": "number"}
 
@@ -194,14 +197,16 @@ def test_a_clash_in_an_import_names_both_places_and_can_be_skipped(store):
     clash = Staged(event("a", text="other"), 1, 7)
     with pytest.raises(Clashes) as raised:
         store.stage(of, [clash], {})
-    assert [(one.id, one.file, one.line, one.other) for one in raised.value.found] == [("a", 1, 7, "at 0:1")]
+    assert [(item.id, item.file, item.line, item.other) for item in raised.value.found] == [
+        ("a", 1, 7, "at 0:1")
+    ]
     of, clashes = store.stage(of, [clash, Staged(event("b"), 1, 8)], {}, skip_clashes=True)
-    assert [one.id for one in clashes] == ["a"]
+    assert [clash.id for clash in clashes] == ["a"]
     with pytest.raises(Clashes, match="in the store"):
         store.finish_import(of, {}, files={}, options="o", at=NOON)
     assert len(list(store.events())) == 1
     done = store.finish_import(of, {}, files={}, options="o", at=NOON, skip_clashes=True)
-    assert (done.added, [one.id for one in done.clashes]) == (2, ["old"])
+    assert (done.added, [clash.id for clash in done.clashes]) == (2, ["old"])
 
 
 # --- detections and sweeps ------------------------------------------------------------------
@@ -211,16 +216,16 @@ def test_a_detection_comes_back_whole_and_is_kept_once(store):
     store.keep_sweep("s", "v", NOON, found=[("new", Found(found()))])
     store.keep_sweep("s", "v", NOON + HOUR, found=[("closed", Found(found(state="closed", closed_at=NOON)))])
     assert store.detections() == [found(state="closed", closed_at=NOON)]
-    assert [one["change"] for one in store.history("d1")] == ["new", "closed"]
+    assert [item["change"] for item in store.history("d1")] == ["new", "closed"]
 
 
 def test_detections_are_found_by_subject_source_pattern_and_state(store):
     others = [found("d2", subject="bo"), found("d3", pattern="spiral"), found("d4", source="x")]
-    store.keep_sweep("s", "v", NOON, found=[("new", Found(one)) for one in [found(), *others]])
+    store.keep_sweep("s", "v", NOON, found=[("new", Found(other)) for other in [found(), *others]])
     store.keep_sweep("s", "v", NOON, found=[("new", Found(found("d5", state="closed"), part=True))])
 
     def ids(**how):
-        return {one.id for one in store.detections(**how)}
+        return {detection.id for detection in store.detections(**how)}
 
     assert ids(subjects=[("input", "bo"), ("x", "ann")]) == {"d2", "d4"}
     assert ids(sources=["x"]) == {"d4"}
@@ -237,9 +242,9 @@ def test_a_change_is_told_once_and_those_of_parts_and_tests_never(store):
         ("new", Found(found("d4", status="shadow"))),
     ]
     store.keep_sweep("s", "v", NOON, found=changes)
-    (one,) = store.untold()
-    assert (one.change, one.detection) == ("new", found())
-    store.mark_told([one.key])
+    (item,) = store.untold()
+    assert (item.change, item.detection) == ("new", found())
+    store.mark_told([item.key])
     assert store.untold() == []
 
 
@@ -247,11 +252,11 @@ def test_a_subject_is_touched_until_it_was_swept_with_these_versions(store):
     store.add([event("a"), event("b", 1, subject="bo")])
 
     def touched(versions="v", at=NOON + HOUR, **how):
-        return [one.name for one in store.touched("s", versions, at, **how)]
+        return [item.name for item in store.touched("s", versions, at, **how)]
 
     rows = store.touched("s", "v", NOON + HOUR)
-    assert [one.name for one in rows] == ["ann", "bo"]
-    due = [Swept(one.who, one.changed, None) for one in rows]
+    assert [row.name for row in rows] == ["ann", "bo"]
+    due = [Swept(row.who, row.changed, None) for row in rows]
     store.keep_sweep("s", "v", NOON + HOUR, swept=due)
     assert touched() == []
     assert touched("v2") == ["ann", "bo"]
@@ -268,7 +273,7 @@ def test_an_event_of_the_future_touches_its_subject_when_it_has_come(store):
     (row,) = store.touched("s", "v", NOON + HOUR)
     store.keep_sweep("s", "v", NOON + HOUR, swept=[Swept(row.who, row.changed, None)])
     assert store.touched("s", "v", NOON + HOUR + timedelta(minutes=30)) == []
-    assert [one.name for one in store.touched("s", "v", NOON + 2 * HOUR)] == ["ann"]
+    assert [item.name for item in store.touched("s", "v", NOON + 2 * HOUR)] == ["ann"]
 
 
 def test_a_silence_that_is_due_touches_its_subject(store):
@@ -286,10 +291,10 @@ def test_who_shares_a_thread_with_somebody_new_is_touched_too(store):
         [event("a", thread="t"), event("b", subject="bo", thread="t"), event("c", subject="cy", thread="u")]
     )
     rows = store.touched("s", "v", NOON + HOUR)
-    store.keep_sweep("s", "v", NOON + HOUR, swept=[Swept(one.who, one.changed, None) for one in rows])
+    store.keep_sweep("s", "v", NOON + HOUR, swept=[Swept(row.who, row.changed, None) for row in rows])
     store.add([event("late", -1, thread="t")])
-    assert [one.name for one in store.touched("s", "v", NOON + HOUR)] == ["ann"]
-    assert [one.name for one in store.touched("s", "v", NOON + HOUR, threads=True)] == ["ann", "bo"]
+    assert [item.name for item in store.touched("s", "v", NOON + HOUR)] == ["ann"]
+    assert [item.name for item in store.touched("s", "v", NOON + HOUR, threads=True)] == ["ann", "bo"]
 
 
 def test_a_lock_is_held_by_one_and_what_is_written_without_it_is_refused(store):
@@ -305,11 +310,11 @@ def test_a_lock_is_held_by_one_and_what_is_written_without_it_is_refused(store):
 
 
 def test_verdicts_and_states_are_kept(store):
-    given = Verdict("confirmed", "kim", NOON, "loop", "v1", "d1", why="seen it")
-    store.add_verdict(given)
+    verdict = Verdict("confirmed", "kim", NOON, "loop", "v1", "d1", why="seen it")
+    store.add_verdict(verdict)
     store.add_verdict(Verdict("missed", "kim", NOON + HOUR, "loop", subject="bo"))
-    assert store.verdicts("d1") == [given]
-    assert [one.verdict for one in store.verdicts()] == ["confirmed", "missed"]
+    assert store.verdicts("d1") == [verdict]
+    assert [verdict.verdict for verdict in store.verdicts()] == ["confirmed", "missed"]
     state = json.dumps({"a": 1}).encode() + b"\0\xff"
     store.save_state("stream", "ann", b"old", NOON)
     store.save_state("stream", "ann", state, NOON)
@@ -319,7 +324,7 @@ def test_verdicts_and_states_are_kept(store):
 
 
 def kept(store: Store, *detections: Detection) -> None:
-    store.keep_sweep("s", "v", NOON, found=[("new", Found(one)) for one in detections])
+    store.keep_sweep("s", "v", NOON, found=[("new", Found(detection)) for detection in detections])
 
 
 def said(
@@ -340,7 +345,7 @@ def test_a_verdict_comes_back_as_it_was_and_many_are_kept_together(store):
 
 def test_detections_can_be_asked_for_by_id(store):
     kept(store, found("d1"), found("d2"), found("d3"))
-    assert [one.id for one in store.detections(ids=["d3", "d1", "no"])] == ["d1", "d3"]
+    assert [detection.id for detection in store.detections(ids=["d3", "d1", "no"])] == ["d1", "d3"]
     assert store.detections(ids=[]) == []
 
 
@@ -358,7 +363,7 @@ def test_what_was_judged_long_ago_is_counted_and_its_verdicts_go(store):
         ]
     )
     assert store.settle_verdicts(NOON + timedelta(days=5)) == 3
-    assert {one.detection for one in store.verdicts()} == {"d3"}
+    assert {verdict.detection for verdict in store.verdicts()} == {"d3"}
     assert store.verdict_counts() == {
         Slot("loop", "v1", "input", "2026-01", 12): Counts(confirmed=1),
         Slot("loop", "v1", "input", "2026-01", 50): Counts(false_alarm=1),
@@ -395,7 +400,10 @@ def test_a_purge_leaves_the_counts_of_verdicts_and_no_name(store):
         ]
     )
     store.purge(subject=("input", "ann"))
-    assert [(one.detection, one.source) for one in store.verdicts()] == [("d2", ""), (None, "other")]
+    assert [(verdict.detection, verdict.source) for verdict in store.verdicts()] == [
+        ("d2", ""),
+        (None, "other"),
+    ]
     total = sum(store.verdict_counts().values(), Counts())
     assert total == Counts(disputed=1, missed=1)
     store.purge(before=NOON + HOUR)
@@ -431,8 +439,8 @@ def test_a_purged_subject_takes_its_detections_and_verdicts_along(store):
     )
     store.add_verdict(Verdict("confirmed", "kim", NOON, "loop", "v1", "d1"))
     assert store.purge(subject=("input", "ann"))[:2] == (1, 1)
-    assert [one.id for one in store.detections()] == ["d2"]
-    assert (store.verdicts(), [one.detection.id for one in store.untold()]) == ([], ["d2"])
+    assert [detection.id for detection in store.detections()] == ["d2"]
+    assert (store.verdicts(), [item.detection.id for item in store.untold()]) == ([], ["d2"])
     assert store.info().counts["events"] == 1
 
 
@@ -441,7 +449,7 @@ def test_a_purge_takes_the_states_of_the_subject_and_leaves_those_of_others(stor
         store.save_state("conversation", f"c-{subject}", b"{}", NOON, subject=subject)
         store.save_state("conversation_memory", subject, b"[]", NOON, subject=subject)
     store.save_state("stream", "anybody", b"made again", NOON)
-    assert [one.key for one in store.states_of("ann")] == ["c-ann", "ann"]
+    assert [item.key for item in store.states_of("ann")] == ["c-ann", "ann"]
     assert store.purge(subject=("input", "ann")).states == 0
     assert store.purge(subject="ann").states == 2
     assert store.states_of("ann") == []
@@ -456,6 +464,6 @@ def test_a_purge_before_a_moment_takes_the_states_that_were_saved_before_it(stor
     store.save_state("conversation", "new", b"{}", NOON + HOUR, subject="ann")
     store.save_state("conversation", "other", b"{}", NOON, subject="bo")
     assert store.purge(subject="ann", before=NOON + HOUR).states == 1
-    assert [one.key for one in store.states_of("ann")] == ["new"]
+    assert [item.key for item in store.states_of("ann")] == ["new"]
     assert store.purge(before=NOON + HOUR).states == 1
-    assert [one.key for one in store.states_of("ann")] == ["new"]
+    assert [item.key for item in store.states_of("ann")] == ["new"]

@@ -44,8 +44,8 @@ CALLS = {
 def test_there_are_214_indicators_of_the_twelve_traits():
     found = indicator_catalogue()
     assert len(found) == 214
-    assert {one.trait for one in found.values()} == set(TRAITS)
-    assert {one.polarity for one in found.values()} == {"+", "-"}
+    assert {item.trait for item in found.values()} == set(TRAITS)
+    assert {item.polarity for item in found.values()} == {"+", "-"}
 
 
 def test_every_indicator_is_recognised_by_its_name():
@@ -58,7 +58,7 @@ def test_no_indicator_is_listed_twice():
 
 
 def test_a_trait_belongs_to_one_dimension_and_has_one_polarity():
-    assert len({(one.trait, one.dimension, one.polarity) for one in indicator_catalogue().values()}) == 12
+    assert len({(item.trait, item.dimension, item.polarity) for item in indicator_catalogue().values()}) == 12
 
 
 def test_every_trait_is_a_number_from_0_to_1():
@@ -95,13 +95,13 @@ def test_a_signal_is_a_number_or_a_category_and_its_range_says_the_same(entry):
         low, high = entry.range
         assert low < high
     else:
-        assert entry.range is None or all(isinstance(one, str) for one in entry.range)
+        assert entry.range is None or all(isinstance(item, str) for item in entry.range)
 
 
 def test_a_signal_that_is_measured_here_and_may_be_supplied_is_of_one_kind():
-    for name, one in registry.signals.items():
+    for name, signal in registry.signals.items():
         if name in signal_catalogue():
-            assert signal_catalogue()[name].kind == one.kind
+            assert signal_catalogue()[name].kind == signal.kind
 
 
 def test_every_table_gives_weights_to_known_indicators():
@@ -136,8 +136,8 @@ def test_contradictions_are_refused_all_at_once():
     declared = {"compassion": "category", "tool": "category", "MAN_LOVEBOMB": "number", "mood": "colour"}
     with pytest.raises(BadConfig) as caught:
         load_vocabulary(declared)
-    said = [fault.message for fault in caught.value.faults]
-    assert said[0].startswith("signals.compassion: is known as a number, not a category")
-    assert said[1].startswith("signals.tool: is an attribute")
-    assert said[2].startswith("signals.MAN_LOVEBOMB: is an indicator")
-    assert said[3].startswith("signals.mood: 'colour' is no kind; write number or category")
+    messages = [fault.message for fault in caught.value.faults]
+    assert messages[0].startswith("signals.compassion: is known as a number, not a category")
+    assert messages[1].startswith("signals.tool: is an attribute")
+    assert messages[2].startswith("signals.MAN_LOVEBOMB: is an indicator")
+    assert messages[3].startswith("signals.mood: 'colour' is no kind; write number or category")

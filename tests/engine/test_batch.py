@@ -67,14 +67,23 @@ def events_of(case: Case) -> tuple[list[Event], int]:
 
 def said(outcome: plain.Outcome) -> tuple[Any, ...]:
     """An outcome as plain values."""
-    return [told(one) for one in outcome.findings], outcome.insufficient, outcome.checked
+    return [told(finding) for finding in outcome.findings], outcome.insufficient, outcome.checked
 
 
-def told(one: Finding) -> tuple[Any, ...]:
-    history = (one.history.source, one.history.key, [event.id for event in one.history.events])
-    places = (one.fired, one.first, one.last, one.peak, one.count)
-    sure = (one.severity, one.confidence, one.fired_confidence)
-    return (one.program.name, history, places, sure, one.opened_at, one.detected_at, one.closed_at, one.chain)
+def told(finding: Finding) -> tuple[Any, ...]:
+    history = (finding.history.source, finding.history.key, [event.id for event in finding.history.events])
+    places = (finding.fired, finding.first, finding.last, finding.peak, finding.count)
+    sure = (finding.severity, finding.confidence, finding.fired_confidence)
+    return (
+        finding.program.name,
+        history,
+        places,
+        sure,
+        finding.opened_at,
+        finding.detected_at,
+        finding.closed_at,
+        finding.chain,
+    )
 
 
 def cases(count: int) -> Iterator[Case]:
@@ -144,11 +153,11 @@ def test_a_block_holds_whole_subjects_and_one_kind_of_time():
     events = many(6, 10)
     untimed = [Event.sample(id=f"u{k}", subject="s1", source="other", timed=False, seq=k) for k in range(9)]
     columns = EventColumns([*untimed, *events])
-    found = list(blocks.blocks(columns, blocks.by_subject(columns), rows=4))
-    subjects = [set(block.subject.tolist()) for block in found]
-    assert sum(block.size for block in found) == len(events) + len(untimed)
+    result = list(blocks.blocks(columns, blocks.by_subject(columns), rows=4))
+    subjects = [set(block.subject.tolist()) for block in result]
+    assert sum(block.size for block in result) == len(events) + len(untimed)
     assert sum(map(len, subjects)) == len(set().union(*subjects))
-    for block in found:
+    for block in result:
         assert len(set(columns.timed[block.rows].tolist())) == 1
 
 
@@ -156,9 +165,9 @@ def test_two_workers_find_what_one_does(monkeypatch: pytest.MonkeyPatch):
     events = many(60, 10)
     programs = compile_patterns([warm_then_pressing(), high_on_average()])
     monkeypatch.setattr(blocks, "ROWS", 50)
-    one = run.run_columns(programs, EventColumns(events), as_of=micros(events[-1].at), workers=1)
+    item = run.run_columns(programs, EventColumns(events), as_of=micros(events[-1].at), workers=1)
     two = run.run_columns(programs, EventColumns(events), as_of=micros(events[-1].at), workers=2)
-    assert said(one) == said(two)
+    assert said(item) == said(two)
 
 
 # --- values ---------------------------------------------------------------------------------
@@ -169,8 +178,8 @@ def test_what_columns_cannot_hold_goes_the_plain_way(odd: Any):
     assert values_of([0.5, odd], Texts()).odd
     readings = [{"manipulation": x} for x in (0.9, odd, 0.7, 0.1)]
     events = [
-        Event.sample(id=str(k), seq=k, at=EPOCH + timedelta(minutes=k), readings=one)
-        for k, one in enumerate(readings)
+        Event.sample(id=str(k), seq=k, at=EPOCH + timedelta(minutes=k), readings=reading)
+        for k, reading in enumerate(readings)
     ]
     programs = compile_patterns(
         [Pattern("odd", Threshold(Compare("==", Signal("manipulation"), Number(1.0))))]
@@ -215,7 +224,7 @@ def test_sums_that_drown_in_one_huge_value_are_still_exact():
         Event.sample(id=str(k), seq=k, at=EPOCH + timedelta(minutes=k), readings={"x": x})
         for k, x in enumerate(values)
     ]
-    for name, count in ((one, n) for one in ("sum", "mean", "std", "rise", "usual") for n in (4, 7, 10)):
+    for name, count in ((name, n) for name in ("sum", "mean", "std", "rise", "usual") for n in (4, 7, 10)):
         measure = Measure(name, Signal("x"), Window(skip=None, at_least=2))
         for threshold in (0.0, 0.25, 0.5):
             shape = Threshold(Compare(">", measure, Number(threshold)))
@@ -301,4 +310,6 @@ def test_detections_of_the_two_runners_are_equal_records():
     programs = compile_patterns([warm_then_pressing(), high_on_average()])
     ours = find(programs, events, as_of=events[-1].at, runner="batch")
     theirs = find(programs, events, as_of=events[-1].at)
-    assert [one.to_dict() for one in ours.detections] == [one.to_dict() for one in theirs.detections]
+    assert [detection.to_dict() for detection in ours.detections] == [
+        detection.to_dict() for detection in theirs.detections
+    ]

@@ -76,8 +76,8 @@ def contiguous(times: int) -> Pattern:
 def test_bits_say_what_stands():
     values = [0.9, 0.9, 0.1, 0.9, 0.9, 0.9, 0.1, 0.1, 0.9, 0.3, 0.1]
     # After two high ones: e2 and e6. After three: e6 alone.
-    found = fired(stream_of(contiguous(2), contiguous(3)), [{"x": x} for x in values])
-    assert sorted(found) == ["e2", "e6", "e6"]
+    texts = fired(stream_of(contiguous(2), contiguous(3)), [{"x": x} for x in values])
+    assert sorted(texts) == ["e2", "e6", "e6"]
 
 
 def test_an_event_of_another_program_does_not_come_between():
@@ -105,9 +105,9 @@ def test_near_ties_are_decided_by_the_tolerance(distance: float):
     above = Pattern("above", Sequence((Step("a", high(0.5)),)), confidence=Number(1.0))
     least = Compare(">=", Signal("x"), Number(0.5))
     at_least = Pattern("least", Sequence((Step("a", least),)), confidence=Number(1.0))
-    given: list[dict[str, float | str]] = [{"x": 0.5 + distance}]
-    assert bool(fired(stream_of(above), given)) == (distance > 1e-9)
-    assert bool(fired(stream_of(at_least), given)) == (distance > -1e-9)
+    records: list[dict[str, float | str]] = [{"x": 0.5 + distance}]
+    assert bool(fired(stream_of(above), records)) == (distance > 1e-9)
+    assert bool(fired(stream_of(at_least), records)) == (distance > -1e-9)
 
 
 def test_readings_too_large_for_sums_are_looked_at_exactly():

@@ -20,13 +20,13 @@ def case_of(kind: str, seed: int) -> tuple[Case, Any]:
     return case, plain_reading(case)
 
 
-def agrees(case: Case, said: Any, runner: str) -> bool:
+def agrees(case: Case, value: Any, runner: str) -> bool:
     """Whether a runner says the same; one that falls over does not."""
     try:
         rows, lacking = product(case, runner)
     except Exception:
         return False
-    return differences(rows, said[0]) == [] and lacking == said[1]
+    return differences(rows, value[0]) == [] and lacking == value[1]
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.says)

@@ -160,7 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
         if parts[:3] != ["v1", "messages", "batches"] or entries is None:
             self._json(404, _error("not_found_error"))
         elif parts[-1] == "results":
-            lines = "".join(json.dumps(one) + "\n" for one in reversed(entries))
+            lines = "".join(json.dumps(entry) + "\n" for entry in reversed(entries))
             self._send(200, lines.encode(), "application/x-jsonl")
         else:
             self.model.polls -= 1
@@ -244,17 +244,17 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(float(said or 2))
         return self._send(200, data)
 
-    def _status(self, name: str, said: str, body: Any) -> None:
-        wait = formatdate(time.time() + 5, usegmt=True) if said == "date" else said
+    def _status(self, name: str, text: str, body: Any) -> None:
+        wait = formatdate(time.time() + 5, usegmt=True) if text == "date" else text
         echo = SECRET_ECHO + json.dumps([body, dict(self.headers)])
         self._json(int(name), _error(echo), {"Retry-After": wait} if wait else {})
 
     def _open_batch(self, body: dict[str, Any]) -> dict[str, Any]:
         entries = []
-        for place, one in enumerate(body["requests"]):
-            if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", one["custom_id"]):
+        for place, item in enumerate(body["requests"]):
+            if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", item["custom_id"]):
                 self.model.problems.append("custom_id")
-            params = one["params"]
+            params = item["params"]
             self.model.problems += _anthropic_faults(self.headers, params)
             fault = self.model.batch[place] if place < len(self.model.batch) else "ok"
             if fault in ("errored", "expired", "canceled"):
@@ -266,7 +266,7 @@ class _Handler(BaseHTTPRequestHandler):
                 answer = _spoil(honest_answer(user), fault)
                 count = self.model.bill(system, user, answer, params["max_tokens"])
                 result = {"type": "succeeded", "message": _message_of(params["model"], answer, count, fault)}
-            entries.append({"custom_id": one["custom_id"], "result": result})
+            entries.append({"custom_id": item["custom_id"], "result": result})
         if "missing" in self.model.batch:
             del entries[self.model.batch.index("missing")]
         if "stray" in self.model.batch:
@@ -278,8 +278,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _batch(self, name: str, *, ended: bool) -> dict[str, Any]:
         now, entries = "2026-11-15T12:00:00Z", self.model.batches[name]
         counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
-        for one in entries:
-            counts[one["result"]["type"] if ended else "processing"] += 1
+        for entry in entries:
+            counts[entry["result"]["type"] if ended else "processing"] += 1
         return {
             "id": name,
             "type": "message_batch",
@@ -358,16 +358,16 @@ def _completion_of(model: str, answer: str, count: dict[str, int], fault: str) -
 def _prompt(body: dict[str, Any]) -> tuple[str, str]:
     if "system" in body:
         return body["system"][0]["text"], body["messages"][0]["content"]
-    system, user = (one["content"] for one in body["messages"])
+    system, user = (item["content"] for item in body["messages"])
     return (system if isinstance(system, str) else system[0]["text"]), user
 
 
 def _asked(body: dict[str, Any]) -> set[str]:
     """What a server may not take: the names that `refuses` knows."""
     config, form = body.get("output_config", {}), body.get("response_format", {}).get("type")
-    asked = {name for name in ("thinking", "temperature", "prompt_cache_options") if name in body}
-    asked |= {name for name in ("effort", "format") if name in config}
-    return asked | ({form} if form else set()) | {"everything"}
+    names = {name for name in ("thinking", "temperature", "prompt_cache_options") if name in body}
+    names |= {name for name in ("effort", "format") if name in config}
+    return names | ({form} if form else set()) | {"everything"}
 
 
 def _anthropic_faults(headers: Any, body: dict[str, Any]) -> list[str]:
@@ -379,11 +379,11 @@ def _anthropic_faults(headers: Any, body: dict[str, Any]) -> list[str]:
         "max_tokens": isinstance(body.get("max_tokens"), int) and body["max_tokens"] > 0,
         "model": isinstance(body.get("model"), str),
         "rubric kept": isinstance(system, list) and system[0].get("cache_control") == {"type": "ephemeral"},
-        "one user message": [one["role"] for one in body.get("messages", [])] == ["user"],
+        "one user message": [item["role"] for item in body.get("messages", [])] == ["user"],
         "no sampling": not {"temperature", "top_p", "top_k"} & body.keys(),
         "schema": form is None or (form["type"] == "json_schema" and _is_strict(form["schema"])),
     }
-    return [name for name, kept in checks.items() if not kept]
+    return [name for name, check in checks.items() if not check]
 
 
 def _openai_faults(headers: Any, body: dict[str, Any]) -> list[str]:
@@ -394,12 +394,12 @@ def _openai_faults(headers: Any, body: dict[str, Any]) -> list[str]:
         "content-type": headers["content-type"] == "application/json",
         "max_tokens": isinstance(most, int) and most > 0,
         "model": isinstance(body.get("model"), str),
-        "roles": [one["role"] for one in body.get("messages", [])] == ["system", "user"],
+        "roles": [item["role"] for item in body.get("messages", [])] == ["system", "user"],
         "form": form["type"] in ("text", "json_object", "json_schema"),
         "schema": form["type"] != "json_schema"
         or (form["json_schema"]["strict"] is True and _is_strict(form["json_schema"]["schema"])),
     }
-    return [name for name, kept in checks.items() if not kept]
+    return [name for name, check in checks.items() if not check]
 
 
 def _is_strict(schema: Any) -> bool:
@@ -419,8 +419,8 @@ def _is_strict(schema: Any) -> bool:
     )
 
 
-def _error(said: str) -> dict[str, Any]:
-    return {"type": "error", "error": {"type": "invalid_request_error", "message": said}}
+def _error(text: str) -> dict[str, Any]:
+    return {"type": "error", "error": {"type": "invalid_request_error", "message": text}}
 
 
 def _tokens(text: str) -> int:
@@ -439,7 +439,7 @@ if __name__ == "__main__":
     reader.add_argument("--port", type=int, default=8099)
     reader.add_argument("--script", default="", help="faults of the first requests, with commas between them")
     given = reader.parse_args()
-    server = ModelServer([one for one in given.script.split(",") if one], port=given.port)
+    server = ModelServer([part for part in given.script.split(",") if part], port=given.port)
     print(f"base_url for anthropic: {server.url}\nbase_url for openai:    {server.url}/v1", flush=True)
     with contextlib.suppress(KeyboardInterrupt):
         server.http.serve_forever()

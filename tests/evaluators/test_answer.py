@@ -59,9 +59,10 @@ def test_one_object_is_read_with_or_without_a_code_block(wrap):
     found = check_answer(wrap.replace("{}", json.dumps(response_parser(sign()))), TEXT, FENCE)
     assert found.fault is None
     assert list(found.traits) == list(TRAITS)
-    assert [(one.id, one.confidence, TEXT[one.start : one.end]) for one in found.indicators] == [
-        ("MAN_URGENCY", 0.9, "last day")
-    ]
+    assert [
+        (indicator.id, indicator.confidence, TEXT[indicator.start : indicator.end])
+        for indicator in found.indicators
+    ] == [("MAN_URGENCY", 0.9, "last day")]
     assert not found.dropped
 
 
@@ -77,8 +78,8 @@ def test_whole_numbers_are_numbers_and_there_is_no_negative_zero():
 
 @pytest.mark.parametrize("quote", ['"Act now"', "Act now", "“Act\tnow”", " it’s the  last\nday "])
 def test_a_quote_may_differ_in_white_space_and_in_its_quotation_marks(quote):
-    [one] = check_answer(response_parser(sign(quote)), TEXT, FENCE).indicators
-    assert even(TEXT[one.start : one.end]) == even(quote).strip()
+    [item] = check_answer(response_parser(sign(quote)), TEXT, FENCE).indicators
+    assert even(TEXT[item.start : item.end]) == even(quote).strip()
 
 
 # --- what makes the whole of it useless -----------------------------------------------------------
@@ -149,7 +150,7 @@ def test_an_answer_that_contains_itself_ends():
 )
 def test_an_indicator_that_does_not_hold_is_dropped_and_the_rest_kept(indicator, why):
     found = check_answer(response_parser(indicator, sign(name="EXP_FEAR")), TEXT, FENCE)
-    assert [one.id for one in found.indicators] == ["EXP_FEAR"]
+    assert [indicator.id for indicator in found.indicators] == ["EXP_FEAR"]
     assert found.dropped == {why: 1}
     assert why in REASONS
 
@@ -165,18 +166,20 @@ def test_a_pattern_may_be_named_in_a_quote_and_nowhere_else():
 
 
 def test_of_an_indicator_given_twice_the_surer_one_is_kept():
-    given = response_parser(
+    record = response_parser(
         sign("last", confidence=0.4), sign("day", confidence=0.8), sign("last", confidence=0.1)
     )
-    found = check_answer(given, TEXT, FENCE)
-    assert [(one.confidence, TEXT[one.start : one.end]) for one in found.indicators] == [(0.8, "day")]
+    found = check_answer(record, TEXT, FENCE)
+    assert [
+        (indicator.confidence, TEXT[indicator.start : indicator.end]) for indicator in found.indicators
+    ] == [(0.8, "day")]
     assert found.dropped == {"given twice": 2}
 
 
 def test_the_surest_forty_are_kept_in_the_order_given():
     many = [sign(name=name, confidence=k / 100) for k, name in enumerate(IDS[:50])]
     found = check_answer(response_parser(*many), TEXT, FENCE)
-    assert [one.id for one in found.indicators] == list(IDS[10:50])
+    assert [indicator.id for indicator in found.indicators] == list(IDS[10:50])
     assert found.dropped == {"too many": 50 - MOST_INDICATORS}
 
 
@@ -225,16 +228,16 @@ def holds(raw: Any, text: str) -> None:
     assert list(found.traits) == list(TRAITS)
     assert all(type(value) is float and 0 <= value <= 1 for value in found.traits.values())
     assert set(found.dropped) <= REASONS
-    assert len({one.id for one in found.indicators}) == len(found.indicators) <= MOST_INDICATORS
-    quotes = {even(one["quote"]).strip() for one in raw["indicators"] if _has_quote(one)}
-    for one in found.indicators:
-        assert 0 <= one.start < one.end <= len(text)
-        assert even(text[one.start : one.end]) in quotes
-        assert 0 <= one.confidence <= 1
+    assert len({indicator.id for indicator in found.indicators}) == len(found.indicators) <= MOST_INDICATORS
+    quotes = {even(item["quote"]).strip() for item in raw["indicators"] if _has_quote(item)}
+    for indicator in found.indicators:
+        assert 0 <= indicator.start < indicator.end <= len(text)
+        assert even(text[indicator.start : indicator.end]) in quotes
+        assert 0 <= indicator.confidence <= 1
 
 
-def _has_quote(one: Any) -> bool:
-    return isinstance(one, dict) and isinstance(one.get("quote"), str)
+def _has_quote(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("quote"), str)
 
 
 @given(raw=answers | values, text=messages)

@@ -45,9 +45,9 @@ def change(path: Path, statement: str) -> None:
 
 def test_own_answers_are_found_again_by_the_next_process(path):
     answers = Answers(path)
-    found = answers.get("a")
-    assert found is not None
-    assert found.traits == {"manipulation": 0.9}
+    answer = answers.get("a")
+    assert answer is not None
+    assert answer.traits == {"manipulation": 0.9}
     assert list(answers.jobs(ANSWER.scorer)) == [("job_1", ["a", "b"])]
     assert answers.untrusted == set()
     answers.close()
@@ -109,13 +109,13 @@ def test_an_older_file_is_upgraded_with_its_answers_and_a_newer_one_refused(path
 def test_the_file_its_folder_and_the_key_are_the_owners_alone(path, home):
     answers = Answers(path)
     answers.put("d", ANSWER, NOW)
-    modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in path.parent.iterdir()}
+    modes = {item.name: stat.S_IMODE(item.stat().st_mode) for item in path.parent.iterdir()}
     assert set(modes) == {"answers.sqlite", "answers.sqlite-wal", "answers.sqlite-shm"}
     assert set(modes.values()) == {0o600}
     answers.close()
     key = home / "ethogram" / "answers.key"
     folders = (path.parent, home, key.parent)
-    assert [stat.S_IMODE(one.stat().st_mode) for one in folders] == [0o700, 0o700, 0o700]
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in folders] == [0o700, 0o700, 0o700]
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
 
 

@@ -36,14 +36,14 @@ def test_every_question_has_its_own_answer_at_half_the_price():
         # Another process, which knows the questions and the job.
         answers = batches(server).results(job, QUESTIONS)
     assert server.problems == []
-    assert list(answers) == [jobs.name(one) for one in QUESTIONS]
-    for one in QUESTIONS:
-        answer = answers[jobs.name(one)]
+    assert list(answers) == [jobs.name(question) for question in QUESTIONS]
+    for item in QUESTIONS:
+        answer = answers[jobs.name(item)]
         assert isinstance(answer, Evaluation)
-        assert answer.traits == honest_answer(one.prompt()[1])["traits"]
-        assert answer.cost <= jobs.worst_cost(one)
+        assert answer.traits == honest_answer(item.prompt()[1])["traits"]
+        assert answer.cost <= jobs.worst_cost(item)
     full = sum(Price(**PRICE).cost(Usage(**count)) for count in server.billed)
-    assert sum(one.cost for one in answers.values()) == pytest.approx(full / 2)
+    assert sum(answer.cost for answer in answers.values()) == pytest.approx(full / 2)
 
 
 def test_what_the_job_could_not_answer_is_not_measured():
@@ -51,7 +51,7 @@ def test_what_the_job_could_not_answer_is_not_measured():
     with ModelServer(batch=kinds).running() as server:
         jobs = batches(server)
         answers = list(jobs.results(jobs.submit(QUESTIONS), QUESTIONS).values())
-    assert [getattr(one, "reason", None) for one in answers] == [
+    assert [getattr(answer, "reason", None) for answer in answers] == [
         "the batch could not answer it",
         "the batch ran out of time",
         "the batch was cancelled",
@@ -63,8 +63,8 @@ def test_what_the_job_could_not_answer_is_not_measured():
         "the answer was cut off at max_tokens",
         None,
     ]
-    assert [one.spent for one in answers[:3]] == [0, 0, 0]
-    assert all(one.spent > 0 for one in answers[3:7])
+    assert [answer.spent for answer in answers[:3]] == [0, 0, 0]
+    assert all(answer.spent > 0 for answer in answers[3:7])
     assert SECRET_ECHO not in repr(answers)
 
 
@@ -151,5 +151,5 @@ def test_without_a_price_nothing_is_told_of_costs():
     with ModelServer().running() as server:
         jobs = Batches(Anthropic({"base_url": server.url, "model": "nobody-knows-it"}))
         answers = jobs.results(jobs.submit(QUESTIONS[:1]), QUESTIONS[:1])
-    assert [one.cost for one in answers.values()] == [None]
-    assert not any(isinstance(one, NotMeasured) for one in answers.values())
+    assert [answer.cost for answer in answers.values()] == [None]
+    assert not any(isinstance(answer, NotMeasured) for answer in answers.values())

@@ -66,7 +66,9 @@ def test_an_answer_is_what_the_model_said_of_this_message(name):
     honest = honest_answer(question().prompt()[1])
     assert isinstance(answer, Evaluation)
     assert answer.traits == honest["traits"]
-    assert [(TEXT[one.start : one.end], one.confidence) for one in answer.indicators] == [("Nobody", 0.7)]
+    assert [
+        (TEXT[indicator.start : indicator.end], indicator.confidence) for indicator in answer.indicators
+    ] == [("Nobody", 0.7)]
     assert answer.scorer == f"{name}:some-model@{rubric_version()}"
     assert (answer.width, answer.dropped) == (0, {})
     assert server.problems == []
@@ -153,7 +155,7 @@ def test_a_fault_that_passes_costs_one_more_request(name, fault):
         worst = model.worst_cost(question())
     assert isinstance(answer, Evaluation)
     assert len(server.requests) == 2
-    fences = {str(one["body"]).rpartition("--- ")[2][:16] for one in server.requests}
+    fences = {str(request["body"]).rpartition("--- ")[2][:16] for request in server.requests}
     assert len(fences) == (1 if fault[:3] in ("429", "500", "503", "529") else 2), (
         "a new fence when asked anew"
     )
@@ -162,10 +164,10 @@ def test_a_fault_that_passes_costs_one_more_request(name, fault):
 
 @pytest.mark.parametrize("fault", STOPS)
 def test_what_no_further_question_would_survive_stops_the_run(name, fault):
-    said = f"^{name}: .*{STOPS[fault]}.*HTTP {fault}"
+    text = f"^{name}: .*{STOPS[fault]}.*HTTP {fault}"
     with (
         ModelServer(["high", fault]).running() as server,
-        pytest.raises(EvaluatorStopped, match=said) as stopped,
+        pytest.raises(EvaluatorStopped, match=text) as stopped,
     ):
         client(name, server).evaluate(question())
     assert len(server.requests) == 2
@@ -189,9 +191,9 @@ def test_a_server_that_never_picks_up_is_given_up_soon(name, monkeypatch):
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)
         for _ in range(4):
-            one = others.enter_context(socket.socket())
-            one.setblocking(False)
-            one.connect_ex(deaf.getsockname())
+            item = others.enter_context(socket.socket())
+            item.setblocking(False)
+            item.connect_ex(deaf.getsockname())
         monkeypatch.setattr(llm_client, "LONGEST_CONNECT", 0.5)
         monkeypatch.setattr(llm, "NEVER_REACHED_SECONDS", 0.4)
         address = f"http://127.0.0.1:{deaf.getsockname()[1]}"
@@ -224,12 +226,12 @@ def test_after_the_end_nothing_is_sent_again_and_what_was_under_way_counts_in_fu
         _until(lambda: len(server.requests) == 2)
         start = time.monotonic()
         model.close()
-        got = [one.result(timeout=4) for one in answers]
+        got = [answer.result(timeout=4) for answer in answers]
         assert time.monotonic() - start < 2
         assert len(server.requests) == 2
-    for k, one in enumerate(got):
+    for k, item in enumerate(got):
         worst = model.worst_cost(question(f"{TEXT} {k}"))
-        assert one == NotMeasured("the run was ended", pytest.approx(worst / 2))
+        assert item == NotMeasured("the run was ended", pytest.approx(worst / 2))
 
 
 def test_after_the_end_no_question_is_asked_at_all(name):
@@ -404,7 +406,7 @@ def test_it_may_be_used_by_several_threads(name):
     assert 1 < server.most_at_once <= 4
     for text, answer in zip(texts, answers, strict=True):
         assert answer.traits == honest_answer(question(text).prompt()[1])["traits"]
-    assert sum(one.cost for one in answers) == pytest.approx(billed(server))
+    assert sum(answer.cost for answer in answers) == pytest.approx(billed(server))
 
 
 @pytest.mark.parametrize(

@@ -108,10 +108,10 @@ def serving(fault: Fault, *, good_first: bool = False, is_deaf: bool = False) ->
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
-        for one in open_now:
+        for item in open_now:
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+                item.shutdown(socket.SHUT_RDWR)
+            item.close()
 
 
 def _read_request(peer: socket.socket) -> None:

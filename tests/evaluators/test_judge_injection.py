@@ -24,8 +24,8 @@ FENCE = "5f0c1d2e3b4a6978"
 
 
 def texts(which: str, held: bool | None = None, blind: bool | None = None) -> list[str]:
-    groups = [one for one in CORPUS[which] if held is None or one["held"] is held]
-    groups = [one for one in groups if blind is None or one.get("blind", False) is blind]
+    groups = [corpu for corpu in CORPUS[which] if held is None or corpu["held"] is held]
+    groups = [group for group in groups if blind is None or group.get("blind", False) is blind]
     return [text for group in groups for text in group["texts"]]
 
 
@@ -41,7 +41,7 @@ def test_the_corpus_is_large_varied_and_half_of_it_is_held_back():
         every = texts(which)
         assert len(every) == len(set(every)) >= least
         assert 0.4 <= len(texts(which, held=True)) / len(every) <= 0.6
-    assert len({one["technique"] for one in CORPUS["attempts"]}) >= 8
+    assert len({corpu["technique"] for corpu in CORPUS["attempts"]}) >= 8
 
 
 # --- the signal -------------------------------------------------------------------------------
@@ -99,8 +99,8 @@ def test_what_is_said_of_much_else_counts_only_beside_something_else():
 
 
 def test_it_is_registered_and_cheap_and_says_nothing_without_a_text():
-    found = registry.signals.get("judge_injection")
-    assert (found.cost, found.range, found.scope) == ("cheap", (0, 1), None)
+    result = registry.signals.get("judge_injection")
+    assert (result.cost, result.range, result.scope) == ("cheap", (0, 1), None)
     assert judge_injection(Event.sample(text=None)) is None
     assert judge_injection(Event.sample(text="")) == 0.0
 

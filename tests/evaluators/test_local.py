@@ -126,21 +126,21 @@ def test_indicators_stand_on_words_of_the_text_that_count():
         question = ask(text)
         said = LOCAL.evaluate(question)
         own = {(flag.start, flag.end) for flag in question.scan.flags if flag.counts}
-        for one in said.indicators:
-            assert (one.start, one.end) in own
-            assert text[one.start : one.end].strip()
-            assert 0 < one.confidence <= 1
-            assert said.traits[indicator_catalogue()[one.id].trait] >= SUPPORT
+        for indicator in said.indicators:
+            assert (indicator.start, indicator.end) in own
+            assert text[indicator.start : indicator.end].strip()
+            assert 0 < indicator.confidence <= 1
+            assert said.traits[indicator_catalogue()[indicator.id].trait] >= SUPPORT
             found += 1
-        assert len({one.id for one in said.indicators}) == len(said.indicators)
+        assert len({indicator.id for indicator in said.indicators}) == len(said.indicators)
     assert found
 
 
 def test_a_quoted_phrase_is_no_indicator():
     said = LOCAL.evaluate(ask(PRESSING))
-    assert "MAN_URGENCY" in {one.id for one in said.indicators}
+    assert "MAN_URGENCY" in {indicator.id for indicator in said.indicators}
     quoted = LOCAL.evaluate(ask('SEND $500 OF SOL TO MY WALLET!!! She said "act now" to everyone there.'))
-    assert "MAN_URGENCY" not in {one.id for one in quoted.indicators}
+    assert "MAN_URGENCY" not in {indicator.id for indicator in quoted.indicators}
 
 
 CLEAR = {"manipulation": "pressing", "compassion": "warm", "dismissal": "insulting", "reasoning": "reasoned"}
@@ -154,4 +154,4 @@ def test_on_the_whole_scores_are_higher_where_a_reader_would_say_so(trait, kind)
 
 def mean(trait: str, kind: str) -> float:
     said = [LOCAL.evaluate(ask(text)) for text in PROBES[kind]]
-    return sum(one.traits[trait] for one in said) / len(said)
+    return sum(item.traits[trait] for item in said) / len(said)

@@ -31,15 +31,15 @@ def test_the_file_is_small_and_holds_numbers_and_names_only():
     assert FILE.stat().st_size < 5_000_000
     assert hashlib.sha256(FILE.read_bytes()).hexdigest() == NUMBERS["sha256"]
     with np.load(FILE, allow_pickle=False) as held:
-        assert set(held) == {one.name for one in fields(Weights)}
+        assert set(held) == {field.name for field in fields(Weights)}
         assert {name for name in held if held[name].dtype.kind not in "biuf"} == NAMES
-    assert all(one.date_time[0] == 1980 for one in zipfile.ZipFile(FILE).infolist())
+    assert all(item.date_time[0] == 1980 for item in zipfile.ZipFile(FILE).infolist())
 
 
 def test_the_only_words_in_it_are_names_that_we_gave():
     weights = shipped()
     assert weights.traits == TRAITS
-    assert set(weights.categories) <= {one.name for one in read_categories()}
+    assert set(weights.categories) <= {category.name for category in read_categories()}
     assert set(weights.indicators) <= {"", *indicator_catalogue()}
 
 
@@ -92,7 +92,7 @@ def test_the_data_are_those_that_the_card_speaks_of():
 
 
 def said_by(weights: Weights, text: str) -> dict[str, float]:
-    everything = {one.name: getattr(weights, one.name) for one in fields(Weights)}
+    everything = {field.name: getattr(weights, field.name) for field in fields(Weights)}
     everything["measured"] = np.ones(len(TRAITS), bool)
     return scores(Weights(**everything), read_text(text), scan(text))
 

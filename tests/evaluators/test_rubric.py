@@ -34,12 +34,12 @@ NOTHING = scan("hello")
 
 def raw() -> dict:
     return {
-        one.name: {
-            "means": one.means,
-            "is_not": one.is_not,
-            "anchors": dict(zip(rubric.LEVELS, one.anchors, strict=True)),
+        item.name: {
+            "means": item.means,
+            "is_not": item.is_not,
+            "anchors": dict(zip(rubric.LEVELS, item.anchors, strict=True)),
         }
-        for one in load_rubric().values()
+        for item in load_rubric().values()
     }
 
 
@@ -47,16 +47,18 @@ def raw() -> dict:
 
 
 def test_every_indicator_is_defined_in_one_short_line_of_its_own():
-    found = [one.definition for one in indicator_catalogue().values()]
-    assert len(found) == len(set(found)) == 214
-    assert [one for one in found if not 8 <= len(one.split()) <= 20 or len(one) > 140] == []
-    assert [one for one in found if not one[0].isupper() or not one.endswith(".") or "\n" in one] == []
+    definitions = [item.definition for item in indicator_catalogue().values()]
+    assert len(definitions) == len(set(definitions)) == 214
+    assert [item for item in definitions if not 8 <= len(item.split()) <= 20 or len(item) > 140] == []
+    assert [
+        item for item in definitions if not item[0].isupper() or not item.endswith(".") or "\n" in item
+    ] == []
 
 
 def test_every_trait_has_five_anchors_that_no_other_has():
     found = load_rubric()
     assert tuple(found) == TRAITS
-    lines = [line for one in found.values() for line in (one.means, one.is_not, *one.anchors)]
+    lines = [line for item in found.values() for line in (item.means, item.is_not, *item.anchors)]
     assert len(lines) == len(set(lines)) == 12 * 7
     assert all(len(line) <= rubric.LONGEST_LINE and line.endswith(".") for line in lines)
 
@@ -64,11 +66,11 @@ def test_every_trait_has_five_anchors_that_no_other_has():
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda one: one.pop("virtue"), "the traits must be"),
-        (lambda one: one["virtue"].pop("is_not"), "virtue: write means"),
-        (lambda one: one["virtue"]["anchors"].pop(0.5), "virtue: the anchors must be at 0, 0.25"),
-        (lambda one: one["virtue"].update(means="x" * 200), "virtue: 'xxx"),
-        (lambda one: one["virtue"].update(means=one["virtue"]["is_not"]), "virtue: two lines are equal"),
+        (lambda item: item.pop("virtue"), "the traits must be"),
+        (lambda item: item["virtue"].pop("is_not"), "virtue: write means"),
+        (lambda item: item["virtue"]["anchors"].pop(0.5), "virtue: the anchors must be at 0, 0.25"),
+        (lambda item: item["virtue"].update(means="x" * 200), "virtue: 'xxx"),
+        (lambda item: item["virtue"].update(means=item["virtue"]["is_not"]), "virtue: two lines are equal"),
     ],
 )
 def test_a_rubric_that_is_not_whole_is_refused(change, why):
@@ -84,8 +86,8 @@ def test_a_rubric_that_is_not_whole_is_refused(change, why):
 
 def test_everything_of_the_rubric_reaches_the_prompt():
     said = system_prompt()
-    for one in load_rubric().values():
-        assert all(line in said for line in (one.means, one.is_not, *one.anchors))
+    for item in load_rubric().values():
+        assert all(line in said for line in (item.means, item.is_not, *item.anchors))
     for sign in indicator_catalogue().values():
         assert f"- {sign.id}: {sign.definition}\n" in said
     assert "Do not say which pattern" in said
@@ -151,7 +153,7 @@ def test_a_name_is_one_line_short_and_visible(who):
     shown = shown_name(who, FENCE)
     assert len(shown.splitlines()) == 1
     assert len(json.loads(shown)) <= LONGEST_NAME + 3
-    assert shown.isprintable() or any(one.isspace() for one in shown)
+    assert shown.isprintable() or any(item.isspace() for item in shown)
     shown.encode("utf-8")
 
 
@@ -196,12 +198,12 @@ def test_a_prompt_is_bounded_whatever_it_is_made_of():
 
 
 def test_our_own_words_name_no_pattern_beside_the_traits():
-    assert not any(names_a_pattern(line) for one in load_rubric().values() for line in one.anchors)
+    assert not any(names_a_pattern(line) for item in load_rubric().values() for line in item.anchors)
 
 
 def test_the_page_of_the_rubric_shows_every_anchor():
     page = (Path(__file__).resolve().parents[2] / "docs" / "rubric.md").read_text("utf-8")
-    for one in load_rubric().values():
-        rows = [f"| {level:g} | {line} |" for level, line in zip(rubric.LEVELS, one.anchors, strict=True)]
+    for item in load_rubric().values():
+        rows = [f"| {level:g} | {line} |" for level, line in zip(rubric.LEVELS, item.anchors, strict=True)]
         assert "\n".join(rows) in page, "run: python docs/generate.py"
-        assert f"\n### {one.name}\n\n{one.means} It is not: {one.is_not}\n" in page
+        assert f"\n### {item.name}\n\n{item.means} It is not: {item.is_not}\n" in page

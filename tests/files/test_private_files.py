@@ -43,7 +43,7 @@ def test_a_store_its_log_and_its_shared_memory_are_the_owners_alone(folder):
     with open_store("s.db", create=True) as store:
         assert main(["store", "import", "e.jsonl", "--store", "s.db", "--keep-text"]) == 0
         store.info()
-        assert {one.name: mode(one) for one in folder.glob("s.db*")} == {
+        assert {path.name: mode(path) for path in folder.glob("s.db*")} == {
             "s.db": 0o600, "s.db-wal": 0o600, "s.db-shm": 0o600,
         }  # fmt: skip
 
@@ -67,7 +67,7 @@ def test_a_page_and_its_folder_are_the_owners_alone_and_a_page_that_is_there_kee
 
 def test_planted_events_are_the_owners_alone_and_examples_everybodys(folder):
     assert main(["demo", "--copy", "examples"]) == 0
-    assert {mode(one) for one in (folder / "examples").iterdir()} == {0o644}
+    assert {mode(path) for path in (folder / "examples").iterdir()} == {0o644}
     write_whole("events.jsonl", ["{}\n"])
     assert mode(folder / "events.jsonl") == 0o600
 

@@ -34,14 +34,14 @@ def test_a_file_of_one_kind_is_refused_as_another_and_not_changed(tmp_path, made
     path = tmp_path / "file"
     make(path, KINDS[made]).close()
     before = path.read_bytes()
-    says = f"is a {KINDS[made].kind}, not a {KINDS[wanted].kind}; `ethogram"
-    with pytest.raises(BadUsage, match=says):
+    text = f"is a {KINDS[made].kind}, not a {KINDS[wanted].kind}; `ethogram"
+    with pytest.raises(BadUsage, match=text):
         sqlite.check_kind(path, KINDS[wanted])
     # Also where it came to be after the check.
-    with pytest.raises(BadUsage, match=says):
+    with pytest.raises(BadUsage, match=text):
         make(path, KINDS[wanted])
     assert path.read_bytes() == before
-    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_file_that_only_has_the_number_is_new_and_one_with_tables_and_no_version_is_damaged(tmp_path):

@@ -58,7 +58,7 @@ COMMANDS = {
 def test_a_lock_that_does_not_fit_stays_as_it_was(folder):
     args = ["patterns", "lock", "--folder", "patterns"]
     assert run(folder, *args, room=1_000_000).returncode == 0
-    (lock,) = [one for one in (folder / "patterns").iterdir() if one.suffix != ".yaml"]
+    (lock,) = [path for path in (folder / "patterns").iterdir() if path.suffix != ".yaml"]
     before = lock.read_text()
     write_patterns(folder / "patterns", GONE)
     done = run(folder, *args, room=60)
@@ -77,7 +77,7 @@ def test_a_full_disk_leaves_the_file_before_or_none(folder, name, before):
     assert done.returncode == 2, done.stderr
     assert "File too large" in done.stderr
     assert "Traceback" not in done.stderr
-    assert [one.name for one in (folder / "out").iterdir()] == ([] if before is None else ["file"])
+    assert [path.name for path in (folder / "out").iterdir()] == ([] if before is None else ["file"])
     assert before is None or target.read_text() == before
 
 
@@ -100,7 +100,7 @@ def test_an_interrupt_leaves_the_file_before(tmp_path):
     path.write_text("before")
     with pytest.raises(KeyboardInterrupt):
         write_whole(path, lines_until_interrupted())
-    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert path.read_text() == "before"
 
 

@@ -89,7 +89,7 @@ def attempt(target: Target, data: bytes) -> Failure | None:
     except (Exception, TooSlow) as error:
         signal.setitimer(signal.ITIMER_PROF, 0)
         frames = traceback.extract_tb(error.__traceback__)
-        ours = [one for one in frames if "ethogram" in Path(one.filename).parts] or frames
+        ours = [frame for frame in frames if "ethogram" in Path(frame.filename).parts] or frames
         where = "" if isinstance(error, TooSlow) else f" at {Path(ours[-1].filename).name}:{ours[-1].lineno}"
         said = str(error).splitlines()[0][:200] if isinstance(error, AssertionError) and str(error) else ""
         said = re.sub(r"\d+", "#", said)  # failures that differ in a number only are one

@@ -70,7 +70,7 @@ def _json(rng: Random, documents: list[Any], lines: bool) -> bytes:
         if places:
             _change(rng, *rng.choice(places), places)
     # The writer spells NaN, Infinity and half surrogate pairs as readers of JSON may meet them.
-    written = [json.dumps(one, ensure_ascii=rng.random() < 0.9) for one in documents]
+    written = [json.dumps(document, ensure_ascii=rng.random() < 0.9) for document in documents]
     joined = "\n".join(written) + "\n" * lines
     if rng.random() < 0.1:
         key = rng.choice(re.findall(r'"\w{1,30}": ', joined) or ["{"])
@@ -99,7 +99,7 @@ def _change(rng: Random, container: Any, key: Any, places: list[tuple[Any, Any]]
     elif way == 1 and isinstance(container, list):
         container.insert(rng.randrange(len(container) + 1), copy.deepcopy(value))
     elif way == 2 and isinstance(container, dict):
-        container[str(rng.choice([one for _, one in places]))] = container.pop(key)
+        container[str(rng.choice([item for _, item in places]))] = container.pop(key)
     elif way == 3:
         # A value of elsewhere: an id, a parent or a time that makes circles and contradictions.
         source, name = rng.choice(places)

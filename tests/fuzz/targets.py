@@ -46,7 +46,7 @@ WHOLE = ("larger than", "this is UTF-16")
 
 
 def lines(*values: Any) -> bytes:
-    return b"".join(json.dumps(one).encode() + b"\n" for one in values)
+    return b"".join(json.dumps(value).encode() + b"\n" for value in values)
 
 
 def at(second: int) -> str:
@@ -112,7 +112,7 @@ def targets(folder: Path) -> Iterator[Target]:
         seeds = tuple(case.content for case in CASES if case.adapter == name) + _written(name)
         yield Target(name, seeds or MORE[name](), _adapter(name), str(SOURCE / "ingest"))
     # The text a pattern is written in is parsed in shapes, the file around it in library.
-    patterns = tuple((SHIPPED / one).read_bytes() for one in PATTERNS)
+    patterns = tuple((SHIPPED / pattern).read_bytes() for pattern in PATTERNS)
     yield Target("pattern file", patterns, _pattern(folder), str(SOURCE / "language"))
     yield Target(
         "settings file", (SETTINGS,), _file(folder / "ethogram.yaml", _settings), str(SOURCE / "config")
@@ -224,7 +224,7 @@ def _adapter(name: str) -> Callable[[bytes], None]:
         sources = {event.source for event in batch.events}
         if len(sources) == 1 and batch.timed:
             again = events_of(
-                [json.loads(one.encode()) for one in written], source=sources.pop(), limits=LIMITS
+                [json.loads(item.encode()) for item in written], source=sources.pop(), limits=LIMITS
             )
             assert again.events == batch.events, "events differ after a round trip"
 
@@ -267,7 +267,7 @@ def _mutes(path: Path) -> None:
     # What was read is written back with one entry more, and what people wrote stays.
     new = Mute(mute_id({"subject": "new"}), "fuzz", subject="new")
     add_mute(path, new)
-    assert {one.id for one in read_mutes(path)} == {one.id for one in found} | {new.id}
+    assert {mute.id for mute in read_mutes(path)} == {item.id for item in found} | {new.id}
 
 
 def _verdicts(folder: Path) -> Callable[[bytes], None]:
@@ -281,7 +281,8 @@ def _answer(data: bytes) -> None:
     assert (checked.fault is None) == bool(checked.traits)
     assert all(0 <= value <= 1 for value in checked.traits.values())
     assert all(
-        0 <= one.start < one.end <= len(text) and 0 <= one.confidence <= 1 for one in checked.indicators
+        0 <= indicator.start < indicator.end <= len(text) and 0 <= indicator.confidence <= 1
+        for indicator in checked.indicators
     )
 
 
@@ -305,8 +306,8 @@ def _chat(folder: Path) -> Callable[[bytes], None]:
         (folder / "talk").write_bytes(data)
         for path, stdin in ((str(folder / "talk"), None), ("-", io.BytesIO(data))):
             try:
-                for one in read_said(path, stdin):
-                    json.dumps([one.thread, one.subject, one.role, one.text], ensure_ascii=False).encode()
+                for item in read_said(path, stdin):
+                    json.dumps([item.thread, item.subject, item.role, item.text], ensure_ascii=False).encode()
             except EthogramError as error:
                 check_faults(error, path, binary=True)
 

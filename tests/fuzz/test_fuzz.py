@@ -43,13 +43,13 @@ def check(target: Target, count: int, seed: int, folder: Path) -> Report:
 
 @pytest.fixture
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Target:
-    return next(one for one in targets(tmp_path) if one.name == request.param)
+    return next(target for target in targets(tmp_path) if target.name == request.param)
 
 
 def test_every_reader_is_fuzzed(tmp_path: Path):
     every = list(targets(tmp_path))
-    assert [one.name for one in every] == NAMES
-    assert all(one.seeds for one in every)
+    assert [item.name for item in every] == NAMES
+    assert all(item.seeds for item in every)
 
 
 @pytest.mark.parametrize("target", NAMES, indirect=True)
@@ -118,7 +118,7 @@ def test_a_fault_planted_in_an_adapter_is_found(tmp_path, monkeypatch):
             yield line, value, column
 
     monkeypatch.setattr(adapter, "read", read)
-    (target,) = [one for one in targets(tmp_path) if one.name == "jsonl"]
+    (target,) = [target for target in targets(tmp_path) if target.name == "jsonl"]
     with pytest.raises(AssertionError, match="ETHOGRAM_FUZZ_SEED=1") as found:
         check(target, 300, 1, tmp_path)
     assert "KeyError" in str(found.value)

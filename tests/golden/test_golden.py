@@ -68,13 +68,13 @@ def helps() -> str:
 
     def add(command: object, name: str) -> None:
         options = sorted(
-            "/".join(one.opts)
-            for one in command.params
-            if getattr(one, "opts", None)  # type: ignore[attr-defined]
+            "/".join(param.opts)
+            for param in command.params
+            if getattr(param, "opts", None)  # type: ignore[attr-defined]
         )
         lines.append(f"{name}: {' '.join(options)}")
-        for inner, one in sorted(getattr(command, "commands", {}).items()):
-            add(one, f"{name} {inner}")
+        for inner, item in sorted(getattr(command, "commands", {}).items()):
+            add(item, f"{name} {inner}")
 
     add(typer.main.get_command(build_app()), "ethogram")
     return "\n".join(lines) + "\n"

@@ -53,9 +53,9 @@ def test_a_bomb_is_bad_input_for_the_command(tmp_path, capsys):
     path = BOMBS["lines that are no JSON"](tmp_path)
     for more in ([], ["--skip-bad"]):
         assert main(["analyze", str(path), *more]) == 2
-        said = capsys.readouterr().err
-        assert "stopped reading here: more than 10,000 bad records" in said
-        assert "Traceback" not in said
+        err = capsys.readouterr().err
+        assert "stopped reading here: more than 10,000 bad records" in err
+        assert "Traceback" not in err
 
 
 def test_an_import_stops_at_a_bomb_too_and_leaves_nothing_behind(tmp_path):
@@ -72,8 +72,8 @@ def test_following_a_conversation_stops_at_a_bomb_too(name, tmp_path):
     path = BOMBS[name](tmp_path)
     text = tmp_path / "talk.txt.gz"
     text.write_bytes(packed(b"\n" if name == "blank lines" else b'{"role": 1}\n', 200 * MB, TURN))
-    for one in (path, text):
-        took, made = cpu(lambda: list(read_said(str(one))))  # noqa: B023
+    for item in (path, text):
+        took, made = cpu(lambda: list(read_said(str(item))))  # noqa: B023
         assert took < SECONDS
         assert isinstance(made, BadEvents)
 
@@ -137,5 +137,5 @@ def test_what_parquet_shares_is_read_as_it_was_written(tmp_path):
     table = pyarrow.table({"subject": ["ann", "bo"] * (rows // 2), "text": texts, "place": texts})
     parquet.write_table(table, tmp_path / "a.parquet")
     events = read_events(tmp_path / "a.parquet").events
-    assert [one.text for one in events] == texts
-    assert [one.attributes.get("place") for one in events] == texts
+    assert [event.text for event in events] == texts
+    assert [event.attributes.get("place") for event in events] == texts

@@ -41,7 +41,7 @@ seconds = st.lists(st.integers(0, 30), max_size=40)
 def test_any_order_of_arrival_is_sorted(seconds, data):
     events = [event(second, seq) for seq, second in enumerate(seconds)]
     shuffled = data.draw(st.permutations(events))
-    assert in_order(shuffled) == tuple(sorted(events, key=lambda one: one.order))
+    assert in_order(shuffled) == tuple(sorted(events, key=lambda event: event.order))
 
 
 def test_the_same_moment_is_ordered_by_number_then_id():
@@ -68,8 +68,8 @@ def test_one_id_in_two_sources_is_two_events():
 )
 def test_events_shuffled_within_the_lateness_come_out_sorted_and_none_is_late(moves, lateness):
     events = [event(second, seq) for seq, (second, _) in enumerate(moves)]
-    delays = dict(zip((one.id for one in events), (delay for _, delay in moves), strict=True))
-    arrivals = sorted(events, key=lambda one: one.at + timedelta(seconds=delays[one.id]))
+    delays = dict(zip((event.id for event in events), (delay for _, delay in moves), strict=True))
+    arrivals = sorted(events, key=lambda event: event.at + timedelta(seconds=delays[event.id]))
     released, late, end = run(arrivals, lateness)
     assert tuple(released) == in_order(events)
     assert late == []
@@ -86,8 +86,8 @@ def test_whatever_comes_is_released_in_order_or_late_and_nothing_is_lost(seconds
     events = [event(second, seq) for seq, second in enumerate(seconds)]
     arrivals = data.draw(st.permutations([*events, *map(moment, ticks)]))
     released, late, end = run(arrivals, lateness)
-    assert released == sorted(released, key=lambda one: one.order)
-    assert sorted([*released, *late], key=lambda one: one.order) == list(in_order(events))
+    assert released == sorted(released, key=lambda item: item.order)
+    assert sorted([*released, *late], key=lambda item: item.order) == list(in_order(events))
     assert end.late == len(late)
     assert end.waiting == ()
 
@@ -95,9 +95,9 @@ def test_whatever_comes_is_released_in_order_or_late_and_nothing_is_lost(seconds
 @given(seconds=seconds)
 def test_without_lateness_an_event_is_released_as_it_comes(seconds):
     buffer = Buffer()
-    for one in in_order(event(second, seq) for seq, second in enumerate(seconds)):
-        buffer, released, late = release(buffer, one)
-        assert (released, late, buffer.waiting) == ((one,), (), ())
+    for item in in_order(event(second, seq) for seq, second in enumerate(seconds)):
+        buffer, released, late = release(buffer, item)
+        assert (released, late, buffer.waiting) == ((item,), (), ())
 
 
 def test_an_event_waits_until_another_reaches_its_time_and_the_lateness():

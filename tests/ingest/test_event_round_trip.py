@@ -63,7 +63,7 @@ def test_an_event_written_as_a_dict_reads_back_the_same(event):
 @given(first=events(), second=events())
 def test_a_json_array_reads_as_its_lines_do(first, second):
     dicts = [first.to_dict() | {"id": "1"}, second.to_dict() | {"id": "2"}]
-    lines = "\n".join(json.dumps(one) for one in dicts).encode()
+    lines = "\n".join(json.dumps(item) for item in dicts).encode()
     array = json.dumps(dicts, indent=1).encode()
     read = [read_events(["-"], stdin=io.BytesIO(content), skip_bad=True).events for content in (lines, array)]
     assert read[0] == read[1]

@@ -74,8 +74,8 @@ def test_no_bytes_break_reading_when_compressed(content):
 @example(rest=b'"a"}')
 def test_bytes_after_a_good_line_cost_only_themselves(rest):
     batch = survive(b'{"subject": "first"}\n' + rest + b'\n{"subject": "last"}\n')
-    found = [event.subject for event in batch.events]
-    assert (found[0], found[-1]) == ("first", "last")
+    subjects = [event.subject for event in batch.events]
+    assert (subjects[0], subjects[-1]) == ("first", "last")
 
 
 anything = st.recursive(

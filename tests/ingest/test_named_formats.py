@@ -41,7 +41,7 @@ def file(tmp_path):
 @pytest.mark.parametrize("name", ["f.jsonl", "F.NDJSON", "f.jsonl.gz", "f.ndjson.gz", "f", "f.log"])
 def test_a_first_line_that_is_no_json_is_one_bad_line(name, file):
     path = file(name, b"oops\n" + GOOD + b"more\n")
-    assert [(one.line, one.column, one.message[:8]) for one in faults(path)] == [
+    assert [(fault.line, fault.column, fault.message[:8]) for fault in faults(path)] == [
         (1, 1, "not JSON"),
         (4, 1, "not JSON"),
     ]
@@ -137,7 +137,10 @@ def test_a_small_torn_file_keeps_its_whole_lines_and_says_where_it_stopped(name,
 def test_an_object_spread_over_lines_is_one_fault_with_a_hint(file):
     spread = b'{\n  "subject": "a",\n  "readings": {\n    "x": 1\n  }\n}\n'
     path = file("f.json", spread + GOOD + spread)
-    assert [(one.line, "one event per line" in one.message) for one in faults(path)] == [(1, True), (9, True)]
+    assert [(fault.line, "one event per line" in fault.message) for fault in faults(path)] == [
+        (1, True),
+        (9, True),
+    ]
     assert subjects(read_events([path], skip_bad=True)) == ["a", "b"]
 
 

@@ -14,7 +14,7 @@ from ethogram.ingest import read_events
 
 def written(folder: Path, *conversations: Any) -> Path:
     path = folder / "talk.jsonl"
-    path.write_text("".join(json.dumps(one) + "\n" for one in conversations))
+    path.write_text("".join(json.dumps(conversation) + "\n" for conversation in conversations))
     return path
 
 
@@ -38,7 +38,7 @@ def test_turns_become_events_of_one_thread(tmp_path: Path):
 
 def test_of_two_who_talk_each_is_the_others_target(tmp_path: Path):
     path = written(tmp_path, {"conversation_id": "t", "turns": [turn("ann", "a"), turn("bob", "b")]})
-    assert [(one.subject, one.target) for one in read_events([path]).events] == [
+    assert [(event.subject, event.target) for event in read_events([path]).events] == [
         ("ann", "bob"),
         ("bob", "ann"),
     ]
@@ -50,15 +50,15 @@ def test_of_two_who_talk_each_is_the_others_target(tmp_path: Path):
 def test_a_part_is_another_person_in_another_conversation(tmp_path: Path, names: tuple[str, str]):
     talk = [{"conversation_id": c, "turns": [{"speaker": n, "text": "x"} for n in names]} for c in "ab"]
     events = read_events([written(tmp_path, *talk)]).events
-    assert len({one.subject for one in events}) == 4
-    assert {one.target for one in events} == {one.subject for one in events}
+    assert len({event.subject for event in events}) == 4
+    assert {event.target for event in events} == {event.subject for event in events}
 
 
 def test_agents_keep_their_names(tmp_path: Path):
     talk = [
         {"conversation_id": c, "turns": [turn("AI", "x"), turn("ann", "y"), turn("bob", "z")]} for c in "ab"
     ]
-    assert {one.subject for one in read_events([written(tmp_path, *talk)]).events} == {"AI", "ann", "bob"}
+    assert {event.subject for event in read_events([written(tmp_path, *talk)]).events} == {"AI", "ann", "bob"}
 
 
 def test_times_without_a_zone_are_utc_and_times_of_day_are_kept_apart(tmp_path: Path):
@@ -85,7 +85,7 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path: Path):
 
 def test_without_ids_turns_are_counted(tmp_path: Path):
     talk = {"turns": [turn("ann", "a"), turn("ann", "b")]}
-    assert [one.id for one in read_events([written(tmp_path, talk)]).events] == ["line 1/0", "line 1/1"]
+    assert [event.id for event in read_events([written(tmp_path, talk)]).events] == ["line 1/0", "line 1/1"]
 
 
 def test_a_time_that_is_none_is_a_fault(tmp_path: Path):

@@ -237,6 +237,6 @@ def test_a_path_alone_is_a_path_and_not_a_sequence_of_letters(tmp_path):
     file = tmp_path / "a.jsonl"
     file.write_text('{"subject": "ann", "at": "2026-01-01T00:00:00Z"}\n')
     for given in (file, str(file), [file]):
-        assert [one.subject for one in read_events(given).events] == ["ann"]
+        assert [event.subject for event in read_events(given).events] == ["ann"]
     with pytest.raises(BadEvents, match="no such file or folder"):
         read_events(str(tmp_path / "b.jsonl"))

@@ -20,7 +20,9 @@ def message(name: str, author: Any, content: Any, minute: int, **more: Any) -> d
 
 def read(folder: Path, *messages: Any, array: bool = False, skip_bad: bool = False) -> list[Event]:
     path = folder / ("dump.json" if array else "dump.jsonl")
-    path.write_text(json.dumps(messages) if array else "".join(json.dumps(one) + "\n" for one in messages))
+    path.write_text(
+        json.dumps(messages) if array else "".join(json.dumps(message) + "\n" for message in messages)
+    )
     return list(read_events([path], skip_bad=skip_bad).events)
 
 
@@ -108,8 +110,8 @@ def test_what_is_wrong_is_said(tmp_path: Path):
         ({"author": "j", "content": "x", "created_at": -1e30}, "no time"),
     ],
 )
-def test_a_message_that_lacks_something_is_a_fault_and_not_left_out(tmp_path: Path, wrong: Any, says: str):
-    with pytest.raises(EthogramError, match=says):
+def test_a_message_that_lacks_something_is_a_fault_and_not_left_out(tmp_path: Path, wrong: Any, text: str):
+    with pytest.raises(EthogramError, match=text):
         read(tmp_path, FLAT[0], {"id": "w", **wrong})
 
 
@@ -132,10 +134,10 @@ def test_an_id_has_one_author(tmp_path: Path):
 
 def test_ordinary_events_among_messages_are_read(tmp_path: Path):
     event = {"id": "e", "subject": "kim", "at": "2026-01-01T12:00:00Z", "readings": {"compassion": 0.5}}
-    assert [one.subject for one in read(tmp_path, FLAT[0], event)] == ["ann", "kim"]
+    assert [item.subject for item in read(tmp_path, FLAT[0], event)] == ["ann", "kim"]
 
 
 @pytest.mark.parametrize("at", ["1767261600", 1767261600000, "2026-01-01T10:00:00+00:00", 1767261600])
 def test_times_may_be_written_in_several_ways(tmp_path: Path, at: Any):
-    found = read(tmp_path, {"id": "p", "author": "ann", "content": "x", "created_at": at})
-    assert found[0].at.isoformat() == "2026-01-01T10:00:00+00:00"
+    events = read(tmp_path, {"id": "p", "author": "ann", "content": "x", "created_at": at})
+    assert events[0].at.isoformat() == "2026-01-01T10:00:00+00:00"

@@ -59,10 +59,10 @@ def test_a_compressed_file_is_recognised_by_its_content(tmp_path):
 
 @pytest.mark.parametrize("missing", ["message_id", "traits", "indicators"])
 def test_what_lacks_a_key_of_the_format_is_not_taken_for_it(missing):
-    one = registry.adapters.get("scored_messages")
+    scored_messages = registry.adapters.get("scored_messages")
     kept = {key: value for key, value in MESSAGE.items() if key != missing}
-    assert one.recognises(json.dumps(MESSAGE).encode(), "a.jsonl")
-    assert not one.recognises(json.dumps(kept).encode(), "a.jsonl")
+    assert scored_messages.recognises(json.dumps(MESSAGE).encode(), "a.jsonl")
+    assert not scored_messages.recognises(json.dumps(kept).encode(), "a.jsonl")
 
 
 def test_an_event_line_that_only_mentions_the_words_is_an_event_line(lines):

@@ -76,9 +76,9 @@ def test_the_pattern_that_the_others_spoil_is_good():
     ],
 )
 def test_a_slip_is_found_with_its_place_and_the_nearest_right_word(old, new, place, says):
-    found = faults(changed(old, new))
+    texts = faults(changed(old, new))
     expected = place if "severity" not in old else "p.yaml:9:11"
-    assert any(fault.startswith(expected) and says in fault for fault in found), found
+    assert any(fault.startswith(expected) and says in fault for fault in texts), texts
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def test_a_slip_is_found_with_its_place_and_the_nearest_right_word(old, new, pla
     ],
 )
 def test_a_former_key_is_refused_with_what_it_is_called_now(old, new, says):
-    found = faults(changed(old, new))
-    assert any(fault == says for fault in found), found
+    texts = faults(changed(old, new))
+    assert any(fault == says for fault in texts), texts
 
 
 @pytest.mark.parametrize(
@@ -153,8 +153,8 @@ def test_a_former_key_is_refused_with_what_it_is_called_now(old, new, says):
 )
 def test_what_is_not_in_the_language_is_refused_with_its_place(condition, says):
     quoted = "'" + condition.replace("'", "''") + "'"
-    found = faults(changed("compassion > 0.5", quoted))
-    assert any(fault.startswith("p.yaml:6:") and says in fault for fault in found), found
+    texts = faults(changed("compassion > 0.5", quoted))
+    assert any(fault.startswith("p.yaml:6:") and says in fault for fault in texts), texts
 
 
 @pytest.mark.parametrize(
@@ -203,8 +203,8 @@ def test_a_pattern_that_makes_no_sense_says_why(old, new, says):
 def test_all_faults_of_a_file_come_at_once():
     text = changed("compassion > 0.5", "compasion > 0.5").replace("severity: high", "severity: hihg")
     text = text.replace("title: Warm", "titel: Warm").replace("first.manipulation", "frst.manipulation")
-    found = faults(text)
-    assert [fault.split(":")[1] for fault in found if "missing" not in fault] == ["2", "6", "7", "9"]
+    texts = faults(text)
+    assert [fault.split(":")[1] for fault in texts if "missing" not in fault] == ["2", "6", "7", "9"]
 
 
 def test_a_fault_inside_folded_text_points_at_its_own_line():
@@ -253,14 +253,14 @@ def test_a_fault_in_the_shape_does_not_hide_those_after_it():
         "\nconfidence: then.manipulation", "\n      son: 3 events\nconfidence: mean(frst.compassion)"
     )
     text = text.replace("severity: high", "severity: hihg")
-    found = faults(text)
-    assert [fault.split(":")[1] for fault in found] == ["7", "8", "9", "10"], found
+    texts = faults(text)
+    assert [fault.split(":")[1] for fault in texts] == ["7", "8", "9", "10"], texts
 
 
 @pytest.mark.parametrize("value", ["high", ".nan", "'0.9'"])
 def test_a_word_where_an_example_gives_a_number_is_a_fault(value):
-    found = faults(changed("      compassion: [0.9, 0.1]\n", f"      compassion: [{value}, 0.1]\n"))
-    assert any("p.yaml:13:7: a number is due here" in fault for fault in found), found
+    texts = faults(changed("      compassion: [0.9, 0.1]\n", f"      compassion: [{value}, 0.1]\n"))
+    assert any("p.yaml:13:7: a number is due here" in fault for fault in texts), texts
 
 
 @pytest.mark.parametrize("name", ["subject", "kind", "compassion", "gap"])
@@ -270,6 +270,6 @@ def test_a_parameter_may_not_take_the_name_of_something_else(name):
 
 def test_a_fault_does_not_repeat_long_values():
     every = faults(GOOD.replace("confidence:", f"status: {'x' * 5000}\nconfidence:"))
-    (found,) = [one for one in every if "unknown status 'xxx" in one]
+    (found,) = [item for item in every if "unknown status 'xxx" in item]
     assert "one of experimental, shadow, stable, retired" in found
     assert len(found) < 300

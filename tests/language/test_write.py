@@ -47,15 +47,15 @@ def read(text: str, scope: Scope = PLAIN) -> Expr:
 
 def scope_of(exprs: list[Expr], vocabulary: Vocabulary) -> tuple[Scope, Names]:
     """Everything the expressions name, with a define for whatever stands behind a step's dot."""
-    inside = [one for expr in exprs for one in walk(expr)]
-    steps = [one for one in inside if isinstance(one, (StepValue, StepMean))]
-    defines = {one.of: f"define_{i}" for i, one in enumerate(steps) if not isinstance(one.of, NAMES)}
-    results = [one.name for one in inside if isinstance(one, Result)]
+    inside = [item for expr in exprs for item in walk(expr)]
+    steps = [item for item in inside if isinstance(item, (StepValue, StepMean))]
+    defines = {step.of: f"define_{i}" for i, step in enumerate(steps) if not isinstance(step.of, NAMES)}
+    results = [item.name for item in inside if isinstance(item, Result)]
     scope = Scope(
         vocabulary,
         defines={name: (expr, "any") for expr, name in defines.items()},
         results={name: "any" for name in results if "." not in name},
-        steps=tuple({one.step for one in inside if isinstance(one, (StepValue, StepMean, StepCount))}),
+        steps=tuple({item.step for item in inside if isinstance(item, (StepValue, StepMean, StepCount))}),
         parts=tuple(name.rpartition(".")[0] for name in results if "." in name),
         gathers=True,
         lists=True,
@@ -103,20 +103,20 @@ def test_plain_texts_come_out_as_they_went_in():
 def test_every_random_expression_reads_back_to_the_same_text(seed):
     for pattern in strategies.random_case(seed).patterns:
         exprs = list(expressions((pattern.shape, pattern.confidence, pattern.severities, pattern.details)))
-        inside = [one for expr in exprs for one in walk(expr)]
+        inside = [item for expr in exprs for item in walk(expr)]
         vocabulary = Vocabulary(
-            {one.name: "any" for one in inside if isinstance(one, Signal)},
-            frozenset(one.name for one in inside if isinstance(one, Indicator)),
-            {one.name: "any" for one in inside if isinstance(one, Attribute)},
+            {item.name: "any" for item in inside if isinstance(item, Signal)},
+            frozenset(item.name for item in inside if isinstance(item, Indicator)),
+            {item.name: "any" for item in inside if isinstance(item, Attribute)},
             {
-                f"table_{i}": {item.name: w for item, w in zip(one.items, one.weights, strict=True)}
-                for i, one in enumerate(inside)
-                if isinstance(one, Cover)
+                f"table_{i}": {item.name: w for item, w in zip(entry.items, entry.weights, strict=True)}
+                for i, entry in enumerate(inside)
+                if isinstance(entry, Cover)
             },
         )
         scope, names = scope_of(exprs, vocabulary)
         # The parts of a combination may have names like told@1, which an expression cannot say.
-        for expr in (one for one in exprs if not any("@" in part for part in scope.parts)):
+        for expr in (expr for expr in exprs if not any("@" in part for part in scope.parts)):
             text = write(expr, names)
             # Of texts, not trees: random trees leave out defaults that reading a text puts in.
             assert write(read(text, scope), names) == text

@@ -19,7 +19,7 @@ texts = st.text(alphabet=ALPHABET, max_size=60) | st.text(max_size=40)
 
 @given(texts)
 def test_folding_is_the_same_as_one_character_after_the_other(text):
-    assert fold(text).text.decode() == "".join(one for one, _ in naive_scan.fold(text))
+    assert fold(text).text.decode() == "".join(item for item, _ in naive_scan.fold(text))
 
 
 @given(texts)
@@ -34,7 +34,7 @@ def test_every_place_leads_back_to_where_it_came_from(text):
 def test_matches_are_those_of_the_plain_matcher(text):
     folded = fold(text)
     offsets = Offsets(folded)
-    matches = Matcher([one.encode() for one in PHRASES]).find(folded.text)
+    matches = Matcher([phrase.encode() for phrase in PHRASES]).find(folded.text)
     found = [(PHRASES[number], *offsets.span(start, end)) for number, start, end in matches]
     assert found == naive_scan.find(text, PHRASES)
 
@@ -64,8 +64,8 @@ def test_lines_with_variants_are_matched_as_if_written_out(words):
 def test_what_is_passed_over_folds_to_one_character_each():
     from ethogram.lexicon.normalize import _UNUSUAL, fold_character
 
-    passed = [one for one in map(chr, range(128, 0x20000)) if not _UNUSUAL.match(one)]
-    assert [one for one in passed if len(fold_character(one)) != 1] == []
+    passed = [item for item in map(chr, range(128, 0x20000)) if not _UNUSUAL.match(item)]
+    assert [item for item in passed if len(fold_character(item)) != 1] == []
 
 
 @pytest.mark.parametrize(

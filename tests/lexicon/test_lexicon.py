@@ -68,26 +68,26 @@ def test_its_phrases_are_written_as_they_are_matched():
 
 def test_there_are_categories_for_every_trait_and_the_seven_hard_constraints():
     by_trait: dict[str, int] = {}
-    for one in read_categories():
-        by_trait[one.trait] = by_trait.get(one.trait, 0) + 1
+    for category in read_categories():
+        by_trait[category.trait] = by_trait.get(category.trait, 0) + 1
     assert set(by_trait) == {*TRAITS, HARD_CONSTRAINT}
     assert by_trait[HARD_CONSTRAINT] == 7
-    assert sum(len(one.phrases) for one in read_categories()) >= 1000
+    assert sum(len(category.phrases) for category in read_categories()) >= 1000
 
 
 def test_indicators_are_those_of_the_catalogue_and_of_the_same_side():
-    for one in read_categories():
-        if one.indicator is not None:
-            known = indicator_catalogue()[one.indicator]
-            assert (known.polarity == "-") == (one.trait in NEGATIVE), one.name
+    for category in read_categories():
+        if category.indicator is not None:
+            known = indicator_catalogue()[category.indicator]
+            assert (known.polarity == "-") == (category.trait in NEGATIVE), category.name
 
 
 def test_each_category_says_how_well_it_was_measured():
-    for one in read_categories():
-        right, sampled = one.precision
+    for category in read_categories():
+        right, sampled = category.precision
         assert 0 <= right <= sampled <= 20
         assert sampled > 0
-        assert one.hits_per_10000 >= 0
+        assert category.hits_per_10000 >= 0
 
 
 @pytest.mark.parametrize(("text", "category"), NEVER_MET.items())

@@ -12,10 +12,10 @@ from ethogram.cli.main import main
 def test_categories_are_listed_with_what_was_measured(capsys):
     assert main(["lexicon", "list", "--json"]) == 0
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    coup = next(one for one in records if one["name"] == "illegitimate_power")
+    coup = next(record for record in records if record["name"] == "illegitimate_power")
     assert coup["trait"] == "hard_constraint"
     assert coup["sampled"] == 20
-    assert len({one["lexicon"] for one in records}) == 1
+    assert len({record["lexicon"] for record in records}) == 1
 
 
 def test_measuring_counts_and_shows_and_names_what_was_never_hit(tmp_path, capsys):

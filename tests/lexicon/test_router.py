@@ -30,12 +30,12 @@ def routes(events: Iterable[Event], sampled: float = 0.0) -> list[Route]:
 
 
 def test_only_negative_flags_are_looked_at():
-    found = routes(
+    result = routes(
         messages(
             ("ann", PLAIN), ("ann", "It failed because the disk was full, for example."), ("bo", URGENCY)
         )
     )
-    assert [(one.tier, one.depth) for one in found] == [
+    assert [(item.tier, item.depth) for item in result] == [
         ("standard", None),
         ("standard", None),
         ("focused", "standard"),
@@ -43,22 +43,22 @@ def test_only_negative_flags_are_looked_at():
 
 
 def test_threads_mixed_or_one_by_one_go_the_same_way():
-    one = messages(("ann", FLATTERY), ("ann", PLAIN), ("ann", URGENCY), ("ann", "You owe me."), thread="a")
+    events = messages(("ann", FLATTERY), ("ann", PLAIN), ("ann", URGENCY), ("ann", "You owe me."), thread="a")
     two = messages(
         ("ann", URGENCY), ("bo", FLATTERY), ("ann", FLATTERY), ("ann", "You're overreacting."), thread="b"
     )
-    mixed = [event for pair in zip(one, two, strict=True) for event in pair]
+    mixed = [event for pair in zip(events, two, strict=True) for event in pair]
     found = {route.event.id: route.tier for route in routes(mixed)}
-    for thread in (one, two):
+    for thread in (events, two):
         assert [found[event.id] for event in thread] == [m.tier for m in scan_thread(thread).messages]
 
 
 def test_what_is_said_again_is_neither_counted_nor_evaluated():
     text = "You must act now before it is too late my dear friends"
-    found = routes(messages(*[("ann", text)] * 5))
-    assert [one.copy for one in found] == [False, True, True, True, True]
-    assert [one.depth for one in found[1:]] == [None] * 4
-    assert not any(one.signals for one in found)
+    result = routes(messages(*[("ann", text)] * 5))
+    assert [item.copy for item in result] == [False, True, True, True, True]
+    assert [item.depth for item in result[1:]] == [None] * 4
+    assert not any(item.signals for item in result)
 
 
 def test_sampling_goes_by_id_and_is_about_the_share():
@@ -66,8 +66,8 @@ def test_sampling_goes_by_id_and_is_about_the_share():
     chosen = {name for name in ids if is_sampled(name, 0.05)}
     assert 850 < len(chosen) < 1150
     assert chosen <= {name for name in ids if is_sampled(name, 0.1)}
-    found = routes(messages(("ann", PLAIN), ("bo", URGENCY)), sampled=1.0)
-    assert [(one.sampled, one.depth) for one in found] == [(True, "standard"), (False, "standard")]
+    result = routes(messages(("ann", PLAIN), ("bo", URGENCY)), sampled=1.0)
+    assert [(item.sampled, item.depth) for item in result] == [(True, "standard"), (False, "standard")]
 
 
 def test_the_cost_of_the_worked_example():
@@ -77,7 +77,7 @@ def test_the_cost_of_the_worked_example():
 
 def test_shares_stand_beside_what_is_expected():
     told = beside_expected({"standard": 80, "focused": 15, "deep": 4, "deep_with_context": 1})
-    assert [one["as_expected"] for one in told] == [False, True, False, True]
+    assert [item["as_expected"] for item in told] == [False, True, False, True]
 
 
 def test_a_summary_counts_everything_once():
@@ -104,7 +104,7 @@ def test_each_tier_shows_what_it_asks_for():
     assert "earlier" not in focused
     assert [f"earlier {k}" in deep for k in range(6)] == [False, False, True, True, True, True]
     assert all(f"earlier {k}" in widest for k in range(6))
-    assert ["love_bombing" in one for one in (focused, deep, widest)] == [False, False, True]
+    assert ["love_bombing" in item for item in (focused, deep, widest)] == [False, False, True]
 
 
 def test_it_is_a_pure_function():
@@ -146,8 +146,8 @@ def test_events_without_text_are_no_messages():
 
 
 def test_those_worth_a_look_are_named():
-    told: list[Route] = []
-    scan_events(messages(("ann", PLAIN), ("bo", URGENCY)), sampled=0.0, chosen=told.append)
-    assert [(one["id"], one["tier"], one["by_category"]) for one in map(route_record, told)] == [
+    record: list[Route] = []
+    scan_events(messages(("ann", PLAIN), ("bo", URGENCY)), sampled=0.0, chosen=record.append)
+    assert [(item["id"], item["tier"], item["by_category"]) for item in map(route_record, record)] == [
         ("t1", "focused", {"urgency": 1})
     ]

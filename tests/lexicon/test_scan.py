@@ -15,7 +15,7 @@ from ethogram.lexicon.matcher import forms
 from ethogram.lexicon.normalize import fold
 from ethogram.lexicon.scanner import LONGEST, scan_many
 
-LINES = [line for one in load_lexicon().categories for line in one.phrases]
+LINES = [line for category in load_lexicon().categories for line in category.phrases]
 EVERY = [form.strip() for line in LINES for form in list(islice(forms(line), 400))[::97]]
 ALIKE = dict(zip("aeopcyxi", "аеорсухі", strict=True))
 PLAIN = "We met at the old house and then walked home."
@@ -146,7 +146,7 @@ def test_apostrophes_and_signs_quote_nothing(text):
 
 
 def alike(phrase: str) -> str:
-    return "".join(ALIKE.get(one, one) for one in phrase)
+    return "".join(ALIKE.get(item, item) for item in phrase)
 
 
 def test_every_phrase_is_found_as_it_is_written():
@@ -193,9 +193,9 @@ def test_characters_without_width_hide_nothing(phrase, at, sign):
 
 @settings(max_examples=300)
 @given(
-    phrase=st.sampled_from([one for one in EVERY if one[-1].isalnum()]),
+    phrase=st.sampled_from([item for item in EVERY if item[-1].isalnum()]),
     before=st.text("abcxyzäж_", max_size=2),
-    after=st.text("abcxyzäж_", max_size=2).filter(lambda one: one != "_"),
+    after=st.text("abcxyzäж_", max_size=2).filter(lambda item: item != "_"),
 )
 def test_a_phrase_inside_a_longer_word_is_not_there(phrase, before, after):
     before, after = before.replace("_", "a_"), after.replace("_", "_a")
@@ -281,7 +281,7 @@ def test_a_scan_is_as_its_schema_says(text):
 def test_a_scan_is_a_json_record():
     import json
 
-    said = json.loads(json.dumps(ethogram.scan("Act now!").to_dict()))
-    assert (said["record"], said["tier"], said["count"]) == ("scan", "focused", 1)
-    assert said["flags"][0]["phrase"] == "act now"
-    assert len(said["lexicon"]) == 12
+    data = json.loads(json.dumps(ethogram.scan("Act now!").to_dict()))
+    assert (data["record"], data["tier"], data["count"]) == ("scan", "focused", 1)
+    assert data["flags"][0]["phrase"] == "act now"
+    assert len(data["lexicon"]) == 12

@@ -41,12 +41,14 @@ def test_an_innocent_sentence_with_the_same_words_is_not_flagged(category):
 
 def test_every_negative_category_has_sentences_of_both_kinds():
     negative = [
-        one.name for one in read_categories() if one.trait in NEGATIVE or one.trait == HARD_CONSTRAINT
+        category.name
+        for category in read_categories()
+        if category.trait in NEGATIVE or category.trait == HARD_CONSTRAINT
     ]
     assert sorted(SENTENCES) == sorted(negative)
-    for said in SENTENCES.values():
-        assert len(said["flagged"]) >= 6
-        assert len(said["innocent"]) >= 4
+    for sentence in SENTENCES.values():
+        assert len(sentence["flagged"]) >= 6
+        assert len(sentence["innocent"]) >= 4
 
 
 def test_held_out_sentences_are_found_as_often_as_measured():

@@ -20,12 +20,12 @@ HARD = "The coup was planned."
 
 
 def tiers(*texts: str) -> list[str]:
-    return [one.tier for one in ethogram.scan_thread([("ann", text) for text in texts]).messages]
+    return [message.tier for message in ethogram.scan_thread([("ann", text) for text in texts]).messages]
 
 
 def kinds(*texts: str) -> list[tuple[str, tuple[int, ...]]]:
     found = ethogram.scan_thread([("ann", text) for text in texts])
-    return [(one.kind, one.messages) for one in found.signals]
+    return [(signal.kind, signal.messages) for signal in found.signals]
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,10 @@ def test_counts_that_do_not_rise_three_times_running_are_no_escalation(texts):
 
 def test_four_messages_on_one_trait_are_concentration():
     assert tiers(SWEAR, QUIET, SWEAR, SWEAR, SWEAR)[-1] == "deep_with_context"
-    found = ethogram.scan_thread([("ann", SWEAR)] * 4).signals
-    assert ("concentration", "deception", (0, 1, 2, 3)) in [(one.kind, one.of, one.messages) for one in found]
+    signals = ethogram.scan_thread([("ann", SWEAR)] * 4).signals
+    assert ("concentration", "deception", (0, 1, 2, 3)) in [
+        (item.kind, item.of, item.messages) for item in signals
+    ]
     assert "concentration" not in dict(kinds(SWEAR, SWEAR, SWEAR, SOURCE))
 
 
@@ -101,8 +103,8 @@ def test_subjects_are_counted_each_for_itself():
 def test_events_are_as_good_as_pairs_and_without_text_nothing_is_measured():
     events = [Event.sample(id="1", subject="ann", text=URGE), Event.sample(id="2", subject="ann")]
     found = ethogram.scan_thread(events)
-    assert [one.scan.measured for one in found.messages] == [True, False]
-    assert [one.tier for one in found.messages] == ["focused", "standard"]
+    assert [message.scan.measured for message in found.messages] == [True, False]
+    assert [message.tier for message in found.messages] == ["focused", "standard"]
 
 
 def test_positive_flags_show_nothing_together():
@@ -133,6 +135,6 @@ def test_the_first_part_of_a_thread_gives_the_first_part_of_its_scan(talk):
 def test_the_thread_never_lowers_a_tier_and_never_raises_what_has_no_flags(talk):
     from ethogram.lexicon import TIERS
 
-    for one in ethogram.scan_thread(talk).messages:
-        assert TIERS.index(one.tier) >= TIERS.index(one.scan.tier)
-        assert (one.tier == "standard") == (not one.scan.negative)
+    for message in ethogram.scan_thread(talk).messages:
+        assert TIERS.index(message.tier) >= TIERS.index(message.scan.tier)
+        assert (message.tier == "standard") == (not message.scan.negative)

@@ -88,14 +88,16 @@ def test_the_scan_chooses_twelve_of_ninety_eight():
 def test_one_detection_comes_of_it_and_the_next_evaluation_is_told(tmp_path: Path):
     events, library = evaluated(thread()), load_patterns(["love_bombing"])
     path = tmp_path / "walk.jsonl"
-    path.write_text("".join(json.dumps(one.to_dict()) + "\n" for one in events))
+    path.write_text("".join(json.dumps(event.to_dict()) + "\n" for event in events))
     later = events[-1].at
     with open_store(f"sqlite:///{tmp_path / 'walk.db'}", create=True) as store:
         import_events(store, [path], at=later)
         sweep(store, library, as_of=later, clock=lambda: later)
-        found = list(store.detections())
-        assert [(one.pattern, one.subject, one.target) for one in found] == [("love_bombing", "KiraX", "bo")]
-        assert [one.event for one in found[0].evidence] == ["m5", "m24", "m43", "m81"]
+        detections = list(store.detections())
+        assert [(item.pattern, item.subject, item.target) for item in detections] == [
+            ("love_bombing", "KiraX", "bo")
+        ]
+        assert [item.event for item in detections[0].evidence] == ["m5", "m24", "m43", "m81"]
         context = subject_context(store, "input", "KiraX", later)
     text = "You are so smart."
     _, user = evaluation_prompt(text, scan(text), "deep_with_context", [], context.to_dict())

@@ -28,8 +28,8 @@ def random_token(alphabet: str, least: int, most: int) -> st.SearchStrategy[str]
 
 def keys() -> st.SearchStrategy[str]:
     """Keys and tokens whose form says what they are."""
-    token = random_token(BASE62, 36, 48).filter(lambda one: any(char.isdigit() for char in one))
-    capitals = random_token(string.ascii_uppercase + string.digits, 16, 16).map(lambda one: one[:-1] + "7")
+    token = random_token(BASE62, 36, 48).filter(lambda item: any(char.isdigit() for char in item))
+    capitals = random_token(string.ascii_uppercase + string.digits, 16, 16).map(lambda item: item[:-1] + "7")
     prefixes = [
         "sk-",
         "sk-proj-",

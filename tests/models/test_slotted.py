@@ -27,13 +27,13 @@ def both(**options):
 
 @both(slots=True)
 def test_records_have_defaults_equality_and_positions(point):
-    one, other = point(1.0), point(x=1.0, y=2.0, note="seen")
-    assert one == other
-    assert one != point(2.0)
-    assert one != "x"
-    assert one.tags == []
-    assert one.tags is not other.tags
-    match one:
+    item, other = point(1.0), point(x=1.0, y=2.0, note="seen")
+    assert item == other
+    assert item != point(2.0)
+    assert item != "x"
+    assert item.tags == []
+    assert item.tags is not other.tags
+    match item:
         case point(x, y):
             assert (x, y) == (1.0, 2.0)
 
@@ -47,12 +47,12 @@ def test_wrong_arguments_are_refused(point, args, given):
 
 @both(slots=True)
 def test_a_record_cannot_be_changed_and_has_no_room_for_more(point):
-    one = point(1.0)
+    item = point(1.0)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        one.x = 2.0
+        item.x = 2.0
     with pytest.raises(dataclasses.FrozenInstanceError):
-        del one.x
-    assert not hasattr(one, "__dict__")
+        del item.x
+    assert not hasattr(item, "__dict__")
 
 
 @both(slots=True)
@@ -72,10 +72,10 @@ def test_without_slots_there_is_room(point):
 
 @both(slots=True)
 def test_the_functions_of_dataclasses_take_it(point):
-    one = point(1.0)
-    assert dataclasses.is_dataclass(one)
-    assert dataclasses.asdict(one) == {"x": 1.0, "y": 2.0, "tags": [], "note": ""}
-    assert dataclasses.replace(one, y=3.0) == point(1.0, 3.0)
+    item = point(1.0)
+    assert dataclasses.is_dataclass(item)
+    assert dataclasses.asdict(item) == {"x": 1.0, "y": 2.0, "tags": [], "note": ""}
+    assert dataclasses.replace(item, y=3.0) == point(1.0, 3.0)
     shown = [(field.name, field.type, field.compare) for field in dataclasses.fields(point)]
     assert shown == [
         ("x", "float", True),
@@ -119,9 +119,9 @@ def test_records_can_be_ordered_where_that_is_asked_for():
 
 
 @pytest.mark.parametrize("one", [Base(1), Derived(1, 2, 3)])
-def test_copies_and_pickles_are_equal(one):
-    assert copy.deepcopy(one) == one
-    assert pickle.loads(pickle.dumps(one)) == one
+def test_copies_and_pickles_are_equal(item):
+    assert copy.deepcopy(item) == item
+    assert pickle.loads(pickle.dumps(item)) == item
 
 
 def test_what_is_not_frozen_can_be_changed_and_has_no_hash():

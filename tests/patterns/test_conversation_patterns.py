@@ -82,13 +82,15 @@ def library():
 def evaluated(readings: list[dict[str, float]], *, every: timedelta = timedelta(days=1)) -> list[Event]:
     """One subject's messages to one target in one thread."""
     return [
-        Event(id=f"e{i}", at=BEGIN + i * every, subject="sam", seq=i, target="bo", thread="t", readings=one)
-        for i, one in enumerate(readings)
+        Event(
+            id=f"e{i}", at=BEGIN + i * every, subject="sam", seq=i, target="bo", thread="t", readings=reading
+        )
+        for i, reading in enumerate(readings)
     ]
 
 
 def found(name: str, events: list[Event]) -> list[str]:
-    return [one.pattern for one in analyze(events, [name]) if one.pattern == name]
+    return [item.pattern for item in analyze(events, [name]) if item.pattern == name]
 
 
 @pytest.mark.parametrize(("tag", "name"), sorted(TAGS.items()))
@@ -100,7 +102,7 @@ def test_every_row_of_the_catalogue_has_its_pattern(library, tag, name):
 def test_each_stage_is_any_of_its_indicators(library, name):
     steps = library.files[name].data["shape"]["sequence"]
     conditions = [next(value for key, value in step.items() if key != "within") for step in steps]
-    assert [set(INDICATOR.findall(one)) for one in conditions] == STAGED[name]
+    assert [set(INDICATOR.findall(condition)) for condition in conditions] == STAGED[name]
 
 
 @pytest.mark.parametrize("name", STAGED)
@@ -110,7 +112,7 @@ def test_a_staged_pattern_takes_a_week_at_most(library, name):
 
 @pytest.mark.parametrize("name", sorted(STAGED.keys() - {"dependency_loop"}))
 def test_the_stages_backwards_are_no_pattern(library, name):
-    for example in (one for one in library.files[name].examples if one.fires):
+    for example in (example for example in library.files[name].examples if example.fires):
         backwards = [
             replace(event, readings=other.readings)
             for event, other in zip(example.events, reversed(example.events), strict=True)
@@ -121,7 +123,7 @@ def test_the_stages_backwards_are_no_pattern(library, name):
 
 @pytest.mark.parametrize("name", sorted(STAGED.keys() - {"dependency_loop", "classic_con"}))
 def test_one_event_serves_one_stage_only(name):
-    everything = {one: 0.9 for stage in STAGED[name] for one in stage}
+    everything = {item: 0.9 for stage in STAGED[name] for item in stage}
     count = len(STAGED[name])
     hour = timedelta(hours=1)
     assert found(name, evaluated([everything] * (count - 1), every=hour)) == []
@@ -136,12 +138,12 @@ def test_long_ones_are_told_before_they_are_complete(library):
 
 
 def first_five(library) -> list[dict[str, float]]:
-    example = next(one for one in library.files["classic_con"].examples if one.fires)
+    example = next(example for example in library.files["classic_con"].examples if example.fires)
     return [dict(event.readings) for event in example.events[:5]]
 
 
 @pytest.mark.parametrize(
-    ("name", "indicator"), [(name, one) for name, every in PATHWAYS.items() for one in sorted(every)]
+    ("name", "indicator"), [(name, item) for name, every in PATHWAYS.items() for item in sorted(every)]
 )
 def test_one_indicator_alone_is_never_a_detection(name, indicator):
     assert found(name, evaluated([{indicator: 1.0}] * 60)) == []
@@ -170,13 +172,13 @@ def test_a_pathway_weighs_its_indicators_by_how_rare_they_are(library, name):
 @pytest.mark.parametrize("name", [name for name, every in PATHWAYS.items() if len(every) == 2])
 def test_a_pathway_of_two_needs_both_whatever_was_done(library, name):
     assert library.files[name].parameters["different"] == 2
-    one = min(PATHWAYS[name])
+    item = min(PATHWAYS[name])
     did = {"test_disabled": 1.0, "log_edited": 1.0, "copied_out": 1.0, "out_of_scope": 1.0, "changed": 1.0}
-    assert found(name, evaluated([{one: 1.0}, did, {one: 1.0}, did] * 5)) == []
+    assert found(name, evaluated([{item: 1.0}, did, {item: 1.0}, did] * 5)) == []
 
 
 def test_a_favour_without_an_agenda_is_no_rope(library):
-    example = next(one for one in library.files["classic_con"].examples if one.fires)
+    example = next(example for example in library.files["classic_con"].examples if example.fires)
     free = [
         replace(event, readings={**event.readings, "GDW_NOAGENDA": 0.5})
         if event.readings.get("MAN_RECIPROCITY")

@@ -62,8 +62,8 @@ def test_a_signal_may_not_be_the_pattern_by_its_name(tmp_path, signal):
         "fires": [{"story": "a", signal: [0.1, 0.9]}],
         "quiet": [{"story": "b", signal: [0.1]}, {"story": "c", signal: [0.2]}],
     }
-    found = said(tmp_path, **steps(f"{signal} > mean({signal}, skip=1) + 0.1"), examples=given)
-    assert [one.split(";")[0] for one in found] == [f"signal {signal!r} seems to be the pattern already"]
+    texts = said(tmp_path, **steps(f"{signal} > mean({signal}, skip=1) + 0.1"), examples=given)
+    assert [item.split(";")[0] for item in texts] == [f"signal {signal!r} seems to be the pattern already"]
 
 
 @pytest.mark.parametrize("condition", ["noise > 0", "noise >= 1", "noise == 1", "0 < noise", "noise != 0"])
@@ -150,10 +150,10 @@ def test_readings_of_its_parts_are_readings_of_a_combination(tmp_path):
     write(tmp_path / "mine", name="part", **steps("risk > usual(risk) + 0.1"), examples=risk([0.1, 0.9]))
     both = {"in_order": ["part", "outburst"], "within": "1h"}
     write(tmp_path / "mine")
-    found = said(
+    texts = said(
         tmp_path, name="both", shape=both, confidence=None, explanation=None, examples=risk([0.1, 0.9])
     )
-    assert found == []
+    assert texts == []
 
 
 def risk(values: list[float]) -> dict[str, Any]:

@@ -68,8 +68,8 @@ def test_comments_and_layout_change_nothing(tmp_path):
 
 
 def test_new_and_gone_patterns_are_named(tmp_path):
-    one, other = hashes(write(tmp_path)), hashes(write(tmp_path, BUSY))
-    assert changes(one, other) == [Change("busy", NEW), Change("outburst", GONE)]
+    item, other = hashes(write(tmp_path)), hashes(write(tmp_path, BUSY))
+    assert changes(item, other) == [Change("busy", NEW), Change("outburst", GONE)]
 
 
 def test_a_lock_is_read_back_as_it_was_written(tmp_path):

@@ -168,8 +168,8 @@ def test_a_failure_says_where_which_story_what_was_expected_and_what_came(folder
 
 
 def test_the_wrong_severity_alone_is_a_failure(folder):
-    said = came(folder, BUSY, examples=fires(BUSY, noise=[0.6, 0.6, 0.9], at=3, severity="low"))
-    assert said.startswith("it fired at event 3 with severity high")
+    text = came(folder, BUSY, examples=fires(BUSY, noise=[0.6, 0.6, 0.9], at=3, severity="low"))
+    assert text.startswith("it fired at event 3 with severity high")
 
 
 def test_a_quiet_example_that_fires_is_told_with_the_explanation(folder):
@@ -180,7 +180,7 @@ def test_a_quiet_example_that_fires_is_told_with_the_explanation(folder):
 
 
 def test_a_firing_value_of_for_each_is_named(folder):
-    said = came(
+    text = came(
         folder,
         BUSY,
         for_each={"use": ["tokens", "calls"]},
@@ -191,7 +191,7 @@ def test_a_firing_value_of_for_each_is_named(folder):
             "quiet": [{"story": "twice as much", "tokens": [1, 2, 4]}, {"story": "idle", "calls": [1, 1]}],
         },
     )
-    assert said.startswith("it fired at event 3 with severity low as busy.tokens")
+    assert text.startswith("it fired at event 3 with severity low as busy.tokens")
 
 
 @pytest.mark.parametrize(
@@ -208,37 +208,37 @@ def test_a_sequence_that_stays_quiet_says_how_far_it_got(folder, noise, why):
 
 def test_a_repeated_step_says_how_often_it_was_met(folder):
     shape = {"sequence": [{"loud": "noise > 0.5", "times": 3}]}
-    said = came(folder, shape=shape, examples=fires(noise=[0.6, 0.1, 0.6]))
-    assert said == "it stayed quiet: step 'loud' got to 2 of 3, at event 3"
+    text = came(folder, shape=shape, examples=fires(noise=[0.6, 0.1, 0.6]))
+    assert text == "it stayed quiet: step 'loud' got to 2 of 3, at event 3"
 
 
 def test_a_threshold_that_stays_quiet_says_where_it_was_false_and_where_unknown(folder):
-    said = came(folder, BUSY, examples=fires(BUSY, noise=[0.6, 0.6, 0.1]))
-    assert said == "it stayed quiet: its condition was never true (false: 1, unknown: 2)"
+    text = came(folder, BUSY, examples=fires(BUSY, noise=[0.6, 0.6, 0.1]))
+    assert text == "it stayed quiet: its condition was never true (false: 1, unknown: 2)"
 
 
 def test_a_threshold_that_only_clears_says_so(folder):
     shape = {"threshold": {"when": "noise > 0.5", "clears": "noise > 0.4"}}
-    said = came(folder, BUSY, shape=shape, examples=fires(BUSY, noise=[0.6]))
-    assert said == "it stayed quiet: its condition was true, but only where it clears too"
+    text = came(folder, BUSY, shape=shape, examples=fires(BUSY, noise=[0.6]))
+    assert text == "it stayed quiet: its condition was true, but only where it clears too"
 
 
 def test_a_silence_that_stays_quiet_says_that_no_pause_was_long_enough(folder):
     quiet = [{"story": "one", "noise": [0.1]}, {"story": "two", "noise": [0.1, 0.2]}]
     shape = {"silence": {"longer_than": "2d"}}
     made = {"fires": [{"story": "a day", "noise": [0.1], "as_of": "1d"}], "quiet": quiet}
-    said = came(folder, BUSY, shape=shape, severity="low", examples=made)
-    assert said == "it stayed quiet: no pause was longer than longer_than"
+    text = came(folder, BUSY, shape=shape, severity="low", examples=made)
+    assert text == "it stayed quiet: no pause was longer than longer_than"
 
 
 def test_too_little_data_is_the_reason_given(folder):
-    said = came(folder, BUSY, examples=fires(BUSY, noise=[0.6, 0.6]))
-    assert said == "it stayed quiet: its condition could not be judged anywhere"
+    text = came(folder, BUSY, examples=fires(BUSY, noise=[0.6, 0.6]))
+    assert text == "it stayed quiet: its condition could not be judged anywhere"
 
 
 def test_events_outside_of_the_history_are_the_reason_given(folder):
-    said = came(folder, group_by=["subject", "target"], examples=fires(noise=[0.1, 0.9]))
-    assert said.endswith(
+    text = came(folder, group_by=["subject", "target"], examples=fires(noise=[0.1, 0.9]))
+    assert text.endswith(
         "no event has a reading that its shape names and all of its history: [subject, target]"
     )
 

@@ -135,13 +135,13 @@ def test_a_state_is_always_as_it_is_after_a_restart():
 
 def test_details_and_evidence_are_told_in_words_and_order():
     found = code_patterns.edits(*("a.py", "b.py") * 3)
-    (one,) = analyze(found, patterns=["ping_pong"])
-    assert one.details == {"files": ["a.py", "b.py"], "rounds": 3}
-    assert one.explanation == "agent went back and forth 3 times."
-    assert [each.event for each in one.evidence] == ["e1", "e2", "e3", "e4", "e5", "e6"]
-    assert [each.step for each in one.evidence] == ["counted"] * 3 + ["opened", "counted", "peak"]
-    assert (one.severity, one.confidence, one.fired_confidence) == ("high", 0.75, 0.5)
-    json.dumps(one.to_dict())
+    (item,) = analyze(found, patterns=["ping_pong"])
+    assert item.details == {"files": ["a.py", "b.py"], "rounds": 3}
+    assert item.explanation == "agent went back and forth 3 times."
+    assert [each.event for each in item.evidence] == ["e1", "e2", "e3", "e4", "e5", "e6"]
+    assert [each.step for each in item.evidence] == ["counted"] * 3 + ["opened", "counted", "peak"]
+    assert (item.severity, item.confidence, item.fired_confidence) == ("high", 0.75, 0.5)
+    json.dumps(item.to_dict())
 
 
 @pytest.mark.parametrize(
@@ -163,8 +163,8 @@ def test_evidence_of_an_object_is_of_its_history_and_not_of_the_future(changes, 
 def test_a_set_and_a_number_that_is_none_have_a_form_in_details():
     match = Match(0.5, details={"set": {"b", "a"}, "nan": float("nan"), 3: (1, 2)})
     ethogram.register(always(match), "made_here", title="Made", **EXAMPLES)
-    (one,) = analyze(SOME, patterns=["made_here"])
-    assert one.details == {"set": ["a", "b"], "nan": None, "3": [1, 2]}
+    (item,) = analyze(SOME, patterns=["made_here"])
+    assert item.details == {"set": ["a", "b"], "nan": None, "3": [1, 2]}
 
 
 def test_what_is_long_in_details_is_cut():
@@ -172,9 +172,9 @@ def test_what_is_long_in_details_is_cut():
         0.5, details={"many": list(range(100)), "long": "x" * 1000, "deep": {"a": {"b": {"c": {}}}}}
     )
     ethogram.register(always(match), "made_here", title="Made", **EXAMPLES)
-    (one,) = analyze(SOME, patterns=["made_here"])
-    assert (len(one.details["many"]), len(one.details["long"])) == (20, 200)
-    assert one.details["deep"] == {"a": {"b": {"c": None}}}
+    (item,) = analyze(SOME, patterns=["made_here"])
+    assert (len(item.details["many"]), len(item.details["long"])) == (20, 200)
+    assert item.details["deep"] == {"a": {"b": {"c": None}}}
 
 
 def test_a_window_holds_the_newest_events_and_has_a_bound():
@@ -216,7 +216,7 @@ def test_histories_towards_others_are_kept_apart_and_only_the_newest_of_many():
     watch = Watch(["cold_shoulder"])
     for n in range(300):
         watch.observe(to(f"w{n}", n))
-    (state,) = (one[-1] for one in watch.save()["signals"]["states"])
+    (state,) = (item[-1] for item in watch.save()["signals"]["states"])
     assert len(state) == 64
 
 
@@ -233,18 +233,18 @@ def test_it_has_no_parameters_and_takes_a_status():
         load_patterns(["ping_pong"], parameters={"ping_pong": {"rounds": 3}})
     found = code_patterns.edits("a.py", "b.py", "a.py", "b.py")
     settings = Settings(status={"ping_pong": "shadow"})
-    assert [one.pattern for one in analyze(found, settings=settings).kept] == ["ping_pong"]
+    assert [item.pattern for item in analyze(found, settings=settings).kept] == ["ping_pong"]
     assert "ping_pong" not in load_patterns().chosen
 
 
 def test_its_version_is_that_of_its_code():
     before = select(["ping_pong"]).programs[0].version
-    one = registered()["ping_pong"]
-    registry.patterns.add("ping_pong", replace(one, version=2))
+    ping_pong = registered()["ping_pong"]
+    registry.patterns.add("ping_pong", replace(ping_pong, version=2))
     try:
         assert select(["ping_pong"]).programs[0].version != before
     finally:
-        registry.patterns.add("ping_pong", one)
+        registry.patterns.add("ping_pong", ping_pong)
 
 
 def test_combinations_may_name_it(tmp_path: Path):
@@ -255,7 +255,7 @@ def test_combinations_may_name_it(tmp_path: Path):
         "examples:\n  fires: [{story: a, x: [1]}]\n  quiet: [{story: b, x: [1]}, {story: c, x: [1]}]\n"
     )
     found = analyze(code_patterns.edits("a.py", "b.py", "a.py", "b.py"), patterns=[file])
-    assert [one.pattern for one in found] == ["both"]
+    assert [item.pattern for item in found] == ["both"]
 
 
 def test_a_hook_says_that_it_cannot_watch_it():
@@ -309,10 +309,10 @@ def test_a_file_of_code_in_the_settings_is_not_run(tmp_path: Path):
         ("def f(:\n", 1, "SyntaxError"),
     ],
 )
-def test_a_file_of_code_that_cannot_be_used_is_told(tmp_path: Path, code: str, line: int, said: str):
+def test_a_file_of_code_that_cannot_be_used_is_told(tmp_path: Path, code: str, line: int, text: str):
     file = tmp_path / "mine.py"
     file.write_text(code)
-    with pytest.raises(BadPattern, match=said) as error:
+    with pytest.raises(BadPattern, match=text) as error:
         load_patterns([file])
     assert (error.value.faults[0].path, error.value.faults[0].line) == (str(file), line)
 
@@ -325,7 +325,7 @@ def test_an_installed_package_may_bring_one(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "extra_patterns.py").write_text(CODE)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(registry.patterns, "_found", False)
-    assert [one.pattern for one in analyze(SOME, patterns=["twice_here"])] == ["twice_here"]
+    assert [item.pattern for item in analyze(SOME, patterns=["twice_here"])] == ["twice_here"]
 
 
 def test_an_entry_point_that_is_no_pattern_is_told(monkeypatch: pytest.MonkeyPatch):
@@ -340,42 +340,44 @@ def test_an_entry_point_that_is_no_pattern_is_told(monkeypatch: pytest.MonkeyPat
 def test_a_sweep_and_events_on_disk_find_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """Whatever the mode: in memory, on disk, from a store, or swept in two parts."""
     runs = [
-        replace(one, id=f"{who}{one.id}", subject=who)
+        replace(edit, id=f"{who}{edit.id}", subject=who)
         for who in ("ann", "bo", "cy")
-        for one in code_patterns.edits(*("a.py", "b.py") * 3)
+        for edit in code_patterns.edits(*("a.py", "b.py") * 3)
     ]
-    runs.sort(key=lambda one: one.order)
+    runs.sort(key=lambda run: run.order)
     parts = [runs[:8], runs[8:]]
-    want = sorted(json.dumps(one.to_dict(), sort_keys=True) for one in analyze(runs, patterns=["ping_pong"]))
+    want = sorted(
+        json.dumps(item.to_dict(), sort_keys=True) for item in analyze(runs, patterns=["ping_pong"])
+    )
     small = replace(Settings(), memory=1)
     file, store = tmp_path / "runs.jsonl", f"{tmp_path}/s.db"
-    file.write_text("".join(json.dumps(one.to_dict()) + "\n" for one in runs))
+    file.write_text("".join(json.dumps(run.to_dict()) + "\n" for run in runs))
     on_disk = analyze(file, patterns=["ping_pong"], settings=small)
     assert len(on_disk) == len(want) == 3
-    told: dict[str, str] = {}
+    record: dict[str, str] = {}
     for number, part in enumerate(parts):
         path = tmp_path / f"part{number}.jsonl"
-        path.write_text("".join(json.dumps(one.to_dict()) + "\n" for one in part))
+        path.write_text("".join(json.dumps(item.to_dict()) + "\n" for item in part))
         assert main(["store", "import", str(path), "--store", store, "--keep-text"]) == 0
         capsys.readouterr()
         asked = ["sweep", "--store", store, "--patterns", "ping_pong", "--as-of", "2026-02-01T00:00:00Z"]
         assert main([*asked, "--json"]) == 0
         for line in capsys.readouterr().out.splitlines():
-            one = json.loads(line)
-            if one["record"] == "detection":
-                told[one["id"]] = one["severity"]
-    assert sorted(told.values()) == ["high", "high", "high"]
+            data = json.loads(line)
+            if data["record"] == "detection":
+                record[data["id"]] = data["severity"]
+    assert sorted(record.values()) == ["high", "high", "high"]
 
 
 ODD = '{"evidence": [[1], ["e", 10000000000000000000000, {}]], "details": 3}'
 
 
 @pytest.mark.parametrize("told", ["{", "[]", ODD])
-def test_readings_that_came_with_events_cannot_break_it(told: str):
+def test_readings_that_came_with_events_cannot_break_it(text: str):
     """A reading that is supplied wins, whoever supplies it; then there is nothing to tell."""
-    given = [replace(SOME[0], readings={"in_code_burst": 0.5, "in_code_burst_told": told})]
-    (one,) = analyze(given, patterns=["burst"])
-    assert (one.confidence, one.details) == (0.5, {})
+    given = [replace(SOME[0], readings={"in_code_burst": 0.5, "in_code_burst_told": text})]
+    (item,) = analyze(given, patterns=["burst"])
+    assert (item.confidence, item.details) == (0.5, {})
 
 
 def test_signals_of_patterns_in_code_have_names_of_their_own():
@@ -402,16 +404,18 @@ steps = st.tuples(st.sampled_from("ab"), st.sampled_from("tu"), st.sampled_from(
 def test_a_function_is_asked_of_every_window_of_every_history(told):
     """Slowly and plainly: cut every history, ask of its newest eight at each event, join what follows on."""
     made = [(action("file_edit", path=path, subject=who, thread=run), kind) for who, run, path, kind in told]
-    events = numbered(replace(one, kind=kind) for one, kind in made)
+    events = numbered(replace(item, kind=kind) for item, kind in made)
     want = []
-    for key in sorted({(one.subject, one.thread) for one in events}):
-        own = [one for one in events if (one.subject, one.thread) == key and one.kind == "action"]
+    for key in sorted({(event.subject, event.thread) for event in events}):
+        own = [event for event in events if (event.subject, event.thread) == key and event.kind == "action"]
         said = [code_patterns.ping_pong(own[max(0, n - 7) : n + 1]) for n in range(len(own))]
         for n, match in enumerate(said):
             if match is not None and (n == 0 or said[n - 1] is None):
-                episode = list(takewhile(lambda one: one is not None, said[n:]))
+                episode = list(takewhile(lambda item: item is not None, said[n:]))
                 closed = n + len(episode) < len(own)
-                sure = max(one.confidence for one in episode)
+                sure = max(item.confidence for item in episode)
                 want.append((own[n].id, "closed" if closed else "opened", len(episode), sure))
     found = analyze(events, patterns=select_once())
-    assert sorted((one.first_event, one.state, one.count, one.confidence) for one in found) == sorted(want)
+    assert sorted((item.first_event, item.state, item.count, item.confidence) for item in found) == sorted(
+        want
+    )

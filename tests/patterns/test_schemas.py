@@ -53,7 +53,7 @@ def changed(base: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def sample_detection(**changes: Any) -> dict[str, Any]:
-    found = Detection(
+    detection = Detection(
         id="d1", pattern="love_bombing", version="v", state="opened", subject="ann", target=None,
         thread=None, severity="high", confidence=0.5, opened_at=NOON, detected_at=NOON.replace(microsecond=5),
         closed_at=None, first_event="a", last_event="b", count=2,
@@ -61,7 +61,7 @@ def sample_detection(**changes: Any) -> dict[str, Any]:
         details={"times": 3, "paths": ["x"]}, confirms=("MAN_LOVEBOMB",), scorer="given",
         explanation="", recommendation="", history={"subject": "ann"},
     )  # fmt: skip
-    return changed(found.to_dict(), **changes)
+    return changed(detection.to_dict(), **changes)
 
 
 @pytest.mark.parametrize("name", schema_names())
@@ -286,8 +286,8 @@ def test_every_shipped_pattern_is_valid(path):
 def test_what_is_said_of_an_analysis_and_of_mutes_is_valid():
     known = Mute("m-1", "a drill", subject="ann")
     analysis = analyze([{"subject": "ann", "readings": {"compasion": 0.5}}], ["love_bombing"])
-    for one in (analysis, replace(analysis, muting=Muting((known,)))):
-        assert is_valid("summary", one.summary())
+    for item in (analysis, replace(analysis, muting=Muting((known,)))):
+        assert is_valid("summary", item.summary())
     assert is_valid("mute", known.to_dict())
     assert not is_valid("summary", changed(analysis.summary(), events=-1))
     assert not is_valid("mute", changed(known.to_dict(), reason=MISSING))

@@ -34,7 +34,7 @@ def test_counts_are_by_version_source_and_month_of_the_detection():
     counts = tally(said, found)
     assert counts[Slot("loop", "v1", "mail", "2026-04", 50)] == Counts(confirmed=1)
     assert counts[Slot("loop", "v2", "chat", "2026-06", 50)] == Counts(false_alarm=1)
-    assert [one.version for one in accuracy(counts, "loop")] == ["v1", "v2"]
+    assert [item.version for item in accuracy(counts, "loop")] == ["v1", "v2"]
     untimed = tally(said, found, untimed={"mail"})
     assert untimed[Slot("loop", "v1", "mail", "", 50)] == Counts(confirmed=1)
 
@@ -75,10 +75,10 @@ def test_kappa_is_one_for_agreement_and_nothing_where_there_is_no_choice():
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40))
 def test_kappa_lies_in_its_interval_and_does_not_depend_on_which_judge_is_first(pairs):
-    one, other = cohen(pairs), cohen([(b, a) for a, b in pairs])
-    assert one == other
-    if one.value is not None:
-        assert one.low - 1e-12 <= one.value <= one.high + 1e-12
+    item, other = cohen(pairs), cohen([(b, a) for a, b in pairs])
+    assert item == other
+    if item.value is not None:
+        assert item.low - 1e-12 <= item.value <= item.high + 1e-12
 
 
 @pytest.mark.parametrize(("n", "wrong"), [(20, 0.05), (40, 0.2), (80, 0.35)])
@@ -87,7 +87,7 @@ def test_the_interval_of_kappa_holds_the_truth(n, wrong):
     true = (1 - 2 * wrong) ** 2  # two judges with the same share of errors, half of the items true
     for _ in range(runs):
         truth = [rng.random() < 0.5 for _ in range(n)]
-        pairs = [(one != (rng.random() < wrong), one != (rng.random() < wrong)) for one in truth]
+        pairs = [(item != (rng.random() < wrong), item != (rng.random() < wrong)) for item in truth]
         found = cohen(pairs)
         held += found.low <= true <= found.high
     assert held / runs >= 0.92
@@ -97,7 +97,7 @@ def test_a_second_look_is_drawn_by_id_alone():
     said = [verdict("confirmed", of=f"d{n}", by="ann") for n in range(500)]
     asked = second_look(said, "bo", share=0.2)
     assert 70 <= len(asked) <= 130
-    others = [replace(one, verdict="false_alarm") for one in said]
+    others = [replace(item, verdict="false_alarm") for item in said]
     assert second_look(others, "bo", share=0.2) == asked
     done = [*said, verdict("confirmed", of=asked[0], by="bo")]
     assert second_look(done, "bo", share=0.2) == asked[1:]

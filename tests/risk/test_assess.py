@@ -21,11 +21,11 @@ def test_an_assessment_tells_single_patterns_combinations_risk_and_what_to_do():
     )  # fmt: skip
     weighing = Weighing(multipliers={"both": 2.0})
     told = assess([drift, both, loop], as_of=NOW, weighing=weighing)
-    assert [one.id for one in told.individual_patterns] == ["b", "a"]
-    assert [one.id for one in told.combined_patterns] == ["c"]
+    assert [pattern.id for pattern in told.individual_patterns] == ["b", "a"]
+    assert [pattern.id for pattern in told.combined_patterns] == ["c"]
     assert told.overall_risk == compose([loop, drift, both], as_of=NOW, weighing=weighing).value
     # .6 x .9 = .54 is for now, .6 x .5 = .3 for soon, .3 x .5 = .15 for later.
-    assert [(one.pattern, one.urgency) for one in told.recommendations] == [
+    assert [(recommendation.pattern, recommendation.urgency) for recommendation in told.recommendations] == [
         ("both", "now"), ("loop", "soon"), ("drift", "later"),
     ]  # fmt: skip
     assert told.to_dict()["overall_risk"] == told.overall_risk
@@ -35,7 +35,9 @@ def test_what_was_told_early_gives_way_to_the_whole():
     early = detection("a", pattern="praise@3", cause="p", severity="low", recommendation="early")
     whole = detection("b", pattern="praise", cause="p", severity="high", recommendation="whole")
     told = assess([early, whole], as_of=NOW)
-    assert [(one.text, one.detections) for one in told.recommendations] == [("whole", ("b", "a"))]
+    assert [(recommendation.text, recommendation.detections) for recommendation in told.recommendations] == [
+        ("whole", ("b", "a"))
+    ]
 
 
 def test_nothing_is_no_risk_and_a_pattern_that_says_nothing_is_to_be_looked_at():
@@ -46,7 +48,7 @@ def test_nothing_is_no_risk_and_a_pattern_that_says_nothing_is_to_be_looked_at()
 
 def test_every_pattern_that_ships_says_what_to_do():
     for file in load_patterns(any_status=True):
-        assert all(one.recommendation for one in file.patterns), file.name
+        assert all(pattern.recommendation for pattern in file.patterns), file.name
 
 
 def test_what_is_long_past_is_only_watched():
@@ -60,7 +62,9 @@ def test_what_is_long_past_is_only_watched():
 def test_what_is_urgent_comes_before_what_was_graver_and_is_faint():
     faint = detection("a", pattern="old", cause="old", severity="high", confidence=0.1)
     fresh = detection("b", pattern="new", cause="new", severity="medium", confidence=1.0)
-    assert [one.pattern for one in assess([faint, fresh], as_of=NOW).recommendations] == ["new", "old"]
+    assert [
+        recommendation.pattern for recommendation in assess([faint, fresh], as_of=NOW).recommendations
+    ] == ["new", "old"]
 
 
 def test_a_false_alarm_asks_for_nothing():
@@ -72,7 +76,10 @@ def test_the_ladder_tells_what_was_tried_and_what_comes_next():
     loop = detection("a", pattern="loop", recommendation="Another way.")
     path = detection("b", pattern="scope", severity="critical", cause="scope", recommendation="Ask.")
     done = Done(LADDER, {"loop": [Given("nudge", "went_on")]}, {"a": ["grep -r x", "ls"]})
-    told = {one.pattern: one for one in assess([loop, path], as_of=NOW, done=done).recommendations}
+    told = {
+        recommendation.pattern: recommendation
+        for recommendation in assess([loop, path], as_of=NOW, done=done).recommendations
+    }
     assert told["loop"].ladder is not None
     assert told["loop"].ladder.to_dict() == {
         "next": "remind", "rungs": ["nudge", "remind", "ask"],

@@ -13,17 +13,17 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 def detection(name: str, days_ago: float = 0.0, **given: Any) -> Detection:
     at = NOW - timedelta(days=days_ago)
-    told: dict[str, Any] = {
+    record: dict[str, Any] = {
         "id": name, "pattern": "loop", "version": "v1", "state": "closed", "subject": "ann", "target": None,
         "thread": None, "severity": "high", "confidence": 0.5, "opened_at": at, "detected_at": at,
         "closed_at": at, "first_event": "e1", "last_event": "e2", "count": 1, "details": {}, "confirms": (),
         "scorer": "given", "explanation": "", "recommendation": "", "history": {"subject": "ann"},
     }  # fmt: skip
-    return Detection(**told | given)
+    return Detection(**record | given)
 
 
 def found(name, pattern, who, *events, **given):
-    evidence = tuple(Evidence("s", one, NOW, {}) for one in events)
+    evidence = tuple(Evidence("s", event, NOW, {}) for event in events)
     ends = {"first_event": events[0], "last_event": events[-1]}
     history = {"subject": who, **given.pop("history", {})}
     return detection(name, pattern=pattern, subject=who, history=history, evidence=evidence, **ends, **given)
@@ -36,11 +36,11 @@ def test_it_tells_counts_examples_lift_and_overlap():
     told = backtest("new", own, others, histories=10, shuffled=[1, 0, 2])
     assert (told.detections, told.histories, told.looked_at) == (3, 2, 10)
     assert told.by_severity == {"low": 0, "medium": 0, "high": 2, "critical": 1}
-    assert [one.id for one in told.examples] == ["b", "c", "a"]
+    assert [example.id for example in told.examples] == ["b", "c", "a"]
     assert told.lift == 3
-    (one,) = told.overlaps
-    assert (one.other, one.both, one.jaccard, one.covered) == ("loop", 1, 1 / 5, 1 / 4)
-    assert one.together == 0.5 / 0.1  # half of those with the new one have the other; a tenth of all have
+    (item,) = told.overlaps
+    assert (item.other, item.both, item.jaccard, item.covered) == ("loop", 1, 1 / 5, 1 / 4)
+    assert item.together == 0.5 / 0.1  # half of those with the new one have the other; a tenth of all have
 
 
 def test_older_and_withdrawn_detections_do_not_count():
@@ -76,9 +76,9 @@ def test_patterns_with_other_histories_are_compared_by_what_both_know_and_alike_
         for n in range(5)
     ]
     by_subject = [found(f"x{who}", "old", who, f"{who}0") for who in ("ann", "bo")]
-    one = backtest("new", by_target, by_subject, histories=20, wider={("subject",): 4}).overlaps[0]
+    overlap = backtest("new", by_target, by_subject, histories=20, wider={("subject",): 4}).overlaps[0]
     other = backtest("old", by_subject, by_target, histories=4).overlaps[0]
-    assert one.together == other.together == 2.0
+    assert overlap.together == other.together == 2.0
 
 
 def test_without_a_count_of_common_histories_nothing_is_said_of_them():

@@ -38,7 +38,7 @@ def test_so_with_calibration_a_false_alarm_never_raises_a_risk(told, at):
 
     def value(given):
         table = by_pattern({"loop": given})
-        return compose(found, as_of=NOW, known=Known(calibrate=lambda one: probability(table, one))).value
+        return compose(found, as_of=NOW, known=Known(calibrate=lambda item: probability(table, item))).value
 
     assert value([*told, (at, False)]) <= value(told) + 1e-6
 
@@ -73,6 +73,6 @@ def test_it_comes_near_to_the_truth_and_its_interval_holds_it(n):
 
 def test_the_table_tells_what_was_said_and_what_was_seen():
     told = reliability([(0.9, True)] * 9 + [(0.9, False)] + [(0.1, False)] * 10)
-    assert [(one.count, round(one.said, 2), one.right) for one in told.rows] == [(10, 0.1, 0), (10, 0.9, 9)]
+    assert [(row.count, round(row.said, 2), row.right) for row in told.rows] == [(10, 0.1, 0), (10, 0.9, 9)]
     assert told.distance == pytest.approx(0.05)
     assert reliability([]) is None

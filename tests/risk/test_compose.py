@@ -28,7 +28,7 @@ def value(found, known=None, as_of=NOW):
 @st.composite
 def known_cases(draw):
     found = draw(detections())
-    return found, Known(tuple(draw(verdicts([one.id for one in found]))))
+    return found, Known(tuple(draw(verdicts([item.id for item in found]))))
 
 
 @MANY
@@ -46,7 +46,7 @@ def test_a_new_detection_never_lowers_it(case, data):
 def test_a_false_alarm_never_raises_it(case, data):
     found, known = case
     if found:
-        of = data.draw(st.sampled_from([one.id for one in found]))
+        of = data.draw(st.sampled_from([item.id for item in found]))
         by = data.draw(st.sampled_from(["ann", "bo", "new"]))
         said = verdict("false_alarm", of, by, data.draw(st.floats(0, 300)))
         assert value(found, replace(known, verdicts=(*known.verdicts, said))) <= value(found, known)
@@ -71,7 +71,7 @@ def test_it_falls_with_time(case, days):
 @given(known_cases(), st.floats(0, 20), st.floats(0, 20))
 def test_it_falls_with_time_also_while_an_episode_goes_on(case, first, second):
     found, known = case
-    on = [replace(one, last_at=NOW + 10 * DAY) for one in found]
+    on = [replace(item, last_at=NOW + 10 * DAY) for item in found]
     early, late = sorted((first, second))
     assert value(on, known, NOW + late * DAY) <= value(on, known, NOW + early * DAY)
 
@@ -82,14 +82,14 @@ def test_closing_changes_nothing_and_a_graver_or_surer_or_longer_episode_never_l
     found, known = case
     if found:
         place = data.draw(st.integers(0, len(found) - 1))
-        one, now = found[place], value(found, known)
+        item, now = found[place], value(found, known)
 
         def instead(**changes):
-            return value([*found[:place], replace(one, **changes), *found[place + 1 :]], known)
+            return value([*found[:place], replace(item, **changes), *found[place + 1 :]], known)
 
         assert instead(state="closed", closed_at=NOW) == now
-        assert instead(severity=SEVERITIES[min(3, SEVERITIES.index(one.severity) + 1)]) >= now
-        assert instead(confidence=min(1.0, one.confidence + 0.1)) >= now
+        assert instead(severity=SEVERITIES[min(3, SEVERITIES.index(item.severity) + 1)]) >= now
+        assert instead(confidence=min(1.0, item.confidence + 0.1)) >= now
         assert instead(last_at=NOW) >= now
 
 
@@ -98,13 +98,13 @@ def test_closing_changes_nothing_and_a_graver_or_surer_or_longer_episode_never_l
 def test_what_if_says_what_leaving_it_out_would_and_never_more(case):
     found, known = case
     now = value(found, known)
-    for one in what_if(found, as_of=NOW, weighing=WEIGHING, known=known):
-        assert one.value <= now
-        said = tuple(verdict("false_alarm", one.detection, f"judge{n}") for n in range(9))
+    for item in what_if(found, as_of=NOW, weighing=WEIGHING, known=known):
+        assert item.value <= now
+        said = tuple(verdict("false_alarm", item.detection, f"judge{n}") for n in range(9))
         # A detection that everybody calls a false alarm is as good as not there.
-        assert value(found, replace(known, verdicts=(*known.verdicts, *said))) == one.value
-        gone = falls_with(one.detection, combined_of(found))
-        assert value([other for other in found if other.id not in gone], known) == one.value
+        assert value(found, replace(known, verdicts=(*known.verdicts, *said))) == item.value
+        gone = falls_with(item.detection, combined_of(found))
+        assert value([other for other in found if other.id not in gone], known) == item.value
 
 
 @MANY
@@ -122,14 +122,14 @@ def plainly(found, as_of):
     weights = {"low": 0.1, "medium": 0.3, "high": 0.6, "critical": 0.9}
     multipliers = {"both": 2.0, "trio": 1.5}
     causes, factors, least = {}, {}, 0.0
-    for one in found:
-        cause, days = one.cause or one.pattern, (as_of - one.detected_at) / DAY
-        left = 2 ** (-days / (1 if cause == "drift" else 7)) * one.confidence
-        causes[cause] = max(causes.get(cause, 0.0), weights[one.severity] * left)
-        more = 1 + (multipliers.get(one.pattern, 1.0) - 1) * left
-        factors[one.pattern] = max(factors.get(one.pattern, 1.0), more)
-        if one.severity == "critical":
-            least = max(least, 0.5 * one.confidence * 2 ** (-days / 30))
+    for item in found:
+        cause, days = item.cause or item.pattern, (as_of - item.detected_at) / DAY
+        left = 2 ** (-days / (1 if cause == "drift" else 7)) * item.confidence
+        causes[cause] = max(causes.get(cause, 0.0), weights[item.severity] * left)
+        more = 1 + (multipliers.get(item.pattern, 1.0) - 1) * left
+        factors[item.pattern] = max(factors.get(item.pattern, 1.0), more)
+        if item.severity == "critical":
+            least = max(least, 0.5 * item.confidence * 2 ** (-days / 30))
     none = prod(1 - value for value in causes.values())
     for_ = (1 - none) * prod(factors.values())
     return max(for_ / (for_ + none), least)
@@ -158,7 +158,7 @@ def test_a_combination_multiplies_the_odds_and_falls_with_a_part():
     parts = [detection("a", cause="stuck", severity="medium", confidence=1.0)]
     both = detection("c", pattern="both", cause="stuck", severity="low", confidence=1.0, parts=("a",))
     assert value([*parts, both]) == pytest.approx(2 * 0.3 / (0.7 + 0.6), abs=1e-6)
-    without = {one.detection: one.value for one in what_if([*parts, both], as_of=NOW, weighing=WEIGHING)}
+    without = {item.detection: item.value for item in what_if([*parts, both], as_of=NOW, weighing=WEIGHING)}
     assert without == {"a": 0.0, "c": 0.3}
 
 
@@ -184,9 +184,9 @@ def test_what_judges_say_counts_whatever_moment_is_asked_about():
 
 def test_a_share_says_how_sure_its_detection_counts():
     found = [detection("a", cause="stuck"), detection("b", cause="drift")]
-    known = Known((verdict("confirmed", "a"),), calibrate=lambda one: 0.2)
+    known = Known((verdict("confirmed", "a"),), calibrate=lambda item: 0.2)
     told = compose(found, as_of=NOW, known=known)
-    assert [(one.name, one.probability) for one in told.causes] == [("stuck", 1.0), ("drift", 0.2)]
+    assert [(cause.name, cause.probability) for cause in told.causes] == [("stuck", 1.0), ("drift", 0.2)]
     assert told.causes[1].to_dict()["probability"] == 0.2
 
 

@@ -43,7 +43,7 @@ def test_what_each_value_would_find_is_told_and_falls_with_the_threshold():
     _, told = one_run(np.random.default_rng(3), right=0.7)
     assert dict(told.effects)[told.old] == told.before
     assert dict(told.effects)[told.new] == told.after
-    found = [one.confirmed + one.false_alarms for _, one in told.effects]
+    found = [item.confirmed + item.false_alarms for _, item in told.effects]
     assert found == sorted(found, reverse=True)
 
 
@@ -90,9 +90,9 @@ def test_of_equally_good_values_it_is_the_middle_one():
 
 
 def test_a_judged_episode_is_known_again_by_time_and_not_by_id():
-    one = detection("a", opened_at=NOW, detected_at=NOW, closed_at=NOW + timedelta(hours=5))
+    item = detection("a", opened_at=NOW, detected_at=NOW, closed_at=NOW + timedelta(hours=5))
     later = detection("b", opened_at=NOW + timedelta(hours=3), detected_at=NOW + timedelta(hours=3))
-    judged = judged_detections([verdict(of="a")], [one])
+    judged = judged_detections([verdict(of="a")], [item])
     assert found_again(judged, [later]).tolist() == [True]
     assert found_again(judged, [replace(later, history={"subject": "ann", "target": "bo"})]).tolist() == [
         True
@@ -122,8 +122,8 @@ def test_misses_pull_a_threshold_down():
     ]
 
     def replay(overlays):
-        for one in overlays:
-            t = one["threshold"]
+        for overlay in overlays:
+            t = overlay["threshold"]
             yield [made(i) for i in np.flatnonzero(x > t)] + [made(100 + i) for i in np.flatnonzero(low > t)]
 
     told = learn("p", {"threshold": 0.3}, [*judged, *missed], replay)
@@ -193,7 +193,7 @@ def test_what_one_subject_repeats_widens_the_interval_and_single_things_do_not()
     line = Line("t", 0.3, values, x[:, None] > np.array(values))
     plain, grouped, single = (
         interval(line, true, groups)
-        for groups in ([], [str(one) for one in own], [str(n) for n in range(120)])
+        for groups in ([], [str(item) for item in own], [str(n) for n in range(120)])
     )
     assert single == plain
     assert grouped[1] - grouped[0] > plain[1] - plain[0]
@@ -202,12 +202,13 @@ def test_what_one_subject_repeats_widens_the_interval_and_single_things_do_not()
 def test_what_luck_alone_would_let_through_must_still_help_others(monkeypatch):
     monkeypatch.setattr("ethogram.risk.tuning.luck", lambda *_: 0.0)
     told = [one_run(np.random.default_rng(seed), wrong=0.5)[1] for seed in range(8)]
-    blocked = [one for one in told if isinstance(one, Nothing) and "does not help with others" in one.why]
-    passed = [one for one in told if isinstance(one, Proposal)]
+    blocked = [item for item in told if isinstance(item, Nothing) and "does not help with others" in item.why]
+    passed = [item for item in told if isinstance(item, Proposal)]
     assert blocked
     assert all(
-        one.held_out.confirmed / one.before.confirmed > one.held_out.false_alarms / one.before.false_alarms
-        for one in passed
+        item.held_out.confirmed / item.before.confirmed
+        > item.held_out.false_alarms / item.before.false_alarms
+        for item in passed
     )
 
 

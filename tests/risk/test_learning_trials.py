@@ -84,8 +84,8 @@ def test_once_the_number_is_right_or_too_strict_nothing_is_proposed_in_95_of_100
 
 
 def test_a_step_on_the_way_the_right_one_is_still_found():
-    told = trial("a step on the way, 120 honest", n=120, beside=-0.2, right=0.8)
-    assert told.narrow >= 0.9 * RUNS
+    record = trial("a step on the way, 120 honest", n=120, beside=-0.2, right=0.8)
+    assert record.narrow >= 0.9 * RUNS
 
 
 @pytest.mark.long
@@ -101,6 +101,6 @@ def test_a_step_on_the_way_the_right_one_is_still_found():
 def test_wrong_verdicts_and_another_base_rate_make_it_say_less_and_not_something_else(
     name, given, proposed, inside
 ):
-    told = trial(name, **given)
-    assert told.proposed >= proposed * RUNS / 100
-    assert told.inside >= inside * told.proposed
+    record = trial(name, **given)
+    assert record.proposed >= proposed * RUNS / 100
+    assert record.inside >= inside * record.proposed

@@ -22,10 +22,10 @@ def planted(rng_seed=3):
     x, judged = things(rng, 60, NOW_AT, 0.7)
     told = learn("p", {"threshold": NOW_AT}, judged, replayer(x))
     # Every value that could be a step, each with what it keeps of the sixty.
-    true = np.array([one.true for one in judged])
+    true = np.array([item.true for item in judged])
     every = np.ones(60, dtype=bool)
-    values = [float(one) for one in np.round(np.linspace(0, 1, 41), 3)]
-    return replace(told, effects=tuple((one, effect(true, every, x > one, every)) for one in values))
+    values = [float(item) for item in np.round(np.linspace(0, 1, 41), 3)]
+    return replace(told, effects=tuple((value, effect(true, every, x > value, every)) for value in values))
 
 
 def test_automatic_steps_are_small_apart_and_lose_little():
@@ -37,9 +37,9 @@ def test_automatic_steps_are_small_apart_and_lose_little():
     changes = accepted((), replace(told, new=value), by=AUTOMATIC, at=NOW)
     assert "less than 7 days" in automatic(told, file_value=0.3, changes=changes, at=NOW + timedelta(3))
     assert "no further than 0 from 0.3" in automatic(told, file_value=0.3, at=NOW, steps=Steps(far=0.0))
-    losing = replace(told, effects=tuple((one, replace(after, lost=9)) for one, after in told.effects))
+    losing = replace(told, effects=tuple((item, replace(after, lost=9)) for item, after in told.effects))
     assert "too many confirmed" in automatic(losing, file_value=0.3, at=NOW)
-    idle = replace(told, effects=tuple((one, told.before) for one, _ in told.effects))
+    idle = replace(told, effects=tuple((item, told.before) for item, _ in told.effects))
     assert "avoids a false alarm" in automatic(idle, file_value=0.3, at=NOW)
     assert "nothing was tried" in automatic(replace(told, effects=()), file_value=0.3, at=NOW)
     unsure = replace(told, interval=(0.2, 0.8))

@@ -131,7 +131,7 @@ def test_a_score_comes_with_intervals_and_the_best_trivial_baseline():
     assert told.things == 200
     assert told.recall.interval[0] < 0.6 < told.recall.interval[1]
     assert told.false_alarms.interval[0] < 0.1 < told.false_alarms.interval[1]
-    assert [one.name for one in told.trivial] == ["length", "all"]
+    assert [item.name for item in told.trivial] == ["length", "all"]
     assert told.lift > 1.5
     assert told.trivial[1].precision == pytest.approx(told.targets / 200)
 
@@ -172,8 +172,8 @@ def test_one_group_is_worth_one_thing_and_single_things_are_worth_what_they_are(
 def sided(targets, others):
     """Things that score like this, targets and others."""
     return [
-        *(Labelled(f"t{n}", True, one > 0, one) for n, one in enumerate(targets)),
-        *(Labelled(f"o{n}", False, one > 0, one) for n, one in enumerate(others)),
+        *(Labelled(f"t{n}", True, target > 0, target) for n, target in enumerate(targets)),
+        *(Labelled(f"o{n}", False, other > 0, other) for n, other in enumerate(others)),
     ]
 
 
@@ -191,7 +191,7 @@ def test_recall_at_a_rate_knows_how_little_it_knows():
 
 def test_recall_at_a_rate_goes_by_groups():
     alone = sided([1.0] * 20 + [0.0] * 20, [0.0] * 400)
-    grouped = [replace(one, group=f"{one.true}{n // 10}") for n, one in enumerate(alone)]
+    grouped = [replace(item, group=f"{item.true}{n // 10}") for n, item in enumerate(alone)]
     wide, narrow = (recall_within(every, 0.05).interval for every in (grouped, alone))
     assert wide[1] - wide[0] > 1.5 * (narrow[1] - narrow[0])
 
@@ -199,14 +199,14 @@ def test_recall_at_a_rate_goes_by_groups():
 def test_the_interval_of_recall_at_a_rate_holds_the_truth():
     rng, held = np.random.default_rng(3), 0
     for _ in range(100):
-        one = recall_within(sided(rng.normal(2, 1, 20).tolist(), rng.normal(0, 1, 200).tolist()), 0.05)
-        held += one.interval[0] <= 0.6388 <= one.interval[1]  # P(N(2, 1) > 1.645)
+        item = recall_within(sided(rng.normal(2, 1, 20).tolist(), rng.normal(0, 1, 200).tolist()), 0.05)
+        held += item.interval[0] <= 0.6388 <= item.interval[1]  # P(N(2, 1) > 1.645)
     assert held >= 95
 
 
 def test_versions_that_differ_alike_in_a_few_groups_are_no_more_certain_than_heads_in_a_row():
     old = [Labelled(f"t{n}", n < 4, n < 4, float(n < 4)) for n in range(5)]
-    told = compare(old, [replace(one, fired=False, score=0.0) for one in old])
+    told = compare(old, [replace(item, fired=False, score=0.0) for item in old])
     assert told.p == 0.125
     assert told.recall.value == -1.0
     assert told.recall.p == 0.125  # four targets: 2 / 2 ** 4
@@ -225,7 +225,7 @@ def test_mcnemar_is_the_exact_binomial_test(better, worse):
 
 def test_a_better_version_is_seen_in_pairs_and_the_same_one_is_not():
     old = items(300)
-    new = [replace(one, fired=one.true or one.fired, score=float(one.true)) for one in old]
+    new = [replace(item, fired=item.true or item.fired, score=float(item.true)) for item in old]
     told = compare(old, new)
     assert told.worse == 0
     assert told.p < 0.001
@@ -245,11 +245,12 @@ def test_versions_that_differ_at_random_are_seldom_called_different(monkeypatch)
     for run in range(100):
         old = items(150, seed=run, group=5)
         turned = rng.random(30) < 0.5
-        new = [replace(one, fired=bool(turned[n // 5]) != one.true) for n, one in enumerate(old)]
-        old = [replace(one, fired=one.true != bool(rng.random() < 0.5)) for one in old]
+        new = [replace(item, fired=bool(turned[n // 5]) != item.true) for n, item in enumerate(old)]
+        old = [replace(item, fired=item.true != bool(rng.random() < 0.5)) for item in old]
         low += compare(old, new).p < 0.05
         single += (
-            compare([replace(one, group="") for one in old], [replace(one, group="") for one in new]).p < 0.05
+            compare([replace(item, group="") for item in old], [replace(item, group="") for item in new]).p
+            < 0.05
         )
     assert low <= 11
     assert single > low
@@ -286,7 +287,7 @@ def test_a_test_of_very_many_groups_is_that_of_a_normal_law(monkeypatch):
 
 def test_draws_do_not_depend_on_how_many_are_made_at_a_time(monkeypatch):
     old = items(60)
-    new = [replace(one, fired=not one.fired) for one in old[:7]] + old[7:]
+    new = [replace(item, fired=not item.fired) for item in old[:7]] + old[7:]
     whole = compare(old, new).recall
     monkeypatch.setattr(versions, "AT_ONCE", 60 * 300)
     assert compare(old, new).recall == whole
@@ -295,8 +296,8 @@ def test_draws_do_not_depend_on_how_many_are_made_at_a_time(monkeypatch):
 def test_a_rate_over_time_is_of_people_and_not_of_what_they_do():
     """One person with all the openings says less about others than many people with one each."""
     alike = over_time([1] * 10, [2.0] * 10)
-    one = over_time([10, *[0] * 9], [2.0] * 10)
+    item = over_time([10, *[0] * 9], [2.0] * 10)
     assert alike == (0.5, (0.5, 0.5))
-    assert one[0] == 0.5
-    assert one[1][0] == 0.0
-    assert one[1][1] > 1
+    assert item[0] == 0.5
+    assert item[1][0] == 0.0
+    assert item[1][1] > 1

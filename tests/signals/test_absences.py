@@ -15,10 +15,12 @@ MONDAY = datetime(2025, 3, 3, tzinfo=UTC)
 
 def told(hours: list[float]) -> list[tuple[str, float]]:
     """Severity and hour, after a Monday's midnight, of every return."""
-    moments = [MONDAY + timedelta(hours=one) for one in sorted(hours)]
+    moments = [MONDAY + timedelta(hours=hour) for hour in sorted(hours)]
     events = [Event(id=f"e{n}", at=at, subject="ann", kind="usage") for n, at in enumerate(moments)]
-    found = analyze(events, ["return_after_absence"]).detections
-    return [(one.severity, round((one.detected_at - MONDAY) / timedelta(hours=1), 2)) for one in found]
+    detections = analyze(events, ["return_after_absence"]).detections
+    return [
+        (item.severity, round((item.detected_at - MONDAY) / timedelta(hours=1), 2)) for item in detections
+    ]
 
 
 def test_no_monday_is_a_return_for_who_works_on_weekdays() -> None:

@@ -20,7 +20,7 @@ def said(*pairs: tuple[str, str]) -> list[Event]:
 
 
 def readings(events: list[Event], name: str) -> list[object]:
-    return [one.readings.get(name) for one in measure_all(events, [name])]
+    return [item.readings.get(name) for item in measure_all(events, [name])]
 
 
 def test_different_subjects_are_counted_once_each():
@@ -68,8 +68,8 @@ def test_the_text_not_seen_for_longest_is_forgotten(monkeypatch: pytest.MonkeyPa
     measurer = Measurer(["copied_by"])
     order = (0, 1, 0, 2, 0, 1)
     counts = [
-        measurer.measure(one).readings["copied_by"]
-        for one in said(*((str(k), texts[t]) for k, t in enumerate(order)))
+        measurer.measure(item).readings["copied_by"]
+        for item in said(*((str(k), texts[t]) for k, t in enumerate(order)))
     ]
     # Green is forgotten when blue comes, since red was said after it.
     assert counts == [1, 1, 2, 1, 3, 1]
@@ -81,4 +81,4 @@ def test_what_is_remembered_survives_saving():
     measurer.measure(events[0])
     other = Measurer(["copied_by"])
     other.load(measurer.save())
-    assert [other.measure(one).readings["copied_by"] for one in events[1:]] == [2, 3]
+    assert [other.measure(event).readings["copied_by"] for event in events[1:]] == [2, 3]

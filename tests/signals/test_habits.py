@@ -56,7 +56,7 @@ def closes_asked(times: list[int], zone: str | None, as_of: int, signal: str) ->
             quiet_at.append(at)
         state = record(state, at, zone=zone)
         until = times[place + 1] if place + 1 < len(times) else as_of
-        is_old = any(at - one < 7 * DAY for one in quiet_at)
+        is_old = any(at - item < 7 * DAY for item in quiet_at)
         close = (day_of(at, state.ahead) + 1) * DAY + MORNING - state.ahead
         while not is_old and close < until:
             if _is_on(state, close, signal):
@@ -77,10 +77,10 @@ def test_silence_tells_what_asking_at_every_close_of_a_day_would(seed: int):
     times, zone = history(seed)
     as_of = times[-1] + 40 * DAY
     events = [event(at, zone=zone) for at in times]
-    found = analyze(events, list(PATTERNS), as_of=datetime.fromtimestamp(as_of, UTC)).detections
-    assert found
+    detections = analyze(events, list(PATTERNS), as_of=datetime.fromtimestamp(as_of, UTC)).detections
+    assert detections
     for pattern, signal in PATTERNS.items():
-        told = [round(one.detected_at.timestamp()) for one in found if one.pattern == pattern]
+        told = [round(item.detected_at.timestamp()) for item in detections if item.pattern == pattern]
         assert told == closes_asked(times, zone, as_of, signal)
 
 
@@ -91,37 +91,37 @@ def test_every_way_of_running_finds_the_same(seed: int, tmp_path):
     for who in range(2):
         times, zone = history(10 * seed + who)
         events += [event(at, f"p{who}", zone, attributes={"length": at % 97}) for at in times]
-    events.sort(key=lambda one: one.order)
+    events.sort(key=lambda event: event.order)
     as_of = events[-1].at + timedelta(days=30)
     library = load_library(["usage/*"], Settings())
     whole = _told(analyze(events, library, as_of=as_of).detections)
     assert whole
     watch, live = Watch(library, clock=lambda: as_of), []
-    for place, one in enumerate(events):
+    for place, item in enumerate(events):
         if place == len(events) // 2:
             saved = json.loads(json.dumps(watch.save()))
             watch = Watch.load(saved, library, clock=lambda: as_of)
             assert not watch.notes
-        live += [*watch.tick(one.at), *watch.observe(one)]
+        live += [*watch.tick(item.at), *watch.observe(item)]
     live += watch.flush(as_of)
     assert _told([*live, *watch.open()]) == whole
     with open_store(str(tmp_path / "store.db"), create=True) as store:
         moment = events[0].at
         while moment < as_of:
             before, moment = moment, min(as_of, moment + timedelta(days=25))
-            store.add([one for one in events if before < one.at <= moment or one is events[0]])
+            store.add([event for event in events if before < event.at <= moment or event is events[0]])
             done = sweep(store, library, as_of=moment, clock=lambda: as_of)
-            store.mark_told(one.key for one in done.changes)
+            store.mark_told(change.key for change in done.changes)
         assert _told(store.detections()) == whole
 
 
 def _told(detections) -> list[tuple[str, str, str, datetime]]:
-    newest = {one.id: one for one in detections}
-    return sorted((one.pattern, one.subject, one.severity, one.detected_at) for one in newest.values())
+    newest = {detection.id: detection for detection in detections}
+    return sorted((item.pattern, item.subject, item.severity, item.detected_at) for item in newest.values())
 
 
 def readings(events: list[Event], options: Options | None = None) -> list[dict[str, float]]:
-    return [dict(one.readings) for one in measure_all(events, NAMES, options)]
+    return [dict(item.readings) for item in measure_all(events, NAMES, options)]
 
 
 def daily(days: int, hour: float = 15, zone: str | None = "UTC", each: int = 1, **fields) -> list[Event]:
@@ -173,11 +173,11 @@ def test_a_busy_day_is_told_as_it_grows():
     events = daily(20, each=2)
     last = events[-1].at.timestamp()
     storm = [event(last + DAY + 60 * k, zone="UTC") for k in range(60)]
-    told = [one["busy_today"] for one in readings([*events, *storm])[-60:]]
+    told = [reading["busy_today"] for reading in readings([*events, *storm])[-60:]]
     assert told == sorted(told)
     assert told[1] == 0
     assert told[-1] > 5
-    assert [one["messages_today"] for one in readings([*events, *storm])[-3:]] == [58, 59, 60]
+    assert [reading["messages_today"] for reading in readings([*events, *storm])[-3:]] == [58, 59, 60]
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "Asia/Kolkata", "America/Los_Angeles"])
@@ -187,12 +187,12 @@ def test_nights_are_told_on_the_persons_own_clock(zone: str):
     days = [e for day in range(30) for e in person.session(day, 13 + day % 9, 5, 40)]
     nights = [e for day in range(30, 40) for e in person.session(day, 27.1, 5, 40)]
     shift = [event(at, zone=zone) for at, _ in [*days, *nights, *person.session(40, 27.1, 2, 5)]]
-    told = [one["night_shift"] for one in readings(shift) if "night_shift" in one]
+    told = [reading["night_shift"] for reading in readings(shift) if "night_shift" in reading]
     assert told[-1] > 2
     assert max(told[:8]) == 0
     # The same hours without a zone: the guess from a month of days is as good, and says how sure it is.
     unzoned = readings([event(at) for at, _ in [*days, *nights, *person.session(40, 27.1, 2, 5)]])
-    guessed = [one for one in unzoned if "night_shift" in one][-1]
+    guessed = [item for item in unzoned if "night_shift" in item][-1]
     assert guessed["night_shift"] > 1.5
     assert guessed["zone_confidence"] < 1
 
@@ -202,14 +202,14 @@ def test_who_travels_and_says_so_is_not_up_at_night():
     home.zone, away.zone = "America/Los_Angeles", "Asia/Tokyo"
     events = [event(at, zone=home.zone) for day in range(30) for at, _ in home.session(day, 13, 4, 30)]
     events += [event(at, zone=away.zone) for day in range(31, 42) for at, _ in away.session(day, 13, 4, 30)]
-    assert all(one.get("night_shift", 0) == 0 for one in readings(events))
+    assert all(reading.get("night_shift", 0) == 0 for reading in readings(events))
 
 
 def test_a_zone_without_meaning_is_told_and_does_not_move_the_clock():
     events = daily(30, each=2)
     broken = event(events[-1].at.timestamp() + DAY, zone="Mars/Olympus")
     measurer = Measurer(NAMES)
-    found = [measurer.measure(one) for one in [*events, broken]]
+    found = [measurer.measure(event) for event in [*events, broken]]
     assert measurer.unmeasured == {("night_shift", "unknown time zone 'Mars/Olympus'"): 1}
     assert found[-1].readings["messages_today"] == 1
     assert "quiet_after" in found[-1].readings
@@ -251,8 +251,8 @@ def test_times_outside_our_days_are_no_days_of_a_person(at: str):
 
 def test_the_state_of_all_of_them_is_kept_once():
     measurer = Measurer(NAMES)
-    for one in daily(21, each=3):
-        measurer.measure(one)
+    for item in daily(21, each=3):
+        measurer.measure(item)
     saved = measurer.save()
     assert len(saved["states"]) == 1
     assert len(json.dumps(saved["states"])) < 8_000

@@ -42,14 +42,14 @@ def test_a_supplied_reading_is_never_replaced():
 
 
 def test_the_events_given_are_not_changed():
-    given = event(0, text="Hi?")
-    list(measure_all([given], ["length"]))
-    assert dict(given.readings) == {}
+    value = event(0, text="Hi?")
+    list(measure_all([value], ["length"]))
+    assert dict(value.readings) == {}
 
 
 def test_what_is_absent_adds_nothing_and_the_event_is_the_same():
-    given = event(0)
-    assert next(measure_all([given], ["length", "question"])) is given
+    value = event(0)
+    assert next(measure_all([value], ["length", "question"])) is value
 
 
 def test_names_that_others_supply_are_left_to_them():
@@ -57,7 +57,7 @@ def test_names_that_others_supply_are_left_to_them():
 
 
 def test_what_a_signal_needs_is_measured_first():
-    assert [one.name for one in plan(["session_start"])] == ["session_position", "session_start"]
+    assert [item.name for item in plan(["session_start"])] == ["session_position", "session_start"]
 
 
 def test_a_need_may_be_supplied_instead():
@@ -143,10 +143,10 @@ def test_a_measurer_goes_on_after_a_restart_as_if_nothing_had_happened():
     events = [event(n * 7 % 50 + n * 10, subject="ab"[n % 2], thread="t") for n in range(20)]
     whole = list(measure_all(events, names))
     first = Measurer(names)
-    before = [first.measure(one) for one in events[:9]]
+    before = [first.measure(event) for event in events[:9]]
     second = Measurer(names)
     assert second.load(json.loads(json.dumps(first.save()))) == []
-    assert before + [second.measure(one) for one in events[9:]] == whole
+    assert before + [second.measure(event) for event in events[9:]] == whole
 
 
 def test_states_of_another_version_are_not_read_and_it_says_so():

@@ -54,31 +54,31 @@ def test_goal_drift_says_what_the_goal_was():
     for n in range(1, 15):
         event = told(n, "action", tool="x")
         events.append(event.read_as({"alignment": max(0.0, 1 - n / 14)}, {}))
-    [one] = analyze(events, patterns=["goal_drift"]).detections
-    assert one.details["goals"] == ["Fix the parser in calendar/parse.py"]
+    [item] = analyze(events, patterns=["goal_drift"]).detections
+    assert item.details["goals"] == ["Fix the parser in calendar/parse.py"]
 
 
-def near(said: str, mode: str, goal: str = "Authenticate users at the login form") -> float:
-    step = told(1, "action", tool="read", arguments={"query": said})
+def near(text: str, mode: str, goal: str = "Authenticate users at the login form") -> float:
+    step = told(1, "action", tool="read", arguments={"query": text})
     return readings("alignment", asks(goal), step, semantic_analysis=mode)[1]
 
 
 @pytest.mark.parametrize(
     "said", ["authentication loginform", "authenticated usership", "authenticator forms"]
 )
-def test_parts_of_words_meet_only_in_the_advanced_analysis(said: str):
-    assert near(said, "basic") < 0.5 < near(said, "advanced")
+def test_parts_of_words_meet_only_in_the_advanced_analysis(text: str):
+    assert near(text, "basic") < 0.5 < near(text, "advanced")
 
 
 @pytest.mark.parametrize("said", ["invoice taxes billing", "station nation ration", "log aut use for"])
-def test_words_that_merely_sound_alike_do_not_meet(said: str):
-    assert near(said, "advanced") == near(said, "basic") == 0
+def test_words_that_merely_sound_alike_do_not_meet(text: str):
+    assert near(text, "advanced") == near(text, "basic") == 0
 
 
 def test_the_advanced_analysis_never_finds_less():
-    for said in ("login users", "parse the calendar", "userid formatting", "x9 y8"):
-        basic = near(said, "basic")
-        assert basic is None or near(said, "advanced") >= basic
+    for name in ("login users", "parse the calendar", "userid formatting", "x9 y8"):
+        basic = near(name, "basic")
+        assert basic is None or near(name, "advanced") >= basic
 
 
 # --- looking for what is there ----------------------------------------------------------------
@@ -91,7 +91,7 @@ def looks(n: int, command: str, result: str = "x", code: int = 0) -> Event:
 
 
 def test_a_look_that_succeeds_after_a_phantom_is_a_recovery():
-    found = readings(
+    values = readings(
         "recovery",
         looks(1, "ls src"),
         told(2, "action", path="src/gone.py", **GONE),
@@ -101,13 +101,13 @@ def test_a_look_that_succeeds_after_a_phantom_is_a_recovery():
         looks(6, "cat src/a.py"),
         looks(7, "touch src/b.py", ""),
     )
-    assert found == [0, 0, 1, 1, 0, 1, 0]
+    assert values == [0, 0, 1, 1, 0, 1, 0]
 
 
 def test_a_look_long_after_a_phantom_is_none():
     steps = [looks(n, f"touch f{n}", "") for n in range(2, 22)]
-    found = readings("recovery", told(1, "action", path="gone.py", **GONE), *steps, looks(30, "ls"))
-    assert found[-1] == 0
+    values = readings("recovery", told(1, "action", path="gone.py", **GONE), *steps, looks(30, "ls"))
+    assert values[-1] == 0
 
 
 def test_hallucination_counts_recoveries_and_references_only_where_asked_to():
@@ -115,8 +115,8 @@ def test_hallucination_counts_recoveries_and_references_only_where_asked_to():
     for n in range(0, 8, 2):
         events.append(told(n, "action", tool="frob", result="Error: unknown tool frob", error=True))
         events.append(looks(n + 1, "ls src"))
-    [one] = analyze(events, patterns=["hallucination"]).detections
-    assert (one.details["incorrect_references"], one.details["recovery_attempts"]) == (4, 4)
+    [item] = analyze(events, patterns=["hallucination"]).detections
+    assert (item.details["incorrect_references"], item.details["recovery_attempts"]) == (4, 4)
     off = Settings(parameters={"hallucination": {"verify_references": 0}})
     assert not list(analyze(events, patterns=["hallucination"], settings=off).detections)
 
@@ -130,9 +130,9 @@ def growing(count: int = 8) -> list[Event]:
 
 def test_a_limit_is_projected_for_each_resource_that_has_one():
     events = growing(6)
-    found = readings("exhaustion", *events, resource_limits={"memory_mb": 512, "tokens": 3_000})
-    assert found[-1] == "memory_mb: 4 steps to 512; tokens: 0 steps to 3000"
-    assert found[0] == "memory_mb: no_risk; tokens: no_risk"
+    values = readings("exhaustion", *events, resource_limits={"memory_mb": 512, "tokens": 3_000})
+    assert values[-1] == "memory_mb: 4 steps to 512; tokens: 0 steps to 3000"
+    assert values[0] == "memory_mb: no_risk; tokens: no_risk"
     assert readings("exhaustion", *events) == ["memory_mb: no limit; tokens: no limit"] * 6
     assert readings("exhaustion", told(1, "action", tool="x")) == [None]
 
@@ -140,20 +140,21 @@ def test_a_limit_is_projected_for_each_resource_that_has_one():
 def test_resource_spiral_tells_when_the_limit_is_reached():
     limited = Settings(resource_limits={"memory_mb": 512})
     found = {
-        one.pattern: one
-        for one in analyze(growing(6), patterns=["resource_spiral"], settings=limited).detections
+        detection.pattern: detection
+        for detection in analyze(growing(6), patterns=["resource_spiral"], settings=limited).detections
     }
-    told = found["resource_spiral.memory_mb"].details["projected_exhaustion"]
-    assert told == "memory_mb: 4 steps to 512; tokens: no limit"
+    projected_exhaustion = found["resource_spiral.memory_mb"].details["projected_exhaustion"]
+    assert projected_exhaustion == "memory_mb: 4 steps to 512; tokens: no limit"
 
 
 @pytest.mark.parametrize("watched", [("tokens",), ("memory_mb",), ("seconds",)])
 def test_only_the_resources_that_are_monitored_are_found(watched: tuple[str, ...]):
     some = Settings(resources_monitored=watched)
-    found = {
-        one.pattern for one in analyze(growing(), patterns=["resource_spiral"], settings=some).detections
+    patterns = {
+        detection.pattern
+        for detection in analyze(growing(), patterns=["resource_spiral"], settings=some).detections
     }
-    assert found == {f"resource_spiral.{name}" for name in watched if name != "seconds"}
+    assert patterns == {f"resource_spiral.{name}" for name in watched if name != "seconds"}
 
 
 @pytest.mark.parametrize("name", RESOURCES)

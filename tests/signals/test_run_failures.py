@@ -29,8 +29,8 @@ def line_of(tool: str, **told: object) -> str | None:
 def readings(*steps: dict[str, object], signal: str) -> list[object]:
     measurer = Measurer([signal], Options())
     found = []
-    for number, told in enumerate(steps, 1):
-        event = Event.sample(id=f"e{number}", seq=number, thread="r", kind="action", attributes=told)
+    for number, step in enumerate(steps, 1):
+        event = Event.sample(id=f"e{number}", seq=number, thread="r", kind="action", attributes=step)
         found.append(measurer.measure(event).readings.get(signal))
     return found
 
@@ -57,8 +57,8 @@ def test_what_an_editor_shows_of_a_file_is_no_failure(echo: str):
         "The result is:\n Command write_fix returned: Error: no such line",
     ],
 )
-def test_what_an_editor_says_of_itself_is_one(said: str):
-    assert line_of("Edit", path="a.py", result=said) is not None
+def test_what_an_editor_says_of_itself_is_one(text: str):
+    assert line_of("Edit", path="a.py", result=text) is not None
 
 
 def test_an_editor_that_runs_the_tests_tells_how_they_went():
@@ -156,18 +156,18 @@ def test_a_refused_search_is_an_error_once_it_is_refused_in_the_same_words():
 
 
 def test_thoughts_are_no_steps_unless_they_come_again():
-    one, other = ({"tool": "think", "arguments": {"thought": said}, "result": ""} for said in ("a", "b"))
-    assert readings(one, other, signal="step_key") == [None, None]
-    first, again, third = readings(one, one, one, signal="step_key")
+    item, other = ({"tool": "think", "arguments": {"thought": name}, "result": ""} for name in ("a", "b"))
+    assert readings(item, other, signal="step_key") == [None, None]
+    first, again, third = readings(item, item, item, signal="step_key")
     assert first is None
     assert again == third is not None
 
 
 def test_what_only_tells_why_is_what_is_done_where_there_is_nothing_else():
-    one, other = (
-        {"tool": "hand_over", "arguments": {"summary": said}, "result": "ok"} for said in ("a", "b")
+    item, other = (
+        {"tool": "hand_over", "arguments": {"summary": name}, "result": "ok"} for name in ("a", "b")
     )
-    assert len(set(readings(one, other, signal="step_key"))) == 2
+    assert len(set(readings(item, other, signal="step_key"))) == 2
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_what_a_copy_writes_comes_first(command: str, paths: tuple[tuple[str, in
 
 
 def test_to_copy_from_a_system_file_is_to_read_it():
-    told = [{"tool": "bash", "command": one} for one in ("cp /etc/hosts.bak x", "cp x /etc/hosts")]
+    told = [{"tool": "bash", "command": name} for name in ("cp /etc/hosts.bak x", "cp x /etc/hosts")]
     assert readings(*told, signal="critical_path") == [0.0, 1.0]
 
 
@@ -220,7 +220,7 @@ def test_every_line_of_a_command_is_read():
     assert set(operations_of(step_of("cd..", command="cd..\nls -F"))) == {"run", "list"}
     assert set(operations_of(step_of("bash", command="cd ..\nls -F"))) == {"other", "list"}
     commands = simple_commands("# don't stop\ncat a \\\n  b\nrm 'c'")
-    assert [(one.program, one.words) for one in commands] == [("cat", ("a", "b")), ("rm", ("c",))]
+    assert [(command.program, command.words) for command in commands] == [("cat", ("a", "b")), ("rm", ("c",))]
 
 
 def test_a_program_handed_to_a_tool_is_no_command_line():

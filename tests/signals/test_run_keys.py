@@ -53,14 +53,14 @@ class Told:
         ("at 2026-01-02T03:04:05Z no answer", "at 2026-02-03 10:11:12 no answer"),
     ],
 )
-def test_an_error_is_the_same_without_paths_numbers_and_ids(one: str, other: str):
-    assert error_key(one) == error_key(other)
+def test_an_error_is_the_same_without_paths_numbers_and_ids(text: str, other: str):
+    assert error_key(text) == error_key(other)
 
 
 def test_what_an_error_names_counts_unless_normalised_strongly():
-    one, other = "No module named 'amber'", "No module named 'birch'"
-    assert error_key(one) != error_key(other)
-    assert error_key(one, "high") == error_key(other, "high")
+    item, other = "No module named 'amber'", "No module named 'birch'"
+    assert error_key(item) != error_key(other)
+    assert error_key(item, "high") == error_key(other, "high")
     assert error_key("line 3", "low") != error_key("line 4", "low")
 
 
@@ -124,77 +124,77 @@ def test_what_a_tool_does_by_its_name():
 
 
 def test_a_search_that_finds_nothing_is_no_error_and_a_missing_folder_is():
-    told = Told("error_key")
-    assert "error_key" not in told.step("grep -rn foo src", "", exit_code=1)
-    assert "error_key" in told.step(
+    record = Told("error_key")
+    assert "error_key" not in record.step("grep -rn foo src", "", exit_code=1)
+    assert "error_key" in record.step(
         "ls nowhere", "ls: cannot access 'nowhere': No such file or directory", exit_code=2
     )
 
 
 def test_a_failing_test_is_an_error_once_it_fails_in_the_same_words():
-    told = Told("error_key", "progress")
-    first = told.step("pytest", "1 failed in 0.12s", exit_code=1)
-    again = told.step("pytest", "1 failed in 0.34s", exit_code=1)
-    other = told.step("pytest", "2 failed in 0.34s", exit_code=1)
-    assert ["error_key" in one for one in (first, again, other)] == [False, True, False]
-    assert [one["progress"] for one in (first, again, other)] == [1, 0, 1]
+    record = Told("error_key", "progress")
+    first = record.step("pytest", "1 failed in 0.12s", exit_code=1)
+    again = record.step("pytest", "1 failed in 0.34s", exit_code=1)
+    other = record.step("pytest", "2 failed in 0.34s", exit_code=1)
+    assert ["error_key" in item for item in (first, again, other)] == [False, True, False]
+    assert [item["progress"] for item in (first, again, other)] == [1, 0, 1]
 
 
 def test_an_error_in_the_words_of_a_result_is_one_where_the_source_does_not_tell():
-    told = Told("error_key")
-    assert told.step("deploy", "Error: no such target")["error_key"] == "error: no such target"
-    assert "error_key" not in told.step("cat log.txt", "\n".join(["all is well"] * 200) + "\nError: old")
-    assert "error_key" not in told.step("deploy", "Error: no such target", exit_code=0)
+    record = Told("error_key")
+    assert record.step("deploy", "Error: no such target")["error_key"] == "error: no such target"
+    assert "error_key" not in record.step("cat log.txt", "\n".join(["all is well"] * 200) + "\nError: old")
+    assert "error_key" not in record.step("deploy", "Error: no such target", exit_code=0)
 
 
 def test_thoughts_and_descriptions_do_not_make_another_step():
-    told = Told("step_key")
+    record = Told("step_key")
     keys = set()
     for thought in ("once more", "let me try again"):
-        told.event(
+        record.event(
             "action", tool="Bash", arguments={"command": "ls", "description": thought}, thought=thought
         )
-        keys.add(told.event("result", tool="Bash", result="a b")["step_key"])
+        keys.add(record.event("result", tool="Bash", result="a b")["step_key"])
     assert len(keys) == 1
 
 
 @pytest.mark.parametrize("strength", NORMALIZATION)
 def test_a_page_further_on_is_another_step_unless_numbers_are_taken_out(strength: str):
-    told = Told("step_key", normalization=strength)
+    record = Told("step_key", normalization=strength)
     keys = set()
     for page in (1, 2):
-        told.event("action", tool="read", arguments={"path": "a", "page": page})
-        keys.add(told.event("result", tool="read", result="...")["step_key"])
+        record.event("action", tool="read", arguments={"path": "a", "page": page})
+        keys.add(record.event("result", tool="read", result="...")["step_key"])
     assert len(keys) == (1 if strength == "high" else 2)
 
 
 def test_results_find_their_calls_in_any_order():
-    told = Told("operation")
-    told.event("action", tool="edit_file", arguments={"path": "a"}, call_id="1")
-    told.event("action", tool="read_file", arguments={"path": "b"}, call_id="2")
-    assert told.event("result", call_id="2", result="x")["operation"] == "read"
-    assert told.event("result", call_id="1", result="x")["operation"] == "write"
+    record = Told("operation")
+    record.event("action", tool="edit_file", arguments={"path": "a"}, call_id="1")
+    record.event("action", tool="read_file", arguments={"path": "b"}, call_id="2")
+    assert record.event("result", call_id="2", result="x")["operation"] == "read"
+    assert record.event("result", call_id="1", result="x")["operation"] == "write"
 
 
 def test_changed_is_a_write_that_did_not_fail():
-    told = Told("changed")
-    assert told.step("sed -i 's/a/b/' a.py", exit_code=0)["changed"] == 1
+    record = Told("changed")
+    assert record.step("sed -i 's/a/b/' a.py", exit_code=0)["changed"] == 1
     assert (
-        told.step("sed -i 's/a/b/' a.py", "sed: can't read a.py: No such file or directory", exit_code=2)[
+        record.step("sed -i 's/a/b/' a.py", "sed: can't read a.py: No such file or directory", exit_code=2)[
             "changed"
         ]
         == 0
     )
-    assert told.step("cat a.py", "x", exit_code=0)["changed"] == 0
+    assert record.step("cat a.py", "x", exit_code=0)["changed"] == 0
 
 
 def test_a_module_that_is_not_found_is_no_trouble_of_the_network():
-    told = Told("infrastructure")
+    record = Told("infrastructure")
     assert (
-        told.step("python a.py", "ModuleNotFoundError: No module named 'x'", exit_code=1)["infrastructure"]
+        record.step("python a.py", "ModuleNotFoundError: No module named 'x'", exit_code=1)["infrastructure"]
         == 0
     )
-    assert told.step("npm ci", "npm error code ENOTFOUND", exit_code=1)["infrastructure"] == 1
+    assert record.step("npm ci", "npm error code ENOTFOUND", exit_code=1)["infrastructure"] == 1
 
 
 def test_no_sign_keeps_a_rule_from_a_text_it_would_change():

@@ -24,56 +24,56 @@ def readings(name: str, *events: Event) -> list[object]:
 
 def test_the_same_words_have_the_same_key_and_people_have_none():
     said = "I will now look at the file."
-    one, other, person = readings(
+    item, other, person = readings(
         "talk_key",
         told(1, "message", said, role="assistant"),
         told(2, "message", said.upper(), role="assistant"),
         told(3, "message", said, role="user"),
     )
-    assert one is not None
-    assert one.rpartition("#")[2] == other.rpartition("#")[2]
+    assert item is not None
+    assert item.rpartition("#")[2] == other.rpartition("#")[2]
     assert person is None
 
 
 def test_an_exchange_is_what_was_heard_and_what_was_answered():
     texts = [("a", "Shall we?"), ("b", "After you."), ("a", "Shall we?"), ("b", "After you.")]
     events = [told(n, "message", text, subject=who) for n, (who, text) in enumerate(texts)]
-    found = readings("exchange_key", *events)
-    assert found[0] is None
-    assert found[1] == found[3] != found[2]
+    values = readings("exchange_key", *events)
+    assert values[0] is None
+    assert values[1] == values[3] != values[2]
 
 
 def test_a_file_that_never_was_is_a_phantom_and_one_that_was_removed_is_not():
     gone = {"tool": "Read", "result": "File does not exist.", "error": True}
-    found = readings(
+    values = readings(
         "phantom",
         told(1, "action", path="src/a.py", tool="Read", result="x"),
         told(2, "action", path="src/b.py", **gone),
         told(3, "action", path="src/a.py", **gone),
         told(4, "action", tool="frobnicate", result="Error: unknown tool frobnicate", error=True),
     )
-    assert found == ["none", "file", "none", "reference"]
+    assert values == ["none", "file", "none", "reference"]
 
 
 def test_a_success_that_the_last_test_contradicts_is_a_phantom():
     claim = {"text": "All tests pass now.", "role": "assistant"}
-    found = readings(
+    values = readings(
         "phantom",
         told(1, "action", tool="bash", command="pytest", result="1 failed", exit_code=1),
         told(2, "message", **claim),
         told(3, "action", tool="bash", command="pytest", result="1 passed", exit_code=0),
         told(4, "message", **claim),
     )
-    assert found == ["none", "assertion", "none", "none"]
+    assert values == ["none", "assertion", "none", "none"]
 
 
 def test_a_step_about_the_goal_is_nearer_to_it():
     goal = told(0, "message", "Fix the date parser in calendar/parse.py", role="user", subject="ann")
     near = told(1, "action", tool="read", arguments={"path": "calendar/parse.py", "why": "date parser"})
     far = told(2, "action", tool="read", arguments={"path": "billing/invoice.py", "why": "tax table"})
-    found = readings("alignment", goal, near, far)
-    assert found[0] is None
-    assert found[1] > found[2]
+    values = readings("alignment", goal, near, far)
+    assert values[0] is None
+    assert values[1] > values[2]
 
 
 def test_calls_are_counted_by_the_minute_from_the_second_one_on():
@@ -87,9 +87,9 @@ def test_a_run_is_measured_against_the_good_ones_before():
         label = {"label": "failure"} if r == 0 else {}
         calls = 100 if r == 0 else 10 if r < 11 else 20
         events += [told(len(events) + n, "action", tool="x", thread=f"r{r}", **label) for n in range(calls)]
-    found = readings("budget_share", *events)
-    assert found[0] is None
-    assert found[-1] == 2.0
+    values = readings("budget_share", *events)
+    assert values[0] is None
+    assert values[-1] == 2.0
 
 
 def test_states_of_runs_that_stand_still_are_forgotten_and_order_survives_a_restart():
@@ -101,5 +101,5 @@ def test_states_of_runs_that_stand_still_are_forgotten_and_order_survives_a_rest
     assert again.save() == measurer.save()
     whose = {key[2] for key in measurer._states if key[0] == "progress"}
     assert len(whose) == MAX_RUNS
-    one = told(0, "action", tool="x", result="y", thread=f"r{MAX_RUNS + 49}")
-    assert again.measure(one).readings["progress"] == 0
+    event = told(0, "action", tool="x", result="y", thread=f"r{MAX_RUNS + 49}")
+    assert again.measure(event).readings["progress"] == 0

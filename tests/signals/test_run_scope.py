@@ -77,24 +77,24 @@ def test_what_is_allowed_by_name_is_not_critical_and_more_can_be():
 
 
 def test_an_explicit_scope_rules():
-    found = run(
+    dicts = run(
         "cat src/a.py", "cat lib/b.py", "cat src/private/c.py", allow=("src/**",), deny=("src/private",)
     )
-    assert [one["out_of_scope"] for one in found] == [0, 1, 1]
+    assert [item["out_of_scope"] for item in dicts] == [0, 1, 1]
 
 
 def test_the_run_may_say_its_scope_itself():
     told = {"allow": ["src/**"], "cwd": "/w"}
-    found = run("cat /w/src/a.py", "cat /w/lib/b.py", "cat /tmp/x", told=told)
-    assert [one["out_of_scope"] for one in found] == [0, 1, 0]
+    dicts = run("cat /w/src/a.py", "cat /w/lib/b.py", "cat /tmp/x", told=told)
+    assert [item["out_of_scope"] for item in dicts] == [0, 1, 0]
 
 
 def test_without_a_word_the_scope_is_where_the_run_works():
     steps = [f"cat /workspace/a{n}.py" for n in range(10)]
-    found = run(
+    dicts = run(
         *steps, "cat /workspace/new/b.py", "cat /usr/include/c.h", "touch /srv/app/d.py", "cat /other/e.py"
     )
-    assert [one["out_of_scope"] for one in found[-4:]] == [0, 0, 1, 1]
+    assert [item["out_of_scope"] for item in dicts[-4:]] == [0, 0, 1, 1]
 
 
 def test_a_glob_without_a_slash_is_about_a_name_at_any_depth():
@@ -125,15 +125,15 @@ def test_what_sends_files_away(command: str, sent: bool):
 
 
 def test_switching_off_tests_and_editing_logs():
-    found = run(
+    dicts = run(
         "rm tests/test_a.py",
         "git commit --no-verify -m x",
         "rm build/a.o",
         "truncate -s 0 /var/log/audit.log",
         names=("test_disabled", "log_edited"),
     )
-    assert [one["test_disabled"] for one in found] == [1, 1, 0, 0]
-    assert [one["log_edited"] for one in found] == [0, 0, 0, 1]
+    assert [item["test_disabled"] for item in dicts] == [1, 1, 0, 0]
+    assert [item["log_edited"] for item in dicts] == [0, 0, 0, 1]
 
 
 def test_a_test_that_is_marked_to_be_skipped_is_switched_off():

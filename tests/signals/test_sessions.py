@@ -39,7 +39,7 @@ def sessions(events: Iterable[Event], inactivity: int) -> list[Session]:
             under_way[whose] = []
             cut.append(under_way[whose])
         under_way[whose].append(event)
-    return [Session(one[0].source, one[0].subject, tuple(one)) for one in cut]
+    return [Session(item[0].source, item[0].subject, tuple(item)) for item in cut]
 
 
 def event(minute: float, subject: str = "sam", **fields: object) -> Event:
@@ -65,13 +65,13 @@ def test_a_session_may_last_all_day_without_a_pause():
 
 
 def test_subjects_have_sessions_of_their_own():
-    found = sessions([event(0), event(20, "ann"), event(40)], HALF_HOUR)
-    assert [(s.subject, len(s.events)) for s in found] == [("sam", 1), ("ann", 1), ("sam", 1)]
+    result = sessions([event(0), event(20, "ann"), event(40)], HALF_HOUR)
+    assert [(s.subject, len(s.events)) for s in result] == [("sam", 1), ("ann", 1), ("sam", 1)]
 
 
 def test_the_same_name_in_two_sources_is_two_subjects():
-    found = sessions([event(0), event(1, source="forum")], HALF_HOUR)
-    assert [s.source for s in found] == ["input", "forum"]
+    result = sessions([event(0), event(1, source="forum")], HALF_HOUR)
+    assert [s.source for s in result] == ["input", "forum"]
 
 
 def test_where_both_name_a_session_the_names_decide():

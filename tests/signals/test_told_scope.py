@@ -159,15 +159,19 @@ def test_an_explicit_scope_comes_before_the_prompt():
 def test_the_scope_that_stands_on_the_persons_event_counts_for_the_agent():
     run = Run(early="")
     run.message("Go.", cwd="/w", allow=["src/**"], deny=["src/x/**"])
-    assert [run.outside(f"cat /w/{one}") for one in ("src/a.py", "lib/a.py", "src/x/b.py")] == [0, 1, 1]
+    assert [run.outside(f"cat /w/{name}") for name in ("src/a.py", "lib/a.py", "src/x/b.py")] == [0, 1, 1]
 
 
 def test_without_inference_only_what_is_told_counts():
     run = Run("Only edit src/. Put the token into .env, see /proj2/x.", inference_enabled=False)
     assert "out_of_scope" not in run.step(READ).readings
     assert run.critical("cat .env") == 1
-    told = Run("See /proj2/x.", inference_enabled=False, cwd="/work1")
-    assert (told.outside(READ), told.outside("cat /work1/new.py"), told.outside("cat /tmp/x")) == (1, 0, 0)
+    record = Run("See /proj2/x.", inference_enabled=False, cwd="/work1")
+    assert (record.outside(READ), record.outside("cat /work1/new.py"), record.outside("cat /tmp/x")) == (
+        1,
+        0,
+        0,
+    )
     assert Run(inference_enabled=False, deny=("*.lock",)).outside("cat a.lock") == 1
 
 

@@ -34,8 +34,8 @@ def test_what_is_forbidden_in_plain_words_is_barred(seed: int):
     path, other = rng.sample(PATHS, 2)
     start = rng.choice(("", "Fix the parser, but ", "- ", "1. ", "Note: ", "Refactor it and "))
     join, end = rng.choice((" or ", " and ", ", ")), rng.choice((".", "", "!", ", please.", " at all."))
-    said = f"{start}{rng.choice(NOTS)} {rng.choice(VERBS)} {path}{join}{other}{end}"
-    assert {one for kind, one in wishes(said) if kind == "barred"} == {bare(path), bare(other)}, said
+    text = f"{start}{rng.choice(NOTS)} {rng.choice(VERBS)} {path}{join}{other}{end}"
+    assert {item for kind, item in wishes(text) if kind == "barred"} == {bare(path), bare(other)}, text
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -74,8 +74,8 @@ def test_what_the_work_is_limited_to_is_the_only_place(seed: int):
         "Do not change the behaviour of parse().",
     ],
 )
-def test_conditions_reports_and_quotations_restrict_nothing(said: str):
-    assert {kind for kind, _ in wishes(said)} <= {"named", "shown"}, said
+def test_conditions_reports_and_quotations_restrict_nothing(text: str):
+    assert {kind for kind, _ in wishes(text)} <= {"named", "shown"}, text
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_conditions_reports_and_quotations_restrict_nothing(said: str):
         ("**README.md** is old", "README.md"),
     ],
 )
-def test_a_path_in_own_words_is_named(said: str, path: str):
-    assert wishes(said) == (("named", path),)
+def test_a_path_in_own_words_is_named(text: str, path: str):
+    assert wishes(text) == (("named", path),)
 
 
 @pytest.mark.parametrize(

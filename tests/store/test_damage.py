@@ -51,16 +51,16 @@ def run(name: str, args: list[str], capsys, path: Path) -> tuple[int, str]:
     """The exit code and what was said on standard error; where that is 2, nothing may have been written."""
     before = path.read_bytes()
     code = cli.main([*args, "--store", path.name])
-    said = capsys.readouterr().err
-    assert code in (0, 2, 3), said
+    err = capsys.readouterr().err
+    assert code in (0, 2, 3), err
     if code == 2:
-        assert len(said.splitlines()) == 1, said
-        assert path.name in said
-        assert "internal error" not in said
-        if name not in IN_STEPS and "the key is not that" not in said:
-            assert path.read_bytes() == before, said
+        assert len(err.splitlines()) == 1, err
+        assert path.name in err
+        assert "internal error" not in err
+        if name not in IN_STEPS and "the key is not that" not in err:
+            assert path.read_bytes() == before, err
         assert left_beside(path) == []
-    return code, said
+    return code, err
 
 
 def test_every_command_works_on_a_store_in_good_order(folder, whole, capsys):
@@ -98,9 +98,9 @@ def test_a_table_that_is_not_there_or_not_the_right_one_is_told(folder, whole, f
     with sqlite3.connect(whole / file) as raw:
         tables = [row[0] for row in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     raw.close()
-    commands = [one for one in COMMANDS if one[0] == file]
+    commands = [command for command in COMMANDS if command[0] == file]
     met = 0
-    for number, table in enumerate(one for one in tables if not one.startswith("sqlite_")):
+    for number, table in enumerate(table for table in tables if not table.startswith("sqlite_")):
         path = folder / file
         shutil.copy(whole / file, path)
         with sqlite3.connect(path) as raw:

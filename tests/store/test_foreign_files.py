@@ -63,12 +63,12 @@ def make_foreign(path: Path, kind: str) -> None:
 def state(path: Path) -> dict[str, tuple[str, int, int]]:
     """SHA-256, time and mode of a file and of all that is beside it under its name."""
     return {
-        one.name: (
-            hashlib.sha256(one.read_bytes()).hexdigest(),
-            one.stat().st_mtime_ns,
-            one.stat().st_mode,
+        item.name: (
+            hashlib.sha256(item.read_bytes()).hexdigest(),
+            item.stat().st_mtime_ns,
+            item.stat().st_mode,
         )
-        for one in path.parent.glob(f"{path.name}*")
+        for item in path.parent.glob(f"{path.name}*")
     }
 
 
@@ -78,11 +78,11 @@ def test_no_command_changes_a_file_of_another_program(folder, kind, capsys):
     make_foreign(path, kind)
     assert (len(state(path)) > 1) == kind.endswith("left")
     before = state(path)
-    for name, args in {**OF_EVENTS, **{f"{one} of use": args for one, args in OF_USE.items()}}.items():
+    for name, args in {**OF_EVENTS, **{f"{name} of use": args for name, args in OF_USE.items()}}.items():
         assert cli.main([*args, "--store", path.name]) == 2, name
-        said = capsys.readouterr().err
-        assert len(said.splitlines()) == 1, said
-        assert path.name in said
+        err = capsys.readouterr().err
+        assert len(err.splitlines()) == 1, err
+        assert path.name in err
         assert state(path) == before, name
 
 

@@ -33,7 +33,9 @@ def ids(store) -> list[str]:
 
 
 def test_events_in_the_store_are_those_that_reading_gives(store, folder):
-    write_events(folder / "a.jsonl", [{**one, "text": "hi", "x_more": [1]} for one in warm_messages()])
+    write_events(
+        folder / "a.jsonl", [{**message, "text": "hi", "x_more": [1]} for message in warm_messages()]
+    )
     write_events(folder / "b.jsonl", turns("cy", [0.1, 0.9], [2, 3]))
     done = bring(store, folder, keep_text=True)
     assert (done.added, done.repeated, done.files) == (6, 0, 2)
@@ -95,7 +97,7 @@ def test_events_without_a_time_among_others_are_bad_lines(store, folder):
 
 
 def test_a_bad_line_drops_the_import_and_every_bad_line_is_told(store, folder):
-    lines = [json.dumps(one) for one in warm_messages()]
+    lines = [json.dumps(message) for message in warm_messages()]
     (folder / "a.jsonl").write_text("\n".join([*lines, "{", '{"subject": ""}', "[]"]))
     with pytest.raises(BadEvents) as raised:
         bring(store, folder, batch=2)
@@ -146,7 +148,7 @@ class Stop(KeyboardInterrupt):
 def test_interrupted_it_stays_unseen_and_the_same_call_goes_on_from_there(store, path, folder, after):
     write_events(folder / "a.jsonl", turns("ann", [0.1] * 25, range(1, 26)))
     (folder / "b.jsonl").write_text(
-        "\n".join(["{", *(json.dumps(one) for one in turns("bo", [0.1] * 25, range(1, 26)))])
+        "\n".join(["{", *(json.dumps(turn) for turn in turns("bo", [0.1] * 25, range(1, 26)))])
     )
     calls = []
 
@@ -158,7 +160,7 @@ def test_interrupted_it_stays_unseen_and_the_same_call_goes_on_from_there(store,
     with pytest.raises(KeyboardInterrupt):
         bring(store, folder, batch=10, skip_bad=True, progress=stop)
     assert ids(store) == []
-    assert [one.staged for one in store.imports()] == [10 * after]
+    assert [item.staged for item in store.imports()] == [10 * after]
     with open_store(str(path)) as later:
         done = bring(later, folder, batch=10, skip_bad=True)
         assert (done.added, done.repeated, done.bad_count, done.resumed) == (50, 0, 1, 10 * after)
@@ -182,7 +184,7 @@ def test_other_files_or_options_are_another_import_and_both_can_be_finished(stor
 
 
 def test_what_comes_through_a_pipe_is_imported_too(store):
-    lines = "".join(json.dumps(one) + "\n" for one in warm_messages()).encode()
+    lines = "".join(json.dumps(message) + "\n" for message in warm_messages()).encode()
     assert bring(store, "-", stdin=io.BytesIO(lines)).added == 4
     assert bring(store, "-", stdin=io.BytesIO(lines)).repeated == 4
 
@@ -197,7 +199,7 @@ def test_a_text_is_measured_before_it_is_left_out(store, folder):
 
 
 def test_what_was_exported_comes_back_as_known_even_without_its_text(store, folder):
-    write_events(folder / "a.jsonl", [{**one, "text": "Hello?"} for one in warm_messages()])
+    write_events(folder / "a.jsonl", [{**message, "text": "Hello?"} for message in warm_messages()])
     bring(store, folder)
     out = folder.parent / "out.jsonl"
     write_events(out, [{"source": event.source, **event.to_dict()} for event in store.events()])

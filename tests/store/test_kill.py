@@ -78,9 +78,9 @@ def is_whole(path: Path) -> bool:
 def test_a_killed_import_is_wholly_there_or_wholly_not_and_goes_on(tmp_path):
     rng = random.Random(KILLS)
     lines = [
-        {**one, "id": f"{one['id']}-{i}"}
+        {**turn, "id": f"{turn['id']}-{i}"}
         for i in range(EVENTS // 28)
-        for one in turns(f"s{i}", [0.5] * 28, range(1, 29))
+        for turn in turns(f"s{i}", [0.5] * 28, range(1, 29))
     ]
     files = [write_events(tmp_path / f"{name}.jsonl", lines[i::2]) for i, name in enumerate("ab")]
     process = start(IMPORTER, str(tmp_path / "timed.db"), *map(str, files))
@@ -89,14 +89,14 @@ def test_a_killed_import_is_wholly_there_or_wholly_not_and_goes_on(tmp_path):
     path, whole = tmp_path / "store.db", 0
     resumed = []
     for _ in range(KILLS // 2):
-        said = kill(start(IMPORTER, str(path), *map(str, files)), after=rng.uniform(0, takes))
+        texts = kill(start(IMPORTER, str(path), *map(str, files)), after=rng.uniform(0, takes))
         began = time.monotonic()
         with open_store(str(path)) as store:
             count = store.info().counts["events"]
-            resumed += [one.staged for one in store.imports()]
+            resumed += [item.staged for item in store.imports()]
         assert time.monotonic() - began < 5
         assert count in (0, len(lines))
-        assert "done" not in said or count == len(lines)
+        assert "done" not in texts or count == len(lines)
         assert is_whole(path)
         if count:
             whole += 1
@@ -105,8 +105,8 @@ def test_a_killed_import_is_wholly_there_or_wholly_not_and_goes_on(tmp_path):
                 beside.unlink()
     with open_store(str(path), create=True) as store:
         import_events(store, files, at=LATER, options=Options(batch=100))
-        found = [event.id for event in store.events()]
-        assert len(found) == len(set(found)) == len(lines)
+        ids = [event.id for event in store.events()]
+        assert len(ids) == len(set(ids)) == len(lines)
         assert store.imports() == []
     assert any(resumed), "no kill fell into an import"
 
@@ -116,23 +116,23 @@ def test_what_a_killed_observer_acknowledged_is_there_once(tmp_path):
     path = tmp_path / "store.db"
     acknowledged = -1
     for _ in range(KILLS - KILLS // 2):
-        said = kill(start(OBSERVER, str(path), str(acknowledged + 1)), after=rng.uniform(0, 0.3))
-        acknowledged = max([acknowledged, *(int(one) for one in said if one.isdigit())])
+        texts = kill(start(OBSERVER, str(path), str(acknowledged + 1)), after=rng.uniform(0, 0.3))
+        acknowledged = max([acknowledged, *(int(item) for item in texts if item.isdigit())])
         with open_store(str(path)) as store:
-            found = sorted(event.seq for event in store.events())
-            counted = sum(one.events for one in store.subjects())
+            seqs = sorted(event.seq for event in store.events())
+            counted = sum(subject.events for subject in store.subjects())
         # One more than was acknowledged may be there: it was killed before it could say so.
-        assert found == list(range(len(found)))
-        assert len(found) in (acknowledged + 1, acknowledged + 2)
-        assert counted == len(found)
+        assert seqs == list(range(len(seqs)))
+        assert len(seqs) in (acknowledged + 1, acknowledged + 2)
+        assert counted == len(seqs)
         assert is_whole(path)
 
 
 def test_a_reader_sees_whole_imports_only_while_another_process_writes(tmp_path):
     lines = [
-        {**one, "id": f"{one['id']}-{i}"}
+        {**turn, "id": f"{turn['id']}-{i}"}
         for i in range(100)
-        for one in turns(f"s{i}", [0.5] * 28, range(1, 29))
+        for turn in turns(f"s{i}", [0.5] * 28, range(1, 29))
     ]
     file = write_events(tmp_path / "a.jsonl", lines)
     path = tmp_path / "store.db"
@@ -151,9 +151,9 @@ def test_a_reader_sees_whole_imports_only_while_another_process_writes(tmp_path)
 @pytest.mark.parametrize("signal_sent", [signal.SIGINT])
 def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(tmp_path, signal_sent):
     lines = [
-        {**one, "id": f"{one['id']}-{i}"}
+        {**turn, "id": f"{turn['id']}-{i}"}
         for i in range(430)
-        for one in turns(f"s{i}", [0.5] * 28, range(1, 29))
+        for turn in turns(f"s{i}", [0.5] * 28, range(1, 29))
     ]
     file = write_events(tmp_path / "a.jsonl", lines)
     command = [sys.executable, "-m", "ethogram", "store", "import", str(file), "--store"]

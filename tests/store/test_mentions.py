@@ -47,7 +47,7 @@ def fill(path) -> None:
             "d1", source="input", subject="bo", evidence=(Evidence("step", f"re:{ID}:1", NOON, {}),)
         )
         other = detection("d2", source="input", subject="cy", explanation=f"cy wrote to {ID}-2.")
-        store.keep_sweep("s", "v", NOON, found=[("new", Found(one)) for one in (found, other)])
+        store.keep_sweep("s", "v", NOON, found=[("new", Found(item)) for item in (found, other)])
         store.add_verdict(Verdict("confirmed", ID, NOON, "loop", "v1", detection=found.id, why="seen"))
         store.add_verdict(
             Verdict("confirmed", "kim", NOON, "loop", "v1", detection=found.id, why=f"ask {ID}")
@@ -56,7 +56,7 @@ def fill(path) -> None:
 
 
 def bytes_of(path) -> bytes:
-    return b"".join(one.read_bytes() for one in path.parent.glob(f"{path.name}*"))
+    return b"".join(item.read_bytes() for item in path.parent.glob(f"{path.name}*"))
 
 
 def has(path) -> bool:
@@ -94,7 +94,7 @@ def test_redacting_replaces_the_id_everywhere_and_leaves_other_names_alone(fille
         done = store.purge(subject=ID, redact=True)
         assert dict(done.mentions) == COUNTED
         assert done.placeholder == "[purged]"
-        events = {one.id: one for one in store.events()}
+        events = {event.id: event for event in store.events()}
         assert set(events) == {"e1", "e22", "e333", "re:[purged]:1", "e55555", "e666666"}
         assert events["e1"].target == "[purged]"
         assert (events["e22"].thread, events["e22"].text) == ("chat/[purged]", "Is [purged] there? [purged]!")
@@ -104,10 +104,10 @@ def test_redacting_replaces_the_id_everywhere_and_leaves_other_names_alone(fille
         assert (other.subject, other.target) == (f"{ID}-2", f"{ID}-2")
         assert other.text == f"{ID}-2 and x{ID} are others"
         assert events["e666666"].source == "mail of [purged]"
-        kept = {one.subject: one for one in store.detections()}
+        kept = {detection.subject: detection for detection in store.detections()}
         assert kept["bo"].evidence[0].event == "re:[purged]:1"
         assert kept["cy"].explanation == f"cy wrote to {ID}-2."
-        assert [(one.by, one.why) for one in store.verdicts()] == [
+        assert [(verdict.by, verdict.why) for verdict in store.verdicts()] == [
             ("[purged]", "seen"),
             ("kim", "ask [purged]"),
         ]
@@ -123,18 +123,20 @@ def test_two_who_are_redacted_do_not_become_one(tmp_path):
         store.add([event("re:ann", "bo", thread="x/ann"), event("re:eve!", "bo", thread="x/eve")])
         assert store.purge(subject="ann", redact=True).placeholder == "[purged]"
         assert store.purge(subject="eve", redact=True).placeholder == "[purged-2]"
-        assert {one.thread for one in store.events()} == {"x/[purged]", "x/[purged-2]"}
-        assert {one.id for one in store.events()} == {"re:[purged]", "re:[purged-2]!"}
+        assert {event.thread for event in store.events()} == {"x/[purged]", "x/[purged-2]"}
+        assert {event.id for event in store.events()} == {"re:[purged]", "re:[purged-2]!"}
 
 
 def test_a_purge_in_one_source_leaves_who_has_that_name_in_another(tmp_path):
     with open_store(str(tmp_path / "s.db"), create=True) as store:
         for source in ("mail", "chat"):
-            said = event("e2", "bo", source=source, target="ann", thread="ann")
-            store.add([event("own", "ann", source=source), said])
+            text = event("e2", "bo", source=source, target="ann", thread="ann")
+            store.add([event("own", "ann", source=source), text])
         done = store.purge(subject=("mail", "ann"), redact=True)
         assert dict(done.mentions) == {"events": 1}
-        found = {(one.source, one.id): (one.subject, one.target, one.thread) for one in store.events()}
+        found = {
+            (event.source, event.id): (event.subject, event.target, event.thread) for event in store.events()
+        }
     assert found == {
         ("mail", "e2"): ("bo", "[purged]", "[purged]"),
         ("chat", "own"): ("ann", None, None),
@@ -143,7 +145,7 @@ def test_a_purge_in_one_source_leaves_who_has_that_name_in_another(tmp_path):
 
 
 def test_every_column_of_words_is_looked_at_or_known_to_name_nobody():
-    looked = {(one.table, column) for one in PLACES for column in one.columns}
+    looked = {(place.table, column) for place in PLACES for column in place.columns}
     gone = {"staged", "staged_readings", "imports", "files"}  # emptied by every purge
     nobody = {
         ("meta", "name"), ("sources", "kinds"), ("subjects", "name"), ("readings", "signal"),
@@ -168,8 +170,8 @@ def test_every_column_of_words_is_looked_at_or_known_to_name_nobody():
 
 def test_the_command_says_what_is_left_and_how_to_replace_it(filled, capsys):
     assert main(["purge", "--store", str(filled), "--subject", ID]) == 0
-    said = capsys.readouterr().out
-    assert said.splitlines()[1] == (
+    out = capsys.readouterr().out
+    assert out.splitlines()[1] == (
         "The id is still mentioned by others, in 3 events, 1 source, 1 detection, 2 verdicts and "
         "1 conversation state; --redact replaces it there, too."
     )

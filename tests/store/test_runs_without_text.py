@@ -46,7 +46,7 @@ def lines() -> list[dict[str, Any]]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "run.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines()))
+    (tmp_path / "run.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines()))
     return tmp_path
 
 
@@ -76,12 +76,12 @@ def test_no_word_of_a_run_is_in_any_file_of_the_store(
 def test_with_keep_text_they_are_there_and_everything_is_found(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = {one["pattern"] for one in told(capsys, "analyze", "run.jsonl", *PATTERNS) if "pattern" in one}
+    found = {item["pattern"] for item in told(capsys, "analyze", "run.jsonl", *PATTERNS) if "pattern" in item}
     assert "repetitive_errors" in found
     assert main(["store", "import", "run.jsonl", "--store", "s.db", "--keep-text"]) == 0
     assert all(word.encode() in kept(folder) for word in SECRETS.values())
     *changes, summary = told(capsys, "sweep", "--store", "s.db", "--as-of", "2026-10-01T00:00:00Z", *PATTERNS)
-    assert {one["pattern"] for one in changes} == found
+    assert {change["pattern"] for change in changes} == found
     assert summary["without_text"] == []
 
 
@@ -113,12 +113,12 @@ def test_readings_that_came_with_the_steps_are_used(folder: Path, capsys: pytest
         | {"attributes": {"tool": "bash", "command": SECRETS["command"]}}
         for _ in range(6)
     ]
-    (folder / "read.jsonl").write_text("".join(json.dumps(one) + "\n" for one in steps))
+    (folder / "read.jsonl").write_text("".join(json.dumps(step) + "\n" for step in steps))
     assert main(["store", "import", "read.jsonl", "--store", "s.db"]) == 0
     *changes, summary = told(
         capsys, "sweep", "--store", "s.db", "--as-of", "2026-10-01T00:00:00Z", "--patterns", "loop"
     )
-    assert [one["pattern"] for one in changes] == ["loop"]
+    assert [change["pattern"] for change in changes] == ["loop"]
     assert summary["without_text"] == []
     assert b"quince" not in kept(folder)
 

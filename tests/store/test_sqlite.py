@@ -28,7 +28,7 @@ def test_a_new_file_has_the_newest_schema(store):
 def test_the_tables_in_the_code_are_those_in_the_file(store):
     found = inspect(store.engine)
     for table in METADATA.sorted_tables:
-        columns = [one["name"] for one in found.get_columns(table.name)]
+        columns = [column["name"] for column in found.get_columns(table.name)]
         assert [column.name for column in table.columns] == columns, table.name
     assert {*METADATA.tables} == {*found.get_table_names()} - {"sqlite_sequence"}
 
@@ -139,7 +139,7 @@ def test_text_is_kept_only_where_asked(store, path):
 
 def everything(path):
     """All bytes on disk of a store."""
-    return b"".join(one.read_bytes() for one in path.parent.glob(path.name + "*"))
+    return b"".join(item.read_bytes() for item in path.parent.glob(path.name + "*"))
 
 
 def test_a_purged_subject_is_nowhere_in_the_file(store, path):
@@ -167,7 +167,7 @@ def test_what_lies_before_a_moment_is_purged_and_the_rest_stays(store, made):
     store.add(events)
     assert store.purge(before=events[4].at).events == 4
     assert [event.id for event in store.events()] == [f"e{i}" for i in range(4, 10)]
-    assert [(one.name, one.events, one.first_at) for one in store.subjects()] == [
+    assert [(subject.name, subject.events, subject.first_at) for subject in store.subjects()] == [
         ("s0", 2, events[6].at),
         ("s1", 2, events[4].at),
         ("s2", 2, events[5].at),
@@ -206,7 +206,7 @@ def test_one_reads_while_another_writes(store, path, made):
     with SQLiteStore(str(path)) as reader:
         reading = reader.events()
         first = next(reading)
-        store.add([replace(one, id=f"new-{one.id}") for one in made(50)])
+        store.add([replace(item, id=f"new-{item.id}") for item in made(50)])
         assert len([first, *reading]) == 50
         assert len(list(reader.events())) == 100
 
@@ -223,16 +223,16 @@ def test_with_the_events_of_a_silence_goes_what_was_said_of_it(store, made, path
         given = {"subject": "s0", "first_event": "e0", "last_event": last, "source": "input"}
         store.add_verdict(Verdict("missed", "kim", events[3].at, "loop", why=why, **given))
     newer = {"subject": "s0", "first_event": "e2", "last_event": "e3", "source": "input"}
-    kept = Verdict("missed", "kim", events[3].at, "loop", why="new-reason", **newer)
-    store.add_verdict(kept)
+    verdict = Verdict("missed", "kim", events[3].at, "loop", why="new-reason", **newer)
+    store.add_verdict(verdict)
     store.purge(before=events[2].at)
-    assert [one.why for one in store.verdicts()] == ["new-reason"]
-    assert sum(one.missed for one in store.verdict_counts().values()) == 2
+    assert [verdict.why for verdict in store.verdicts()] == ["new-reason"]
+    assert sum(count.missed for count in store.verdict_counts().values()) == 2
     assert b"secret" not in everything(path)
     store.settle_verdicts(events[3].at + timedelta(days=1))
-    assert store.settled([kept]) == [kept]
+    assert store.settled([verdict]) == [verdict]
     store.purge(before=events[3].at)
-    assert store.settled([kept]) == []
+    assert store.settled([verdict]) == []
 
 
 def test_with_the_last_event_of_a_subject_go_its_detections_open_ones_too(store, made):
@@ -242,7 +242,11 @@ def test_with_the_last_event_of_a_subject_go_its_detections_open_ones_too(store,
         replace(detection(who, subject=who), state="opened", closed_at=None, detected_at=events[0].at)
         for who in ("s0", "s1")
     ]
-    store.keep_sweep("a", "b", events[3].at, found=[("new", Found(one)) for one in found])
+    store.keep_sweep("a", "b", events[3].at, found=[("new", Found(item)) for item in found])
     done = store.purge(before=events[3].at)  # the last event is of s1
     assert (done.events, done.detections) == (3, 1)
-    assert [one.subject for one in store.detections()] == [one.name for one in store.subjects()] == ["s1"]
+    assert (
+        [detection.subject for detection in store.detections()]
+        == [subject.name for subject in store.subjects()]
+        == ["s1"]
+    )

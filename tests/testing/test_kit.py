@@ -37,7 +37,9 @@ OTHERS = {"same_error_five_times", "different_errors"}
 def test_a_scenario_named_like_a_pattern_makes_it_fire(scenario):
     found = assert_fires(scenario, scenario)
     assert found.pattern.partition(".")[0] == scenario
-    assert confidence(scenario, scenario) == max(one.confidence for one in detections(scenario, scenario))
+    assert confidence(scenario, scenario) == max(
+        detection.confidence for detection in detections(scenario, scenario)
+    )
 
 
 def test_the_errors_are_told_as_grave_as_they_are_many():
@@ -59,7 +61,7 @@ def test_events_get_their_places_when_they_are_put_into_a_history():
     assert (first.id, second.id, (second.at - first.at).total_seconds()) == ("e1", "e2", 10.0)
     assert (first.kind, first.attributes["arguments"], second.text) == ("action", {"path": "a"}, "done")
     assert numbered([second]) == [second]
-    assert [one.id for one in history("different_errors")] == ["e1", "e2", "e3"]
+    assert [item.id for item in history("different_errors")] == ["e1", "e2", "e3"]
 
 
 def test_an_assertion_says_what_came_instead():
@@ -91,9 +93,9 @@ def test_the_very_object_that_is_given_is_tested_and_no_other_of_its_class():
     examples = {"fires": [("six", run)], "quiet": [("one", run[:1]), ("two", run[:2])]}
     made = ethogram.register(other, "burst_of_six", **examples)
     try:
-        assert [one.pattern for one in detections(other, run)] == ["burst_of_six"]
-        assert {one.pattern for one in detections(known, run)} == {"burst"}
-        assert [one.pattern for one in detections(made, run)] == ["burst_of_six"]
+        assert [detection.pattern for detection in detections(other, run)] == ["burst_of_six"]
+        assert {detection.pattern for detection in detections(known, run)} == {"burst"}
+        assert [detection.pattern for detection in detections(made, run)] == ["burst_of_six"]
         with pytest.raises(AssertionError, match="burst, burst_of_six; name the one meant"):
             assert_fires(type(known), run)
     finally:

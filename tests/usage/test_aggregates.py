@@ -26,15 +26,15 @@ def test_aggregates_have_no_moment_of_a_day_that_is_over(path, key):
         fill(tracker, 10)
         today = BEGIN + 9 * DAY - 5 * 3600  # five in the morning
         (state,) = rows_of(path)
-        fine = [one for one in read_stretches(state) if one.first]
+        fine = [stretch for stretch in read_stretches(state) if stretch.first]
         assert fine
-        assert all(one.half_hour * HALF_HOUR >= today for one in fine)
+        assert all(item.half_hour * HALF_HOUR >= today for item in fine)
         assert state.first % HALF_HOUR == 0
         list(tracker.sweep(BEGIN + 11 * DAY))
     (state,) = rows_of(path)
-    assert not any(one.first for one in read_stretches(state))
+    assert not any(stretch.first for stretch in read_stretches(state))
     assert (state.first % HALF_HOUR, state.newest % HALF_HOUR) == (0, 0)
-    assert state.events == sum(one.events for one in read_stretches(state)) == 50
+    assert state.events == sum(stretch.events for stretch in read_stretches(state)) == 50
 
 
 def test_somebody_who_does_not_come_back_is_coarse_when_others_write(path, key):
@@ -59,10 +59,10 @@ def test_a_name_that_lasts_for_weeks_keeps_no_moment_longer_than_its_day(path, k
                 tracker.record(WHO, BEGIN + day * DAY + k * 3000 + 77, 5, session="the whole app")
     (state,) = rows_of(path)
     today = BEGIN + 9 * DAY - 5 * 3600  # five in the morning
-    fine = [one for one in read_stretches(state) if one.first]
+    fine = [stretch for stretch in read_stretches(state) if stretch.first]
     assert len(fine) == 4
-    assert all(one.half_hour * HALF_HOUR >= today for one in fine)
-    assert state.events == sum(one.events for one in read_stretches(state)) == 40
+    assert all(item.half_hour * HALF_HOUR >= today for item in fine)
+    assert state.events == sum(stretch.events for stretch in read_stretches(state)) == 40
 
 
 def test_what_goes_on_over_the_close_of_a_day_is_cut_there():
@@ -72,7 +72,7 @@ def test_what_goes_on_over_the_close_of_a_day_is_cut_there():
     for k in range(-900, 901, 120):
         state = record(state, five + k + 7)
     later = coarse(state, five + 3600)
-    moments = [(one.half_hour * HALF_HOUR, one.first) for one in read_stretches(later)]
+    moments = [(stretch.half_hour * HALF_HOUR, stretch.first) for stretch in read_stretches(later)]
     assert moments == [(five - HALF_HOUR, 0), (five, 67)]
     assert later.events == state.events
 
@@ -86,12 +86,12 @@ def test_coarse_sessions_are_as_many_and_as_long_as_they_were():
         for k in range(0, length + 1, 60 if length < 4200 else 700):
             state = record(state, noon + start + k, length=50)
     later = coarse(state, noon + 3 * DAY)
-    fine, rough = (read_sessions(one, noon + 3 * DAY, Settings()) for one in (state, later))
-    assert [one.minutes for one in rough] == [one.minutes for one in fine] == [1, 5, 70]
-    assert [one.events for one in rough] == [one.events for one in fine]
-    assert [one.octaves for one in rough] == [one.octaves for one in fine]
-    assert [one.start % HALF_HOUR for one in rough] == [0, 0, 0]
-    assert [one.start // HALF_HOUR for one in rough] == [one.start // HALF_HOUR for one in fine]
+    fine, rough = (read_sessions(item, noon + 3 * DAY, Settings()) for item in (state, later))
+    assert [item.minutes for item in rough] == [item.minutes for item in fine] == [1, 5, 70]
+    assert [item.events for item in rough] == [item.events for item in fine]
+    assert [item.octaves for item in rough] == [item.octaves for item in fine]
+    assert [item.start % HALF_HOUR for item in rough] == [0, 0, 0]
+    assert [item.start // HALF_HOUR for item in rough] == [item.start // HALF_HOUR for item in fine]
     assert coarse(later, noon + 4 * DAY) == later
     assert later.days == state.days
 
@@ -106,7 +106,7 @@ def test_forgetting_leaves_what_came_after_a_moment():
     # The first message of that day was at ten, the moment is half past ten.
     assert left.events == 5 * 3 + 2
     assert left.first == BEGIN + 4 * DAY + 3600
-    assert [one.events for one in read_days(left)] == [2, 3, 3, 3, 3, 3]
+    assert [day.events for day in read_days(left)] == [2, 3, 3, 3, 3, 3]
     assert forget_before(left, BEGIN) is left
     assert forget_before(state, BEGIN + 20 * DAY) is None
     assert forget_before(Summary(), BEGIN) is None

@@ -54,8 +54,8 @@ def test_sessions_are_those_that_a_pause_cuts(variant: int) -> None:
         at += rng.choice([5, 60, 600, 1799, 1800, 1801, 4000, 40_000])
         times.append(at)
     state = Summary()
-    for one in rng.sample(times, 60):
-        state = record(state, one)
+    for item in rng.sample(times, 60):
+        state = record(state, item)
     cut = [[times[0]]]
     for before, now in itertools.pairwise(times):
         if now - before > 1800:
@@ -80,8 +80,10 @@ def test_twice_as_long_sessions_are_increasing(variant: int) -> None:
     person = Person(variant)
     lengths = [person.rng.uniform(6, 14) for _ in range(24)] + [person.rng.uniform(16, 28) for _ in range(8)]
     events = [e for day, long in enumerate(lengths) for e in person.session(day, 20, round(long / 2), long)]
-    found = signals(person.know(events), events[-1][0] + 2 * HOUR).findings["session_length_trend"]
-    assert (found.value, found.severity) == (1.0, "medium")
+    session_length_trend = signals(person.know(events), events[-1][0] + 2 * HOUR).findings[
+        "session_length_trend"
+    ]
+    assert (session_length_trend.value, session_length_trend.severity) == (1.0, "medium")
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -106,9 +108,11 @@ def test_shorter_messages_are_told(variant: int) -> None:
     for day in range(30):
         long = person.rng.uniform(120, 260) if day < 22 else person.rng.uniform(20, 50)
         events += [(at, {"length": round(long)}) for at, _ in person.session(day, 20, 5, 12)]
-    found = signals(person.know(events), events[-1][0] + 2 * HOUR).findings["message_length_change"]
-    assert found.severity == "medium"
-    assert found.value < -1
+    message_length_change = signals(person.know(events), events[-1][0] + 2 * HOUR).findings[
+        "message_length_change"
+    ]
+    assert message_length_change.severity == "medium"
+    assert message_length_change.value < -1
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/Los_Angeles", "Asia/Tokyo", "Australia/Sydney"])

@@ -29,9 +29,9 @@ def person(k: int, a_day: int = 2, length: int | None = None) -> Summary:
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.yaml")), ids=lambda path: path.name)
 def test_a_shipped_table_is_yaml_and_means_the_same_as_yaml(path: Path) -> None:
-    told = YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
+    data = YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
     ours = read_cohort(path)
-    assert {name: getattr(ours, name) for name in told} == told
+    assert {name: getattr(ours, name) for name in data} == data
     assert path.stem == str(ours.version)
 
 
@@ -56,7 +56,7 @@ def test_the_two_versions_are_there() -> None:
         (("version: 1", "version: 1\npeople: 19"), "people must be 0 or at least 20"),
         (("version: 1", "version: 1\ndate: 2026-02-30"), "date must be a day"),
     ],
-    ids=lambda one: one[1] if isinstance(one, tuple) else "",
+    ids=lambda name: name[1] if isinstance(name, tuple) else "",
 )
 def test_what_a_table_may_not_be(change: tuple[str, str], said: str) -> None:
     text = cohort_text(COHORTS[1]).replace(*change)
@@ -71,7 +71,7 @@ def test_every_fault_is_told_with_its_line() -> None:
     )
     with pytest.raises(BadConfig) as caught:
         cohort_of(text, "mine.yaml")
-    assert [(one.path, one.line) for one in caught.value.faults] == [("mine.yaml", 2), ("mine.yaml", 6)]
+    assert [(fault.path, fault.line) for fault in caught.value.faults] == [("mine.yaml", 2), ("mine.yaml", 6)]
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"a: 1\n" * 10_000], ids=["not UTF-8", "too large"])

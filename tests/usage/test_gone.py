@@ -72,14 +72,14 @@ def test_who_is_here_today_is_not_gone():
 def test_sentences_name_what_was_really_there():
     # The quietest five days of the month, wherever they begin, had 3 + 4 + 4 + 4 + 4 messages.
     history = [*[4] * 30, 3, *[4] * 9]
-    said = asked([*history, *[0] * 5])[0]
+    sentence = asked([*history, *[0] * 5])[0]
     assert (
-        said.sentence
+        sentence.sentence
         == "Withdrawal: 0 messages in the last 5 days; the quietest 5 days of the month before had 19."
     )
-    assert said.details == {"days": 5.0, "seen": 0.0, "measure": 19.0}
+    assert sentence.details == {"days": 5.0, "seen": 0.0, "measure": 19.0}
     # Two silent weeks: the five weeks before had 139 messages, so that two have 55.6.
-    said = asked([*history, *[0] * 14])[0].sentence
-    assert said == (
+    sentence = asked([*history, *[0] * 14])[0].sentence
+    assert sentence == (
         "Withdrawal: 0 messages in the last 14 days; by their usual weeks 56 were to be expected."
     )

@@ -26,7 +26,7 @@ def test_a_key_is_added_without_knowing_anybody(path, key):
     with opened(path, key) as tracker:
         assert tracker.info()["keys"] == 2
         assert tracker.signals(WHO, as_of).to_dict() == before
-        assert [one.what for one in tracker.audit(WHO)] == ["signals"] * 3
+        assert [item.what for item in tracker.audit(WHO)] == ["signals"] * 3
         # What came before is known by its id still.
         tracker.record(WHO, BEGIN + 7, 123, id=f"{EVENT} 0 0")
         assert next(tracker.export(WHO))["events"] == 200
@@ -48,8 +48,8 @@ def test_a_tracker_that_runs_takes_the_new_key_by_itself(path, key):
 
 def test_a_rotation_that_was_killed_goes_on(path, key, tmp_path, monkeypatch):
     two = path.parent / "two.db"
-    for one in (path, two):
-        with opened(one, key) as tracker:
+    for item in (path, two):
+        with opened(item, key) as tracker:
             fill(tracker, 1)
     monkeypatch.setattr(Path, "replace", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -61,10 +61,10 @@ def test_a_rotation_that_was_killed_goes_on(path, key, tmp_path, monkeypatch):
         assert next(tracker.export(WHO))["events"] == 6
     rotate(key, [path, two], at=NOW)
     assert not Path(f"{key}.new").exists()
-    for one in (path, two):
-        with opened(one, key) as tracker:
+    for item in (path, two):
+        with opened(item, key) as tracker:
             assert tracker.info()["keys"] == 2
-            assert next(tracker.export(WHO))["events"] == (6 if one is path else 5)
+            assert next(tracker.export(WHO))["events"] == (6 if item is path else 5)
 
 
 def test_a_tracker_that_runs_records_while_a_key_is_turned(path, key, monkeypatch):
@@ -73,9 +73,9 @@ def test_a_tracker_that_runs_records_while_a_key_is_turned(path, key, monkeypatc
     tracker.record(WHO, BEGIN)
     turned = Path.replace
 
-    def record_first(one, other):
+    def record_first(item, other):
         tracker.record(WHO, BEGIN + 1)
-        return turned(one, other)
+        return turned(item, other)
 
     monkeypatch.setattr(Path, "replace", record_first)
     rotate(key, [path], at=NOW)
@@ -86,8 +86,8 @@ def test_a_tracker_that_runs_records_while_a_key_is_turned(path, key, monkeypatc
 
 def test_a_store_that_was_forgotten_in_a_rotation_catches_up(path, key):
     two = path.parent / "two.db"
-    for one in (path, two):
-        with opened(one, key) as tracker:
+    for item in (path, two):
+        with opened(item, key) as tracker:
             fill(tracker, 1)
     rotate(key, [path], at=NOW)
     keys = rotate(key, [path], at=NOW)
@@ -95,8 +95,8 @@ def test_a_store_that_was_forgotten_in_a_rotation_catches_up(path, key):
     with pytest.raises(BadUsage, match="has an older key of this file"):
         opened(two, key)
     assert rotate(key, [path, two], at=NOW) == keys
-    for one in (path, two):
-        with opened(one, key) as tracker:
+    for item in (path, two):
+        with opened(item, key) as tracker:
             assert next(tracker.export(WHO))["events"] == 5
             tracker.record(WHO, BEGIN + 7, id=f"{EVENT} 0 0")
             assert next(tracker.export(WHO))["events"] == 5

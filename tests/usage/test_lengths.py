@@ -30,11 +30,11 @@ def steady(seed: int, a_day: int) -> list[Session]:
 def told(sessions: list[Session]) -> dict[str, int]:
     """How often a severity is told, asked at the first session of each day; within a week it is the same."""
     counts, newest = {"low": 0, "medium": 0}, {"low": -99, "medium": -99}
-    for place, one in enumerate(sessions):
-        day = one.start // DAY
+    for place, session in enumerate(sessions):
+        day = session.start // DAY
         if place and sessions[place - 1].start // DAY == day:
             continue
-        severity = session_trend(sessions[max(0, place - 64) : place], one.start, SETTINGS).severity
+        severity = session_trend(sessions[max(0, place - 64) : place], session.start, SETTINGS).severity
         for name in counts:
             if severity == name or severity == "medium":
                 counts[name] += day - newest[name] > 7
@@ -47,8 +47,8 @@ def test_of_sessions_that_never_change_about_as_much_is_told_as_the_limits_promi
     found = [told(steady(seed, a_day)) for a_day, count in people for seed in range(count)]
     weeks = len(found) * WEEKS
     # Half as much again: so many weeks do not tell it more exactly.
-    assert sum(one["medium"] for one in found) / weeks < 1.5 * 10**-SETTINGS.trend_medium
-    assert sum(one["low"] for one in found) / weeks < 1.5 * 10**-SETTINGS.trend_low
+    assert sum(item["medium"] for item in found) / weeks < 1.5 * 10**-SETTINGS.trend_medium
+    assert sum(item["low"] for item in found) / weeks < 1.5 * 10**-SETTINGS.trend_low
 
 
 def lasting(minutes: list[float]) -> list[Session]:

@@ -22,10 +22,10 @@ def test_no_file_of_the_store_has_an_id_or_the_name_of_a_session(path, key, keep
     list(tracker.sweep(NOW))
     list(tracker.export(WHO))
     assert len(list(path.parent.iterdir())) > 1  # the write-ahead log is there, and searched
-    assert not any(is_in(one, path) for one in (WHO, "ann.example", SESSION, EVENT))
+    assert not any(is_in(item, path) for item in (WHO, "ann.example", SESSION, EVENT))
     assert is_in(bytes.fromhex(tracker.name(WHO)), path)
     tracker.close()
-    assert not any(is_in(one, path) for one in (WHO, "ann.example", SESSION, EVENT))
+    assert not any(is_in(item, path) for item in (WHO, "ann.example", SESSION, EVENT))
 
 
 def test_the_only_words_in_the_tables_are_those_of_who_looked(path, key):
@@ -45,7 +45,7 @@ def test_the_only_words_in_the_tables_are_those_of_who_looked(path, key):
 def test_only_the_owner_may_read_the_files(path, key):
     tracker = opened(path, key)
     fill(tracker, 1)
-    modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in (*path.parent.iterdir(), key)}
+    modes = {item.name: stat.S_IMODE(item.stat().st_mode) for item in (*path.parent.iterdir(), key)}
     assert set(modes.values()) == {0o600}, modes
     tracker.close()
 
@@ -68,7 +68,7 @@ def test_after_a_purge_nothing_of_the_person_is_in_any_file(path, key, keep):
         assert not is_in(times, path)
         assert not is_in("she asked for it", path)
         assert tracker.info()["people"] == 1
-        lines = [(one.what, one.person) for one in tracker.audit()]
+        lines = [(item.what, item.person) for item in tracker.audit()]
         assert {("purge", None), ("signals", None)} <= {*lines}
         assert name not in {person for _, person in lines}
 
@@ -80,8 +80,8 @@ def test_a_purge_by_time_leaves_what_came_after(path, key):
         done = tracker.purge(before=BEGIN + 5 * DAY)
         assert (done.people, done.events) == (1, 26)  # five days of five, and all of the other one
         left = list(tracker.export(WHO))
-        assert [one["events"] for one in left if one["record"] == "usage_person"] == [25]
-        assert len([one for one in left if one["record"] == "usage_event"]) == 25
+        assert [item["events"] for item in left if item["record"] == "usage_person"] == [25]
+        assert len([item for item in left if item["record"] == "usage_event"]) == 25
 
 
 def test_every_look_leaves_a_line_also_one_that_found_nobody(path, key):
@@ -92,11 +92,11 @@ def test_every_look_leaves_a_line_also_one_that_found_nobody(path, key):
         list(tracker.export(WHO))
         list(tracker.sweep(NOW - 50 * DAY))
         name = bytes.fromhex(tracker.name(WHO))
-        told = [(one.what, one.who, one.why) for one in tracker.audit(WHO)]
+        told = [(item.what, item.who, item.why) for item in tracker.audit(WHO)]
         assert told == [
             ("signals", "dr. b", "weekly review"), ("export", "dr. b", ""), ("listed", "dr. b", ""),
         ]  # fmt: skip
-        assert [one.what for one in tracker.audit() if one.person != name] == ["unknown", "sweep"]
+        assert [item.what for item in tracker.audit() if item.person != name] == ["unknown", "sweep"]
 
 
 def test_a_wrong_key_is_refused_and_the_attempt_is_in_the_audit(path, key, tmp_path):
@@ -106,7 +106,7 @@ def test_a_wrong_key_is_refused_and_the_attempt_is_in_the_audit(path, key, tmp_p
     with pytest.raises(BadUsage, match="not that of this store"):
         opened(path, tmp_path / "other.key", who="mallory")
     with opened(path, key) as tracker:
-        assert [(one.what, one.who) for one in tracker.audit()] == [("refused", "mallory")]
+        assert [(item.what, item.who) for item in tracker.audit()] == [("refused", "mallory")]
 
 
 def test_words_of_the_audit_may_not_give_the_id_away(path, key):
@@ -133,7 +133,7 @@ def test_lines_of_the_audit_that_are_older_than_the_retention_name_nobody(path, 
     with opened(path, key) as tracker:
         tracker.signals("bo", NOW, why="another call")
         list(tracker.sweep(NOW))
-        told = [(one.what, one.person is None, one.why) for one in tracker.audit()]
+        told = [(item.what, item.person is None, item.why) for item in tracker.audit()]
     assert told == [("unknown", True, ""), ("unknown", False, "another call"), ("sweep", True, "")]
 
 
@@ -166,17 +166,17 @@ def test_a_purge_inside_a_half_hour_leaves_what_is_counted_and_what_is_kept_the_
         left = list(tracker.export(WHO))
     assert left[0]["events"] == 10
     assert left[0]["first_at"] == "2026-03-03T10:20:00Z"
-    assert [one["events"] for one in left if one["record"] == "usage_day"] == [4, 6]
-    rows = [one["events"] for one in left if one["record"] == "usage_half_hour"]
+    assert [item["events"] for item in left if item["record"] == "usage_day"] == [4, 6]
+    rows = [item["events"] for item in left if item["record"] == "usage_half_hour"]
     assert (sum(rows), rows[0]) == (10, 1)
-    assert len([one for one in left if one["record"] == "usage_event"]) == 10
+    assert len([item for item in left if item["record"] == "usage_event"]) == 10
 
 
 def test_a_person_gets_everything_that_is_kept_of_them(path, key):
     with opened(path, key) as tracker:
         tracker.record(WHO, BEGIN + 7, 123, emotional=True, session=SESSION, time_zone="Europe/Berlin")
         records = list(tracker.export(WHO))
-    kinds = [one["record"] for one in records]
+    kinds = [record["record"] for record in records]
     assert kinds == ["usage_person", "usage_event", "usage_day", "usage_half_hour", "usage_look"]
     assert records[1] | {"session": None} == {
         "record": "usage_event", "at": "2026-03-02T10:00:07Z", "length": 123, "is_user": True,

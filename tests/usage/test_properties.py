@@ -19,7 +19,7 @@ def random_days(rng: random.Random) -> list[int]:
     days = [round(rng.expovariate(1 / rate)) * (rng.random() < 0.8) for _ in range(rng.randint(8, 69))]
     if rng.random() < 0.5:
         few = rng.randint(1, 20)
-        days[-few:] = [round(0.2 * one) for one in days[-few:]]
+        days[-few:] = [round(0.2 * day) for day in days[-few:]]
     return days
 
 
@@ -37,7 +37,7 @@ def test_the_outlook_is_what_every_coming_close_will_say(seed: int):
 
 
 def _first(answers) -> int | None:
-    return next((after for after, one in enumerate(answers) if one), None)
+    return next((after for after, answer in enumerate(answers) if answer), None)
 
 
 def test_who_is_quiet_has_few_messages_and_fewer_messages_never_end_it():
@@ -54,16 +54,16 @@ def test_who_is_quiet_has_few_messages_and_fewer_messages_never_end_it():
 @pytest.mark.parametrize("seed", range(6))
 def test_summaries_are_sets_scores_have_bounds_and_asking_changes_nothing(seed: int):
     rng = random.Random(seed)
-    one, other, both = Summary(), Summary(), Summary()
+    item, other, both = Summary(), Summary(), Summary()
     for _ in range(rng.randint(1, 300)):
         at = 1_770_000_000 + rng.random() * rng.choice([2, 40, 90]) * DAY
         said = {"length": rng.randint(0, 999), "zone": "Europe/Rome", "emotional": rng.random() < 0.1}
         both = record(both, at, **said)
         if rng.random() < 0.5:
-            one = record(one, at, **said)
+            item = record(item, at, **said)
         else:
             other = record(other, at, **said)
-    assert merge(one, other) == merge(other, one) == both
+    assert merge(item, other) == merge(other, item) == both
     for later in (0, HOUR, 3 * DAY, 200 * DAY, 3000 * DAY):
         found = signals(both, both.newest + later)
         assert 0 <= found.score <= 1

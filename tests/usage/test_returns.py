@@ -25,8 +25,8 @@ def know(times: list[float], state: Summary | None = None, **said: object) -> Su
     return state
 
 
-def severity(found: UsageSignals, name: str = "return_after_absence") -> str:
-    return found.findings[name].severity
+def severity(usage_signals: UsageSignals, name: str = "return_after_absence") -> str:
+    return usage_signals.findings[name].severity
 
 
 def is_broken_off(state: Summary, as_of: float) -> bool:
@@ -56,7 +56,7 @@ def test_the_session_that_ended_last_is_the_newest_whichever_began_first() -> No
 
 def test_a_named_session_is_cut_where_nobody_was_there_for_hours() -> None:
     state = know([NOON, NOON + 5 * HOUR, NOON + 12 * HOUR], session="app")
-    told = [(one.start, one.end) for one in read_sessions(state, NOON + DAY, Settings())]
+    told = [(session.start, session.end) for session in read_sessions(state, NOON + DAY, Settings())]
     assert told == [(NOON, NOON + 5 * HOUR), (NOON + 12 * HOUR, NOON + 12 * HOUR)]
 
 
@@ -117,8 +117,8 @@ def test_of_severity_medium_is_what_is_long_by_every_measure(
     changed: dict, wanted: tuple[bool, bool]
 ) -> None:
     plain = Absence(pause=4 * DAY, surprise=2.3, ratio=2, missed=30, weight=1.8, usual=DAY)
-    one = replace(plain, **changed)
-    assert (is_unusual(one, Settings()), is_heavy(one, Settings())) == wanted
+    item = replace(plain, **changed)
+    assert (is_unusual(item, Settings()), is_heavy(item, Settings())) == wanted
 
 
 @pytest.mark.parametrize("days", [30, 65, 70, 100, 400])
@@ -154,7 +154,7 @@ def test_days_are_the_newest_seventy_and_the_newest_active_ones_in_any_order(see
     times = [NOON + day * DAY for day in days]
     state = know(times)
     wanted = [day for place, day in enumerate(days) if day > days[-1] - DAYS or place >= 120 - ACTIVE_DAYS]
-    assert [one.day - NOON // DAY for one in read_days(state)] == wanted
+    assert [day.day - NOON // DAY for day in read_days(state)] == wanted
     mixed = rng.sample(times, len(times))
     assert know(mixed) == state
     assert merge(know(mixed[:50]), know(mixed[50:])) == state
@@ -168,4 +168,4 @@ def test_an_event_without_a_zone_is_on_the_clock_known_before() -> None:
     assert severity(found, "late_night") == "none"
     assert found.findings["late_night"].details["share"] == 0
     # 19:00 in Los Angeles is half-hour 28 of a day that begins at five.
-    assert {one.active & 1 << 28 for one in read_days(state)} == {1 << 28}
+    assert {day.active & 1 << 28 for day in read_days(state)} == {1 << 28}

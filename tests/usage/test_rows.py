@@ -89,9 +89,9 @@ def test_who_stops_after_feeling_much_broke_off_once_time_has_run_out(variant: i
     events.append((events[-1][0] + 30, {"length": person.rng.randint(5, 300), "emotional": True}))
     events.append((events[-1][0] + 20, {"length": 200, "is_user": False}))
     state = person.know(events)
-    asked = events[-2][0]
-    assert not signals(state, asked + 29 * MINUTE).to_dict()["abrupt_termination"]
-    assert signals(state, asked + 31 * MINUTE).to_dict()["abrupt_termination"]
+    event = events[-2][0]
+    assert not signals(state, event + 29 * MINUTE).to_dict()["abrupt_termination"]
+    assert signals(state, event + 31 * MINUTE).to_dict()["abrupt_termination"]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -139,19 +139,19 @@ def test_the_score_goes_from_none_to_one(variant: int) -> None:
     everything = [Finding(name, "ok", 1.0, "medium", 1.0, "") for name in CAUSES]
     assert behavioural_score(everything)[0] == 1
     assert behavioural_score([])[0] == 0
-    some = [Finding(one.name, "ok", 1.0, "low", rng.random(), "") for one in rng.sample(everything, 4)]
+    some = [Finding(item.name, "ok", 1.0, "low", rng.random(), "") for item in rng.sample(everything, 4)]
     assert 0 < behavioural_score(some)[0] < 1
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_drop_withdrawal_and_return_are_one_cause(variant: int) -> None:
     strength = 0.1 + variant / 40
-    one = Finding("withdrawal", "ok", 1.0, "medium", strength, "")
+    finding = Finding("withdrawal", "ok", 1.0, "medium", strength, "")
     more = [
-        one,
+        finding,
         *(Finding(name, "ok", 1.0, "low", strength, "") for name in ("drop", "return_after_absence")),
     ]
-    assert behavioural_score(more) == behavioural_score([one])
+    assert behavioural_score(more) == behavioural_score([finding])
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -44,34 +44,34 @@ def test_a_person_who_stops_has_gone_quiet_and_is_told_of_once(tracker):
     found = tracker.signals("ann", later)
     assert found.to_dict()["withdrawal_detected"]
     first, again = list(tracker.sweep(later)), list(tracker.sweep(later + DAY))
-    assert [one.person for one in first] == [tracker.name("ann")]
-    assert "withdrawal" in {one.name for one in first[0].findings}
+    assert [item.person for item in first] == [tracker.name("ann")]
+    assert "withdrawal" in {finding.name for finding in first[0].findings}
     assert again == []
 
 
 def test_who_stays_quiet_is_not_told_of_again_however_long_nobody_looked(tracker):
     month(tracker)
-    assert [one.severity for one in tracker.sweep(BEGIN + 50 * DAY)] == ["medium"]
+    assert [item.severity for item in tracker.sweep(BEGIN + 50 * DAY)] == ["medium"]
     assert list(tracker.sweep(BEGIN + 58 * DAY)) == []
     month(tracker, days=70)
     # Back, and quiet once more: that is another change.
-    assert [one.severity for one in tracker.sweep(BEGIN + 80 * DAY)] == ["medium"]
+    assert [item.severity for item in tracker.sweep(BEGIN + 80 * DAY)] == ["medium"]
 
 
 def test_a_sweep_names_people_where_the_ids_are_given(tracker):
     month(tracker)
     later = BEGIN + 50 * DAY
     assert list(tracker.sweep(later, subjects=["bo"])) == []
-    assert [one.subject for one in tracker.sweep(later, subjects=["bo", "ann"])] == ["ann"]
+    assert [item.subject for item in tracker.sweep(later, subjects=["bo", "ann"])] == ["ann"]
 
 
 def test_what_was_given_but_not_taken_on_is_told_again(tracker):
     month(tracker)
     later = BEGIN + 50 * DAY
     heard = next(tracker.sweep(later))
-    assert [one.person for one in tracker.sweep(later)] == [heard.person]
+    assert [item.person for item in tracker.sweep(later)] == [heard.person]
     # Both times somebody looked.
-    assert [one.what for one in tracker.audit("ann")] == ["listed", "listed"]
+    assert [item.what for item in tracker.audit("ann")] == ["listed", "listed"]
 
 
 def test_who_stops_listening_does_not_hear_all_of_it_again(tracker):
@@ -81,15 +81,15 @@ def test_who_stops_listening_does_not_hear_all_of_it_again(tracker):
     sweep = tracker.sweep(later)
     heard = [next(sweep).person, next(sweep).person]
     sweep.close()
-    assert sorted([heard[0], *(one.person for one in tracker.sweep(later))]) == sorted(
-        tracker.name(one) for one in ("ann", "bo", "cy")
+    assert sorted([heard[0], *(item.person for item in tracker.sweep(later))]) == sorted(
+        tracker.name(name) for name in ("ann", "bo", "cy")
     )
 
 
 def test_of_somebody_unknown_all_is_quiet_and_nothing_is_known(tracker):
     told = tracker.signals("nobody", NOW).to_dict()
     assert told["status"] == "insufficient"
-    assert {one["status"] for one in told["signals"].values()} == {"insufficient"}
+    assert {item["status"] for item in told["signals"].values()} == {"insufficient"}
     assert told["behavioral_score"] == 0
     quiet = ("is_late_night", "withdrawal_detected", "return_after_absence", "abrupt_termination")
     assert not any(told[name] for name in quiet)
@@ -123,8 +123,8 @@ def test_an_event_that_comes_twice_counts_once(tracker):
             tracker.record("ann", BEGIN + k, 10, id=f"event {k}")
     # The same id of another person is another event.
     tracker.record("bo", BEGIN, 10, id="event 0")
-    events = [one for one in tracker.export("ann") if one["record"] == "usage_person"]
-    assert [one["events"] for one in events] == [20]
+    events = [item for item in tracker.export("ann") if item["record"] == "usage_person"]
+    assert [event["events"] for event in events] == [20]
 
 
 @pytest.mark.parametrize(
@@ -233,10 +233,10 @@ def test_threads_of_one_tracker_lose_nothing(tracker):
             tracker.record(f"p{k % 3}", BEGIN + (number * 100 + k) * 7, k, id=f"{number}-{k}")
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     counts = [next(tracker.export(f"p{i}"))["events"] for i in range(3)]
     # 100 = 34 + 33 + 33 in each thread.
     assert counts == [4 * 34, 4 * 33, 4 * 33]

@@ -66,7 +66,7 @@ def test_processes_that_write_at_once_lose_nothing(path, tmp_path, hold):
     key = tmp_path / "key"
     write_keys(key, KEYS)
     ran = [started(WRITER, str(path), str(key), str(number), "150", hold) for number in range(3)]
-    assert [one.wait(timeout=60) for one in ran] == [0, 0, 0]
+    assert [item.wait(timeout=60) for item in ran] == [0, 0, 0]
     with opened(path) as tracker:
         assert [events_of(tracker, f"p{i}") for i in range(5)] == [3 * 30] * 5
         assert tracker.info()["events"] == 450

@@ -25,15 +25,15 @@ def hashes(path) -> set[bytes]:
     """Every value of a store that is, or is the text of, sixteen bytes or more."""
     with closing(sqlite3.connect(path)) as raw:
         tables = [row[0] for row in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        found = {value for table in tables for row in raw.execute(f"SELECT * FROM {table}") for value in row}
-    texts = {bytes.fromhex(one) for one in found if isinstance(one, str) and len(one) == 32}
-    return {one for one in found if isinstance(one, bytes) and len(one) == 16} | texts
+        values = {value for table in tables for row in raw.execute(f"SELECT * FROM {table}") for value in row}
+    texts = {bytes.fromhex(item) for item in values if isinstance(item, str) and len(item) == 32}
+    return {item for item in values if isinstance(item, bytes) and len(item) == 16} | texts
 
 
 def record(path, key) -> None:
     with UsageTracker(path, key=key, clock=lambda: NOW) as tracker:
-        for one in PEOPLE:
-            tracker.record(one, BEGIN, 10, session="s1", id="e1")
+        for person in PEOPLE:
+            tracker.record(person, BEGIN, 10, session="s1", id="e1")
         tracker.record_all([{"subject": WHO, "at": BEGIN + 60}], "a file")
         tracker.signals(WHO, NOW)
 
@@ -52,7 +52,7 @@ def test_two_usage_stores_by_one_key_have_no_hash_in_common(tmp_path, key):
 
 
 def test_neither_have_two_stores_of_events_nor_one_of_each(tmp_path, key):
-    events = write_events(tmp_path / "e.jsonl", [one for who in PEOPLE for one in turns(who, [0.1], [1])])
+    events = write_events(tmp_path / "e.jsonl", [turn for who in PEOPLE for turn in turns(who, [0.1], [1])])
     paths = [tmp_path / "a.db", tmp_path / "b.db"]
     for path in paths:
         imported = ["store", "import", str(events), "--store", str(path), "--pseudonyms", str(key)]
@@ -76,7 +76,7 @@ def test_a_person_is_found_in_a_store_of_events_by_id_and_key(tmp_path, key, cap
     capsys.readouterr()
     assert main(["export", *store, "--key", str(key), "--subject", "ann"]) == 0
     said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [one.get("record") for one in said] == [None, None, "usage_look"]
+    assert [item.get("record") for item in said] == [None, None, "usage_look"]
 
 
 def make_old(path, key) -> None:
@@ -97,7 +97,7 @@ def test_a_store_without_a_number_keeps_its_names_and_can_be_rotated(tmp_path, k
     second = rotate(key, [path], at=NOW).chain[1]
     with UsageTracker(path, key=key, clock=lambda: NOW) as tracker:
         assert tracker.name(WHO) == hmac.digest(second, old, "sha256")[:16].hex()
-        assert [one["events"] for one in tracker.export(WHO) if one["record"] == "usage_person"] == [1]
+        assert [item["events"] for item in tracker.export(WHO) if item["record"] == "usage_person"] == [1]
 
 
 def test_rotation_turns_old_and_new_stores_together(tmp_path, key):
@@ -112,7 +112,7 @@ def test_rotation_turns_old_and_new_stores_together(tmp_path, key):
     for path in (old, new):
         with UsageTracker(path, key=key, clock=lambda: NOW) as tracker:
             assert tracker.info()["people"] == len(PEOPLE)
-            assert [one.what for one in tracker.audit(WHO)] == ["signals"]
+            assert [item.what for item in tracker.audit(WHO)] == ["signals"]
 
 
 def test_a_wrong_key_is_still_told_from_an_older_one(tmp_path, key):
@@ -125,7 +125,7 @@ def test_a_wrong_key_is_still_told_from_an_older_one(tmp_path, key):
 
 
 def test_two_imports_that_begin_a_private_store_at_once_agree_on_its_number(tmp_path, key):
-    with open_store(str(tmp_path / "s.db"), create=True) as one, open_store(str(tmp_path / "s.db")) as two:
-        one.make_private(5, 55)
+    with open_store(str(tmp_path / "s.db"), create=True) as item, open_store(str(tmp_path / "s.db")) as two:
+        item.make_private(5, 55)
         two.make_private(6, 66)
-        assert (one.private(), two.private(), two.private_salt()) == (5, 5, 55)
+        assert (item.private(), two.private(), two.private_salt()) == (5, 5, 55)

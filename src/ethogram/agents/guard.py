@@ -41,18 +41,18 @@ def checked_rungs(rungs: Any) -> tuple[str, ...]:
     right = f"rungs must be a list of some of {', '.join(RUNGS)}, like ['nudge', 'ask']"
     if isinstance(rungs, str) or not isinstance(rungs, Sequence):
         raise BadUsage(f"{right}; here is {rungs!r}")
-    for one in rungs:
-        if one not in RUNGS:
-            raise BadUsage(f"{right}; there is no {one!r}{did_you_mean(str(one), RUNGS)}")
+    for rung in rungs:
+        if rung not in RUNGS:
+            raise BadUsage(f"{right}; there is no {rung!r}{did_you_mean(str(rung), RUNGS)}")
     return tuple(rungs)
 
 
-def checked_globs(name: str, given: Any) -> tuple[str, ...]:
+def checked_globs(name: str, value: Any) -> tuple[str, ...]:
     """Globs of paths."""
-    is_list = isinstance(given, Sequence) and not isinstance(given, str)
-    if not is_list or not all(isinstance(one, str) for one in given):
-        raise BadUsage(f"{name} must be a list of globs, like ['src/**']; here is {given!r}")
-    return tuple(given)
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    if not is_list or not all(isinstance(item, str) for item in value):
+        raise BadUsage(f"{name} must be a list of globs, like ['src/**']; here is {value!r}")
+    return tuple(value)
 
 
 def check_texts(**given: Any) -> None:
@@ -97,9 +97,9 @@ def plain(value: Any, deeper: int = DEEPEST) -> Any:
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, Mapping) and deeper:
-        return {str(name): plain(one, deeper - 1) for name, one in value.items()}
+        return {str(name): plain(item, deeper - 1) for name, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset) and deeper:
-        return [plain(one, deeper - 1) for one in value]
+        return [plain(item, deeper - 1) for item in value]
     try:
         return str(value)
     except RecursionError:
@@ -283,8 +283,8 @@ def _as_told(event: Event, result: Any, exit_code: int | None) -> Event:
 
 
 def _advice(seen: Observed, detections: Sequence[Detection]) -> Advice:
-    one = seen.advice
-    if one is None:
+    advice = seen.advice
+    if advice is None:
         return Advice(detections=tuple(detections))
-    text = one.person if one.rung == "ask" and one.person else one.text
-    return Advice(one.rung, text, one.pattern, tuple(detections))
+    text = advice.person if advice.rung == "ask" and advice.person else advice.text
+    return Advice(advice.rung, text, advice.pattern, tuple(detections))

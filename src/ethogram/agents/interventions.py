@@ -21,34 +21,34 @@ MOST_PENDING = 16
 
 def advise(plan: Plan, state: State, standings: Sequence[Standing]) -> tuple[State, Advice | None]:
     """What to say at this step, about the gravest of what goes on; None where there is nothing to say."""
-    loud = [one for one in standings if _is_due(plan, state, one)]
-    for one in sorted(loud, key=lambda one: -rank(one.severity)):
-        keys = keys_of(plan, one.pattern, state["recent"])
+    loud = [standing for standing in standings if _is_due(plan, state, standing)]
+    for item in sorted(loud, key=lambda item: -rank(item.severity)):
+        keys = keys_of(plan, item.pattern, state["recent"])
         if keys is None:
             continue
-        cause = plan.program(one.pattern).cause or one.pattern
+        cause = plan.program(item.pattern).cause or item.pattern
         given, rung = climb(state["given"], cause, keys, state["steps"], plan.rules)
         if rung is None:
             continue
-        about = replace(about_of(plan, state, one.pattern, keys), is_first=_is_first(given, cause, keys))
+        about = replace(about_of(plan, state, item.pattern, keys), is_first=_is_first(given, cause, keys))
         person = to_person(about) if rung in ("ask", "stop") else ""
-        advice = Advice(rung, one.pattern, one.severity, said(rung, about), state["steps"], person, keys)
+        advice = Advice(rung, item.pattern, item.severity, said(rung, about), state["steps"], person, keys)
         pending = [*state["pending"], _pending(advice, is_scope=about.is_scope)][-MOST_PENDING:]
         return {**state, "given": given, "pending": pending}, advice
     return state, None
 
 
-def _is_first(given: Sequence[Given], cause: str, keys: Sequence[str]) -> bool:
+def _is_first(givens: Sequence[Given], cause: str, keys: Sequence[str]) -> bool:
     """Whether what was just added is the first word about a thing."""
-    return all(one["times"] == 1 for one in given if is_same(one, cause, keys))
+    return all(item["times"] == 1 for item in givens if is_same(item, cause, keys))
 
 
-def _is_due(plan: Plan, state: State, one: Standing) -> bool:
+def _is_due(plan: Plan, state: State, standing: Standing) -> bool:
     """Whether a thing goes on at this very step, gravely enough, and is somebody's to hear of."""
     now = state["recent"][-1]
-    if one.change == "closed" or not one.holds or rank(one.severity) < rank(plan.rules.lowest):
+    if standing.change == "closed" or not standing.holds or rank(standing.severity) < rank(plan.rules.lowest):
         return False
-    if plan.program(one.pattern).cause == SCOPE:
+    if plan.program(standing.pattern).cause == SCOPE:
         return now["outside"] and now["path_key"] not in state["approved"]
     return not now["progress"]
 
@@ -81,11 +81,11 @@ def keys_of(plan: Plan, pattern: str, recent: Sequence[Mapping[str, Any]]) -> tu
         return ()
     if "error_key" in names and not now["error_key"]:
         return None
-    steps = Counter(one["key"] for one in recent)
+    steps = Counter(item["key"] for item in recent)
     circle = [key for key in dict.fromkeys(_round(recent)) if steps[key] > 1]
     # A long circle is one the second time round.
     repeats = steps[now["key"]] >= (FEWEST if len(circle) < FEWEST else 2)
-    errors = [one["error_key"] for one in recent if one["error_key"] and one["key"] in circle]
+    errors = [item["error_key"] for item in recent if item["error_key"] and item["key"] in circle]
     keys = [*_repeated_error(recent), *([*circle, *errors] if repeats else [])]
     return tuple(dict.fromkeys(keys))[:8] if keys else None
 
@@ -93,7 +93,7 @@ def keys_of(plan: Plan, pattern: str, recent: Sequence[Mapping[str, Any]]) -> tu
 def _repeated_error(recent: Sequence[Mapping[str, Any]]) -> list[str]:
     """The error met now, if it came often enough: once more where it was another call each time."""
     now = recent[-1]["error_key"]
-    own = [one["key"] for one in recent if now and one["error_key"] == now]
+    own = [item["key"] for item in recent if now and item["error_key"] == now]
     return [now] if len(own) >= FEWEST + (len(set(own)) == len(own)) else []
 
 
@@ -101,7 +101,7 @@ def _round(recent: Sequence[Mapping[str, Any]]) -> list[str]:
     """The steps from the newest back to the one before that is the same; none where there is none."""
     now = recent[-1]["key"]
     before = next((n for n in range(len(recent) - 2, -1, -1) if recent[n]["key"] == now), None)
-    return [] if before is None else [one["key"] for one in reversed(recent[before:])]
+    return [] if before is None else [item["key"] for item in reversed(recent[before:])]
 
 
 def _pending(advice: Advice, *, is_scope: bool) -> dict[str, Any]:
@@ -112,21 +112,21 @@ def _pending(advice: Advice, *, is_scope: bool) -> dict[str, Any]:
 
 def settle(state: State, standings: Sequence[Standing]) -> tuple[State, tuple[Settled, ...]]:
     """What became of what was said before this step."""
-    holding = {one.pattern for one in standings if one.holds}
+    holding = {standing.pattern for standing in standings if standing.holds}
     now, waiting, settled = state["recent"][-1], [], []
-    for one in state["pending"]:
-        after = state["steps"] - one["step"]
-        if _comes_again(one, now, one["pattern"] in holding):
-            settled.append(Settled(one["pattern"], one["step"], "went_on", after))
+    for item in state["pending"]:
+        after = state["steps"] - item["step"]
+        if _comes_again(item, now, item["pattern"] in holding):
+            settled.append(Settled(item["pattern"], item["step"], "went_on", after))
         elif after >= SETTLES:
-            settled.append(Settled(one["pattern"], one["step"], "stopped", after))
+            settled.append(Settled(item["pattern"], item["step"], "stopped", after))
         else:
-            waiting.append(one)
+            waiting.append(item)
     return {**state, "pending": waiting}, tuple(settled)
 
 
-def _comes_again(one: Mapping[str, Any], now: Mapping[str, Any], holds: bool) -> bool:
-    if one["keys"]:
-        return now["error_key"] in one["keys"] or (now["key"] in one["keys"] and not now["progress"])
+def _comes_again(record: Mapping[str, Any], now: Mapping[str, Any], holds: bool) -> bool:
+    if record["keys"]:
+        return now["error_key"] in record["keys"] or (now["key"] in record["keys"] and not now["progress"])
     # A path outside was gone to once and for all; what matters is whether another is.
-    return holds and (not one["scope"] or bool(now["outside"]))
+    return holds and (not record["scope"] or bool(now["outside"]))

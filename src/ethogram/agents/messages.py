@@ -40,7 +40,7 @@ def recent_steps(
     path = joined(cwd, path) if path else ""
     # As it was written: the key has numbers and paths taken out.
     line = failure_line(step, operation) if step is not None and error else None
-    one = {
+    item = {
         "n": number,
         "key": digest(key),
         "call": "" if step is None else call_mark(event),
@@ -54,7 +54,7 @@ def recent_steps(
         "progress": readings.get("progress") == 1,
         "outside": readings.get("out_of_scope") == 1 or readings.get("critical_path") == 1,
     }
-    return [*state["recent"], one][-MOST_RECENT:]
+    return [*state["recent"], item][-MOST_RECENT:]
 
 
 def _shown(event: Event, key: str) -> str:
@@ -98,25 +98,25 @@ def without_secrets(saved: Mapping[str, Any], before: Mapping[str, Any] | None) 
 
     What was there before is masked already, and marks of at most 16 letters and digits are digests.
     """
-    known = {text for one in before["states"] for text in _texts(one[3])} if before else set()
+    known = {text for item in before["states"] for text in _texts(item[3])} if before else set()
 
-    def masked(one: Any) -> Any:
-        if isinstance(one, str):
-            is_mark = len(one) <= 16 and one.isalnum()
-            return one if is_mark or one in known else mask(one)
-        if isinstance(one, list | tuple):
-            return [masked(part) for part in one]
-        return {name: masked(part) for name, part in one.items()} if isinstance(one, dict) else one
+    def masked(value: Any) -> Any:
+        if isinstance(value, str):
+            is_mark = len(value) <= 16 and value.isalnum()
+            return value if is_mark or value in known else mask(value)
+        if isinstance(value, list | tuple):
+            return [masked(part) for part in value]
+        return {name: masked(part) for name, part in value.items()} if isinstance(value, dict) else value
 
-    return {**saved, "states": [[*one[:3], masked(one[3])] for one in saved["states"]]}
+    return {**saved, "states": [[*item[:3], masked(item[3])] for item in saved["states"]]}
 
 
 def _texts(saved: Any) -> Iterator[str]:
     if isinstance(saved, str):
         yield saved
     elif isinstance(saved, list | tuple | dict):
-        for one in saved.values() if isinstance(saved, dict) else saved:
-            yield from _texts(one)
+        for item in saved.values() if isinstance(saved, dict) else saved:
+            yield from _texts(item)
 
 
 # Nudges: what is said to the agent, or to the person, about a thing that goes on.
@@ -252,23 +252,23 @@ def advice(about: About) -> str:
 
 def untried(about: About) -> list[str]:
     """What has not been done since the first of the repeated steps, of what this run can do at all."""
-    done = {operation for one in about.recent[_began(about) :] for operation in _operations(one)}
+    done = {operation for item in about.recent[_began(about) :] for operation in _operations(item)}
     # Whoever runs something has tried it out; and a file can be read only where one is known.
     done |= {"test"} if "run" in done else set()
-    if not any(one["path"] for one in about.recent if _is_own(one, about.keys)):
+    if not any(item["path"] for item in about.recent if _is_own(item, about.keys)):
         done.add("read")
     return [words for name, words in UNTRIED if name in about.used and name not in done][:MOST_UNTRIED]
 
 
-def _operations(one: Mapping[str, Any]) -> Sequence[str]:
+def _operations(record: Mapping[str, Any]) -> Sequence[str]:
     """What a step did: a command line may read, search and test at once."""
-    operations: Sequence[str] = one["operations"]
+    operations: Sequence[str] = record["operations"]
     return operations
 
 
 def _began(about: About) -> int:
     """The place of the first of the repeated steps among those that are remembered."""
-    return next((place for place, one in enumerate(about.recent) if _is_own(one, about.keys)), 0)
+    return next((place for place, item in enumerate(about.recent) if _is_own(item, about.keys)), 0)
 
 
 def _since(about: About) -> str:
@@ -298,44 +298,44 @@ def repeated_error(about: About) -> tuple[str, int, int, str] | None:
 
     A test that failed the first time is no error yet, but it is one of the times.
     """
-    errors = [one for one in about.recent if one["error"] and one["error_key"] in about.keys]
+    errors = [item for item in about.recent if item["error"] and item["error_key"] in about.keys]
     if len(errors) < FEWEST:
         return None
     error = errors[-1]["error_key"]
-    same = {one["key"] for one in errors if one["error_key"] == error}
-    own = [one for one in about.recent if one["error_key"] == error or one["key"] in same]
+    same = {item["key"] for item in errors if item["error_key"] == error}
+    own = [item for item in about.recent if item["error_key"] == error or item["key"] in same]
     span = about.recent[-1]["n"] - own[0]["n"] + 1
     return errors[-1]["error"], len(own), span, _sources(own)
 
 
 def _sources(own: Recent) -> str:
     """What the steps were that met an error: each with how often, or how many there were of which tool."""
-    counts, shown = Counter(one["call"] for one in own), {one["call"]: one["shown"] for one in own}
+    counts, shown = Counter(item["call"] for item in own), {item["call"]: item["shown"] for item in own}
     if len(counts) > MOST_SOURCES:
-        tools = Counter(one["tool"] for one in own).most_common(1)
+        tools = Counter(item["tool"] for item in own).most_common(1)
         return f"{len(counts)} different calls of {quoted(tools[0][0])}" if tools[0][1] == len(own) else ""
     told = ((shown[call], count) for call, count in counts.most_common() if shown[call])
     return ", ".join(f"{quoted(what)}{'' if count == 1 else f' ({count} times)'}" for what, count in told)
 
 
 def _counts(about: About) -> Counter[str]:
-    return Counter(one["key"] for one in about.recent if _is_own(one, about.keys))
+    return Counter(item["key"] for item in about.recent if _is_own(item, about.keys))
 
 
 def _repeated_steps(about: About) -> list[tuple[str, int]]:
-    own = Counter(one["key"] for one in about.recent if one["key"] in about.keys)
-    shown = {one["key"]: one["shown"] for one in about.recent}
+    own = Counter(item["key"] for item in about.recent if item["key"] in about.keys)
+    shown = {item["key"]: item["shown"] for item in about.recent}
     return [(shown[key], count) for key, count in own.most_common(MOST_STEPS) if count > 1]
 
 
 def _outside(about: About) -> list[str]:
     """The newest paths outside the task."""
-    found = dict.fromkeys(one["path"] for one in reversed(about.recent) if one["outside"] and one["path"])
+    found = dict.fromkeys(item["path"] for item in reversed(about.recent) if item["outside"] and item["path"])
     return list(found)[:3]
 
 
-def _is_own(one: Mapping[str, Any], keys: Sequence[str]) -> bool:
-    return one["key"] in keys or one["error_key"] in keys
+def _is_own(record: Mapping[str, Any], keys: Sequence[str]) -> bool:
+    return record["key"] in keys or record["error_key"] in keys
 
 
 def _joined(words: Sequence[str]) -> str:

@@ -32,9 +32,9 @@ def observe(plan: Plan, state: State, event: Event, measurer: Measurer | None = 
     own = measurer or measurer_of(plan, state)
     readings = own.measure(event).readings
     programs, standings = dict(state["programs"]), []
-    for one in plan.watched:
-        name = one.program.name
-        saved, standing = stand(one, programs.get(name), readings, us, number)
+    for item in plan.watched:
+        name = item.program.name
+        saved, standing = stand(item, programs.get(name), readings, us, number)
         if saved is not None:
             programs[name] = saved
         if standing is not None:

@@ -32,30 +32,30 @@ BULKY = frozenset(("originalFile", "structuredPatch", "durationMs", "oldTodos", 
 _EXIT = Rule(r"exit(?:ed)?(?: with)?(?: non-zero)?(?: status)?(?: code)?:? (\d{1,3})\b", re.IGNORECASE)
 
 
-def text_at(told: Mapping[str, Any], name: str) -> str:
+def text_at(record: Mapping[str, Any], name: str) -> str:
     """A text under a name, '' where there is none."""
-    value = told.get(name)
+    value = record.get(name)
     return value if isinstance(value, str) else ""
 
 
-def subject_of(told: Mapping[str, Any]) -> str:
+def subject_of(record: Mapping[str, Any]) -> str:
     """Who acts: the agent, or a sub-agent of it."""
-    agent = text_at(told, "agent_id")[:100]
+    agent = text_at(record, "agent_id")[:100]
     return f"{AGENT}/{agent}" if agent else AGENT
 
 
-def call_event(told: Mapping[str, Any], number: int, at: datetime) -> Event:
+def call_event(record: Mapping[str, Any], number: int, at: datetime) -> Event:
     """The call that a payload speaks of."""
-    return _event(told, number, at, "action", {**_call(told), "arguments": _arguments(told)})
+    return _event(record, number, at, "action", {**_call(record), "arguments": _arguments(record)})
 
 
-def result_event(told: Mapping[str, Any], number: int, at: datetime) -> Event:
+def result_event(record: Mapping[str, Any], number: int, at: datetime) -> Event:
     """The result that a payload speaks of."""
-    response = told.get("tool_response")
+    response = record.get("tool_response")
     beside: Mapping[str, Any] = response if isinstance(response, dict) else {}
-    failed = text_at(told, "hook_event_name") == "PostToolUseFailure"
-    said = _said(told.get("error")) if failed else response_text(response)
-    facts: dict[str, Any] = {**_call(told), "result": said[:MAX_RESULT]}
+    failed = text_at(record, "hook_event_name") == "PostToolUseFailure"
+    said = _said(record.get("error")) if failed else response_text(response)
+    facts: dict[str, Any] = {**_call(record), "result": said[:MAX_RESULT]}
     if len(said) > MAX_RESULT:
         facts["result_length"] = len(said)
     code = beside.get("exit_code")
@@ -63,30 +63,30 @@ def result_event(told: Mapping[str, Any], number: int, at: datetime) -> Event:
         facts["exit_code"] = code
     if failed or beside.get("is_error") is True:
         facts["error"] = said[:MAX_ERROR] if said.strip() else True
-        found = _EXIT.search(said[:200])
-        if found and "exit_code" not in facts:
-            facts["exit_code"] = int(found[1])
+        match = _EXIT.search(said[:200])
+        if match and "exit_code" not in facts:
+            facts["exit_code"] = int(match[1])
     elif isinstance(error := beside.get("error"), str) and error:
         facts["error"] = error[:MAX_ERROR]
-    return _event(told, number, at, "result", facts)
+    return _event(record, number, at, "result", facts)
 
 
-def said_event(told: Mapping[str, Any], number: int, at: datetime, role: str, text: str) -> Event | None:
+def said_event(record: Mapping[str, Any], number: int, at: datetime, role: str, text: str) -> Event | None:
     """What the person or the agent says; None where that is nothing."""
     if not text.strip():
         return None
-    thread = text_at(told, "session_id")
-    who = subject_of(told) if role == "assistant" else f"{thread}/{role}"
-    return _event(told, number, at, "message", {"role": role}, text=text[:200_000], subject=who)
+    thread = text_at(record, "session_id")
+    who = subject_of(record) if role == "assistant" else f"{thread}/{role}"
+    return _event(record, number, at, "message", {"role": role}, text=text[:200_000], subject=who)
 
 
-def condensed_event(told: Mapping[str, Any], number: int, at: datetime) -> Event:
+def condensed_event(record: Mapping[str, Any], number: int, at: datetime) -> Event:
     """That the agent's memory is being condensed."""
-    return _event(told, number, at, "condensation", {"trigger": text_at(told, "trigger")})
+    return _event(record, number, at, "condensation", {"trigger": text_at(record, "trigger")})
 
 
 def _event(
-    told: Mapping[str, Any],
+    record: Mapping[str, Any],
     number: int,
     at: datetime,
     kind: str,
@@ -96,13 +96,13 @@ def _event(
     subject: str | None = None,
 ) -> Event:
     facts = {name: value for name, value in attributes.items() if value not in (None, "")}
-    if cwd := text_at(told, "cwd")[:LONGEST]:
+    if cwd := text_at(record, "cwd")[:LONGEST]:
         facts["cwd"] = cwd
-    thread = text_at(told, "session_id") or "session"
+    thread = text_at(record, "session_id") or "session"
     return Event(
         id=f"{thread}/{number}",
         at=at,
-        subject=subject or subject_of(told),
+        subject=subject or subject_of(record),
         seq=number,
         source="hook",
         thread=thread,
@@ -112,22 +112,22 @@ def _event(
     )
 
 
-def _call(told: Mapping[str, Any]) -> dict[str, Any]:
-    arguments = _arguments(told)
-    tool = text_at(told, "tool_name")[:200] or "unknown"
+def _call(record: Mapping[str, Any]) -> dict[str, Any]:
+    arguments = _arguments(record)
+    tool = text_at(record, "tool_name")[:200] or "unknown"
     return {
         "tool": tool,
         # The result tells no arguments, but by this it is known what was called.
         MARK: digest(f"{tool}\n{argument_text(arguments, frozenset())}"),
-        "call_id": text_at(told, "tool_use_id")[:200],
+        "call_id": text_at(record, "tool_use_id")[:200],
         "path": path_in(arguments),
         "command": command_in(arguments),
     }
 
 
-def _arguments(told: Mapping[str, Any]) -> dict[str, Any]:
-    found = _fitted(told.get("tool_input"), DEEPEST)
-    return found if isinstance(found, dict) else {} if found is None else {"input": found}
+def _arguments(record: Mapping[str, Any]) -> dict[str, Any]:
+    value = _fitted(record.get("tool_input"), DEEPEST)
+    return value if isinstance(value, dict) else {} if value is None else {"input": value}
 
 
 def _fitted(value: Any, deeper: int) -> Any:
@@ -137,9 +137,9 @@ def _fitted(value: Any, deeper: int) -> Any:
     if isinstance(value, dict | list) and deeper < 1:
         return _said(value)[:MAX_RESULT]
     if isinstance(value, dict):
-        return {str(name)[:MAX_RESULT]: _fitted(one, deeper - 1) for name, one in value.items()}
+        return {str(name)[:MAX_RESULT]: _fitted(item, deeper - 1) for name, item in value.items()}
     if isinstance(value, list):
-        return [_fitted(one, deeper - 1) for one in value]
+        return [_fitted(item, deeper - 1) for item in value]
     return value
 
 
@@ -154,14 +154,14 @@ def response_text(response: Any, deeper: int = 4 * DEEPEST) -> str:
     if isinstance(response, dict) and deeper:
         if "stdout" in response or "stderr" in response:
             return "\n".join(
-                one for one in (_said(response.get("stdout")), _said(response.get("stderr"))) if one
+                item for item in (_said(response.get("stdout")), _said(response.get("stderr"))) if item
             )
         if isinstance(file := response.get("file"), dict) and isinstance(file.get("content"), str):
             return str(file["content"])
         for name in ("content", "text", "result", "output"):
             if response.get(name) is not None:
                 return response_text(response[name], deeper - 1)
-        return _said({name: one for name, one in response.items() if name not in BULKY})
+        return _said({name: item for name, item in response.items() if name not in BULKY})
     if isinstance(response, list) and deeper:
         return "\n".join(filter(None, (response_text(part, deeper - 1) for part in response)))
     return _said(response)

@@ -66,17 +66,17 @@ def paths_to_ask(
     `is_critical_step`: the signal says so, who named the path and what is allowed being known to it.
     """
     named = [(joined(cwd, path), bool(changes)) for path, changes in touched(step)]
-    found = [path for path, changes in named if is_critical_step and _counts(path, changes, options, cwd)]
-    if is_critical_step and not found:
-        found = [path for path, _ in named[:1]]
+    paths = [path for path, changes in named if is_critical_step and _counts(path, changes, options, cwd)]
+    if is_critical_step and not paths:
+        paths = [path for path, _ in named[:1]]
     known = {path for path, _ in named}
     for word in words_in(step.command) if step.command else ():
         path = joined(cwd, word)
         if path not in known and is_critical(path, False) and not matches(path, options.allow, cwd):
-            found.append(path)
-    yield from ((path, False) for path in dict.fromkeys(found))
+            paths.append(path)
+    yield from ((path, False) for path in dict.fromkeys(paths))
     for path, _ in named:
-        if options.deny and path not in found and matches(path, options.deny, cwd):
+        if options.deny and path not in paths and matches(path, options.deny, cwd):
             yield path, True
 
 
@@ -153,11 +153,11 @@ def words_in(line: str) -> Iterator[str]:
     >>> list(words_in("docker run --env-file .env x < $HOME/.netrc"))
     ['run', '', '.env', 'x', '~/.netrc']
     """
-    for one in simple_commands(line):
-        if one.program in TALKERS:
+    for command in simple_commands(line):
+        if command.program in TALKERS:
             continue
-        runs_code = RUNNERS.fullmatch(one.program) is not None
-        for word in one.words:
+        runs_code = RUNNERS.fullmatch(command.program) is not None
+        for word in command.words:
             if runs_code or not any(sign in word for sign in " \t\n"):
                 yield from map(_plain, _WORD.findall(word) if runs_code else [word.rpartition("=")[2]])
     yield from map(_plain, _INPUT.findall(line))

@@ -41,7 +41,7 @@ class Rules:
     @property
     def climbed(self) -> tuple[str, ...]:
         """The rungs that are on, from the lowest."""
-        return tuple(one for one in RUNGS if one in self.rungs and self.has(one))
+        return tuple(rung for rung in RUNGS if rung in self.rungs and self.has(rung))
 
 
 Given = dict[str, Any]
@@ -50,7 +50,7 @@ the step at which that was taken, and how many times it was spoken of."""
 
 
 def climb(
-    given: Sequence[Given], cause: str, keys: Sequence[str], step: int, rules: Rules
+    givens: Sequence[Given], cause: str, keys: Sequence[str], step: int, rules: Rules
 ) -> tuple[list[Given], str | None]:
     """What has been given by now, and the rung to take at this step about a thing that goes on; or None.
 
@@ -58,31 +58,33 @@ def climb(
     spoken of again only after the cool-down, and then one rung higher; at the top nothing further is said.
     Nothing at all is said within half the cool-down of anything else.
     """
-    rungs, given, pause = rules.climbed, list(given), (rules.cool_down + 1) // 2
-    if not rungs or is_enough(given, rules) or any(step - one["step"] < pause for one in given):
-        return given, None
+    rungs, givens, pause = rules.climbed, list(givens), (rules.cool_down + 1) // 2
+    if not rungs or is_enough(givens, rules) or any(step - item["step"] < pause for item in givens):
+        return givens, None
     # What was two things before may turn out to be one.
-    same = [one for one in given if is_same(one, cause, keys)]
-    others = [one for one in given if one not in same]
-    rung = 1 + max((one["rung"] for one in same), default=-1)
-    if rung >= len(rungs) or any(step - one["step"] < rules.cool_down for one in same):
-        return given, None
-    known = [key for one in same for key in one["keys"]]
-    times = 1 + sum(one["times"] for one in same)
-    kept = list(dict.fromkeys([*keys, *known]))[:MOST_KEYS]
-    return [*others, {"cause": cause, "keys": kept, "rung": rung, "step": step, "times": times}], rungs[rung]
+    same = [item for item in givens if is_same(item, cause, keys)]
+    others = [item for item in givens if item not in same]
+    rung = 1 + max((item["rung"] for item in same), default=-1)
+    if rung >= len(rungs) or any(step - item["step"] < rules.cool_down for item in same):
+        return givens, None
+    known = [key for item in same for key in item["keys"]]
+    times = 1 + sum(item["times"] for item in same)
+    fromkey = list(dict.fromkeys([*keys, *known]))[:MOST_KEYS]
+    return [*others, {"cause": cause, "keys": fromkey, "rung": rung, "step": step, "times": times}], rungs[
+        rung
+    ]
 
 
-def is_enough(given: Sequence[Given], rules: Rules) -> bool:
+def is_enough(givens: Sequence[Given], rules: Rules) -> bool:
     """Whether a run has been interrupted as often as it may be."""
-    return sum(int(one["times"]) for one in given) >= rules.most
+    return sum(int(item["times"]) for item in givens) >= rules.most
 
 
-def is_same(one: Given, cause: str, keys: Sequence[str]) -> bool:
+def is_same(item: Given, cause: str, keys: Sequence[str]) -> bool:
     """Whether a thing is the one that was spoken of; without keys on either side the cause alone decides."""
-    if one["cause"] != cause:
+    if item["cause"] != cause:
         return False
-    return not keys or not one["keys"] or not set(keys).isdisjoint(one["keys"])
+    return not keys or not item["keys"] or not set(keys).isdisjoint(item["keys"])
 
 
 def with_tuples(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -77,18 +77,18 @@ def digest(text: str) -> str:
 
 
 def stand(
-    one: Watched, saved: Saved | None, readings: Mapping[str, Value], us: int, number: int
+    watched: Watched, saved: Saved | None, readings: Mapping[str, Value], us: int, number: int
 ) -> tuple[Saved | None, Standing | None]:
     """What is kept of a program after an event, and where it stands; None while it has nothing to say."""
-    program = one.program
+    program = watched.program
     if not any(name in readings for name in program.signals):
         return saved, None
     rows, opened = (saved["rows"], saved["open"]) if saved else ([], None)
-    kept = {name: readings[name] for name in one.names if name in readings}
-    for name in one.hashed:
+    kept = {name: readings[name] for name in watched.names if name in readings}
+    for name in watched.hashed:
         if isinstance(value := kept.get(name), str):
             kept[name] = digest(value)
-    rows = [*rows, [us, kept]][-one.rows :]
+    rows = [*rows, [us, kept]][-watched.rows :]
     opened, standing = _judged(program, rows, opened, number)
     return {"rows": rows, "open": opened}, standing
 
@@ -150,7 +150,7 @@ class Plan:
 
     def program(self, pattern: str) -> Program:
         """The program of a pattern that is watched."""
-        return next(one.program for one in self.watched if one.program.name == pattern)
+        return next(item.program for item in self.watched if item.program.name == pattern)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ from .risk import every_file
 def counts_of(store: Store, as_of: datetime | None = None) -> dict[Slot, Counts]:
     """The counts of all verdicts, those that are gone too."""
     said = store.verdicts()
-    ids = {one.detection for one in said if one.detection is not None}
-    untimed = {one.name for one in store.sources().values() if not one.timed}
+    ids = {item.detection for item in said if item.detection is not None}
+    untimed = {source.name for source in store.sources().values() if not source.timed}
     found, ends = store.detections(ids=ids), store.silence_ends()
     return added(store.verdict_counts(), tally(said, found, ends=ends, untimed=untimed, as_of=as_of))
 
@@ -41,18 +41,18 @@ def accuracies(
     """
     counts = counts_of(store)
     names = sorted({slot.pattern for slot in counts})
-    chosen = [one for one in names if pattern is None or pattern in (one, base_pattern(one))]
+    chosen = [name for name in names if pattern is None or pattern in (name, base_pattern(name))]
     unjudged = _unjudged(store, chosen)
     found = [
-        one
+        item
         for name in chosen
-        for one in accuracy(counts, name, minimum=minimum, unjudged=unjudged, silences=silences)
+        for item in accuracy(counts, name, minimum=minimum, unjudged=unjudged, silences=silences)
     ]
-    for one in found:
-        looked_at = one.whole.counts.missed + one.whole.counts.correct_silence
+    for item in found:
+        looked_at = item.whole.counts.missed + item.whole.counts.correct_silence
         if 0 < silences < looked_at:
             raise BadUsage(
-                f"of {one.pattern} {looked_at} silences were judged, which cannot be drawn from {silences}: "
+                f"of {item.pattern} {looked_at} silences were judged, which cannot be drawn from {silences}: "
                 "say how many there were in all"
             )
     return found
@@ -60,8 +60,10 @@ def accuracies(
 
 def check_pattern(store: Store, pattern: str, settings: Settings) -> None:
     """BadUsage where there is no pattern of that name, in the library, in detections or in verdicts."""
-    names = {slot.pattern for slot in store.verdict_counts()} | {one.pattern for one in store.verdicts()}
-    known = names | {base_pattern(one) for one in names}
+    names = {slot.pattern for slot in store.verdict_counts()} | {
+        verdict.pattern for verdict in store.verdicts()
+    }
+    known = names | {base_pattern(name) for name in names}
     if pattern in known or store.detections(patterns=[pattern]):
         return
     files = every_file(settings)
@@ -71,36 +73,36 @@ def check_pattern(store: Store, pattern: str, settings: Settings) -> None:
 
 def _unjudged(store: Store, patterns: Iterable[str]) -> dict[tuple[str, str], int]:
     """How many detections that stand nobody has judged, by pattern and version."""
-    judged = {one.detection for one in store.verdicts()}
+    judged = {verdict.detection for verdict in store.verdicts()}
     found = store.detections(patterns=patterns, states=STANDING)
     going = store.settled_detections()
     out: dict[tuple[str, str], int] = {}
-    for one in found:
-        if one.id not in judged and one.id not in going:
-            out[one.pattern, one.version] = out.get((one.pattern, one.version), 0) + 1
+    for item in found:
+        if item.id not in judged and item.id not in going:
+            out[item.pattern, item.version] = out.get((item.pattern, item.version), 0) + 1
     return out
 
 
 def agreed(store: Store, pattern: str | None = None, *, blind: bool = False) -> Agreement:
     """How far judges agree; `blind`: only where all but the first could not see what was said before."""
-    said = _verdicts(store, pattern)
-    return agreement(_blind(said) if blind else said)
+    verdicts = _verdicts(store, pattern)
+    return agreement(_blind(verdicts) if blind else verdicts)
 
 
-def _blind(said: Sequence[Verdict]) -> list[Verdict]:
+def _blind(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Of each detection the first judge's verdicts, and those of later ones who were not told of them."""
     first: dict[str | None, str] = {}
-    for one in said:
-        first.setdefault(one.detection, one.by)
-    return [one for one in said if one.blind or first[one.detection] == one.by]
+    for item in verdicts:
+        first.setdefault(item.detection, item.by)
+    return [item for item in verdicts if item.blind or first[item.detection] == item.by]
 
 
 def to_look_at(store: Store, judge: str, settings: Settings, pattern: str | None = None) -> list[Detection]:
     """Detections that a second judge should judge too, in an order that tells nothing of what was said."""
-    said = _verdicts(store, pattern)
-    ids = second_look(said, judge, share=learning_in(settings)["second_look"])
-    found = {one.id: one for one in store.detections(ids=ids)}
-    return [found[one] for one in ids if one in found]
+    verdicts = _verdicts(store, pattern)
+    ids = second_look(verdicts, judge, share=learning_in(settings)["second_look"])
+    found = {detection.id: detection for detection in store.detections(ids=ids)}
+    return [found[item] for item in ids if item in found]
 
 
 def _verdicts(store: Store, pattern: str | None) -> list[Verdict]:
@@ -125,13 +127,16 @@ def judged_pairs(store: Store) -> Pairs:
     would move on that day, and somebody's risk could rise without a reason.
     """
     out = settled_pairs(store.verdict_counts())
-    said = [one for one in store.verdicts() if one.detection is not None]
-    about = {one.id: one for one in store.detections(ids={one.detection for one in said if one.detection})}
-    for item, standing in sorted(standings(said).items()):
+    verdicts = [verdict for verdict in store.verdicts() if verdict.detection is not None]
+    about = {
+        detection.id: detection
+        for detection in store.detections(ids={item.detection for item in verdicts if item.detection})
+    }
+    for item, standing in sorted(standings(verdicts).items()):
         if item[1] in about and standing.verdict != "disputed":
-            one = about[item[1]]
-            out.setdefault(one.pattern, []).append(
-                (hundredths(one.confidence) / 100, standing.verdict == "confirmed")
+            entry = about[item[1]]
+            out.setdefault(entry.pattern, []).append(
+                (hundredths(entry.confidence) / 100, standing.verdict == "confirmed")
             )
     return {pattern: sorted(pairs) for pattern, pairs in out.items()}
 
@@ -167,33 +172,33 @@ class Calibrated:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form; `curve` has confidences and probabilities, with straight lines between."""
-        found = self.reliability
+        result = self.reliability
         told = zip(self.calibration.confidences, self.calibration.probabilities, strict=True)
         return {
             "record": "calibration",
             "pattern": self.pattern,
-            "verdicts": found.count,
+            "verdicts": result.count,
             "sufficient": self.is_sufficient,
-            "brier": round(found.brier, 6),
-            "distance": round(found.distance, 6),
-            "rows": [self._row(one) for one in found.rows],
-            "curve": [[round(one, 6), round(other, 6)] for one, other in told],
+            "brier": round(result.brier, 6),
+            "distance": round(result.distance, 6),
+            "rows": [self._row(row) for row in result.rows],
+            "curve": [[round(item, 6), round(other, 6)] for item, other in told],
         }
 
-    def _row(self, one: Row) -> dict[str, Any]:
-        low, high = one.interval
+    def _row(self, row: Row) -> dict[str, Any]:
+        low, high = row.interval
         numbers = {
-            "low": one.low,
-            "high": one.high,
-            "said": one.said,
-            "share": one.right / one.count,
+            "low": row.low,
+            "high": row.high,
+            "said": row.said,
+            "share": row.right / row.count,
             "share_low": low,
             "share_high": high,
-            "probability": self.calibration(one.said),
+            "probability": self.calibration(row.said),
         }
         return {
-            "count": one.count,
-            "right": one.right,
+            "count": row.count,
+            "right": row.right,
             **{name: round(value, 6) for name, value in numbers.items()},
         }
 
@@ -211,9 +216,9 @@ def calibrations(store: Store, pattern: str | None, settings: Settings) -> list[
 def with_probabilities(detections: Iterable[Detection], store: Store, settings: Settings) -> list[Detection]:
     """The detections, each with the probability that its confidence has meant; as they are where calibration
     is off in the settings, or nothing of its pattern was judged."""
-    found = list(detections)
-    table = stored_calibrations(store) if settings.calibration and found else {}
+    result = list(detections)
+    table = stored_calibrations(store) if settings.calibration and result else {}
     return [
-        replace(one, probability=round(probability(table, one), 6)) if one.pattern in table else one
-        for one in found
+        replace(item, probability=round(probability(table, item), 6)) if item.pattern in table else item
+        for item in result
     ]

@@ -69,34 +69,34 @@ def analyze(
     library = patterns if isinstance(patterns, Library) else load_library(patterns, settings)
     entries = read_mutes(Path(settings.mutes)) if settings.mutes else ()
     moment = moment_of(as_of)
-    asked = _evaluate(evaluator, library, settings)
+    evaluate = _evaluate(evaluator, library, settings)
     now = now or datetime.now(UTC)
     gathered = gathered_events(events, library, settings, skip_bad, now=now)
     try:
-        analysis = analyze_gathered(gathered, library, as_of=moment, settings=settings, evaluate=asked)
+        analysis = analyze_gathered(gathered, library, as_of=moment, settings=settings, evaluate=evaluate)
         return mute(analysis, entries, gathered.events, now=now) if entries else analysis
     finally:
         if isinstance(gathered, OnDisk):
             gathered.close()
 
 
-def _evaluate(given: str | Evaluator | None, library: Library, settings: Settings) -> Evaluate | None:
-    one = given if isinstance(given, Evaluator) else evaluator_of(settings, given)
-    return None if one is None else Evaluate(one, paying=paying_for(one, settings, library))
+def _evaluate(text: str | Evaluator | None, library: Library, settings: Settings) -> Evaluate | None:
+    item = text if isinstance(text, Evaluator) else evaluator_of(settings, text)
+    return None if item is None else Evaluate(item, paying=paying_for(item, settings, library))
 
 
-def moment_of(given: object) -> datetime | None:
+def moment_of(value: object) -> datetime | None:
     """The moment of a question: a datetime with a zone, or ISO text; None where none is given."""
-    if isinstance(given, str):
+    if isinstance(value, str):
         try:
-            return parse_time(given)
+            return parse_time(value)
         except ValueError as error:
             raise BadUsage(f"as_of: {error}") from None
-    if isinstance(given, datetime) and given.tzinfo is None:
+    if isinstance(value, datetime) and value.tzinfo is None:
         raise BadUsage("as_of needs a time zone: datetime(..., tzinfo=UTC)")
-    if given is None or isinstance(given, datetime):
-        return given
-    raise BadUsage(f"as_of takes a datetime or ISO text like 2026-01-31T12:00:00Z; here is {given!r:.80}")
+    if value is None or isinstance(value, datetime):
+        return value
+    raise BadUsage(f"as_of takes a datetime or ISO text like 2026-01-31T12:00:00Z; here is {value!r:.80}")
 
 
 def load_library(patterns: Sequence[str | Path] | str | Path | None, settings: Settings | Loaded) -> Library:
@@ -147,12 +147,12 @@ def gathered_events(
         raise BadUsage(
             f"events are a path, or a list of Event objects or of dicts; here is {type(events).__name__}"
         )
-    given = list(events)
-    if all(isinstance(one, Event) for one in given):
-        return checked_events(given, latest, skip_bad=skip_bad)  # type: ignore[arg-type]
-    if any(isinstance(one, Event) for one in given):
+    value = list(events)
+    if all(isinstance(item, Event) for item in value):
+        return checked_events(value, latest, skip_bad=skip_bad)  # type: ignore[arg-type]
+    if any(isinstance(item, Event) for item in value):
         raise BadUsage("events are all Event objects or all dicts, not a mixture")
-    return events_of(given, **common)
+    return events_of(value, **common)
 
 
 def analyze_gathered(
@@ -233,14 +233,16 @@ def analyze_batch(
 
 def with_excerpts(analysis: Analysis, events: Iterable[Event]) -> Analysis:
     """The analysis with an excerpt on every piece of evidence whose event says something."""
-    every = [*analysis.detections, *(one for one, _ in analysis.muting.muted)]
+    every = [*analysis.detections, *(item for item, _ in analysis.muting.muted)]
     said = {key: excerpt(event) for key, event in evidence_events(every, events).items()}
 
-    def told(one: Detection) -> Detection:
-        evidence = (replace(each, excerpt=said.get((one.source, each.event))) for each in one.evidence)
-        return replace(one, evidence=tuple(evidence))
+    def told(detection: Detection) -> Detection:
+        evidence = (
+            replace(each, excerpt=said.get((detection.source, each.event))) for each in detection.evidence
+        )
+        return replace(detection, evidence=tuple(evidence))
 
-    muted = tuple((told(one), by) for one, by in analysis.muting.muted)
+    muted = tuple((told(item), by) for item, by in analysis.muting.muted)
     return replace(
         analysis,
         detections=tuple(map(told, analysis.detections)),

@@ -46,7 +46,7 @@ class Looked:
 
 
 def assess(
-    found: Source | Analysis | Iterable[Detection],
+    source: Source | Analysis | Iterable[Detection],
     *,
     subject: str | None = None,
     thread: str | None = None,
@@ -63,7 +63,7 @@ def assess(
     >>> assess([]).overall_risk
     0.0
     """
-    looked = look(found, patterns=patterns, as_of=as_of, settings=settings, verdicts=verdicts)
+    looked = look(source, patterns=patterns, as_of=as_of, settings=settings, verdicts=verdicts)
     if thread is not None:
         return _of_thread(looked, thread)
     if subject is not None:
@@ -72,7 +72,7 @@ def assess(
 
 
 def assess_each(
-    found: Source | Analysis | Iterable[Detection],
+    source: Source | Analysis | Iterable[Detection],
     *,
     patterns: Sequence[str | Path] | Library | None = None,
     as_of: datetime | str | None = None,
@@ -80,11 +80,11 @@ def assess_each(
     verdicts: Iterable[Verdict] = (),
 ) -> tuple[Assessment, ...]:
     """An assessment of every run, and of every subject outside of runs with a detection; gravest first."""
-    return each(look(found, patterns=patterns, as_of=as_of, settings=settings, verdicts=verdicts))
+    return each(look(source, patterns=patterns, as_of=as_of, settings=settings, verdicts=verdicts))
 
 
 def look(
-    found: Source | Analysis | Iterable[Detection],
+    source: Source | Analysis | Iterable[Detection],
     *,
     patterns: Sequence[str | Path] | Library | None = None,
     as_of: datetime | str | None = None,
@@ -93,15 +93,15 @@ def look(
 ) -> Looked:
     """What there is to assess, whichever way it was given."""
     settings, asked, said = settings or Settings(), moment_of(as_of), tuple(verdicts)
-    if isinstance(found, Analysis):
+    if isinstance(source, Analysis):
         weighing = weighing_of(settings)
-        return Looked(found.detections, asked or found.as_of, weighing, Known(said), asked=asked)
-    if not isinstance(found, str | Path | Iterable):
-        raise BadUsage(f"assess takes a path, events, an Analysis or detections; here is {found!r:.80}")
-    given = found if isinstance(found, str | Path) else list(found)
-    if given and not isinstance(given, str | Path) and all(isinstance(one, Detection) for one in given):
+        return Looked(source.detections, asked or source.as_of, weighing, Known(said), asked=asked)
+    if not isinstance(source, str | Path | Iterable):
+        raise BadUsage(f"assess takes a path, events, an Analysis or detections; here is {source!r:.80}")
+    given = source if isinstance(source, str | Path) else list(source)
+    if given and not isinstance(given, str | Path) and all(isinstance(item, Detection) for item in given):
         ones: list[Detection] = given  # type: ignore[assignment]
-        last = max(one.held_at for one in ones)
+        last = max(item.held_at for item in ones)
         return Looked(ones, asked or last, weighing_of(settings), Known(said), asked=asked)
     library = patterns if isinstance(patterns, Library) else load_library(patterns, settings)
     gathered = gathered_events(given, library, settings)  # type: ignore[arg-type]
@@ -151,28 +151,28 @@ def ladder_of(settings: Settings) -> tuple[str, ...]:
     from ..models.constants import RUNGS
 
     on = settings.hook["rungs"]
-    return tuple(one for one in RUNGS if one in on and one not in settings.hook["off"])
+    return tuple(rung for rung in RUNGS if rung in on and rung not in settings.hook["off"])
 
 
 def each(looked: Looked) -> tuple[Assessment, ...]:
     """An assessment of every run, and of every subject outside of runs; highest risk first."""
-    runs = {(one.source, one.thread) for one in looked.runs}
+    runs = {(run.source, run.thread) for run in looked.runs}
     rest: dict[Key, list[Detection]] = {}
-    for one in looked.detections:
-        if one.thread is None or (one.source, one.thread) not in runs:
-            rest.setdefault((one.source, one.subject), []).append(one)
+    for detection in looked.detections:
+        if detection.thread is None or (detection.source, detection.thread) not in runs:
+            rest.setdefault((detection.source, detection.subject), []).append(detection)
     found = [_of_run(looked, run) for run in looked.runs]
     found += [_assessed(looked, own, *key) for key, own in rest.items()]
     return tuple(
-        sorted(found, key=lambda one: (-one.overall_risk, one.source, one.thread or "", one.subject))
+        sorted(found, key=lambda item: (-item.overall_risk, item.source, item.thread or "", item.subject))
     )
 
 
 def _of_all(looked: Looked) -> Assessment:
     """The one run or subject that there is; BadUsage where there are more."""
-    threads = {(one.source, one.thread) for one in looked.runs}
-    seen = {(one.source, one.subject) for one in looked.detections} | set(looked.subjects)
-    inside = all((one.source, one.thread) in threads for one in looked.detections)
+    threads = {(run.source, run.thread) for run in looked.runs}
+    seen = {(detection.source, detection.subject) for detection in looked.detections} | set(looked.subjects)
+    inside = all((detection.source, detection.thread) in threads for detection in looked.detections)
     if len(looked.runs) == 1 and inside:
         return _of_run(looked, looked.runs[0])
     if len(seen) <= 1 and not len(looked.runs) > 1:
@@ -188,15 +188,15 @@ def _of_thread(looked: Looked, thread: str) -> Assessment:
     for run in looked.runs:
         if run.thread == thread:
             return _of_run(looked, run)
-    own = [one for one in looked.detections if one.thread == thread]
+    own = [detection for detection in looked.detections if detection.thread == thread]
     if not own:
-        known = sorted({one.thread for one in looked.detections if one.thread is not None})
+        known = sorted({detection.thread for detection in looked.detections if detection.thread is not None})
         raise BadUsage(f"nothing was found in a thread {thread!r:.60}{did_you_mean(thread, known)}")
     return _assessed(looked, own, own[0].source, own[0].subject, thread)
 
 
 def _of_subject(looked: Looked, subject: str) -> Assessment:
-    seen = {(one.source, one.subject) for one in looked.detections} | set(looked.subjects)
+    seen = {(detection.source, detection.subject) for detection in looked.detections} | set(looked.subjects)
     keys = sorted(key for key in seen if key[1] == subject)
     if not keys:
         raise BadUsage(
@@ -205,16 +205,20 @@ def _of_subject(looked: Looked, subject: str) -> Assessment:
     if len(keys) > 1:
         sources = ", ".join(source for source, _ in keys)
         raise BadUsage(f"{subject!r:.60} is a subject of several sources ({sources}); give them one by one")
-    own = [one for one in looked.detections if (one.source, one.subject) == keys[0]]
+    own = [detection for detection in looked.detections if (detection.source, detection.subject) == keys[0]]
     return _assessed(looked, own, *keys[0])
 
 
 def _of_run(looked: Looked, run: Run) -> Assessment:
     """A run, as of its own end unless another moment was asked for, with what was tried in it."""
-    own = [one for one in looked.detections if (one.source, one.thread) == (run.source, run.thread)]
-    actions = {one.detection: one.tried for one in run.episodes}
+    own = [
+        detection
+        for detection in looked.detections
+        if (detection.source, detection.thread) == (run.source, run.thread)
+    ]
+    actions = {episode.detection: episode.tried for episode in run.episodes}
     done = Done(looked.rungs, looked.given.get(run.thread, {}), actions)
-    last = max([one.held_at for one in own], default=None)
+    last = max([item.held_at for item in own], default=None)
     as_of = looked.asked or max((at for at in (run.last_at, last) if at is not None), default=looked.as_of)
     name = run.agents[0].name if run.agents else ""
     return _assessed(looked, own, run.source, name, run.thread, done, as_of)

@@ -35,13 +35,13 @@ from .sweep import chunk_events, chunks, look, reaches_others
 
 def counted(store: Store, programs: Collection[Program]) -> tuple[int, dict[str, int]]:
     """How many events there are, and how many histories each program has among them."""
-    keys: dict[str, set[object]] = {one.name: set() for one in programs}
+    keys: dict[str, set[object]] = {program.name: set() for program in programs}
     events = 0
     for event in store.events(ordered=False):
         events += 1
-        for one in programs:
-            if (key := key_of(one, event)) is not None:
-                keys[one.name].add((event.source, key))
+        for program in programs:
+            if (key := key_of(program, event)) is not None:
+                keys[program.name].add((event.source, key))
     return events, {name: len(every) for name, every in keys.items()}
 
 
@@ -131,8 +131,8 @@ class Backtested:
 
     def to_dicts(self) -> Iterator[dict[str, Any]]:
         """JSON records: every pattern, every comparison with another version, then a summary."""
-        yield from (one.to_dict() for one in self.backtests)
-        yield from (one.to_dict() for one in self.against)
+        yield from (backtest.to_dict() for backtest in self.backtests)
+        yield from (item.to_dict() for item in self.against)
         yield self.summary()
 
     def summary(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class Backtested:
 
 
 def backtest_patterns(
-    given: Batch | OnDisk,
+    batch: Batch | OnDisk,
     library: Library,
     others: Library,
     *,
@@ -167,39 +167,39 @@ def backtest_patterns(
     `since` (a moment, or a time before the newest event) are read too, as what went before; what was
     detected then does not count.
     """
-    found = _looked(given, library, settings, as_of, tell, "the pattern")
-    start = _start(since, found.as_of)
-    rest = _looked(given, others, settings, as_of, tell, "others").every
-    chance = _shuffled(given, library, settings, found.as_of, start, shuffles, seed, tell)
-    untimed = _untimed(given)
-    programs = {one.name: one for one in library.programs}
+    analysis = _looked(batch, library, settings, as_of, tell, "the pattern")
+    start = _start(since, analysis.as_of)
+    rest = _looked(batch, others, settings, as_of, tell, "others").every
+    chance = _shuffled(batch, library, settings, analysis.as_of, start, shuffles, seed, tell)
+    untimed = _untimed(batch)
+    programs = {program.name: program for program in library.programs}
     told, lacking = [], {}
-    for checked in found.checked:
-        own = [one for one in found.every if one.pattern == checked.pattern]
+    for checked in analysis.checked:
+        own = [item for item in analysis.every if item.pattern == checked.pattern]
         program = programs[checked.pattern]
-        if not checked.histories and found.events and (fields := lacking_fields(program, given.events)):
+        if not checked.histories and analysis.events and (fields := lacking_fields(program, batch.events)):
             lacking[checked.pattern] = fields
         made = backtest(
             checked.pattern,
             own,
             rest,
             histories=checked.histories,
-            wider=wider_histories(program, own, rest, _until(given.events, found.as_of)),
+            wider=wider_histories(program, own, rest, _until(batch.events, analysis.as_of)),
             timed=not untimed,
             since=start,
             shuffled=chance.get(checked.pattern, ()),
             examples=examples,
         )
-        told.append(_with_excerpts(made, given.events) if excerpts else made)
+        told.append(_with_excerpts(made, batch.events) if excerpts else made)
     compared: tuple[Against, ...] = ()
     if against is not None:
-        other = _looked(given, against, settings, as_of, tell, "the other version")
-        compared = versions(found, other, start)
-    return Backtested(tuple(told), compared, found.events, found.as_of, start, untimed, lacking)
+        other = _looked(batch, against, settings, as_of, tell, "the other version")
+        compared = versions(analysis, other, start)
+    return Backtested(tuple(told), compared, analysis.events, analysis.as_of, start, untimed, lacking)
 
 
 def _looked(
-    given: Batch | OnDisk,
+    batch: Batch | OnDisk,
     library: Library,
     settings: Settings,
     as_of: datetime | None,
@@ -208,11 +208,11 @@ def _looked(
 ) -> Analysis:
     if tell is not None:
         tell(0, 0, f"looking for {what}")
-    return analyze_gathered(given, library, as_of=as_of, settings=settings)
+    return analyze_gathered(batch, library, as_of=as_of, settings=settings)
 
 
 def _until(events: Iterable[Event], as_of: datetime | None) -> Iterator[Event]:
-    return (one for one in events if as_of is None or one.at <= as_of)
+    return (event for event in events if as_of is None or event.at <= as_of)
 
 
 def _start(since: Since, as_of: datetime | None) -> datetime | None:
@@ -221,8 +221,10 @@ def _start(since: Since, as_of: datetime | None) -> datetime | None:
     return since
 
 
-def _untimed(given: Batch | OnDisk) -> frozenset[str]:
-    return frozenset() if given.timed else frozenset(one.source for one in given.events if not one.timed)
+def _untimed(batch: Batch | OnDisk) -> frozenset[str]:
+    return (
+        frozenset() if batch.timed else frozenset(event.source for event in batch.events if not event.timed)
+    )
 
 
 def readable(events: Iterable[Event], programs: Sequence[Program], settings: Settings) -> list[Event]:
@@ -257,7 +259,7 @@ def shuffled(events: Sequence[Event], rng: random.Random) -> list[Event]:
 
 
 def _shuffled(
-    given: Batch | OnDisk,
+    batch: Batch | OnDisk,
     library: Library,
     settings: Settings,
     as_of: datetime | None,
@@ -270,55 +272,55 @@ def _shuffled(
 
     A pattern in code has read the events as they were, so a shuffle of readings says nothing about it.
     """
-    programs = [one for one in library.programs if not library.files[one.pattern].in_code]
+    programs = [program for program in library.programs if not library.files[program.pattern].in_code]
     # Shuffling needs all events in memory.
-    if as_of is None or not programs or isinstance(given, OnDisk) or len(given.events) > MOST_SHUFFLED:
+    if as_of is None or not programs or isinstance(batch, OnDisk) or len(batch.events) > MOST_SHUFFLED:
         return {}
-    seen = readable((one for one in given.events if one.at <= as_of), programs, settings)
-    counts: dict[str, list[int]] = {one.name: [] for one in programs}
+    seen = readable((event for event in batch.events if event.at <= as_of), programs, settings)
+    counts: dict[str, list[int]] = {program.name: [] for program in programs}
     for number in range(shuffles):
         if tell is not None:
             tell(number, shuffles, "shuffling histories")
         arranged = shuffled(seen, random.Random(f"{seed}:{number}"))
-        found = find(programs, arranged, as_of=as_of, runner="batch").detections
+        detections = find(programs, arranged, as_of=as_of, runner="batch").detections
         for name, every in counts.items():
-            every.append(sum(one.pattern == name and _is_since(one, since) for one in found))
+            every.append(sum(item.pattern == name and _is_since(item, since) for item in detections))
     return counts
 
 
-def _is_since(one: Detection, since: datetime | None) -> bool:
-    return since is None or one.detected_at >= since
+def _is_since(detection: Detection, since: datetime | None) -> bool:
+    return since is None or detection.detected_at >= since
 
 
 def _with_excerpts(made: Backtest, events: Iterable[Event]) -> Backtest:
     said = {key: excerpt(event) for key, event in evidence_events(made.examples, events).items()}
     told = (
         replace(
-            one,
+            example,
             evidence=tuple(
-                replace(each, excerpt=said.get((one.source, each.event))) for each in one.evidence
+                replace(each, excerpt=said.get((example.source, each.event))) for each in example.evidence
             ),
         )
-        for one in made.examples
+        for example in made.examples
     )
     return replace(made, examples=tuple(told))
 
 
-def versions(found: Analysis, other: Analysis, since: datetime | None) -> tuple[Against, ...]:
+def versions(analysis: Analysis, other: Analysis, since: datetime | None) -> tuple[Against, ...]:
     """How what was found differs from what another selection finds: pattern by pattern.
 
     Each is compared with the other of the same name, or with the only one there is.
     """
-    names = [one.pattern for one in other.checked]
+    names = [item.pattern for item in other.checked]
     out = []
-    for checked in found.checked:
+    for checked in analysis.checked:
         name = checked.pattern if checked.pattern in names else names[0] if len(names) == 1 else None
         if name is None:
             there = ", ".join(names)[:200]
             raise BadUsage(f"--against has nothing named {checked.pattern}, and more than one: {there}")
         own, theirs = (
-            [one for one in every if one.pattern == wanted and _is_since(one, since)]
-            for every, wanted in ((found.every, checked.pattern), (other.every, name))
+            [item for item in every if item.pattern == wanted and _is_since(item, since)]
+            for every, wanted in ((analysis.every, checked.pattern), (other.every, name))
         )
         out.append(_against(checked.pattern, name, own, theirs))
     return tuple(out)
@@ -326,7 +328,7 @@ def versions(found: Analysis, other: Analysis, since: datetime | None) -> tuple[
 
 def _against(pattern: str, name: str, own: Sequence[Detection], theirs: Sequence[Detection]) -> Against:
     mine, others = events_of(own), events_of(theirs)
-    both = sum(bool(events_of([one]) & others) for one in own)
+    both = sum(bool(events_of([item]) & others) for item in own)
     return Against(
         pattern=pattern,
         other=name,
@@ -335,7 +337,7 @@ def _against(pattern: str, name: str, own: Sequence[Detection], theirs: Sequence
         histories=len(histories_of(theirs)),
         both=both,
         only=len(own) - both,
-        only_other=sum(not events_of([one]) & mine for one in theirs),
+        only_other=sum(not events_of([their]) & mine for their in theirs),
         jaccard=round(len(mine & others) / len(mine | others), 6) if mine | others else None,
     )
 
@@ -345,15 +347,15 @@ def shadow(store: Store, programs: Iterable[Program], *, as_of: datetime, since:
 
     Nothing is looked for anew; sweeps have kept it, and told nobody.
     """
-    shadow = {one.name: one for one in programs if one.status == "shadow"}
+    shadow = {program.name: program for program in programs if program.status == "shadow"}
     kept = store.detections(states=STANDING)
     start = _start(since, as_of)
     events, histories = counted(store, shadow.values())
-    untimed = frozenset(one.name for one in store.sources().values() if not one.timed)
-    rest = [one for one in kept if one.status != "shadow"]
+    untimed = frozenset(source.name for source in store.sources().values() if not source.timed)
+    rest = [item for item in kept if item.status != "shadow"]
     told = []
     for name, program in sorted(shadow.items()):
-        own = [one for one in kept if one.pattern == name and one.status == "shadow"]
+        own = [item for item in kept if item.pattern == name and item.status == "shadow"]
         wider = wider_histories(program, own, rest, store.events(ordered=False))
         told.append(
             backtest(name, own, rest, histories=histories[name], wider=wider, timed=not untimed, since=start)
@@ -408,19 +410,19 @@ def stored_chunks(
     """
     programs = library.programs
     rows = store.subjects()
-    if whose is not None and not any(reaches_others(one, programs) for one in programs):
+    if whose is not None and not any(reaches_others(program, programs) for program in programs):
         wanted = set(whose)
-        rows = [one for one in rows if one.who in wanted]
+        rows = [row for row in rows if row.who in wanted]
 
     def measured() -> Iterator[Sequence[Event]]:
         looking = look(store, library, settings, as_of)
-        threads = any(one.scope == "thread" for one in plan(needed(programs)))
-        own = {one.who for one in rows}
+        threads = any(item.scope == "thread" for item in plan(needed(programs)))
+        own = {row.who for row in rows}
         again = said_again(store.events(until=as_of), programs, settings, own)
         for piece in _pieces(rows, programs):
             yield chunk_events(looking, piece, again, threads=threads)
 
-    if sum(one.events for one in rows) * IN_MEMORY > settings.memory:
+    if sum(row.events for row in rows) * IN_MEMORY > settings.memory:
         return measured
     held = list(measured())
     return lambda: held
@@ -428,7 +430,7 @@ def stored_chunks(
 
 def _pieces(rows: Sequence[SubjectRow], programs: Sequence[Program]) -> Iterable[Sequence[SubjectRow]]:
     # What spreads from one subject to another is seen only where both are there.
-    return [rows] if any(reaches_others(one, programs) for one in programs) else chunks(rows)
+    return [rows] if any(reaches_others(program, programs) for program in programs) else chunks(rows)
 
 
 def replayer(
@@ -437,17 +439,22 @@ def replayer(
     """What finds the detections with each of some overlays, in the same order; None for no pattern."""
 
     def replay(overlays: Sequence[Overlay]) -> Iterator[list[Detection] | None]:
-        libraries = [variant(pattern, settings, one) for one in overlays]
+        libraries = [variant(pattern, settings, overlay) for overlay in overlays]
         for some in _together(libraries):
-            found = _found(some, events, as_of)
+            detections = _found(some, events, as_of)
             for library in some:
-                yield None if library is None else _own(library, found)
+                yield None if library is None else _own(library, detections)
 
     return replay
 
 
 def _found(libraries: Sequence[Library | None], events: Chunks, as_of: datetime) -> list[Detection]:
-    programs = {(one.name, one.version): one for library in libraries if library for one in library.programs}
+    programs = {
+        (program.name, program.version): program
+        for library in libraries
+        if library
+        for program in library.programs
+    }
     return [
         detection
         for chunk in (events() if programs else ())
@@ -457,16 +464,16 @@ def _found(libraries: Sequence[Library | None], events: Chunks, as_of: datetime)
 
 def _together(libraries: Sequence[Library | None]) -> Iterator[Sequence[Library | None]]:
     """Variants that can be run at once: combinations go by names of parts, so each of theirs runs alone."""
-    alone = any(one.is_combination for library in libraries if library for one in library.programs)
+    alone = any(program.is_combination for library in libraries if library for program in library.programs)
     most = 1 if alone else AT_ONCE
     for start in range(0, len(libraries), most):
         yield libraries[start : start + most]
 
 
-def _own(library: Library, found: Iterable[Detection]) -> list[Detection]:
+def _own(library: Library, detections: Iterable[Detection]) -> list[Detection]:
     """The detections of one variant, known by the version of its programs.
 
     What is told early is not the pattern, and parts are there for combinations only.
     """
-    own = {(one.name, one.version) for one in library.programs if library.is_chosen(one)}
-    return [one for one in found if (one.pattern, one.version) in own and "@" not in one.pattern]
+    own = {(program.name, program.version) for program in library.programs if library.is_chosen(program)}
+    return [item for item in detections if (item.pattern, item.version) in own and "@" not in item.pattern]

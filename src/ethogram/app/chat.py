@@ -27,22 +27,22 @@ COMBINED = (
 
 def is_own(state: ConversationState, before: float) -> bool:
     """Whether the risk comes from this turn: its signals come to it, or it rose with it."""
-    adds = {one.name: one.adds for one in state.signals}
+    adds = {signal.name: signal.adds for signal in state.signals}
     own = max(adds.pop("standing", 0.0), together(adds.values()))
     return own >= state.risk - LEAST or state.risk >= before + LEAST
 
 
 def strongest(state: ConversationState) -> str:
     """The signal that adds most, with its reason; empty where none adds anything."""
-    most: Signal | None = max(state.signals, key=lambda one: one.adds, default=None)
+    most: Signal | None = max(state.signals, key=lambda signal: signal.adds, default=None)
     return "" if most is None or most.adds <= 0 else f"{most.name}: {most.reason}"
 
 
-def changes(one: Scored, most: int) -> list[Change]:
+def changes(scored: Scored, most: int) -> list[Change]:
     """What moved the risk, the most first; nothing where it did not move."""
-    if abs(one.state.risk - one.before) < LEAST:
+    if abs(scored.state.risk - scored.before) < LEAST:
         return []
-    return [each for each in one.state.changes if abs(each.by) >= LEAST][:most]
+    return [each for each in scored.state.changes if abs(each.by) >= LEAST][:most]
 
 
 def reason_of(change: Change, state: ConversationState) -> str:
@@ -50,20 +50,20 @@ def reason_of(change: Change, state: ConversationState) -> str:
 
     What still adds something is told as less of it: "risk climbs" is no reason to be calmer.
     """
-    still = any(one.name == change.name and one.adds > 0 for one in state.signals)
+    still = any(signal.name == change.name and signal.adds > 0 for signal in state.signals)
     return f"less than before: {change.reason}" if change.by < 0 and still else change.reason
 
 
-def standing(one: Scored, *, moved: bool) -> Iterator[str]:
+def standing(scored: Scored, *, moved: bool) -> Iterator[str]:
     """Above SAFE: what is carried over from which turn, or is as before; and a mode that is only held.
 
     `moved`: changes were told of this turn.
     """
-    mode, risk = one.state.mode, one.state.risk
+    mode, risk = scored.state.mode, scored.state.risk
     if mode == Mode.SAFE:
         return
-    turn, what = one.source
-    if turn and what and turn != one.number:
+    turn, what = scored.source
+    if turn and what and turn != scored.number:
         yield f"carried over from turn {turn}: {what}"
     elif not moved and what:
         yield f"as before: {what}"
@@ -120,54 +120,54 @@ class Followed:
     source: tuple[int, str] = (0, "")
 
 
-def follow(said: Iterable[Said], make: Make, followed: dict[str, Followed]) -> Iterator[Scored]:
+def follow(saids: Iterable[Said], make: Make, followed: dict[str, Followed]) -> Iterator[Scored]:
     """Every turn as it comes, scored; `followed` is filled by conversation, in order of their beginning."""
-    for one in said:
-        kept = followed.get(one.thread)
+    for item in saids:
+        kept = followed.get(item.thread)
         if kept is None:
-            kept = followed[one.thread] = Followed(make(one.thread, one.subject), one.subject)
-        state = kept.talk.turn(one.text, role=one.role, at=one.at)
+            kept = followed[item.thread] = Followed(make(item.thread, item.subject), item.subject)
+        state = kept.talk.turn(item.text, role=item.role, at=item.at)
         before = kept.risks[-1] if kept.risks else 0.0
-        found = tuple(each for each in state.detections if each.id not in kept.told)
-        _add(kept, one, state)
+        eaches = tuple(each for each in state.detections if each.id not in kept.told)
+        _add(kept, item, state)
         if is_own(state, before):
             kept.source = (len(kept.risks), strongest(state))
-        yield Scored(one, len(kept.risks), state, before, found, kept.source)
+        yield Scored(item, len(kept.risks), state, before, eaches, kept.source)
 
 
-def _add(kept: Followed, one: Said, state: ConversationState) -> None:
-    kept.risks.append(state.risk)
-    kept.users += one.role == "user"
-    kept.mode = state.mode.name
-    if kept.mode in WATCHED:
-        for name in WATCHED[: WATCHED.index(kept.mode) + 1]:
-            kept.first.setdefault(name, len(kept.risks))
-    for found in state.detections:
-        kept.patterns.setdefault(found.pattern, len(kept.risks))
-        kept.told.add(found.id)
+def _add(followed: Followed, item: Said, state: ConversationState) -> None:
+    followed.risks.append(state.risk)
+    followed.users += item.role == "user"
+    followed.mode = state.mode.name
+    if followed.mode in WATCHED:
+        for name in WATCHED[: WATCHED.index(followed.mode) + 1]:
+            followed.first.setdefault(name, len(followed.risks))
+    for detection in state.detections:
+        followed.patterns.setdefault(detection.pattern, len(followed.risks))
+        followed.told.add(detection.id)
 
 
-def turn_record(one: Scored, *, excerpts: bool = False) -> dict[str, Any]:
+def turn_record(scored: Scored, *, excerpts: bool = False) -> dict[str, Any]:
     """A turn as JSON; with `excerpts` what was said, masked and cut."""
-    told = {**one.state.to_dict(), "at": None if one.said.at is None else format_time(one.said.at)}
-    return {**told, "excerpt": excerpt(one.said.text)} if excerpts else told
+    told = {**scored.state.to_dict(), "at": None if scored.said.at is None else format_time(scored.said.at)}
+    return {**told, "excerpt": excerpt(scored.said.text)} if excerpts else told
 
 
-def summary_record(name: str, one: Followed) -> dict[str, Any]:
+def summary_record(name: str, followed: Followed) -> dict[str, Any]:
     """What became of a conversation."""
-    modes = [mode for mode in WATCHED if mode in one.first]
+    modes = [mode for mode in WATCHED if mode in followed.first]
     return {
         "record": "chat_summary",
         "conversation": name,
-        "subject": one.subject,
-        "turns": len(one.risks),
-        "user_turns": one.users,
-        "risk": round(one.risks[-1], 4),
-        "mode": one.mode,
-        "highest_risk": round(max(one.risks), 4),
+        "subject": followed.subject,
+        "turns": len(followed.risks),
+        "user_turns": followed.users,
+        "risk": round(followed.risks[-1], 4),
+        "mode": followed.mode,
+        "highest_risk": round(max(followed.risks), 4),
         "highest_mode": modes[-1] if modes else "SAFE",
-        "first": dict(one.first),
-        "patterns": dict(one.patterns),
+        "first": dict(followed.first),
+        "patterns": dict(followed.patterns),
     }
 
 
@@ -187,5 +187,5 @@ def rises(first: Mapping[str, int]) -> list[tuple[str, int]]:
     >>> rises({"CAUTIOUS": 3, "ELEVATED": 3, "SUSPECT": 5})
     [('ELEVATED', 3), ('SUSPECT', 5)]
     """
-    at = {turn: mode for mode, turn in sorted(first.items(), key=lambda one: WATCHED.index(one[0]))}
+    at = {turn: mode for mode, turn in sorted(first.items(), key=lambda item: WATCHED.index(item[0]))}
     return [(mode, turn) for turn, mode in at.items()]

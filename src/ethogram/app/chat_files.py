@@ -105,7 +105,7 @@ def role_of(row: Mapping[str, Any]) -> str:
     ('assistant', 'assistant', 'user')
     """
     told = (str(row.get(key) or "").lower() for key in ("role", "speaker"))
-    return next((ROLES[one] for one in told if one in ROLES), "user")
+    return next((ROLES[item] for item in told if item in ROLES), "user")
 
 
 def speaker_of(row: Mapping[str, Any]) -> str:
@@ -133,18 +133,18 @@ def talks_said(file: Input, name: str, latest: datetime | None = None) -> Iterat
 
 
 def _talk(
-    told: Mapping[str, Any], name: str, where: Fault, latest: datetime | None
+    record: Mapping[str, Any], name: str, where: Fault, latest: datetime | None
 ) -> Iterator[Said | Fault]:
-    turns = next((told[key] for key in WITH_TURNS if key in told), None)
-    thread = name_of(told.get("conversation_id")) or name_of(told.get("id")) or name
+    turns = next((record[key] for key in WITH_TURNS if key in record), None)
+    thread = name_of(record.get("conversation_id")) or name_of(record.get("id")) or name
     if not isinstance(turns, list):
         yield Fault(where.path, where.line, 0, f"turns must be a list: {TALK} is a conversation")
         return
-    subject = name_of(told.get("subject")) or _subject(turns, thread)
+    subject = name_of(record.get("subject")) or _subject(turns, thread)
     for number, turn in enumerate(turns, start=1):
         if not isinstance(turn, dict) or not _speaks(turn):
-            said = f"turn {number} of {thread:.80} is none: {TURN} is one"
-            yield Fault(where.path, where.line, 0, said)
+            text = f"turn {number} of {thread:.80} is none: {TURN} is one"
+            yield Fault(where.path, where.line, 0, text)
         # Where nothing was said, as with a call of a tool, there is no turn.
         elif turn.get("text") or turn.get("content"):
             yield _checked(turn, thread, subject, where, latest, f"turn {number} of {thread:.80}: ")
@@ -152,9 +152,9 @@ def _talk(
 
 def _subject(turns: list[Any], thread: str) -> str:
     """Who is watched: the first speaker who is not the assistant's side."""
-    for one in turns:
-        if isinstance(one, dict) and role_of(one) == "user" and (speaker := name_of(one.get("speaker"))):
-            return subject_of(speaker, one.get("role"), thread)
+    for turn in turns:
+        if isinstance(turn, dict) and role_of(turn) == "user" and (speaker := name_of(turn.get("speaker"))):
+            return subject_of(speaker, turn.get("role"), thread)
     return "user"
 
 
@@ -210,13 +210,13 @@ def read_said(path: str, stdin: BinaryIO | None = None, latest: datetime | None 
     )
 
 
-def some(said: Iterator[Said], path: str) -> Iterator[Said]:
+def some(saids: Iterator[Said], path: str) -> Iterator[Said]:
     """The same turns; BadEvents where there is none."""
-    first = next(said, None)
+    first = next(saids, None)
     if first is None:
         raise BadEvents([Fault(path, 0, 0, NO_TURN)])
     yield first
-    yield from said
+    yield from saids
 
 
 def _streamed(stdin: BinaryIO, latest: datetime | None) -> Iterator[Said]:
@@ -225,10 +225,10 @@ def _streamed(stdin: BinaryIO, latest: datetime | None) -> Iterator[Said]:
         yield from _of_file("-", latest, BytesIO(head + stdin.read()))
         return
     try:
-        for one in lines_said(chain([head], stdin), "conversation", "-", latest):
-            if isinstance(one, Fault):
-                raise BadEvents([one])
-            yield one
+        for item in lines_said(chain([head], stdin), "conversation", "-", latest):
+            if isinstance(item, Fault):
+                raise BadEvents([item])
+            yield item
     except Unreadable as error:
         raise BadEvents([Fault("-", 0, 0, str(error))]) from None
 
@@ -237,16 +237,16 @@ def _of_file(path: str, latest: datetime | None, stdin: BinaryIO | None = None) 
     """All turns of a file, unpacked where it is compressed."""
     try:
         with opened(Found(path, named=True), stdin, Limits()) as file:
-            found = _ours(file, path, latest)
+            saids = _ours(file, path, latest)
     except Unreadable as error:
         raise BadEvents([Fault(path, 0, 0, str(error))]) from None
-    if found is None:
+    if saids is None:
         if stdin is not None:
             stdin.seek(0)
         return of_events(_events(path, stdin, latest))
-    if faults := [one for one in found if isinstance(one, Fault)]:
+    if faults := [item for item in saids if isinstance(item, Fault)]:
         raise BadEvents(faults)
-    return [one for one in found if isinstance(one, Said)]
+    return [item for item in saids if isinstance(item, Said)]
 
 
 def _events(path: str, stdin: BinaryIO | None, latest: datetime | None) -> Iterable[Event]:
@@ -272,12 +272,12 @@ def _ours(file: Opened, path: str, latest: datetime | None) -> list[Said | Fault
     return None
 
 
-def _first_faults(found: Iterable[Said | Fault]) -> Iterator[Said | Fault]:
+def _first_faults(saids: Iterable[Said | Fault]) -> Iterator[Said | Fault]:
     """The same up to the fault after which no more are looked for: nothing is scored where there is one."""
     faults = 0
-    for one in found:
-        yield one
-        faults += isinstance(one, Fault)
+    for item in saids:
+        yield item
+        faults += isinstance(item, Fault)
         if faults > Limits().bad:
             return
 
@@ -346,7 +346,7 @@ def of_events(events: Iterable[Event]) -> Iterator[Said]:
     for event in events:
         if event.text is None or event.kind not in SPOKEN_KINDS:
             continue
-        given = event.attributes.get("role", event.subject)
-        role = ROLES.get(str(given).lower(), "user")
+        value = event.attributes.get("role", event.subject)
+        role = ROLES.get(str(value).lower(), "user")
         thread = event.thread or event.subject
         yield Said(thread, event.subject, role, event.text, event.at if event.timed else None)

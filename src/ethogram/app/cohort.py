@@ -38,22 +38,22 @@ def cohort_from(
 
 def summaries(events: Iterable[Event], settings: Settings) -> dict[str, Summary]:
     """What is kept of each person, from events with times that no assistant, system or tool wrote."""
-    found: dict[str, Summary] = {}
+    result: dict[str, Summary] = {}
     for event in events:
         if event.timed and not is_by_service(event):
-            state = found.get(event.subject, Summary())
+            state = result.get(event.subject, Summary())
             length, zone = length_of(event), zone_of(event, settings)
             at = event.at.timestamp()
-            found[event.subject] = record(state, at, length=length, session=event.session, zone=zone)
-    return found
+            result[event.subject] = record(state, at, length=length, session=event.session, zone=zone)
+    return result
 
 
 def length_of(event: Event) -> int | None:
     """Characters of a message, as it is told or counted."""
     # A column of that name is a fact in a file, and a reading in a store.
-    told = event.attributes.get("length", event.readings.get("length"))
-    if isinstance(told, (int, float)) and not isinstance(told, bool) and 0 <= told < 2**31:
-        return int(told)
+    length = event.attributes.get("length", event.readings.get("length"))
+    if isinstance(length, (int, float)) and not isinstance(length, bool) and 0 <= length < 2**31:
+        return int(length)
     return None if event.text is None else len(event.text)
 
 

@@ -37,49 +37,49 @@ ROLES = {
 """Who may speak. System and tool turns are counted, and say nothing about the risk."""
 
 
-def name_of(given: object, what: str) -> str:
+def name_of(value: object, what: str) -> str:
     """The name of a conversation or a subject; BadUsage where it is none."""
-    if not isinstance(given, str) or not given.strip() or len(given) > 512:
-        raise BadUsage(f"{what} takes a name of 1 to 512 characters; here is {given!r:.80}")
+    if not isinstance(value, str) or not value.strip() or len(value) > 512:
+        raise BadUsage(f"{what} takes a name of 1 to 512 characters; here is {value!r:.80}")
     try:
-        given.encode()
+        value.encode()
     except UnicodeEncodeError:
-        raise BadUsage(f"{what} takes whole characters, no half of a pair; here is {given!r:.80}") from None
-    return given
+        raise BadUsage(f"{what} takes whole characters, no half of a pair; here is {value!r:.80}") from None
+    return value
 
 
-def text_of(given: object) -> str:
+def text_of(value: object) -> str:
     """What was said; BadUsage where it is no text."""
-    if not isinstance(given, str):
-        raise BadUsage(f"a turn is text; here is {type(given).__name__}")
-    return given
+    if not isinstance(value, str):
+        raise BadUsage(f"a turn is text; here is {type(value).__name__}")
+    return value
 
 
-def role_of(given: object) -> str:
+def role_of(value: object) -> str:
     """Who speaks: user, assistant, system or tool; BadUsage where it is nobody."""
-    role = ROLES.get(given.lower()) if isinstance(given, str) else None
+    role = ROLES.get(value.lower()) if isinstance(value, str) else None
     if role is None:
-        raise BadUsage(f"role is user, assistant, system or tool; here is {given!r:.40}")
+        raise BadUsage(f"role is user, assistant, system or tool; here is {value!r:.40}")
     return role
 
 
-def moment_of(given: object) -> datetime | None:
+def moment_of(value: object) -> datetime | None:
     """When it was said, in UTC; None where that is not known. BadUsage where it is no moment."""
-    if given is None:
+    if value is None:
         return None
-    if isinstance(given, datetime):
-        if given.tzinfo is None:
-            raise BadUsage(f"at needs a time zone; here is {given.isoformat()}")
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise BadUsage(f"at needs a time zone; here is {value.isoformat()}")
         try:
-            return given.astimezone(UTC)
+            return value.astimezone(UTC)
         except OverflowError:
-            raise BadUsage(f"at takes a time of the years 1 to 9999 in UTC; here is {given!r:.80}") from None
-    if isinstance(given, (int, float)) and not isinstance(given, bool):
+            raise BadUsage(f"at takes a time of the years 1 to 9999 in UTC; here is {value!r:.80}") from None
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
         try:
-            return datetime.fromtimestamp(given, UTC)
+            return datetime.fromtimestamp(value, UTC)
         except (OverflowError, OSError, ValueError):
             pass
-    raise BadUsage(f"at takes a datetime with a time zone, or seconds since 1970; here is {given!r:.80}")
+    raise BadUsage(f"at takes a datetime with a time zone, or seconds since 1970; here is {value!r:.80}")
 
 
 # What is remembered of a subject across conversations: the words of topics that were risky, and no text.
@@ -100,10 +100,12 @@ def recall_topics(store: Store, subject: str) -> tuple[Topic, ...]:
 def keep_topics(store: Store, subject: str, topics: tuple[Topic, ...], at: datetime) -> None:
     """Keep a conversation's risky topics beside what others of the subject left."""
     others = [
-        one for one in recall_topics(store, subject) if not any(set(one.words) & set(t.words) for t in topics)
+        topic
+        for topic in recall_topics(store, subject)
+        if not any(set(topic.words) & set(t.words) for t in topics)
     ]
-    every = sorted((*topics, *others), key=lambda one: (-one.risk, one.words))
-    kept = tuple(one for one in every if one.risk >= LEAST)[:TOPICS]
+    every = sorted((*topics, *others), key=lambda topic: (-topic.risk, topic.words))
+    kept = tuple(item for item in every if item.risk >= LEAST)[:TOPICS]
     store.save_state(
         CONVERSATION_MEMORY_NAME,
         subject,
@@ -142,19 +144,19 @@ class ConversationState:
     @property
     def changes(self) -> tuple[Change, ...]:
         """What raised and what lowered the risk, the greatest first."""
-        return tuple(sorted((*self.raised, *self.lowered), key=lambda one: (-abs(one.by), one.name)))
+        return tuple(sorted((*self.raised, *self.lowered), key=lambda item: (-abs(item.by), item.name)))
 
     @property
     def reason(self) -> str:
         """What adds most to the risk, in words."""
-        most = max(self.signals, key=lambda one: one.adds, default=None)
+        most = max(self.signals, key=lambda signal: signal.adds, default=None)
         return most.reason if most is not None and most.adds > 0 else "nothing stands out"
 
     def signal(self, name: str) -> Signal:
         """The signal of that name; KeyError where there is none in this turn."""
-        for one in self.signals:
-            if one.name == name:
-                return one
+        for signal in self.signals:
+            if signal.name == name:
+                return signal
         raise KeyError(name)
 
     def to_dict(self) -> dict[str, Any]:
@@ -168,17 +170,17 @@ class ConversationState:
             "risk": round(self.risk, 6),
             "accumulated_risk": round(self.accumulated_risk, 6),
             "mode": self.mode.name,
-            "signals": [_signal(one) for one in self.signals],
-            "detections": [one.to_dict() for one in self.detections],
-            "raised": [_change(one) for one in self.raised],
-            "lowered": [_change(one) for one in self.lowered],
+            "signals": [_signal(signal) for signal in self.signals],
+            "detections": [detection.to_dict() for detection in self.detections],
+            "raised": [_change(item) for item in self.raised],
+            "lowered": [_change(item) for item in self.lowered],
             "intents": {name: round(share, 6) for name, share in self.intents.items()},
             "goal_directed": round(self.goal_directed, 6),
         }
 
 
 def state_of(
-    conversation: str, subject: str, outcome: Outcome, found: tuple[Detection, ...]
+    conversation: str, subject: str, outcome: Outcome, detections: tuple[Detection, ...]
 ) -> ConversationState:
     """The state that a turn's outcome and the detections it brought make up."""
     return ConversationState(
@@ -190,22 +192,27 @@ def state_of(
         outcome.accumulated_risk,
         outcome.mode,
         outcome.signals,
-        found,
-        tuple(one for one in outcome.changes if one.by > 0),
-        tuple(one for one in outcome.changes if one.by < 0),
+        detections,
+        tuple(change for change in outcome.changes if change.by > 0),
+        tuple(change for change in outcome.changes if change.by < 0),
         dict(outcome.intents),
         outcome.goal_directed,
     )
 
 
-def _signal(one: Signal) -> dict[str, Any]:
-    value = None if one.value is None else round(one.value, 6)
-    told = {"name": one.name, "value": value, "adds": round(one.adds, 6), "usual": round(one.usual, 6)}
-    return {**told, "category": one.category, "reason": one.reason}
+def _signal(signal: Signal) -> dict[str, Any]:
+    value = None if signal.value is None else round(signal.value, 6)
+    told = {
+        "name": signal.name,
+        "value": value,
+        "adds": round(signal.adds, 6),
+        "usual": round(signal.usual, 6),
+    }
+    return {**told, "category": signal.category, "reason": signal.reason}
 
 
-def _change(one: Change) -> dict[str, Any]:
-    return {"name": one.name, "by": round(one.by, 6), "reason": one.reason}
+def _change(change: Change) -> dict[str, Any]:
+    return {"name": change.name, "by": round(change.by, 6), "reason": change.reason}
 
 
 # The patterns of a conversation: a watch over the readings of the person's turns.
@@ -225,7 +232,7 @@ _lock = Lock()
 def programs_of(patterns: Sequence[str | Path] | None, settings: Settings) -> tuple[Program, ...]:
     """The compiled patterns: those asked for, or those of conversations that are on. Compiled once."""
     told = (settings.patterns, settings.parameters, settings.status, settings.signals)
-    key = repr((None if patterns is None else [str(one) for one in patterns], *told))
+    key = repr((None if patterns is None else [str(pattern) for pattern in patterns], *told))
     with _lock:
         if key not in _compiled:
             if len(_compiled) >= MOST_KEPT:
@@ -245,7 +252,7 @@ def _programs(patterns: Sequence[str | Path] | None, settings: Settings) -> tupl
     if patterns is not None:
         return library.programs
     on = {name for name in library.chosen if library.files[name].status in ACTIVE_STATUSES}
-    return tuple(one for one in library.programs if one.pattern in on)
+    return tuple(program for program in library.programs if program.pattern in on)
 
 
 class TurnWatch:
@@ -273,11 +280,11 @@ class TurnWatch:
             thread=self._conversation,
             kind=KIND,
             attributes={"role": "user"},
-            readings={name: one for name, one in values.items() if not isinstance(one, Unmeasured)},
+            readings={name: value for name, value in values.items() if not isinstance(value, Unmeasured)},
         )
-        found = self._watch.observe(event)
+        detections = self._watch.observe(event)
         self._watch.forget_arrivals()
-        return tuple(found)
+        return tuple(detections)
 
     def _moment(self, at: datetime | None) -> datetime:
         # The order of turns is that in which they are told, whatever the clocks say.
@@ -402,10 +409,10 @@ class Conversation:
                 self._undo(before)
                 raise
 
-    def _turn(self, said: str, who: str, when: datetime | None) -> ConversationState:
+    def _turn(self, text: str, who: str, when: datetime | None) -> ConversationState:
         was_refused = bool(self._talk.state.refused)
         seconds = None if when is None else when.timestamp()
-        self._talk, outcome = follow(self._talk, said, who, seconds, self._meaning, self._tuning)
+        self._talk, outcome = follow(self._talk, text, who, seconds, self._meaning, self._tuning)
         values = values_of(outcome, was_refused) if who == "user" else None
         found = () if values is None else self._watch.observe(values, when)
         if self._store is not None:
@@ -502,24 +509,24 @@ class Conversation:
         self._kept = kept
 
 
-def _meaning(given: Any) -> Meaning | None:
-    if given is None or isinstance(given, str):
-        return meaning_of({"embedder": given})
-    if not hasattr(given, "embed") or not isinstance(getattr(given, "name", None), str):
+def _meaning(value: Any) -> Meaning | None:
+    if value is None or isinstance(value, str):
+        return meaning_of({"embedder": value})
+    if not hasattr(value, "embed") or not isinstance(getattr(value, "name", None), str):
         raise BadUsage(
             "embedder is small, wordllama, both, letters, None, or an object with a name and a method embed"
         )
     from ..chat.embeddings.harm_reader import Reader
 
-    return Reader(given)
+    return Reader(value)
 
 
-def _store(given: Store | str | Path | None) -> Store | None:
-    if not isinstance(given, (str, Path)):
-        return given
+def _store(store: Store | str | Path | None) -> Store | None:
+    if not isinstance(store, (str, Path)):
+        return store
     from ..store import open_store
 
-    return open_store(str(given), create=True)
+    return open_store(str(store), create=True)
 
 
 def _refuse_private(store: Store) -> None:

@@ -48,7 +48,7 @@ def examples() -> list[Example]:
 
 def copy_examples(to: Path) -> list[Path]:
     """The copies written. A file of that name with other content is left alone: BadUsage, nothing written."""
-    pairs = [(one.path.read_bytes(), to / one.path.name) for one in examples()]
+    pairs = [(example.path.read_bytes(), to / example.path.name) for example in examples()]
     if to.exists() and not to.is_dir():
         raise BadUsage(f"{to} is a file; --copy takes a folder")
     taken = [str(path) for content, path in pairs if path.exists() and path.read_bytes() != content]
@@ -63,29 +63,29 @@ def copy_examples(to: Path) -> list[Path]:
 def together(analyses: Sequence[Analysis]) -> Analysis:
     """Several analyses of different sources as one, for one page; each source keeps its own moment."""
     checked: dict[str, Checked] = {}
-    for one in (one for analysis in analyses for one in analysis.checked):
-        seen = checked.get(one.pattern, Checked(one.pattern, 0, 0, 0))
-        checked[one.pattern] = Checked(
-            one.pattern,
-            seen.histories + one.histories,
-            seen.detections + one.detections,
-            seen.insufficient + one.insufficient,
+    for analyse in (item for analysis in analyses for item in analysis.checked):
+        seen = checked.get(analyse.pattern, Checked(analyse.pattern, 0, 0, 0))
+        checked[analyse.pattern] = Checked(
+            analyse.pattern,
+            seen.histories + analyse.histories,
+            seen.detections + analyse.detections,
+            seen.insufficient + analyse.insufficient,
         )
-    traces = [one.traces for one in analyses]
-    detections = [one for analysis in analyses for one in analysis.detections]
+    traces = [analyse.traces for analyse in analyses]
+    detections = [detection for analysis in analyses for detection in analysis.detections]
     return replace(
         analyses[0],
-        detections=tuple(sorted(detections, key=lambda one: one.order)),
-        kept=tuple(one for analysis in analyses for one in analysis.kept),
-        insufficient=tuple(one for analysis in analyses for one in analysis.insufficient),
+        detections=tuple(sorted(detections, key=lambda detection: detection.order)),
+        kept=tuple(item for analysis in analyses for item in analysis.kept),
+        insufficient=tuple(item for analysis in analyses for item in analysis.insufficient),
         checked=tuple(checked[name] for name in sorted(checked)),
-        as_of=max((one.as_of for one in analyses if one.as_of), default=None),
-        events=sum(one.events for one in analyses),
-        subjects=sum(one.subjects for one in analyses),
+        as_of=max((analyse.as_of for analyse in analyses if analyse.as_of), default=None),
+        events=sum(analyse.events for analyse in analyses),
+        subjects=sum(analyse.subjects for analyse in analyses),
         traces=Traces(
-            tuple(line for one in traces for line in one.lines),
-            {who: times for one in traces for who, times in one.moments.items()},
-            {source: at for one in traces for source, at in one.as_of.items()},
-            frozenset().union(*(one.untimed for one in traces)),
+            tuple(line for trace in traces for line in trace.lines),
+            {who: times for trace in traces for who, times in trace.moments.items()},
+            {source: at for trace in traces for source, at in trace.as_of.items()},
+            frozenset().union(*(trace.untimed for trace in traces)),
         ),
     )

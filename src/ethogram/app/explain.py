@@ -48,15 +48,15 @@ class PartWhy:
 
 
 def why_combination(
-    program: Program, body: Combination, found: Sequence[Detection], key: tuple[str, ...]
+    program: Program, body: Combination, detections: Sequence[Detection], key: tuple[str, ...]
 ) -> tuple[tuple[PartWhy, ...], tuple[Limit, ...]]:
     """Parts of one history (its source and key values), and the limits that held or failed."""
     parts = []
     for part in body.parts:
-        seen = [one for one in found if parts_meant((part,), one.pattern)]
-        here = [one for one in seen if key_of(program, one) == key]
+        seen = [item for item in detections if parts_meant((part,), item.pattern)]
+        here = [item for item in seen if key_of(program, item) == key]
         parts.append(PartWhy(part, tuple(here), len(seen) - len(here)))
-    missing = [Limit("there", False, f"no detection of {one.part}") for one in parts if not one.detections]
+    missing = [Limit("there", False, f"no detection of {part.part}") for part in parts if not part.detections]
     if missing:
         return tuple(parts), tuple(missing)
     limits = {"all_of": _all_of, "in_order": _in_order, "any_of": _any_of}[body.kind](body, parts)
@@ -69,72 +69,80 @@ def _any_of(body: Combination, parts: list[PartWhy]) -> list[Limit]:
 
 def _all_of(body: Combination, parts: list[PartWhy]) -> list[Limit]:
     """The newest of every part: the set that was looked at last."""
-    newest = [one.detections[-1] for one in parts]
+    newest = [part.detections[-1] for part in parts]
     limits = [_within(body, newest)]
     if body.overlapping:
-        last = max(one.detected_at for one in newest)
-        ends = [one for one in newest if one.closed_at is not None and one.closed_at <= last]
-        ended = min(ends, key=lambda one: (one.closed_at, one.id), default=None)
-        latest = max(newest, key=lambda one: (one.opened_at, one.id))
+        last = max(item.detected_at for item in newest)
+        ends = [item for item in newest if item.closed_at is not None and item.closed_at <= last]
+        ended = min(ends, key=lambda end: (end.closed_at, end.id), default=None)
+        latest = max(newest, key=lambda item: (item.opened_at, item.id))
         if ended is None or ended.closed_at is None:
             limits.append(Limit("overlapping", True, "all were open together"))
         else:
-            said = f"{latest.pattern} opened at {format_time(latest.opened_at)}; "
-            said += f"{ended.pattern} had closed at {format_time(ended.closed_at)}"
-            limits.append(Limit("overlapping", latest.opened_at <= ended.closed_at, said))
+            text = f"{latest.pattern} opened at {format_time(latest.opened_at)}; "
+            text += f"{ended.pattern} had closed at {format_time(ended.closed_at)}"
+            limits.append(Limit("overlapping", latest.opened_at <= ended.closed_at, text))
     return limits
 
 
 def _in_order(body: Combination, parts: list[PartWhy]) -> list[Limit]:
     """Where the order breaks off; or the chain that ends last, held against `within`."""
     first: Detection | None = None
-    for one in parts:
-        following = _after(one, first)
+    for part in parts:
+        following = _after(part, first)
         if first is not None and not following:
-            said = f"no {one.part} after {first.pattern} at {format_time(first.detected_at)}"
-            return [Limit("order", False, said)]
+            text = f"no {part.part} after {first.pattern} at {format_time(first.detected_at)}"
+            return [Limit("order", False, text)]
         first = following[0]
     # From the end backwards, as the shape does: the latest of each part before the one found.
     chain = [parts[-1].detections[-1]]
-    for one in reversed(parts[:-1]):
-        chain.append([d for d in one.detections if d.detected_at < chain[-1].detected_at][-1])
+    for part in reversed(parts[:-1]):
+        chain.append([d for d in part.detections if d.detected_at < chain[-1].detected_at][-1])
     return [Limit("order", True, "each came after the one before"), _within(body, chain)]
 
 
 def _after(part: PartWhy, before: Detection | None) -> list[Detection]:
-    return [one for one in part.detections if before is None or one.detected_at > before.detected_at]
+    return [
+        detection
+        for detection in part.detections
+        if before is None or detection.detected_at > before.detected_at
+    ]
 
 
 def _within(body: Combination, chosen: list[Detection]) -> Limit:
-    times = [micros(one.detected_at) for one in chosen]
+    times = [micros(item.detected_at) for item in chosen]
     apart = max(times) - min(times)
-    said = f"{how_long(apart)} from first to last"
+    text = f"{how_long(apart)} from first to last"
     if body.within is None:
-        return Limit("within", True, f"{said}; no limit")
-    return Limit("within", apart <= body.within, f"{said}; at most {format_duration(body.within)}")
+        return Limit("within", True, f"{text}; no limit")
+    return Limit("within", apart <= body.within, f"{text}; at most {format_duration(body.within)}")
 
 
 def why_spread(
-    body: Spread, found: Sequence[Detection], subject: tuple[str, str], met: Contacts
+    body: Spread, detections: Sequence[Detection], subject: tuple[str, str], met: Contacts
 ) -> tuple[tuple[PartWhy, ...], tuple[Limit, ...]]:
     """The starts in a subject (its source and name), and what became of everyone they may have reached."""
     source, name = subject
-    first = [d for d in found if parts_meant((body.first,), d.pattern) and (d.source, d.subject) == subject]
+    first = [
+        d for d in detections if parts_meant((body.first,), d.pattern) and (d.source, d.subject) == subject
+    ]
     then = [
-        d for d in found if parts_meant((body.then,), d.pattern) and d.source == source and d.subject != name
+        d
+        for d in detections
+        if parts_meant((body.then,), d.pattern) and d.source == source and d.subject != name
     ]
     parts = (PartWhy(body.first, tuple(first)), PartWhy(body.then, tuple(then)))
-    missing = [Limit("there", False, f"no detection of {one.part}") for one in parts if not one.detections]
+    missing = [Limit("there", False, f"no detection of {part.part}") for part in parts if not part.detections]
     if missing:
         return parts, tuple(missing)
     best = max(([_reached(body, start, end, met) for end in then] for start in first), key=_held)
-    reached = len({end.subject for end, one in zip(then, best, strict=True) if one.holds})
-    said = f"{reached} other subject{'' if reached == 1 else 's'} reached; at least {body.at_least} needed"
-    return parts, (*best, Limit("at_least", reached >= body.at_least, said))
+    reached = len({end.subject for end, item in zip(then, best, strict=True) if item.holds})
+    text = f"{reached} other subject{'' if reached == 1 else 's'} reached; at least {body.at_least} needed"
+    return parts, (*best, Limit("at_least", reached >= body.at_least, text))
 
 
 def _held(limits: list[Limit]) -> int:
-    return sum(one.holds for one in limits)
+    return sum(limit.holds for limit in limits)
 
 
 def _reached(body: Spread, start: Detection, end: Detection, met: Contacts) -> Limit:
@@ -201,7 +209,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Detection):
         return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, datetime):
         return format_time(value)
     if isinstance(value, Mapping):
@@ -249,10 +257,14 @@ def why(
     measured, _ = measured_events(only_scorers(events, settings.scorers)[0], library.programs, settings)
     scored, _ = only_scorers(measured, settings.scorers)
     run = Run(library.programs, scored, asked, cap)
-    chosen = [one for one in library.programs if library.is_chosen(one)] if programs is None else programs
-    found = [answer for program in chosen for answer in run.answers(program, question)]
-    _check_event(question, events, found)
-    return tuple(found)
+    chosen = (
+        [program for program in library.programs if library.is_chosen(program)]
+        if programs is None
+        else programs
+    )
+    answers = [answer for program in chosen for answer in run.answers(program, question)]
+    _check_event(question, events, answers)
+    return tuple(answers)
 
 
 def _check_subject(question: Question, events: Sequence[Event]) -> None:
@@ -262,8 +274,8 @@ def _check_subject(question: Question, events: Sequence[Event]) -> None:
         raise BadUsage(f"no event of the input is by {question.subject!r}{near}")
 
 
-def _check_event(question: Question, events: Sequence[Event], found: Sequence[Why]) -> None:
-    if question.at is None or any(one.answer != NO_HISTORY for one in found):
+def _check_event(question: Question, events: Sequence[Event], whies: Sequence[Why]) -> None:
+    if question.at is None or any(item.answer != NO_HISTORY for item in whies):
         return
     known = {event.id: event.subject for event in events}
     if question.at not in known:
@@ -300,7 +312,7 @@ class Run:
         own = [event for event in self.events if event.subject == question.subject]
         for history in histories(program, own):
             key = dict(zip(program.group_by, history.key, strict=True))
-            position = next((i for i, one in enumerate(history.events) if one.id == question.at), None)
+            position = next((i for i, event in enumerate(history.events) if event.id == question.at), None)
             if _asked(question, key) and (question.at is None or position is not None):
                 yield self._history(program, history, key, position)
 
@@ -311,14 +323,14 @@ class Run:
         answer = FIRED if outcome.findings else INSUFFICIENT if lacking else QUIET
         shape: dict[str, Any] = {}
         if not (program.timed_only and not history.timed):
-            shape = self._shape(program, history, [one.fired for one in outcome.findings], at)
+            shape = self._shape(program, history, [finding.fired for finding in outcome.findings], at)
         return Why(
             **_heading(program, history.source, key),
             events=len(history.events),
             timed=history.timed,
             answer=answer,
             reason=_reason(lacking.have, lacking.need, lacking.reason) if lacking else "",
-            fired=tuple(_fired(one) for one in outcome.findings),
+            fired=tuple(_fired(finding) for finding in outcome.findings),
             **shape,
         )
 
@@ -335,12 +347,14 @@ class Run:
     def _of_detections(self, program: Program, question: Question) -> Iterator[Why]:
         if self._detections is None:
             self._detections = find(self.programs, self.events, as_of=self.as_of, cap=self.cap).detections
-        found = self._detections
-        own = [d for d in found if d.subject == question.subject and parts_meant(program.parts, d.pattern)]
+        detections = self._detections
+        own = [
+            d for d in detections if d.subject == question.subject and parts_meant(program.parts, d.pattern)
+        ]
         for key in sorted({key for d in own if (key := key_of_detection(program, d)) is not None}):
             history = dict(zip(program.group_by, key[1:], strict=True))
             if _asked(question, history):
-                yield self._combined(program, key, history, own, found)
+                yield self._combined(program, key, history, own, detections)
 
     def _combined(
         self,
@@ -348,16 +362,16 @@ class Run:
         key: tuple[str, ...],
         history: Mapping[str, Value],
         own: list[Detection],
-        found: list[Detection],
+        detections: list[Detection],
     ) -> Why:
         body = program.body
         if isinstance(body, Combination):
             parts, limits = why_combination(program, body, own, key)
         else:
             assert isinstance(body, Spread)
-            parts, limits = why_spread(body, found, (key[0], key[1]), contacts(self.events))
-        mine = [one for one in found if one.pattern == program.name]
-        fired = [one for one in mine if key_of_detection(program, one) == key]
+            parts, limits = why_spread(body, detections, (key[0], key[1]), contacts(self.events))
+        mine = [item for item in detections if item.pattern == program.name]
+        fired = [item for item in mine if key_of_detection(program, item) == key]
         events = [event for event in self.events if (event.source, event.subject) == (key[0], own[0].subject)]
         timed = all(event.timed for event in events)
         lacking = program.timed_only and not timed
@@ -424,9 +438,9 @@ _SHAPES: Mapping[type, str] = {
 }
 
 
-def _fired(one: Finding) -> Fired:
-    event = one.history.events[one.fired]
-    return Fired(event.id, moment(one.detected_at), one.severity, one.confidence)
+def _fired(finding: Finding) -> Fired:
+    event = finding.history.events[finding.fired]
+    return Fired(event.id, moment(finding.detected_at), finding.severity, finding.confidence)
 
 
 def _reason(have: int, need: int, reason: str) -> str:

@@ -87,18 +87,18 @@ def spot(history: History, at: int) -> Spot:
 def judge(expr: Expr, history: History, at: int, cap: int, chain: Chain = NO_CHAIN) -> Judged:
     """The condition at a position, with everything that went into its answer."""
 
-    def read(one: Expr) -> Value | None:
-        value: Value | None = reader(one, cap)(history, at, chain)
+    def read(item: Expr) -> Value | None:
+        value: Value | None = reader(item, cap)(history, at, chain)
         return value
 
     comparisons = tuple(
         Comparison(
-            write(one),
-            _truth(reader(one, cap)(history, at, chain)),
-            one.op if isinstance(one, Compare) else None,
-            tuple((write(side), read(side)) for side in _sides(one)),
+            write(question),
+            _truth(reader(question, cap)(history, at, chain)),
+            question.op if isinstance(question, Compare) else None,
+            tuple((write(side), read(side)) for side in _sides(question)),
         )
-        for one in _questions(expr)
+        for question in _questions(expr)
     )
     truth = _truth(reader(expr, cap)(history, at, chain))
     return Judged(write(expr), truth, comparisons, measures(expr, history, at, cap))
@@ -106,8 +106,8 @@ def judge(expr: Expr, history: History, at: int, cap: int, chain: Chain = NO_CHA
 
 def measures(expr: Expr, history: History, at: int, cap: int) -> tuple[tuple[str, Value | None], ...]:
     """Every measure inside an expression, with its value at a position."""
-    found = dict.fromkeys(one for one in walk(expr) if isinstance(one, MEASURES))
-    return tuple((write(one), reader(one, cap)(history, at, NO_CHAIN)) for one in found)
+    found = dict.fromkeys(item for item in walk(expr) if isinstance(item, MEASURES))
+    return tuple((write(item), reader(item, cap)(history, at, NO_CHAIN)) for item in found)
 
 
 def _truth(value: object) -> bool | None:
@@ -127,7 +127,7 @@ def _sides(expr: Expr) -> tuple[Expr, ...]:
     """The values a question compares. Behind a word, numbers written in it need no telling."""
     if isinstance(expr, Compare):
         return (expr.left, expr.right)
-    return tuple(dict.fromkeys(one for one in _looked_at(expr) if not isinstance(one, (Number, Text))))
+    return tuple(dict.fromkeys(item for item in _looked_at(expr) if not isinstance(item, (Number, Text))))
 
 
 def _looked_at(expr: Expr) -> Iterator[Expr]:
@@ -240,7 +240,7 @@ def why_silence(
         longer_than=_limit(body.longer_than),
         after=None if body.after is None else write(body.after),
         at_least=body.at_least,
-        counted=sum(one.deadline is not None for one in waits),
+        counted=sum(wait.deadline is not None for wait in waits),
         waits=tuple(_chosen(waits) if at is None else [waits[at]]),
     )
 
@@ -273,10 +273,10 @@ def _wait(body: SilenceProgram, history: History, cap: int, as_of: int, at: int)
 
 
 def _chosen(waits: list[Wait]) -> list[Wait]:
-    fired = [one for one in waits if one.fired][-SHOWN:]
-    near = [one for one in waits if one.deadline is not None]
+    fired = [wait for wait in waits if wait.fired][-SHOWN:]
+    near = [wait for wait in waits if wait.deadline is not None]
     nearest = max(near, key=_lateness, default=None)
-    chosen = {one.spot.position: one for one in (*fired, waits[-1], nearest) if one is not None}
+    chosen = {item.spot.position: item for item in (*fired, waits[-1], nearest) if item is not None}
     return [chosen[position] for position in sorted(chosen)]
 
 
@@ -300,7 +300,7 @@ class Tried:
     @property
     def stands(self) -> bool:
         """Whether nothing was lacking."""
-        return self.condition.truth is True and all(one.holds for one in self.limits)
+        return self.condition.truth is True and all(limit.holds for limit in self.limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,7 +410,7 @@ class _Walk:
         condition = self.body.places[lacking].condition
 
         def miss(event: int) -> tuple[int, float, int]:
-            failed = sum(not one.holds for one in self.limits(lacking, event))
+            failed = sum(not limit.holds for limit in self.limits(lacking, event))
             failed += self.truth(lacking, event) is not True
             near = nearness(condition, self.history, event, self.cap, self.chain(lacking, event))
             return (failed, -near, -event)
@@ -432,8 +432,8 @@ class _Walk:
         found = []
         if place.max_gap is not None:
             between = at - previous - 1
-            said = f"{_events(between)} between, at most {place.max_gap} allowed"
-            found.append(Limit("max_gap", between <= place.max_gap, said))
+            text = f"{_events(between)} between, at most {place.max_gap} allowed"
+            found.append(Limit("max_gap", between <= place.max_gap, text))
         if place.within:
             held = holds(self.history, place.within, previous, at)
             found.append(Limit("within", held, self._distance(previous, at, place.within)))
@@ -458,7 +458,7 @@ class _Walk:
 
     def _place(self, i: int) -> str:
         place = self.body.places[i]
-        same = [k for k, one in enumerate(self.body.places) if one.step == place.step]
+        same = [k for k, item in enumerate(self.body.places) if item.step == place.step]
         name = f"step '{place.step}'"
         return name if len(same) == 1 else f"{name} ({same.index(i) + 1} of {len(same)})"
 
@@ -481,12 +481,12 @@ class _Walk:
         start = self.matcher.positions(last, event)[0]
         within = holds(self.history, self.body.within, start, event, both_ends=True)
         found = [Limit("within", within, self._distance(start, event, self.body.within, ends=1))]
-        earlier = [one for one in self.fired if one < event]
+        earlier = [item for item in self.fired if item < event]
         if earlier:
             fired = self.history.events[earlier[-1]]
-            said = f"its first event must come after the last firing, at event {fired.id}"
-            said += f" ({format_time(fired.at)})" if self.history.timed else ""
-            found.append(Limit("new", start > earlier[-1], said))
+            text = f"its first event must come after the last firing, at event {fired.id}"
+            text += f" ({format_time(fired.at)})" if self.history.timed else ""
+            found.append(Limit("new", start > earlier[-1], text))
         return tuple(found), spot(self.history, event)
 
 

@@ -60,23 +60,23 @@ class Reader(Collector):
 
     # --- reading ----------------------------------------------------------------------------
 
-    def read(self, found: Sequence[Found], stdin: BinaryIO | None, progress: Progress | None) -> None:
+    def read(self, founds: Sequence[Found], stdin: BinaryIO | None, progress: Progress | None) -> None:
         """Stage the events of all files, from where the import stands."""
-        self._names = [one.name for one in found]
-        total, before = sum(one.size for one in found), 0
-        for number, one in enumerate(found):
+        self._names = [item.name for item in founds]
+        total, before = sum(item.size for item in founds), 0
+        for number, item in enumerate(founds):
             self._done += [0] * (number + 1 - len(self._done))
-            self._read_file(number, one, stdin, _from(progress, before, total))
-            before += one.size
+            self._read_file(number, item, stdin, _from(progress, before, total))
+            before += item.size
         self._flush()
 
     def _read_file(
-        self, number: int, found: Found, stdin: BinaryIO | None, tell: Callable[[int], None]
+        self, number: int, result: Found, stdin: BinaryIO | None, tell: Callable[[int], None]
     ) -> None:
-        place = Place(number, 0, found.name)
+        place = Place(number, 0, result.name)
         try:
-            with opened(found, stdin, self._rules.limits) as file:
-                records = records_of(place, found, file, self._rules, self)
+            with opened(result, stdin, self._rules.limits) as file:
+                records = records_of(place, result, file, self._rules, self)
                 self._read_records(place, records or (), file, tell)
         except OSError as error:
             self.add_fault(place, f"cannot be read: {error.strerror or error}")
@@ -135,15 +135,15 @@ class Reader(Collector):
             )
         except Clashes as error:
             self._doomed, clashes = True, error.found
-        for one in clashes:
-            other = one.other.removeprefix("at ").partition(":")
+        for clash in clashes:
+            other = clash.other.removeprefix("at ").partition(":")
             where = f"at {self._names[int(other[0])]}:{other[2]}"
-            message = f"the id {one.id!r:.60} has other content {where}"
-            self.add_fault(self.place(one.file, one.line), message)
+            message = f"the id {clash.id!r:.60} has other content {where}"
+            self.add_fault(self.place(clash.file, clash.line), message)
 
     def _with_source(self, line: dict[str, Any]) -> dict[str, Any]:
-        told = line.get("source")
-        return {**line, "source": self._named(told)} if isinstance(told, str) and told else line
+        source = line.get("source")
+        return {**line, "source": self._named(source)} if isinstance(source, str) and source else line
 
     def _named(self, source: str) -> str:
         return source if self._keys is None else private_source(source, self._keys)
@@ -157,7 +157,7 @@ class Reader(Collector):
     # --- what a later run has to know --------------------------------------------------------
 
     def _begin(self, sources: Mapping[str, Source], state: Mapping[str, Any]) -> None:
-        kinds = {name: dict(one.kinds) for name, one in sources.items()} | state.get("kinds", {})
+        kinds = {name: dict(source.kinds) for name, source in sources.items()} | state.get("kinds", {})
         for name, known in kinds.items():
             types = {"number": float, "text": str}
             self._state(name).kinds = {signal: (types[kind], IN_STORE) for signal, kind in known.items()}
@@ -177,8 +177,8 @@ class Reader(Collector):
         return {
             "next_seq": self.first_seq,
             "done": self._done,
-            "seq": {name: one.next_seq for name, one in self._sources.items()},
-            "timed": {name: (one.is_timed, one.is_untimed) for name, one in self._sources.items()},
+            "seq": {name: source.next_seq for name, source in self._sources.items()},
+            "timed": {name: (source.is_timed, source.is_untimed) for name, source in self._sources.items()},
             "kinds": self.kinds(),
             "repeated": self.repeated,
             "bad": self.faults.count,
@@ -217,8 +217,10 @@ class Reader(Collector):
     def kinds(self) -> dict[str, dict[str, str]]:
         """Source to signal to 'number' or 'text'."""
         return {
-            name: {signal: "number" if kind is float else "text" for signal, (kind, _) in one.kinds.items()}
-            for name, one in self._sources.items()
+            name: {
+                signal: "number" if kind is float else "text" for signal, (kind, _) in source.kinds.items()
+            }
+            for name, source in self._sources.items()
         }
 
     def counts(self, files: int) -> list[int]:
@@ -227,7 +229,7 @@ class Reader(Collector):
 
     def untimed(self) -> list[str]:
         """Sources of this import without times."""
-        return [name for name, one in self._sources.items() if one.is_untimed and not one.is_timed]
+        return [name for name, source in self._sources.items() if source.is_untimed and not source.is_timed]
 
 
 def _from(progress: Progress | None, before: int, total: int) -> Callable[[int], None]:
@@ -308,16 +310,16 @@ def import_events(
     found, missing = find(paths)
     if missing:
         raise BadEvents([Fault(path, 0, 0, "no such file or folder") for path in missing])
-    told = options_key(options, rules, settings.max_future)
-    hashes = {one.path: file_hash(one, at) for one in found}
-    known = store.known_files(told)
-    new = [one for one in found if hashes[one.path] not in known]
-    again = sum(known.get(hashes[one.path], 0) for one in found)
+    text = options_key(options, rules, settings.max_future)
+    hashes = {item.path: file_hash(item, at) for item in found}
+    known = store.known_files(text)
+    new = [item for item in found if hashes[item.path] not in known]
+    again = sum(known.get(hashes[item.path], 0) for item in found)
     if not new:
         return Imported(0, again, len(found), known=len(found))
-    held = store.lock(f"import {stable_hash(told, [hashes[one.path] for one in new])[:16]}", at)
+    held = store.lock(f"import {stable_hash(text, [hashes[item.path] for item in new])[:16]}", at)
     try:
-        run = _Run(store, options, rules, new, [hashes[one.path] for one in new], told, at)
+        run = _Run(store, options, rules, new, [hashes[item.path] for item in new], text, at)
         done = run.all(stdin, text_signals(settings, keep_text=options.keep_text), progress)
     finally:
         store.unlock(held)
@@ -346,15 +348,15 @@ def options_key(options: Options, rules: Rules, max_future: int | None) -> str:
     )[:32]
 
 
-def file_hash(found: Found, at: datetime) -> str:
+def file_hash(result: Found, at: datetime) -> str:
     """SHA-256 of a file's bytes. Standard input is read once only, so it never is the same as before."""
-    if found.path == STDIN:
+    if result.path == STDIN:
         return stable_hash("stdin", os.getpid(), at)
     try:
-        with open(found.path, "rb") as file:
+        with open(result.path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise BadEvents([Fault(found.name, 0, 0, f"cannot be read: {error.strerror or error}")]) from None
+        raise BadEvents([Fault(result.name, 0, 0, f"cannot be read: {error.strerror or error}")]) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +373,9 @@ class _Run:
 
     def all(self, stdin: BinaryIO | None, signals: TextSignals | None, progress: Progress | None) -> Imported:
         sources = self.store.sources()
-        begin = {"next_seq": {one.name: one.next_seq for one in sources.values() if not one.timed}}
+        begin = {
+            "next_seq": {source.name: source.next_seq for source in sources.values() if not source.timed}
+        }
         of = self.store.begin_import(stable_hash(self.told, list(self.hashes)), begin, self.at)
         reader = Reader(self.store, of, self.options, self.rules, sources, self.at, signals)
         try:
@@ -382,7 +386,7 @@ class _Run:
             self.store.drop_import(of)
             raise
         except KeyboardInterrupt:
-            if any(one.path == STDIN for one in self.found):
+            if any(item.path == STDIN for item in self.found):
                 self.store.drop_import(of)  # what came through a pipe will not come again
             raise
 
@@ -408,7 +412,7 @@ class _Run:
     def _finish(self, reader: Reader, resumed: int) -> Imported:
         skip = self.options.skip_bad
         files = dict(zip(self.hashes, reader.counts(len(self.hashes)), strict=True))
-        files = {} if any(one.path == STDIN for one in self.found) else files
+        files = {} if any(item.path == STDIN for item in self.found) else files
         try:
             done = self.store.finish_import(
                 reader.of, reader.kinds(), files=files, options=self.told, at=self.at, skip_clashes=skip
@@ -437,11 +441,13 @@ def _next_seq(sources: Mapping[str, Source], name: str) -> int | None:
     return None if sources[name].timed else sources[name].next_seq
 
 
-def clash_faults(clashes: Iterable[Clash], found: Sequence[Found]) -> Iterable[Fault]:
+def clash_faults(clashes: Iterable[Clash], founds: Sequence[Found]) -> Iterable[Fault]:
     """Faults that name both places where an id has been seen."""
-    for one in clashes:
-        other = one.other
+    for clash in clashes:
+        other = clash.other
         if other.startswith("at "):
             file, _, line = other.removeprefix("at ").partition(":")
-            other = f"at {found[int(file)].name}:{line}"
-        yield Fault(found[one.file].name, one.line, 0, f"the id {one.id!r:.60} has other content {other}")
+            other = f"at {founds[int(file)].name}:{line}"
+        yield Fault(
+            founds[clash.file].name, clash.line, 0, f"the id {clash.id!r:.60} has other content {other}"
+        )

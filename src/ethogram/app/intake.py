@@ -87,7 +87,7 @@ class Arrivals:
         return {
             "next_seq": self.next_seq,
             "last": None if self.last is None else [micros(self.last[0]), *self.last[1:]],
-            "known": [_known_to_json(name, one) for name, one in known][-REMEMBERED:],
+            "known": [_known_to_json(name, item) for name, item in known][-REMEMBERED:],
             "newest": None if self.buffer.newest is None else micros(self.buffer.newest),
             "waiting": [event_to_json(event) for event in self.buffer.waiting],
         }
@@ -95,20 +95,20 @@ class Arrivals:
     @classmethod
     def load(cls, saved: Mapping[str, Any]) -> Arrivals:
         """What was saved."""
-        one = cls()
-        one.next_seq = saved["next_seq"]
-        one.old = {name: (subject, said) for name, subject, said in saved["known"]}
+        item = cls()
+        item.next_seq = saved["next_seq"]
+        item.old = {name: (subject, said) for name, subject, said in saved["known"]}
         if saved["last"] is not None:
             us, seq, name = saved["last"]
-            one.last = (moment(us), seq, name)
+            item.last = (moment(us), seq, name)
         waiting = tuple(event_from_json(data) for data in saved["waiting"])
         newest = None if saved["newest"] is None else moment(saved["newest"])
-        one.buffer = Buffer(waiting, newest)
-        return one
+        item.buffer = Buffer(waiting, newest)
+        return item
 
 
-def _known_to_json(name: str, one: Known) -> list[str]:
-    return [name, one.subject, hash_of(one)] if isinstance(one, Event) else [name, *one]
+def _known_to_json(name: str, known: Known) -> list[str]:
+    return [name, known.subject, hash_of(known)] if isinstance(known, Event) else [name, *known]
 
 
 def hash_of(event: Event) -> str:
@@ -213,14 +213,14 @@ class Intake:
             self.measurer.most_threads = settings.max_histories
         self._changes = self.measurer is not None or bool(settings.scorers)
 
-    def observe(self, given: Event | Mapping[str, Any]) -> list[Told]:
+    def observe(self, value: Event | Mapping[str, Any]) -> list[Told]:
         """What follows from an event that has come, or from the one that a dict describes.
 
         Raises BadEvents where it is dated too far ahead of the clock, and Conflict where its id came with
         other content; nothing has changed then but the count of what was refused.
         """
         # Written out in one piece: this and what it calls is all that is done for most events.
-        event = given if isinstance(given, Event) else self._event(given)
+        event = value if isinstance(value, Event) else self._event(value)
         name, own, at = event.source, event.id, event.at
         if at > self._latest:
             self._check_future(at)
@@ -257,9 +257,9 @@ class Intake:
             self.refused += 1
             raise in_future(at, self._latest)
 
-    def _event(self, given: Mapping[str, Any]) -> Event:
+    def _event(self, record: Mapping[str, Any]) -> Event:
         try:
-            return event_from_line(given, self._settings.source, self.arrivals, self._rules, self._asked())
+            return event_from_line(record, self._settings.source, self.arrivals, self._rules, self._asked())
         except BadEvents:
             self.refused += 1
             raise
@@ -273,32 +273,32 @@ class Intake:
 
     def tick(self, as_of: datetime) -> list[Told]:
         """What becomes known because time has passed."""
-        told: list[Told] = []
+        tolds: list[Told] = []
         for source, arrivals in list(self.arrivals.items()):
             if self._lateness:
-                told += self._released(arrivals, arrivals.let_go(as_of, self._lateness))
+                tolds += self._released(arrivals, arrivals.let_go(as_of, self._lateness))
             if source in self.arrivals:  # nobody of it was let go
-                told += self.live.advance(source, micros(as_of) - self._settings.lateness)
-        return told
+                tolds += self.live.advance(source, micros(as_of) - self._settings.lateness)
+        return tolds
 
     def flush(self, as_of: datetime | None) -> list[Told]:
         """Events that waited, then all that follows up to a moment; default: the newest event's."""
-        told: list[Told] = []
+        tolds: list[Told] = []
         for arrivals in list(self.arrivals.values()):
-            told += self._released(arrivals, arrivals.flush())
+            tolds += self._released(arrivals, arrivals.flush())
         if self.newest is None:
-            return told
+            return tolds
         until = self.newest if as_of is None else max(self.newest, as_of)
         for source in self.arrivals:
-            told += self.live.drain(source, micros(until))
-        return told
+            tolds += self.live.drain(source, micros(until))
+        return tolds
 
     def _released(self, arrivals: Arrivals, events: Iterable[Event]) -> list[Told]:
-        told: list[Told] = []
+        tolds: list[Told] = []
         for event in events:
             arrivals.last = event.order
-            told += self._take(arrivals, event, micros(event.at))
-        return told
+            tolds += self._take(arrivals, event, micros(event.at))
+        return tolds
 
     def _take(self, arrivals: Arrivals, event: Event, us: int) -> list[Told]:
         """What an event brings about whose turn it is."""
@@ -312,13 +312,13 @@ class Intake:
             event = self._measured(event)
         elif event.scorers:
             event = self._only(event)
-        told = self.live.observe(event, us, answered)
+        tolds = self.live.observe(event, us, answered)
         self._since += 1
         if len(order) > self._most or self._since >= LOOKED:
             self._since = 0
             self._latest = LONG_AGO  # a clock that was wrong for a moment is asked again
-            told = told + self._evict()
-        return told
+            tolds = tolds + self._evict()
+        return tolds
 
     def _evict(self) -> list[Told]:
         """Let go of the subjects longest without an event where too many histories are held.
@@ -330,23 +330,23 @@ class Intake:
         if max(len(order), stream.held) <= self._most:
             return []
         target = self._most - self._most // 32
-        told: list[Told] = []
+        tolds: list[Told] = []
         gone: set[tuple[str, str]] = set()
         newest = next(reversed(order))
         if stream.held_of(*newest) > self._most // 2:
-            told += self._trim(newest, self._most // 4)
+            tolds += self._trim(newest, self._most // 4)
         for whose in list(order)[:-1]:
             if max(len(order), stream.held) <= target:
                 break
             del order[whose]
             gone.add(whose)
-            told += self.live.forget(*whose, self._last(whose[0]))
+            tolds += self.live.forget(*whose, self._last(whose[0]))
             if self.measurer is not None:
                 self.measurer.forget(*whose)
         self.evicted += len(gone)
-        told += self.live.forget_joined(gone)
+        tolds += self.live.forget_joined(gone)
         self._forget_sources({source for source, _ in gone})
-        return told
+        return tolds
 
     def _trim(self, whose: tuple[str, str], keep: int) -> list[Told]:
         before = self.live.stream.held_of(*whose)

@@ -83,27 +83,27 @@ def is_labels(path: Path) -> bool:
 
 def read_labels(path: Path) -> list[Label]:
     """The labels of a file; BadLabels with every line that is none, and every id that is there twice."""
-    found: dict[str, Label] = {}
+    record: dict[str, Label] = {}
     faults: list[Fault] = []
     for line, row in _rows(path):
-        if len(found) >= MOST_LABELS:
+        if len(record) >= MOST_LABELS:
             faults.append(Fault(str(path), line, 0, f"a file of labels has at most {MOST_LABELS:,}"))
             break
         if isinstance(row, BadLine):
             faults.append(Fault(str(path), line, row.column, row.message))
-        elif said := faults_of(row):
-            faults += [Fault(str(path), line, 0, one) for one in said]
+        elif texts := faults_of(row):
+            faults += [Fault(str(path), line, 0, item) for item in texts]
         else:
             label = label_of(row, line)
-            first = found.setdefault(label.id, label)
+            first = record.setdefault(label.id, label)
             if first is not label:
                 twice = f"the id {label.id[:80]!r} is also on line {first.line}"
                 faults.append(Fault(str(path), line, 0, twice))
-    if not found and not faults:
+    if not record and not faults:
         faults.append(Fault(str(path), 0, 0, "has no labels"))
     if faults:
         raise BadLabels(faults)
-    return list(found.values())
+    return list(record.values())
 
 
 def faults_of(row: Mapping[str, Any]) -> list[str]:
@@ -229,55 +229,53 @@ class LabelledSet:
     @property
     def files(self) -> list[Path]:
         """All files of the set, for a digest."""
-        inside = [one for path in self.events for one in (path.rglob("*") if path.is_dir() else [path])]
-        return [one for one in (*([self.labels] if self.labels else []), *inside) if one.is_file()]
+        inside = [item for path in self.events for item in (path.rglob("*") if path.is_dir() else [path])]
+        return [item for item in (*([self.labels] if self.labels else []), *inside) if item.is_file()]
 
 
-def located(
-    given: str, data: Sequence[str] = (), folder: str = "", *, in_events: bool = False
-) -> LabelledSet:
+def located(text: str, data: Sequence[str] = (), folder: str = "", *, in_events: bool = False) -> LabelledSet:
     """The set that a path or name means.
 
     A folder holds labels.jsonl or labels.csv beside its events; mine.labels.csv lies beside mine.jsonl, or
     any other file of events whose name begins so. `data` names the events where they are elsewhere, `folder`
     is where sets are found by name, and `in_events` says that the events carry the labels.
     """
-    path = _path(given, folder)
-    elsewhere = tuple(Path(one) for one in data)
+    path = _path(text, folder)
+    elsewhere = tuple(Path(datum) for datum in data)
     if in_events:
         return LabelledSet(_name(path), None, elsewhere or (path,))
     if path.is_dir():
-        found = [one for one in sorted(path.iterdir()) if one.is_file() and is_labels(one)]
-        if len(found) != 1:
-            several = f"{len(found)} files of labels" if found else "no file of labels"
-            raise BadUsage(f"{given[:200]!r} has {several}; one is needed: labels.jsonl or labels.csv")
-        return LabelledSet(path.name, found[0], elsewhere or _beside(found[0], ""))
+        paths = [item for item in sorted(path.iterdir()) if item.is_file() and is_labels(item)]
+        if len(paths) != 1:
+            several = f"{len(paths)} files of labels" if paths else "no file of labels"
+            raise BadUsage(f"{text[:200]!r} has {several}; one is needed: labels.jsonl or labels.csv")
+        return LabelledSet(path.name, paths[0], elsewhere or _beside(paths[0], ""))
     if is_labels(path):
         stem = path.name.partition("labels.")[0]
         return LabelledSet(_name(path), path, elsewhere or _beside(path, stem))
     labels = [
-        one
+        item
         for end in SUFFIXES
-        if (one := path.with_name(f"{path.name.partition('.')[0]}.labels{end}")).is_file()
+        if (item := path.with_name(f"{path.name.partition('.')[0]}.labels{end}")).is_file()
     ]
     if not labels:
         name = path.name.partition(".")[0]
         raise BadUsage(
-            f"{given[:200]!r} has no labels beside it: write them into {name}.labels.jsonl (or .csv), "
+            f"{text[:200]!r} has no labels beside it: write them into {name}.labels.jsonl (or .csv), "
             "or say with --label which attribute of the events tells them"
         )
     return LabelledSet(_name(path), labels[0], elsewhere or (path,))
 
 
-def _path(given: str, folder: str) -> Path:
-    path = Path(given)
+def _path(text: str, folder: str) -> Path:
+    path = Path(text)
     if path.exists():
         return path
-    if folder and "/" not in given:
-        for one in (Path(folder) / given, *sorted(Path(folder).glob(f"*/{given}"))):
-            if one.exists():
-                return one
-    raise BadUsage(f"no such file, folder or set: {given[:200]!r}")
+    if folder and "/" not in text:
+        for item in (Path(folder) / text, *sorted(Path(folder).glob(f"*/{text}"))):
+            if item.exists():
+                return item
+    raise BadUsage(f"no such file, folder or set: {text[:200]!r}")
 
 
 def _name(path: Path) -> str:
@@ -286,14 +284,14 @@ def _name(path: Path) -> str:
 
 
 def _beside(labels: Path, stem: str) -> tuple[Path, ...]:
-    found = [
-        one
-        for one in sorted(labels.parent.iterdir())
-        if one.name.startswith(stem) and not one.name.startswith(".") and not is_labels(one)
+    paths = [
+        path
+        for path in sorted(labels.parent.iterdir())
+        if path.name.startswith(stem) and not path.name.startswith(".") and not is_labels(path)
     ]
-    if not found:
+    if not paths:
         raise BadUsage(f"there are no events beside {str(labels)[:200]!r}; name them with --data")
-    return tuple(found)
+    return tuple(paths)
 
 
 def labels_in(events: Iterable[Event], attribute: str, targets: Collection[str]) -> list[Label]:
@@ -301,21 +299,21 @@ def labels_in(events: Iterable[Event], attribute: str, targets: Collection[str])
 
     The first event that carries it tells.
     """
-    found: dict[tuple[str, str], str] = {}
+    record: dict[tuple[str, str], str] = {}
     for event in events:
         value = event.attributes.get(attribute)
         if event.thread is not None and isinstance(value, (str, int, float)):
-            found.setdefault((event.source, event.thread), str(value))
-    if not found:
+            record.setdefault((event.source, event.thread), str(value))
+    if not record:
         raise BadUsage(f"no event in a thread has the attribute {attribute[:80]!r}")
-    if not set(targets) & set(found.values()):
-        there = ", ".join(sorted(set(found.values()))[:8])
+    if not set(targets) & set(record.values()):
+        there = ", ".join(sorted(set(record.values()))[:8])
         raise BadUsage(
             f"no {attribute[:80]} is {' or '.join(sorted(targets))[:80]!r}; there are {there[:200]}"
         )
     return [
         Label(f"{source}/{thread}", value in targets, "run", source=source, thread=thread)
-        for (source, thread), value in found.items()
+        for (source, thread), value in record.items()
     ]
 
 
@@ -338,8 +336,8 @@ class Line:
     @classmethod
     def of(cls, name: str, events: Iterable[Event]) -> Line:
         """The line of these events."""
-        every = tuple(sorted(events, key=lambda one: one.order))
-        return cls(name, every, {(one.source, one.id): n for n, one in enumerate(every, start=1)})
+        every = tuple(sorted(events, key=lambda event: event.order))
+        return cls(name, every, {(item.source, item.id): n for n, item in enumerate(every, start=1)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +363,7 @@ class Thing:
     def trivial(self) -> dict[str, float]:
         """What anybody could have had: how many events, how much text, and how far into the line it is."""
         own = self.line.events[self.start - 1 : self.end]
-        told = {"events": float(len(own)), "text": float(sum(len(one.text or "") for one in own))}
+        told = {"events": float(len(own)), "text": float(sum(len(item.text or "") for item in own))}
         return told if self.label.of in THREADS else {**told, "place": float(self.start)}
 
     def is_about(self, pattern: str) -> bool:
@@ -408,7 +406,7 @@ class _Found:
             own = self.of_thread[event.source, event.thread] if event.thread else ()
             every = own or self.of_subject[event.source, event.subject]
             self.lines[key] = Line.of(
-                "\0".join(key), (one for one in every if not subject or one.subject == subject)
+                "\0".join(key), (item for item in every if not subject or item.subject == subject)
             )
         return self.lines[key]
 
@@ -440,59 +438,59 @@ def things_of(labels: Sequence[Label], events: Iterable[Event], path: Path) -> T
         else:
             things.append(thing)
     if not things and not faults:
-        some = ", ".join(repr(one[:60]) for one in missing[:FIRST])
+        some = ", ".join(repr(item[:60]) for item in missing[:FIRST])
         faults.append(Fault(str(path), 0, 0, f"no label is about anything in these events; first: {some}"))
     if faults:
         raise BadLabels(faults)
     return Things(tuple(things), tuple(missing))
 
 
-def _thing(label: Label, found: _Found) -> Thing | None:
+def _thing(label: Label, _found: _Found) -> Thing | None:
     if label.of in THREADS:
-        any_one = _in_thread(label, found)
+        any_one = _in_thread(label, _found)
         if any_one is None:
             return None
-        line = found.line(any_one, label.subject)
+        line = _found.line(any_one, label.subject)
         if not line.events:
             raise _Wrong(f"thread {label.thread[:80]!r} has no events of subject {label.subject[:80]!r}")
         start, end = 1, len(line.events)
     else:
         names = (label.start, label.end) if label.of == "span" else (label.event, label.event)
-        first, last = (_event(label, name, found) for name in names)
+        first, last = (_event(label, name, _found) for name in names)
         if first is None or last is None:
             return None
-        line = found.line(first, label.subject)
+        line = _found.line(first, label.subject)
         start, end = _place(line, first, names[0]), _place(line, last, names[1])
         if end < start:
             raise _Wrong("to is before from")
-    at = _named(label, label.at, line, found)
-    over = _named(label, label.over, line, found) or (end if label.of == "span" else None)
-    begins = _named(label, label.begins, line, found)
+    at = _named(label, label.at, line, _found)
+    over = _named(label, label.over, line, _found) or (end if label.of == "span" else None)
+    begins = _named(label, label.begins, line, _found)
     where = at or (end if label.of in THREADS else start)
     return Thing(label, line, start, end, where, begins, over)
 
 
-def _in_thread(label: Label, found: _Found) -> Event | None:
-    sources = {label.source} if label.source else found.threads.get(label.thread, set())
+def _in_thread(label: Label, _found: _Found) -> Event | None:
+    sources = {label.source} if label.source else _found.threads.get(label.thread, set())
     if len(sources) > 1:
         raise _Wrong(f"thread {label.thread[:80]!r} is in several sources; name its source")
-    every = [event for source in sources for event in found.of_thread.get((source, label.thread), ())]
+    every = [event for source in sources for event in _found.of_thread.get((source, label.thread), ())]
     return every[0] if every else None
 
 
-def _event(label: Label, name: str, found: _Found) -> Event | None:
+def _event(label: Label, name: str, _found: _Found) -> Event | None:
     """The event of an id or, in the label's thread, of a position."""
     every = [
-        one
-        for one in found.ids.get(name, ())
-        if label.source in ("", one.source) and label.thread in ("", one.thread)
+        item
+        for item in _found.ids.get(name, ())
+        if label.source in ("", item.source) and label.thread in ("", item.thread)
     ]
     if len(every) > 1:
         raise _Wrong(f"event {name[:80]!r} is in several sources; name its source")
     if every:
         return every[0]
-    if label.thread and name.isdecimal() and (first := _in_thread(label, found)) is not None:
-        line = found.line(first, label.subject)
+    if label.thread and name.isdecimal() and (first := _in_thread(label, _found)) is not None:
+        line = _found.line(first, label.subject)
         if not 1 <= int(name) <= len(line.events):
             many = f"which has {len(line.events)} events"
             raise _Wrong(f"position {name[:20]} of thread {label.thread[:80]!r}, {many}")
@@ -500,10 +498,10 @@ def _event(label: Label, name: str, found: _Found) -> Event | None:
     return None
 
 
-def _named(label: Label, name: str, line: Line, found: _Found) -> int | None:
+def _named(label: Label, name: str, line: Line, _found: _Found) -> int | None:
     if not name:
         return None
-    event = _event(label, name, found)
+    event = _event(label, name, _found)
     if event is None and name.isdecimal() and 1 <= int(name) <= len(line.events):
         return int(name)
     if event is None:
@@ -522,17 +520,17 @@ def _place(line: Line, event: Event, name: str) -> int:
 def marks(things: Sequence[Thing], detections: Iterable[Detection]) -> dict[str, list[Detection]]:
     """The detections that mark each thing, by its id; things without any are left out."""
     out: dict[str, list[Detection]] = defaultdict(list)
-    for thing, one, places in _meeting(things, detections):
+    for thing, item, places in _meeting(things, detections):
         if thing.is_marked(places, min(places), max(places)):
-            out[thing.label.id].append(one)
+            out[thing.label.id].append(item)
     return out
 
 
 def beside(things: Sequence[Thing], detections: Iterable[Detection]) -> dict[str, list[Detection]]:
     """The detections anywhere in the line of each thing, by its id: what an alarm before or after it is."""
     out: dict[str, list[Detection]] = defaultdict(list)
-    for thing, one, _ in _meeting(things, detections):
-        out[thing.label.id].append(one)
+    for thing, item, _ in _meeting(things, detections):
+        out[thing.label.id].append(item)
     return out
 
 
@@ -547,12 +545,12 @@ def _meeting(
     for own in by_line.values():
         for key in own[0].line.places:
             lines_of[key].add(id(own[0].line))
-    for one in detections:
-        keys = events_of([one])
+    for detection in detections:
+        keys = events_of([detection])
         for number in {line for key in keys for line in lines_of.get(key, ())}:
             places = [place for key in keys if (place := by_line[number][0].line.places.get(key))]
             for thing in by_line[number]:
-                yield thing, one, places
+                yield thing, detection, places
 
 
 def course(thing: Thing, detections: Iterable[Detection]) -> Course | None:
@@ -564,16 +562,16 @@ def course(thing: Thing, detections: Iterable[Detection]) -> Course | None:
     if begins is None:
         return None
     found = []
-    for one in detections:
-        opened = thing.line.places.get((one.source, one.fired_event))
+    for detection in detections:
+        opened = thing.line.places.get((detection.source, detection.fired_event))
         if opened is not None:
-            found.append((float(opened), _closed(thing.line, one, opened)))
+            found.append((float(opened), _closed(thing.line, detection, opened)))
     over = None if thing.over is None else float(thing.over)
     return Course(float(thing.at), tuple(found), float(begins), over)
 
 
-def _closed(line: Line, one: Detection, opened: int) -> float | None:
-    if one.closed_at is None:
+def _closed(line: Line, detection: Detection, opened: int) -> float | None:
+    if detection.closed_at is None:
         return None
     times = [event.at for event in line.events]
-    return float(max(opened, min(len(times), bisect_left(times, one.closed_at) + 1)))
+    return float(max(opened, min(len(times), bisect_left(times, detection.closed_at) + 1)))

@@ -43,7 +43,7 @@ class Lesson:
 
 def judged_patterns(store: Store) -> list[str]:
     """The patterns that there are verdicts on."""
-    return sorted({base_pattern(one.pattern) for one in store.verdicts()})
+    return sorted({base_pattern(verdict.pattern) for verdict in store.verdicts()})
 
 
 def learn_pattern(
@@ -60,24 +60,24 @@ def learn_pattern(
         return Lesson(Nothing(pattern, case.why), case.version, at)
     before, marks = case.before, case.marks
     is_known = bool(before) and not _is_news(marks, before[-1])
-    told = told_of(before[-1]) if is_known else None
-    if isinstance(told, Nothing):
-        return Lesson(told, case.version, before[-1].at, len(before) - 1)
+    proposal = told_of(before[-1]) if is_known else None
+    if isinstance(proposal, Nothing):
+        return Lesson(proposal, case.version, before[-1].at, len(before) - 1)
     replay = case.replay()
     why = case.reason_now(replay)
     if why:
         return Lesson(Nothing(pattern, why), case.version, at)
-    if told is not None:
-        return Lesson(case.with_lately(told), case.version, before[-1].at, len(before) - 1)
+    if proposal is not None:
+        return Lesson(case.with_lately(proposal), case.version, before[-1].at, len(before) - 1)
     data = stable_hash(marks)[:16]
     learning = replace(case.learning, tries=len(before), seed=int(data[:8], 16))
-    told = learn(pattern, case.parameters, case.judged, replay, learning=learning)
-    if isinstance(told, Proposal):
-        told = case.with_lately(told)
-    elif not told.is_try:
-        return Lesson(told, case.version, at)
-    store.add_try(Try(at, pattern, case.version, data, {**told.to_dict(), "judged": marks}))
-    return Lesson(told, case.version, at, len(before))
+    proposal = learn(pattern, case.parameters, case.judged, replay, learning=learning)
+    if isinstance(proposal, Proposal):
+        proposal = case.with_lately(proposal)
+    elif not proposal.is_try:
+        return Lesson(proposal, case.version, at)
+    store.add_try(Try(at, pattern, case.version, data, {**proposal.to_dict(), "judged": marks}))
+    return Lesson(proposal, case.version, at, len(before))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class _Case:
     @property
     def marks(self) -> list[str]:
         """What was judged and how, each for itself, to be known again."""
-        return sorted(stable_hash([one.id, one.true, one.detected])[:12] for one in self.judged)
+        return sorted(stable_hash([item.id, item.true, item.detected])[:12] for item in self.judged)
 
     @property
     def why(self) -> str:
@@ -124,7 +124,7 @@ class _Case:
 
     def replay(self) -> Replay:
         """What the pattern would have found with other numbers, of subjects with something judged."""
-        whose = {one.stretch.whose[:2] for one in self.judged}
+        whose = {item.stretch.whose[:2] for item in self.judged}
         events = stored_chunks(self.store, self.library, self.settings, self.as_of, whose)  # type: ignore[arg-type]
         return replayer(self.pattern, self.settings, events, self.as_of)
 
@@ -132,12 +132,12 @@ class _Case:
         """Why there is nothing to learn about the numbers in force; empty where there is."""
         return reason_not_to(self.judged, self.learning, found_now(self.judged, self.parameters, replay))
 
-    def with_lately(self, told: Proposal) -> Proposal:
+    def with_lately(self, proposal: Proposal) -> Proposal:
         """The proposal with how many detections there are in the last days with events, of all subjects."""
         every = stored_chunks(self.store, self.library, self.settings, self.as_of)
-        last = max((one.last_at for one in self.store.subjects()), default=self.as_of)
-        replay = replayer(told.pattern, self.settings, every, self.as_of)
-        return with_recent(told, replay, min(last, self.as_of) - RECENT, self.judged)
+        last = max((subject.last_at for subject in self.store.subjects()), default=self.as_of)
+        replay = replayer(proposal.pattern, self.settings, every, self.as_of)
+        return with_recent(proposal, replay, min(last, self.as_of) - RECENT, self.judged)
 
 
 def _case(store: Store, pattern: str, settings: Settings, as_of: datetime | None = None) -> _Case:
@@ -145,7 +145,7 @@ def _case(store: Store, pattern: str, settings: Settings, as_of: datetime | None
     assert library is not None
     version = version_of(library)
     until = as_of or newest(store)
-    before = [one for one in store.tries(pattern) if one.version == version]
+    before = [item for item in store.tries(pattern) if item.version == version]
     return _Case(store, library, settings, until, judged_of(store, pattern, until), before)
 
 
@@ -157,7 +157,11 @@ def _is_news(marks: Sequence[str], last: Try) -> bool:
 
 def version_of(library: Library) -> str:
     """The version of a pattern as it is in force, all its programs together."""
-    own = [one.version for one in library.programs if library.is_chosen(one) and "@" not in one.name]
+    own = [
+        program.version
+        for program in library.programs
+        if library.is_chosen(program) and "@" not in program.name
+    ]
     return own[0] if len(own) == 1 else stable_hash(own)[: len(own[0])]
 
 
@@ -178,32 +182,36 @@ def judged_of(store: Store, pattern: str, as_of: datetime) -> list[Judged]:
 
     What began after `as_of` is left out, and no verdict for when it was given: judges look at old events too.
     """
-    own = [one for one in store.verdicts() if base_pattern(one.pattern) == pattern and "@" not in one.pattern]
-    ids = {one.detection for one in own if one.detection is not None}
+    own = [
+        verdict
+        for verdict in store.verdicts()
+        if base_pattern(verdict.pattern) == pattern and "@" not in verdict.pattern
+    ]
+    ids = {item.detection for item in own if item.detection is not None}
     found = judged_detections(own, store.detections(ids=ids))
     every = [*found, *judged_misses(own, _stretches(store, own))]
-    return [one for one in every if one.stretch.start <= as_of]
+    return [item for item in every if item.stretch.start <= as_of]
 
 
 def _stretches(store: Store, verdicts: Iterable[Verdict]) -> dict[tuple[str, str, str, str], Stretch]:
     """When it was that something was missed, as far as the events are still there."""
-    missed = [one for one in verdicts if one.verdict == "missed" and one.subject]
-    whose = {(one.source, one.subject or "") for one in missed}
-    times = {(one.source, one.subject, one.id): one.at for one in store.events(whose)}
+    missed = [verdict for verdict in verdicts if verdict.verdict == "missed" and verdict.subject]
+    whose = {(item.source, item.subject or "") for item in missed}
+    times = {(event.source, event.subject, event.id): event.at for event in store.events(whose)}
     out = {}
-    for one in missed:
-        key = (one.source, one.subject or "", one.first_event or "", one.last_event or "")
+    for item in missed:
+        key = (item.source, item.subject or "", item.first_event or "", item.last_event or "")
         start, end = (times.get((*key[:2], event)) for event in key[2:])
         if start is not None and end is not None:
             out[key] = Stretch(key[:2], start, end)
     return out
 
 
-def told_of(one: Try) -> Proposal | Nothing:
+def told_of(item: Try) -> Proposal | Nothing:
     """What came of a try."""
-    if one.record["record"] == "proposal":
-        return proposal_of(one.record)
-    return Nothing(one.record["pattern"], one.record["why"], is_try=True)
+    if item.record["record"] == "proposal":
+        return proposal_of(item.record)
+    return Nothing(item.record["pattern"], item.record["why"], is_try=True)
 
 
 def open_proposal(store: Store, pattern: str, settings: Settings) -> Proposal | None:
@@ -228,10 +236,10 @@ def open_proposal(store: Store, pattern: str, settings: Settings) -> Proposal | 
 
 def accept(store: Store, pattern: str, loaded: Loaded, *, by: str, at: datetime) -> Change:
     """The change that takes up the newest proposal for a pattern; in force when settings are read next."""
-    told = open_proposal(store, pattern, loaded.settings)
-    if told is None:
+    proposal = open_proposal(store, pattern, loaded.settings)
+    if proposal is None:
         raise BadUsage(f"there is no proposal for {pattern}; `ethogram learn {pattern}` makes one, if any")
-    return take_up(loaded, told, by=by, at=at)
+    return take_up(loaded, proposal, by=by, at=at)
 
 
 def take_up(loaded: Loaded, proposal: Proposal, *, by: str, at: datetime) -> Change:
@@ -250,7 +258,7 @@ def take_up(loaded: Loaded, proposal: Proposal, *, by: str, at: datetime) -> Cha
 def _check_layers(loaded: Loaded, proposal: Proposal) -> None:
     """BadUsage where a variable or an option has the last word, so that a change would change nothing."""
     place = ("parameters", proposal.pattern, proposal.parameter)
-    last = next((one for one in reversed(loaded.layers) if one.says(place)), None)
+    last = next((layer for layer in reversed(loaded.layers) if layer.says(place)), None)
     if last is not None and last.node is None:
         raise BadUsage(f"{'.'.join(place)} is set by {last.name}, which wins over what is learned")
 
@@ -282,5 +290,9 @@ def go_by_itself(proposal: Proposal, loaded: Loaded, *, at: datetime) -> Change 
 
 def _unlearned(proposal: Proposal, changes: Changes) -> float:
     """The number that was in force before anything was learned."""
-    own = [one for one in changes if (one.pattern, one.parameter) == (proposal.pattern, proposal.parameter)]
+    own = [
+        change
+        for change in changes
+        if (change.pattern, change.parameter) == (proposal.pattern, proposal.parameter)
+    ]
     return own[0].old if own else proposal.old

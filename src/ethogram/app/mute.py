@@ -28,20 +28,22 @@ def mute(analysis: Analysis, entries: Sequence[Mute], events: Iterable[Event], n
     if not entries:
         return analysis
     known = evidence_events(analysis.detections, events) if _asks_for_facts(entries) else {}
-    active = [one for one in entries if not one.is_expired(now)]
-    told: list[Detection] = []
+    active = [entry for entry in entries if not entry.is_expired(now)]
+    detections: list[Detection] = []
     muted: list[tuple[Detection, str]] = []
-    for one in analysis.detections:
-        entry = next((entry for entry in active if mutes(entry, one, known)), None)
+    for detection in analysis.detections:
+        entry = next((entry for entry in active if mutes(entry, detection, known)), None)
         if entry is None:
-            told.append(one)
+            detections.append(detection)
         else:
-            muted.append((one, entry.id))
-    expired = frozenset(one.id for one in entries if one.is_expired(now))
-    return replace(analysis, detections=tuple(told), muting=Muting(tuple(entries), expired, tuple(muted)))
+            muted.append((detection, entry.id))
+    expired = frozenset(entry.id for entry in entries if entry.is_expired(now))
+    return replace(
+        analysis, detections=tuple(detections), muting=Muting(tuple(entries), expired, tuple(muted))
+    )
 
 
-def mutes(entry: Mute, one: Detection, events: Events) -> bool:
+def mutes(entry: Mute, detection: Detection, events: Events) -> bool:
     """Whether an entry, if it is active, mutes a detection: every criterion that is given must match.
 
     Subject and pattern are matched as they are; a pattern `loop` means `loop@2` and `loop.tokens` too. Of
@@ -50,12 +52,12 @@ def mutes(entry: Mute, one: Detection, events: Events) -> bool:
     """
     for name, glob in entry.asks.items():
         if name == "subject":
-            matched = matches(glob, one.subject)
+            matched = matches(glob, detection.subject)
         elif name == "pattern":
-            matched = any(matches(glob, each) for each in pattern_names(one.pattern))
+            matched = any(matches(glob, each) for each in pattern_names(detection.pattern))
         else:
-            found = list(facts(name, one, events))
-            matched = bool(found) and all(matches(glob, each) for each in found)
+            result = list(facts(name, detection, events))
+            matched = bool(result) and all(matches(glob, each) for each in result)
         if not matched:
             return False
     return True
@@ -71,17 +73,17 @@ def pattern_names(pattern: str) -> set[str]:
     return {pattern, whole, whole.partition(".")[0]}
 
 
-def facts(name: str, one: Detection, events: Events) -> Iterator[str]:
+def facts(name: str, detection: Detection, events: Events) -> Iterator[str]:
     """Every path or command that the evidence names: attributes and readings of its events, and details."""
-    for evidence in one.evidence:
-        event = events.get((one.source, evidence.event))
+    for evidence in detection.evidence:
+        event = events.get((detection.source, evidence.event))
         for key in FACTS[name]:
             yield from _texts(evidence.readings.get(key))
             if event is not None:
                 yield from _texts(event.attributes.get(key))
                 yield from _texts(event.readings.get(key))
     for key in FACTS[name]:
-        yield from _texts(one.details.get(key))
+        yield from _texts(detection.details.get(key))
 
 
 def matches(glob: str, text: str) -> bool:
@@ -95,12 +97,14 @@ def matches(glob: str, text: str) -> bool:
 
 def evidence_events(detections: Iterable[Detection], events: Iterable[Event]) -> dict[tuple[str, str], Event]:
     """The events that are evidence, by source and id."""
-    wanted = {(one.source, evidence.event) for one in detections for evidence in one.evidence}
+    wanted = {
+        (detection.source, evidence.event) for detection in detections for evidence in detection.evidence
+    }
     return {(event.source, event.id): event for event in events if (event.source, event.id) in wanted}
 
 
 def _asks_for_facts(entries: Iterable[Mute]) -> bool:
-    return any(name in FACTS for one in entries for name in one.asks)
+    return any(name in FACTS for entry in entries for name in entry.asks)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -61,7 +61,9 @@ def in_turn(job: Job, paths: Sequence[Path], workers: int | None = None) -> Iter
 
 def _worth(job: Job, paths: Iterable[Path]) -> int:
     # Signals that the caller's own script registered are not known to another process.
-    ours = all(vars(one).get("__module__", "").startswith("ethogram.") for one in plan(needed(job.programs)))
+    ours = all(
+        vars(item).get("__module__", "").startswith("ethogram.") for item in plan(needed(job.programs))
+    )
     enough = sum(path.stat().st_size for path in paths) >= WORTH_IT
     cores = min(MOST, os.cpu_count() or 1)
     return cores if ours and enough and cores > 1 else 0
@@ -72,7 +74,7 @@ class _Workers:
 
     def __init__(self, job: Job, count: int) -> None:
         # -P and the path: what they import is what we import, not what lies in the working directory.
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)}
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(item for item in sys.path if item)}
         self._all: list[subprocess.Popen[bytes]] = []
         for _ in range(count):
             command = [sys.executable, "-P", "-c", START]
@@ -84,39 +86,39 @@ class _Workers:
 
     def __enter__(self) -> _Workers:
         packed = pickle.dumps(self._job)
-        for one in self._all:
-            _send(one.stdin, packed)
+        for item in self._all:
+            _send(item.stdin, packed)
         return self
 
     def __exit__(self, *_: object) -> None:
         # After Ctrl-C they are in the middle of something nobody waits for any more.
-        for one in self._all:
-            one.kill()
+        for item in self._all:
+            item.kill()
         self._pool.shutdown(cancel_futures=True)
-        for one in self._all:
-            for pipe in (one.stdin, one.stdout):
+        for item in self._all:
+            for pipe in (item.stdin, item.stdout):
                 if pipe is not None:
                     pipe.close()
-            one.wait()
+            item.wait()
 
     def map(self, paths: Sequence[Path]) -> Iterator[Looked]:
         """What is in each bucket. Few answers are held at a time."""
         return self._pool.map(self._ask, paths)
 
     def _ask(self, path: Path) -> Looked:
-        one = self._free.pop()
+        item = self._free.pop()
         try:
-            _send(one.stdin, os.fsencode(path))
-            answer = _receive(one.stdout)
+            _send(item.stdin, os.fsencode(path))
+            answer = _receive(item.stdout)
         except OSError:
             answer = b""
         if not answer:
             raise EthogramError("a process that looked at a part of the events died; is memory short?")
-        found: Any = pickle.loads(answer)
-        if isinstance(found, BaseException):
-            raise found
-        self._free.append(one)
-        looked: Looked = found
+        value: Any = pickle.loads(answer)
+        if isinstance(value, BaseException):
+            raise value
+        self._free.append(item)
+        looked: Looked = value
         return looked
 
 
@@ -178,7 +180,7 @@ class Looked:
 
 
 def analyze_on_disk(
-    given: OnDisk,
+    on_disk: OnDisk,
     library: Library,
     settings: Settings,
     *,
@@ -189,19 +191,19 @@ def analyze_on_disk(
     workers: int | None = None,
 ) -> Analysis:
     """What the same events in memory give, with one bucket of them in memory for each worker."""
-    asked = as_of or given.newest or EPOCH
+    asked = as_of or on_disk.newest or EPOCH
     if asked.tzinfo is None:
         raise BadUsage("as_of needs a time zone: datetime(..., tzinfo=UTC)")
     job = Job(library.programs, settings, asked, cap, runner)
     whole, seen = Whole(library.programs, asked), Seen()
-    with Prepared(given.events, job) as prepared:
+    with Prepared(on_disk.events, job) as prepared:
         seen.unused += prepared.unused
         seen.add_unmeasured(prepared.unmeasured)
-        for one in in_turn(prepared.job, prepared.buckets.paths, workers):
-            whole.add(one.part)
-            seen.add(one)
+        for item in in_turn(prepared.job, prepared.buckets.paths, workers):
+            whole.add(item.part)
+            seen.add(item)
         analysis = summed_up(
-            library, whole.found(given.events), given, asked if as_of or len(given.events) else None
+            library, whole.found(on_disk.events), on_disk, asked if as_of or len(on_disk.events) else None
         )
         traces = _traces(analysis, prepared) if traced else Traces()
     vocabulary = load_vocabulary(settings.signals)
@@ -210,7 +212,7 @@ def analyze_on_disk(
         subjects=seen.subjects,
         unused=dict(seen.unused),
         unmeasured=dict(seen.unmeasured),
-        unknown=unread(joined(seen.strange), given.strays, library.programs, vocabulary),
+        unknown=unread(joined(seen.strange), on_disk.strays, library.programs, vocabulary),
         traces=traces,
     )
 
@@ -224,17 +226,17 @@ class Seen:
         self.unmeasured: Counts = Counter()
         self.strange: list[Strange] = []
 
-    def add(self, one: Looked) -> None:
+    def add(self, looked: Looked) -> None:
         """One bucket more."""
-        self.events += one.events
-        self.subjects += one.subjects
-        self.unused += one.unused
-        self.strange.append(one.strange)
-        self.add_unmeasured(one.unmeasured)
+        self.events += looked.events
+        self.subjects += looked.subjects
+        self.unused += looked.unused
+        self.strange.append(looked.strange)
+        self.add_unmeasured(looked.unmeasured)
 
-    def add_unmeasured(self, found: Counts) -> None:
+    def add_unmeasured(self, counts: Counts) -> None:
         """Reasons and how often; of more than MAX_REASONS, the others together, as the measurer has it."""
-        for (name, reason), n in found.items():
+        for (name, reason), n in counts.items():
             known = (name, reason) in self.unmeasured or len(self.unmeasured) < MAX_REASONS
             self.unmeasured[(name, reason) if known else (name, OTHER)] += n
 
@@ -314,12 +316,12 @@ def _traces(analysis: Analysis, prepared: Prepared) -> Traces:
     job, paths = prepared.job, prepared.buckets.paths
     every = analysis.every
     by_bucket: dict[int, list[Detection]] = {}
-    for one in every:
-        by_bucket.setdefault(bucket_of(one.source, one.subject, len(paths)), []).append(one)
+    for item in every:
+        by_bucket.setdefault(bucket_of(item.source, item.subject, len(paths)), []).append(item)
 
     def each() -> Iterator[Traces]:
         for number, here in by_bucket.items():
             scored, _, _ = _scored(job, _read(paths[number], job.as_of))
             yield trace(here, scored, job.as_of)
 
-    return joined_traces(each(), [(one.source, one.subject) for one in every])
+    return joined_traces(each(), [(item.source, item.subject) for item in every])

@@ -29,14 +29,14 @@ Positions = Mapping[tuple[str, str], int]
 """(source, id) of an event to its position, as a person counts them."""
 
 
-def how_far(program: Program, events: Sequence[Event], found: Found, positions: Positions) -> str:
+def how_far(program: Program, events: Sequence[Event], result: Found, positions: Positions) -> str:
     """In a few words, what was lacking for the program to fire."""
-    lacking = [one for one in found.insufficient if one.program.name == program.name]
-    checked = found.checked.get(program.name, 0)
+    lacking = [item for item in result.insufficient if item.program.name == program.name]
+    checked = result.checked.get(program.name, 0)
     if lacking and len(lacking) >= checked:
         return lacking[0].reason
     if program.is_combination:
-        return _parts_seen(program, found)
+        return _parts_seen(program, result)
     if not checked:
         key = ", ".join(program.group_by)
         return f"no event has a reading that its shape names and all of its history: [{key}]"
@@ -49,8 +49,8 @@ def how_far(program: Program, events: Sequence[Event], found: Found, positions: 
             return "no pause was longer than longer_than"
 
 
-def _parts_seen(program: Program, found: Found) -> str:
-    seen = {part for one in found.detections for part in parts_meant(program.parts, one.pattern)}
+def _parts_seen(program: Program, result: Found) -> str:
+    seen = {part for detection in result.detections for part in parts_meant(program.parts, detection.pattern)}
     missing = [part for part in program.parts if part not in seen]
     if missing:
         return f"nothing was detected of {', '.join(missing)}"
@@ -127,9 +127,9 @@ class ExampleResult:
     @property
     def fault(self) -> Fault:
         """The failure as it is told."""
-        said = f"{self.pattern}: {self.story!r} should {self.expected}, but {self.came}"
+        text = f"{self.pattern}: {self.story!r} should {self.expected}, but {self.came}"
         where = "" if self.runner == ALL else f" (runner {self.runner})"
-        return Fault(self.path, self.line, self.column, said + where)
+        return Fault(self.path, self.line, self.column, text + where)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -173,12 +173,12 @@ def summary_line(results: Sequence[ExampleResult]) -> str:
     >>> summary_line([])
     '0 patterns, 0 examples, 0 runners: all passed'
     """
-    said = summary(results)
+    record = summary(results)
     counts = [
-        f"{said[key]} {key.removesuffix('s') if said[key] == 1 else key}"
+        f"{record[key]} {key.removesuffix('s') if record[key] == 1 else key}"
         for key in ("patterns", "examples", "runners")
     ]
-    failed = said["failed"]
+    failed = record["failed"]
     return f"{', '.join(counts)}: {f'{failed} failed' if failed else 'all passed'}"
 
 
@@ -224,7 +224,7 @@ def _compare(
     measured, _ = measured_events(events, programs, Settings())
     found = find(programs, measured, as_of=as_of, runner=runner)
     own = {pattern.name for pattern in file.patterns}
-    first = next((one for one in found.detections if one.pattern in own), None)
+    first = next((detection for detection in found.detections if detection.pattern in own), None)
     positions = _positions(example)
     if first is not None:
         at = _fired_at(file, first, positions)
@@ -260,13 +260,13 @@ def _place(at: int | None, first: Detection) -> str:
 
 def _positions(example: Example) -> Positions:
     """Where each event stands in the example as written, from 1."""
-    found: dict[tuple[str, str], int] = {}
+    record: dict[tuple[str, str], int] = {}
     for position, event in enumerate(example.events, start=1):
-        found.setdefault((event.source, event.id), position)
-    return found
+        record.setdefault((event.source, event.id), position)
+    return record
 
 
-def _fired_at(file: PatternFile, one: Detection, positions: Positions) -> int | None:
+def _fired_at(file: PatternFile, detection: Detection, positions: Positions) -> int | None:
     shape = file.patterns[0].shape
-    event = one.last_event if isinstance(shape, FIRES_AT_ITS_LAST) else one.first_event
-    return positions.get((one.source, event))
+    event = detection.last_event if isinstance(shape, FIRES_AT_ITS_LAST) else detection.first_event
+    return positions.get((detection.source, event))

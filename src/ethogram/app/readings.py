@@ -56,7 +56,7 @@ def names_used(program: Program) -> frozenset[str]:
 
 def looks_beyond_subjects(programs: Iterable[Program]) -> bool:
     """Whether a signal of ours that a program names depends on what others did or said."""
-    return any(one.scope in ("thread", "text") for one in plan(needed(programs)))
+    return any(item.scope in ("thread", "text") for item in plan(needed(programs)))
 
 
 def said_again(
@@ -66,26 +66,26 @@ def said_again(
 
     Empty where no program names such a signal. Only events that have such readings are held.
     """
-    names = [one.name for one in plan(needed(programs)) if one.scope == "text"]
+    names = [item.name for item in plan(needed(programs)) if item.scope == "text"]
     if not names:
         return {}
     options = Options.of(settings)
     measurer, out = Measurer(names, options), {}
     for event in events:
-        found = measurer.measure(event)
-        if found is not event and (event.source, event.subject) in whose:
-            out[event.source, event.id] = found
+        readings = measurer.measure(event)
+        if readings is not event and (event.source, event.subject) in whose:
+            out[event.source, event.id] = readings
     return out
 
 
 def reads_text(program: Program) -> bool:
     """Whether a signal of ours that a program names compares or counts what was said."""
-    return any(one.scope == "text" for one in plan(names_used(program)))
+    return any(item.scope == "text" for item in plan(names_used(program)))
 
 
 def reads_steps(program: Program) -> bool:
     """Whether a signal of ours that a program names reads the calls of a run and what they gave."""
-    return any(one.kinds is not None and "result" in one.kinds for one in plan(names_used(program)))
+    return any(item.kinds is not None and "result" in item.kinds for item in plan(names_used(program)))
 
 
 def without_steps(event: Event) -> Event:
@@ -115,17 +115,17 @@ def only_scorers(
     not named. Without a word from the settings, what was given with no name counts, and what the newest
     version of our own signal measured.
     """
-    kept: list[Event] = []
+    saved: list[Event] = []
     unused: Counter[tuple[str, str]] = Counter()
     for event in events:
         if not event.scorers and not scorers:
-            kept.append(event)
+            saved.append(event)
             continue
         dropped = [name for name in event.readings if not _counts(event, name, scorers)]
         unused.update((name, event.scorers.get(name, GIVEN)) for name in dropped)
         left = {name: value for name, value in event.readings.items() if name not in dropped}
-        kept.append(replace(event, readings=left) if dropped else event)
-    return kept, unused
+        saved.append(replace(event, readings=left) if dropped else event)
+    return saved, unused
 
 
 def _counts(event: Event, name: str, scorers: Mapping[str, str]) -> bool:
@@ -150,7 +150,7 @@ def text_signals(settings: Settings, *, keep_text: bool) -> TextSignals | None:
     """
     if keep_text:
         return None
-    signals = [one for one in plan(registry.signals.names()) if one.scope is None and not one.needs]
+    signals = [item for item in plan(registry.signals.names()) if item.scope is None and not item.needs]
     options = Options.of(settings)
 
     def measure(event: Event) -> tuple[Reading, ...]:
@@ -159,13 +159,13 @@ def text_signals(settings: Settings, *, keep_text: bool) -> TextSignals | None:
             return ()
         bare = without_steps(replace(event, text=None, attributes=kept))
         found = []
-        for one in signals:
-            value, _ = one.step(event, None, options)
-            if one.name in event.readings or value is None or isinstance(value, Unmeasured):
+        for signal in signals:
+            value, _ = signal.step(event, None, options)
+            if signal.name in event.readings or value is None or isinstance(value, Unmeasured):
                 continue
-            if one.step(bare, None, options)[0] != value:
+            if signal.step(bare, None, options)[0] != value:
                 marked = f"#{stable_hash(value)[:16]}" if isinstance(value, str) else value
-                found.append(Reading(one.name, marked, one.scorer))
+                found.append(Reading(signal.name, marked, signal.scorer))
         return tuple(found)
 
     return measure

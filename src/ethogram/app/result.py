@@ -47,7 +47,7 @@ def unread(
     every = Counter(counts)
     every.update({name: n for name, n in strays.items() if name not in attributes})
     found = (Unread(name, n, _near(name, signals)) for name, n in sorted(every.items()))
-    return tuple(one for one in found if one.near)
+    return tuple(item for item in found if item.near)
 
 
 def strange(events: Iterable[Event], known: set[str]) -> Counter[str]:
@@ -61,16 +61,16 @@ Strange = dict[str, tuple[int, Order]]
 
 def first_strange(events: Iterable[Event], known: set[str], most: int) -> Strange:
     """The first names that are not known among events that are in order."""
-    found: Strange = {}
+    result: Strange = {}
     for event in events:
         if event.readings.keys() <= known:
             continue
         for name in sorted(event.readings.keys() - known):
-            if name in found:
-                found[name] = (found[name][0] + 1, found[name][1])
-            elif len(found) < most:
-                found[name] = (1, event.order)
-    return found
+            if name in result:
+                result[name] = (result[name][0] + 1, result[name][1])
+            elif len(result) < most:
+                result[name] = (1, event.order)
+    return result
 
 
 def joined(some: Iterable[Strange]) -> Counter[str]:
@@ -93,17 +93,17 @@ def known_signals(programs: Sequence[Program], vocabulary: Vocabulary) -> set[st
 def _names(
     programs: Iterable[Program], *kinds: type[Signal] | type[Indicator] | type[Attribute]
 ) -> Iterable[str]:
-    for one in programs:
-        told = (one.body, one.confidence, one.severities, one.details)
+    for program in programs:
+        told = (program.body, program.confidence, program.severities, program.details)
         for kind in kinds:
             yield from named(told, kind)
-            yield from named(one.explanation, kind)
-        yield from one.group_by
+            yield from named(program.explanation, kind)
+        yield from program.group_by
 
 
 def _near(name: str, known: Iterable[str]) -> tuple[str, ...]:
     hint = did_you_mean(name, known)
-    return tuple(sorted(one for one in known if repr(one) in hint)) if hint else ()
+    return tuple(sorted(item for item in known if repr(item) in hint)) if hint else ()
 
 
 # Analysis: what was found, with what was quiet and what could not be judged.
@@ -153,7 +153,7 @@ class Analysis:
     @property
     def every(self) -> list[Detection]:
         """What was found of the patterns asked for, shadow patterns included, in output order."""
-        return sorted((*self.detections, *self.kept), key=lambda one: one.order)
+        return sorted((*self.detections, *self.kept), key=lambda detection: detection.order)
 
     def with_counts(self, *, events: int, **more: Any) -> Analysis:
         """The same, with what only whoever saw the events can count; it had the events after `as_of` too."""
@@ -168,24 +168,24 @@ class Analysis:
 
     def at_or_above(self, severity: str) -> list[Detection]:
         """The detections at this severity or a graver one, those that an untrusted file mutes included."""
-        every = (*self.detections, *(one for one, _ in self.muting.shown))
-        return [one for one in every if rank(one.severity) >= rank(severity)]
+        every = (*self.detections, *(item for item, _ in self.muting.shown))
+        return [item for item in every if rank(item.severity) >= rank(severity)]
 
     def told(self, *, muted: bool = False) -> list[Detection]:
         """The detections, and the muted ones if asked for."""
-        return [*self.detections, *(one for one, _ in self.muting.muted if muted)]
+        return [*self.detections, *(item for item, _ in self.muting.muted if muted)]
 
     def to_dicts(self, *, muted: bool = False, runs: Iterable[Run] = ()) -> Iterator[dict[str, Any]]:
         """JSON records: detections, runs with any, insufficient ones, a summary.
 
         Muted detections if asked for, and always those that an untrusted file mutes.
         """
-        for one in self.detections:
-            yield one.to_dict()
-        shown = {one.id for _, one in self.muting.shown}
-        for one, by in self.muting.muted:
+        for detection in self.detections:
+            yield detection.to_dict()
+        shown = {item.id for _, item in self.muting.shown}
+        for item, by in self.muting.muted:
             if muted or by in shown:
-                yield {**one.to_dict(), "muted": by, **({"muted_by_untrusted": True} if by in shown else {})}
+                yield {**item.to_dict(), "muted": by, **({"muted_by_untrusted": True} if by in shown else {})}
         yield from (run.to_dict() for run in runs if run.episodes)
         for lacking in self.insufficient:
             yield insufficient_to_dict(lacking)
@@ -204,12 +204,12 @@ class Analysis:
             "insufficient": len(self.insufficient),
             "checked": [
                 {
-                    "pattern": one.pattern,
-                    "histories": one.histories,
-                    "detections": one.detections,
-                    "insufficient": one.insufficient,
+                    "pattern": item.pattern,
+                    "histories": item.histories,
+                    "detections": item.detections,
+                    "insufficient": item.insufficient,
                 }
-                for one in self.checked
+                for item in self.checked
             ],
             "repeated": self.repeated,
             "after_as_of": self.after_as_of,
@@ -224,36 +224,36 @@ class Analysis:
                 for (signal, reason), count in sorted(self.unmeasured.items())
             ],
             "unknown_readings": [
-                {"signal": one.signal, "count": one.count, "near": list(one.near)} for one in self.unknown
+                {"signal": item.signal, "count": item.count, "near": list(item.near)} for item in self.unknown
             ],
         }
 
 
-def insufficient_to_dict(one: Insufficient) -> dict[str, Any]:
+def insufficient_to_dict(insufficient: Insufficient) -> dict[str, Any]:
     """The JSON form of a history about which a pattern cannot say yes or no."""
-    history = dict(zip(one.program.group_by, one.key, strict=True))
+    history = dict(zip(insufficient.program.group_by, insufficient.key, strict=True))
     return {
         "record": "insufficient",
-        "pattern": one.program.name,
-        "source": one.source,
+        "pattern": insufficient.program.name,
+        "source": insufficient.source,
         "subject": history["subject"],
         "history": history,
-        "have": one.have,
-        "need": one.need if one.need > 1 else None,
-        "reason": one.reason,
+        "have": insufficient.have,
+        "need": insufficient.need if insufficient.need > 1 else None,
+        "reason": insufficient.reason,
     }
 
 
-def summed_up(library: Library, found: Found, gathered: Gathered, as_of: datetime | None) -> Analysis:
+def summed_up(library: Library, result: Found, gathered: Gathered, as_of: datetime | None) -> Analysis:
     """What was found of the patterns asked for; `events` are all that were read."""
     chosen = {program.name: program for program in library.programs if library.is_chosen(program)}
-    told = [one for one in found.detections if one.pattern in chosen]
-    lacking = tuple(one for one in found.insufficient if one.program.name in chosen)
+    detections = [detection for detection in result.detections if detection.pattern in chosen]
+    lacking = tuple(item for item in result.insufficient if item.program.name in chosen)
     return Analysis(
-        detections=tuple(one for one in told if one.status != "shadow"),
-        kept=tuple(one for one in told if one.status == "shadow"),
+        detections=tuple(item for item in detections if item.status != "shadow"),
+        kept=tuple(item for item in detections if item.status == "shadow"),
         insufficient=lacking,
-        checked=checked_patterns(chosen, found.checked, told, lacking),
+        checked=checked_patterns(chosen, result.checked, detections, lacking),
         as_of=as_of,
         events=len(gathered.events),
         subjects=0,
@@ -270,6 +270,8 @@ def checked_patterns(
     insufficient: Iterable[Insufficient],
 ) -> tuple[Checked, ...]:
     """What became of every pattern that was asked for."""
-    found = Counter(one.pattern for one in detections)
-    lacking = Counter(one.program.name for one in insufficient)
-    return tuple(Checked(name, histories.get(name, 0), found[name], lacking[name]) for name in sorted(chosen))
+    counter = Counter(detection.pattern for detection in detections)
+    lacking = Counter(item.program.name for item in insufficient)
+    return tuple(
+        Checked(name, histories.get(name, 0), counter[name], lacking[name]) for name in sorted(chosen)
+    )

@@ -75,17 +75,17 @@ def subject_risk(
     that are left out, with all that stands on them.
     """
     settings = settings or Settings()
-    with opened(store) as one:
-        row = find_subject(one, subject, source)
-        at = moment_of(as_of) or newest(one)
+    with opened(store) as item:
+        row = find_subject(item, subject, source)
+        at = moment_of(as_of) or newest(item)
         files = every_file(settings)
-        kept = (d for d in one.detections(subjects=[row.who], parts=False) if is_on(d, files, settings))
-        found = list(_told(one, list(kept), muted or Muted()))
+        kept = (d for d in item.detections(subjects=[row.who], parts=False) if is_on(d, files, settings))
+        found = list(_told(item, list(kept), muted or Muted()))
         return assess(
             left_out(found, without),
             as_of=at,
             weighing=weighing_of(settings, files),
-            known=known_in(one, settings),
+            known=known_in(item, settings),
             source=row.source,
             subject=row.name,
         )
@@ -101,22 +101,22 @@ def subject_risks(
 ) -> list[SubjectRisk]:
     """Where every subject stands of whom a detection counts, the highest risk first."""
     settings = settings or Settings()
-    with opened(store) as one:
-        at = moment_of(as_of) or newest(one)
+    with opened(store) as item:
+        at = moment_of(as_of) or newest(item)
         files = every_file(settings)
-        every = one.detections(sources=None if source is None else [source], parts=False)
-        kept = [d for d in every if is_on(d, files, settings)]
+        every = item.detections(sources=None if source is None else [source], parts=False)
+        saved = [d for d in every if is_on(d, files, settings)]
         by: dict[Who, list[Detection]] = {}
-        for found in _told(one, kept, muted or Muted()):
+        for found in _told(item, saved, muted or Muted()):
             by.setdefault((found.source, found.subject), []).append(found)
-        weighing, known = weighing_of(settings, files), known_in(one, settings)
+        weighing, known = weighing_of(settings, files), known_in(item, settings)
     ranked = []
     for (where, name), own in by.items():
         whole = compose(own, as_of=at, weighing=weighing, known=known)
         if whole.detections:
             counts = set(whole.detections)
             ranked.append(SubjectRisk(where, name, whole, {d.id: d for d in own if d.id in counts}))
-    return sorted(ranked, key=lambda one: (-one.value, one.source, one.subject))
+    return sorted(ranked, key=lambda item: (-item.value, item.source, item.subject))
 
 
 def weighing_of(settings: Settings, files: Mapping[str, PatternFile] | None = None) -> Weighing:
@@ -142,22 +142,22 @@ def every_file(settings: Settings) -> Mapping[str, PatternFile]:
     ).files
 
 
-def is_on(one: Detection, files: Mapping[str, PatternFile], settings: Settings) -> bool:
+def is_on(detection: Detection, files: Mapping[str, PatternFile], settings: Settings) -> bool:
     """Whether the pattern of a detection still counts: not once it is retired or a shadow pattern.
 
     What was found by a pattern whose file is gone counts as it was found.
     """
-    if one.parts and not settings.combination_detection:
+    if detection.parts and not settings.combination_detection:
         return False
-    file = files.get(base_pattern(one.pattern))
+    file = files.get(base_pattern(detection.pattern))
     return file is None or file.status not in SHADOW
 
 
 def known_in(store: Store, settings: Settings) -> Known:
     """What a store knows beside detections: verdicts, sources without times, what confidences stand for."""
-    untimed = frozenset(one.name for one in store.sources().values() if not one.timed)
+    untimed = frozenset(source.name for source in store.sources().values() if not source.timed)
     verdicts = tuple(store.verdicts())
-    settled = {one: SETTLED.get(verdict, 0) for one, verdict in store.settled_verdicts().items()}
+    settled = {name: SETTLED.get(verdict, 0) for name, verdict in store.settled_verdicts().items()}
     if not settings.calibration or not store.has_verdicts():
         return Known(verdicts, untimed, None, settled)
     from ..risk.calibration import probability
@@ -169,12 +169,14 @@ def known_in(store: Store, settings: Settings) -> Known:
 def newest(store: Store) -> datetime:
     """The newest moment that a store knows of: its last event or the last sweep."""
     last = store.last_sweep()
-    return max([*(one.last_at for one in store.subjects()), *([] if last is None else [last])], default=EPOCH)
+    return max(
+        [*(subject.last_at for subject in store.subjects()), *([] if last is None else [last])], default=EPOCH
+    )
 
 
-def left_out(found: Sequence[Detection], without: Iterable[str]) -> list[Detection]:
+def left_out(detections: Sequence[Detection], without: Iterable[str]) -> list[Detection]:
     """The detections, less these and all that stands on them; BadUsage where one of them is not there."""
-    ids, stands = [one.id for one in found], combined_of(found)
+    ids, stands = [item.id for item in detections], combined_of(detections)
     gone: set[str] = set()
     for name in without:
         if name not in ids:
@@ -183,7 +185,7 @@ def left_out(found: Sequence[Detection], without: Iterable[str]) -> list[Detecti
             )
             raise BadUsage(f"no detection {name!r:.60} of this subject{known}")
         gone |= falls_with(name, stands)
-    return [one for one in found if one.id not in gone]
+    return [item for item in detections if item.id not in gone]
 
 
 @contextmanager
@@ -192,16 +194,18 @@ def opened(store: Store | str | Path) -> Iterator[Store]:
     if not isinstance(store, str | Path):
         yield store
         return
-    with open_store(str(store)) as one:
-        yield one
+    with open_store(str(store)) as item:
+        yield item
 
 
-def _told(store: Store, found: Sequence[Detection], muted: Muted) -> Iterator[Detection]:
+def _told(store: Store, detections: Sequence[Detection], muted: Muted) -> Iterator[Detection]:
     """The detections that nobody muted."""
-    active = [one for one in muted.entries if not one.is_expired(muted.now)]
+    active = [entry for entry in muted.entries if not entry.is_expired(muted.now)]
     events: Mapping[tuple[str, str], Event] = {}
-    if found and any({"path", "command"} & one.asks.keys() for one in active):
-        events = evidence_events(found, store.events({(one.source, one.subject) for one in found}))
-    for one in found:
-        if not any(mutes(entry, one, events) for entry in active):
-            yield one
+    if detections and any({"path", "command"} & item.asks.keys() for item in active):
+        events = evidence_events(
+            detections, store.events({(item.source, item.subject) for item in detections})
+        )
+    for item in detections:
+        if not any(mutes(entry, item, events) for entry in active):
+            yield item

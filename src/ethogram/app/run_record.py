@@ -76,7 +76,7 @@ class RunEpisode:
             "tokens": self.tokens,
             "seconds": rounded(self.seconds),
             "cost": rounded(self.cost),
-            "repeated": [one.to_dict() for one in self.repeated],
+            "repeated": [item.to_dict() for item in self.repeated],
             "tried": list(self.tried),
             "ended": self.ended,
             "ended_step": self.ended_step,
@@ -143,7 +143,7 @@ class Run:
     @property
     def steps(self) -> int:
         """How many actions there were, of all its agents."""
-        return sum(one.steps for one in self.agents)
+        return sum(agent.steps for agent in self.agents)
 
     @property
     def lost_share(self) -> float:
@@ -153,12 +153,15 @@ class Run:
     @property
     def severity(self) -> str | None:
         """The gravest severity found in it."""
-        return max((one.severity for one in self.episodes), key=rank, default=None)
+        return max((episode.severity for episode in self.episodes), key=rank, default=None)
 
     @property
     def confidence(self) -> float | None:
         """The highest confidence of a detection at that severity."""
-        return max((one.confidence for one in self.episodes if one.severity == self.severity), default=None)
+        return max(
+            (episode.confidence for episode in self.episodes if episode.severity == self.severity),
+            default=None,
+        )
 
     @property
     def place(self) -> tuple[int, float, float, str, str]:
@@ -179,7 +182,7 @@ class Run:
             "source": self.source,
             "thread": self.thread,
             "task": self.task,
-            "agents": [one.to_dict() for one in self.agents],
+            "agents": [agent.to_dict() for agent in self.agents],
             "severity": self.severity,
             "confidence": self.confidence,
             "steps": self.steps,
@@ -194,8 +197,8 @@ class Run:
             "seconds": rounded(self.seconds),
             "first_at": None if self.first_at is None else format_time(self.first_at),
             "last_at": None if self.last_at is None else format_time(self.last_at),
-            "episodes": [one.to_dict() for one in self.episodes],
-            "lanes": [one.to_dict() for one in self.lanes],
+            "episodes": [episode.to_dict() for episode in self.episodes],
+            "lanes": [lane.to_dict() for lane in self.lanes],
         }
 
 
@@ -250,10 +253,10 @@ def mark_of(step: Step) -> str:
     return "r" if step.operation in READS else "w" if step.operation in WRITES else "."
 
 
-def gravest(one: str, other: str) -> str:
+def gravest(text: str, other: str) -> str:
     """The more telling of two marks."""
     order = [*MARKS, NOTHING]
-    return min(one, other, key=order.index)
+    return min(text, other, key=order.index)
 
 
 def shared_folder(paths: Sequence[str]) -> list[str]:
@@ -287,4 +290,4 @@ def parts(path: str) -> list[str]:
     """A path as folders and a name; a leading '' is the root."""
     named = path.replace("\\", "/").rstrip("/") or "/"
     first, *rest = named.split("/")
-    return [first, *(one for one in rest if one not in ("", "."))]
+    return [first, *(item for item in rest if item not in ("", "."))]

@@ -46,11 +46,11 @@ class Step:
 
     def take(self, event: Event) -> None:
         """Add what an event says to the step it belongs to."""
-        told = event.attributes
+        attributes = event.attributes
         self.until = max(self.until, event.at)
-        self.tokens = added(self.tokens, told.get("tokens"))
-        self.cost = added(self.cost, told.get("cost"))
-        self.duration = added(self.duration, told.get("duration"))
+        self.tokens = added(self.tokens, attributes.get("tokens"))
+        self.cost = added(self.cost, attributes.get("cost"))
+        self.duration = added(self.duration, attributes.get("duration"))
         self.progress = self.progress or event.readings.get("progress") == 1
         if event.kind in ("action", "result"):
             self.error = self.error or shown_error(event, self.operation)
@@ -121,8 +121,8 @@ def failed_with(event: Event, operation: str) -> str | None:
 
 def has_changed(event: Event, operation: str) -> bool:
     """Whether an action or result of this operation tells that a file or other state was changed."""
-    if (told := event.readings.get("changed")) is not None:
-        return told == 1
+    if (changed := event.readings.get("changed")) is not None:
+        return changed == 1
     step = read_step(event)
     is_outcome = step is not None and step.is_outcome
     return operation in WRITES and is_outcome and failed_with(event, operation) is None
@@ -140,12 +140,14 @@ def shown_action(event: Event) -> str:
     >>> shown_action(Event.sample(kind="action", attributes={"tool": "bash", "command": "make  test"}))
     'bash make test'
     """
-    told = event.attributes
-    said = _text(told.get("command")) or _text(told.get("path"))
-    if not said and isinstance(given := told.get("arguments"), Mapping):
-        pairs = [f"{name}={value}" for name, value in given.items() if isinstance(value, (str, int, float))]
-        said = " ".join(one[: SHOWN * 4] for one in pairs[:6])
-    tool = _text(told.get("tool"))[:SHOWN].strip()
+    attributes = event.attributes
+    said = _text(attributes.get("command")) or _text(attributes.get("path"))
+    if not said and isinstance(arguments := attributes.get("arguments"), Mapping):
+        pairs = [
+            f"{name}={value}" for name, value in arguments.items() if isinstance(value, (str, int, float))
+        ]
+        said = " ".join(pair[: SHOWN * 4] for pair in pairs[:6])
+    tool = _text(attributes.get("tool"))[:SHOWN].strip()
     # Some formats have the tool as the first word of the command.
     return short(said if said.startswith(tool) else f"{tool} {said}") or tool or "an action"
 

@@ -37,29 +37,31 @@ Keyed = list[tuple[int, str]]
 """Step numbers with the key of what was done or said there, in order."""
 
 
-def episode_of(one: Detection, walked: Walked) -> RunEpisode:
+def episode_of(detection: Detection, walked: Walked) -> RunEpisode:
     """Where in the steps of its agent a detection lies. There must be at least one step."""
-    detected = walked.number(one.fired_event, one.detected_at)
-    since = min([detected, *(walked.places[event] for event in event_ids(one) if event in walked.places)])
-    last = max(detected, walked.places.get(one.last_event, detected))
-    name = repeated_name(one)
+    detected = walked.number(detection.fired_event, detection.detected_at)
+    since = min(
+        [detected, *(walked.places[event] for event in event_ids(detection) if event in walked.places)]
+    )
+    last = max(detected, walked.places.get(detection.last_event, detected))
+    name = repeated_name(detection)
     keyed = keys_of(walked.steps, name)
     core = core_keys(keyed, since, detected, last)
-    opened = walked.places.get(one.first_event, detected)
+    opened = walked.places.get(detection.first_event, detected)
     first = first_step(walked.steps, keyed, core, name, since, detected) if core else min(opened, detected)
     if core:
         last = max([detected, *(n for n, key in keyed if key in core and n <= last)])
-    goes_on = one.closed_at is None and not core
+    goes_on = detection.closed_at is None and not core
     ended, ended_step = ("run_ended", None) if goes_on else end_of(walked.steps, last)
     stretch = walked.steps[first - 1 : last]
     repeated = tuple(repeated_in(stretch, name, core))
     return RunEpisode(
-        detection=one.id,
-        pattern=one.pattern,
-        title=one.title,
-        subject=one.subject,
-        severity=one.severity,
-        confidence=one.confidence,
+        detection=detection.id,
+        pattern=detection.pattern,
+        title=detection.title,
+        subject=detection.subject,
+        severity=detection.severity,
+        confidence=detection.confidence,
         from_step=first,
         to_step=last,
         detected_step=detected,
@@ -70,20 +72,20 @@ def episode_of(one: Detection, walked: Walked) -> RunEpisode:
         tried=tried_in(stretch, name, core, {each.what for each in repeated}),
         ended=ended,
         ended_step=ended_step,
-        recommendation=one.recommendation,
+        recommendation=detection.recommendation,
     )
 
 
-def event_ids(one: Detection) -> Iterator[str]:
+def event_ids(detection: Detection) -> Iterator[str]:
     """Every event a detection names."""
-    yield from (one.first_event, one.last_event, one.fired_event)
-    yield from (evidence.event for evidence in one.evidence)
+    yield from (detection.first_event, detection.last_event, detection.fired_event)
+    yield from (evidence.event for evidence in detection.evidence)
 
 
-def repeated_name(one: Detection) -> str:
+def repeated_name(detection: Detection) -> str:
     """The reading by which a detection tells what is the same; '' where it goes by something else."""
-    fired = [evidence for evidence in one.evidence if evidence.event == one.fired_event]
-    for evidence in (*fired, *reversed(one.evidence)):
+    fired = [evidence for evidence in detection.evidence if evidence.event == detection.fired_event]
+    for evidence in (*fired, *reversed(detection.evidence)):
         for name in KEYS:
             if name in evidence.readings:
                 return name
@@ -139,12 +141,12 @@ def _shown(steps: Sequence[Step], name: str, key: str) -> tuple[str, str | None]
     return what, next((step.error for step in steps if step.error), None)
 
 
-def tried_in(stretch: Sequence[Step], name: str, core: set[str], told: set[str]) -> tuple[str, ...]:
+def tried_in(stretch: Sequence[Step], name: str, core: set[str], texts: set[str]) -> tuple[str, ...]:
     """What else was done between the repetitions, each thing once, in order."""
     if not core:
         return ()
     others = [step.shown for step in stretch if step.keys.get(name) not in core]
-    return tuple(one for one in dict.fromkeys(others) if one not in told)[:MOST_TRIED]
+    return tuple(fromkey for fromkey in dict.fromkeys(others) if fromkey not in texts)[:MOST_TRIED]
 
 
 def end_of(steps: Sequence[Step], last: int) -> tuple[str, int | None]:
@@ -164,10 +166,10 @@ def seconds_in(steps: Sequence[Step], *, timed: bool) -> float | None:
 
 def total(values: Sequence[float | None]) -> float | None:
     """The sum of what is known; None where nothing is."""
-    found: float | None = None
-    for one in values:
-        found = added(found, one)
-    return found
+    value: float | None = None
+    for item in values:
+        value = added(value, item)
+    return value
 
 
 def whole_number(value: float | None) -> int | None:
@@ -203,7 +205,7 @@ class Tally:
         self._task: tuple[tuple[bool, datetime, int, str], str] | None = None
         self._calls: dict[tuple[str, str], tuple[str, str]] = {}
         self._walked: dict[str, Walked] = {}
-        self._wanted = frozenset(event for one in self.found for event in event_ids(one))
+        self._wanted = frozenset(event for item in self.found for event in event_ids(item))
 
     def add(self, event: Event) -> None:
         """One event more."""
@@ -211,8 +213,8 @@ class Tally:
         self._span = (min(first, event.at), max(last, event.at))
         self.timed = self.timed and event.timed
         for name, sums in self._sums.items():
-            if (told := event.attributes.get(name)) is not None:
-                sums[event.subject] = added(sums.get(event.subject), told)
+            if (attribute := event.attributes.get(name)) is not None:
+                sums[event.subject] = added(sums.get(event.subject), attribute)
         self._hear(event)
         if event.kind in ("action", "result"):
             self._count(event)
@@ -249,17 +251,17 @@ class Tally:
 
     def _hear(self, event: Event) -> None:
         """What the run is about: its attribute says so, or else the first that a user said."""
-        told = event.attributes.get("task")
-        stated = isinstance(told, str) and bool(told.strip())
+        task = event.attributes.get("task")
+        stated = isinstance(task, str) and bool(task.strip())
         if not stated and not (event.kind == "message" and event.attributes.get("role") == "user"):
             return
-        said, place = told if stated else event.text, (not stated, *event.order)
+        said, place = task if stated else event.text, (not stated, *event.order)
         if isinstance(said, str) and said.strip() and (self._task is None or place < self._task[0]):
             self._task = (place, short(said, TASK))
 
     def _sum(self, name: str) -> float | None:
         # Exact, so that the order in which subjects come makes no difference.
-        known = [one for one in self._sums[name].values() if one is not None]
+        known = [item for item in self._sums[name].values() if item is not None]
         return fsum(known) if known else None
 
     def run(self) -> Run:
@@ -287,26 +289,26 @@ class Tally:
         return self._with_episodes(run)
 
     def _with_episodes(self, run: Run) -> Run:
-        ours = [one for one in self.found if one.subject in self.acts]
+        ours = [item for item in self.found if item.subject in self.acts]
         if not ours:
             return run
         episodes = []
         inside: dict[str, set[int]] = {}
-        for one in ours:
-            walked = self._walked[one.subject]
-            told = episode_of(one, walked)
-            steps = range(told.from_step, told.to_step + 1) if told.repeated else ()
-            inside.setdefault(one.subject, set()).update(steps)
-            took = seconds_in(walked.steps[told.from_step - 1 : told.to_step], timed=self.timed)
-            episodes.append(replace(told, seconds=took))
-        order = [one.name for one in run.agents]
+        for our in ours:
+            walked = self._walked[our.subject]
+            run_episode = episode_of(our, walked)
+            steps = range(run_episode.from_step, run_episode.to_step + 1) if run_episode.repeated else ()
+            inside.setdefault(our.subject, set()).update(steps)
+            took = seconds_in(walked.steps[run_episode.from_step - 1 : run_episode.to_step], timed=self.timed)
+            episodes.append(replace(run_episode, seconds=took))
+        order = [agent.name for agent in run.agents]
         episodes.sort(
-            key=lambda one: (
-                order.index(one.subject),
-                one.from_step,
-                one.to_step,
-                -rank(one.severity),
-                one.pattern,
+            key=lambda episode: (
+                order.index(episode.subject),
+                episode.from_step,
+                episode.to_step,
+                -rank(episode.severity),
+                episode.pattern,
             )
         )
         return replace(
@@ -336,16 +338,16 @@ def run_report(
     keys = runs_among(events)
     if not keys:
         return ()
-    found: dict[Key, list[Detection]] = {}
-    for one in detections:
-        if one.thread is not None and (key := (one.source, one.thread)) in keys:
-            found.setdefault(key, []).append(one)
-    runs = {key: Tally(key, found.get(key, ())) for key in keys}
+    record: dict[Key, list[Detection]] = {}
+    for detection in detections:
+        if detection.thread is not None and (key := (detection.source, detection.thread)) in keys:
+            record.setdefault(key, []).append(detection)
+    runs = {key: Tally(key, record.get(key, ())) for key in keys}
     for lot in lots(events):
         seen = (event for event in lot if as_of is None or event.at <= as_of)
         ours = (event for event in seen if event.thread is not None and (event.source, event.thread) in keys)
         count(runs, ours, settings)
-    return tuple(sorted((tally.run() for tally in runs.values() if tally.acts), key=lambda one: one.place))
+    return tuple(sorted((tally.run() for tally in runs.values() if tally.acts), key=lambda item: item.place))
 
 
 def runs_among(events: Iterable[Event]) -> set[Key]:

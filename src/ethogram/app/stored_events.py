@@ -47,8 +47,8 @@ def gather(
 
     What is on disk is there until the caller closes it.
     """
-    names, count = needed(programs), sum(one.events for one in store.subjects())
-    timed = all(one.timed for one in store.sources().values())
+    names, count = needed(programs), sum(subject.events for subject in store.subjects())
+    timed = all(source.timed for source in store.sources().values())
     told = {} if imported is None else imported.told()
     if count * IN_MEMORY <= memory:
         return Batch(tuple(as_read(store.events(), names)), timed=timed, **told)
@@ -69,7 +69,7 @@ def as_read(events: Iterable[Event], names: Iterable[str]) -> Iterator[Event]:
     So a detection does not name scorers of signals that its pattern never looks at. Steps of a run without
     their texts are no steps to any signal.
     """
-    wanted = {one.name for one in plan(names)}
+    wanted = {item.name for item in plan(names)}
     left_out = {name for name in registry.signals.names() if name not in wanted}
     for event in map(without_steps, events):
         dropped = [n for n, by in event.scorers.items() if n in left_out and by.startswith(f"{n}@")]
@@ -216,4 +216,4 @@ def note_looks(
     """Write lines of the audit, where the store is private; `subject` is the id that no word may contain."""
     if store.private() is not None:
         words, by = check_words(why, "why", subject), check_words(who, "who", subject)
-        store.add_looks([LookRow(micros(at), what, one, by, words) for one in people])
+        store.add_looks([LookRow(micros(at), what, person, by, words) for person in people])

@@ -69,9 +69,9 @@ def stages(programs: Sequence[Program], events: Sequence[Event], as_of: datetime
         for history in histories(program, events):
             if program.timed_only and not history.timed:
                 continue
-            found = _stage(program, program.body, history, micros(as_of))
-            if found is not None:
-                yield found
+            stage = _stage(program, program.body, history, micros(as_of))
+            if stage is not None:
+                yield stage
 
 
 def _stage(program: Program, body: SequenceProgram, history: History, now: int) -> Stage | None:
@@ -191,9 +191,9 @@ class SubjectContext:
             "kinds": dict(self.kinds),
             "targets": dict(self.targets),
             "threads": self.threads,
-            "signals": [one.to_dict() for one in self.signals],
-            "detections": [one.to_dict() for one in self.detections],
-            "stages": [one.to_dict() for one in self.stages],
+            "signals": [signal.to_dict() for signal in self.signals],
+            "detections": [detection.to_dict() for detection in self.detections],
+            "stages": [stage.to_dict() for stage in self.stages],
         }
 
 
@@ -212,14 +212,16 @@ def subject_context(
     kept; what was detected later than `as_of` is left out.
     """
     settings = settings or Settings()
-    programs = [] if library is None else [one for one in library.programs if library.is_chosen(one)]
-    staged = [one for one in programs if isinstance(one.body, SequenceProgram)]
-    given = list(store.events([(source, name)], until=as_of))
-    supplied, _ = only_scorers(given, settings.scorers)
+    programs = (
+        [] if library is None else [program for program in library.programs if library.is_chosen(program)]
+    )
+    staged = [program for program in programs if isinstance(program.body, SequenceProgram)]
+    value = list(store.events([(source, name)], until=as_of))
+    supplied, _ = only_scorers(value, settings.scorers)
     measured, _ = measured_events(supplied, staged, settings)
     events, _ = only_scorers(measured, settings.scorers)
     kept = store.detections(subjects=[(source, name)], parts=False)
-    told = [one for one in kept if one.detected_at <= as_of and one.status != "shadow"]
+    told = [item for item in kept if item.detected_at <= as_of and item.status != "shadow"]
     if told and store.has_verdicts():
         from .accuracy import with_probabilities  # which brings in numpy
 
@@ -232,7 +234,7 @@ def subject_context(
         timed=all(event.timed for event in events),
         first_at=events[0].at if events else None,
         last_at=events[-1].at if events else None,
-        kinds=_counted(event.kind for event in given),
+        kinds=_counted(event.kind for event in value),
         targets=_counted(event.target for event in events if event.target is not None),
         threads=len({event.thread for event in events if event.thread is not None}),
         signals=tuple(signal_contexts(events)),
@@ -256,9 +258,9 @@ def signal_contexts(events: Sequence[Event], last: int = LAST) -> list[SignalCon
 
 def _signal(name: str, values: list[Value], last: int) -> SignalContext:
     newest = values[-last:]
-    numbers = [float(one) for one in newest if not isinstance(one, str)]
+    numbers = [float(item) for item in newest if not isinstance(item, str)]
     if len(numbers) < len(newest):
-        return SignalContext(name, len(values), values[-1], values=_counted(str(one) for one in newest))
+        return SignalContext(name, len(values), values[-1], values=_counted(str(item) for item in newest))
     middle, gained, order = (rounded(measure(numbers)) for measure in (mean, rise, tau))
     return SignalContext(name, len(values), values[-1], middle, gained, order)
 
@@ -269,13 +271,13 @@ def find_subject(store: Store, name: str, source: str | None = None) -> SubjectR
     if len(found) == 1:
         return found[0]
     if found:
-        sources = ", ".join(one.source for one in found)
+        sources = ", ".join(item.source for item in found)
         raise BadUsage(f"{name!r:.80} is a subject of several sources ({sources}); say which with --source")
-    every = [one.name for one in store.sources().values()]
+    every = [source.name for source in store.sources().values()]
     if source is not None and source not in every:
         near = did_you_mean(source, every) or f"; there are {', '.join(every[:5])}"
         raise BadUsage(f"no source {source!r:.80} in the store{near}")
-    known = [one.name for one in store.subjects(source=source)]
+    known = [subject.name for subject in store.subjects(source=source)]
     raise BadUsage(f"no subject {name!r:.80} in the store{did_you_mean(name, known)}")
 
 
@@ -319,12 +321,12 @@ def progress_of(stream: Stream, subject: str, source: str | None) -> list[Progre
     """Every sequence that has come some way in a history of the subject."""
     stream.cells.write_all()
     return [
-        one
+        item
         for track in stream.tracks
         if isinstance(track.machine, SequenceMachine)
         for watched in track.watched.values()
         if watched.key[1 + track.subject] == subject and source in (None, watched.key[0])
-        for one in _standing(track, watched)
+        for item in _standing(track, watched)
     ]
 
 

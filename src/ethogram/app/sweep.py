@@ -32,8 +32,8 @@ from .stored_events import as_read
 
 
 def compare(
-    kept: Iterable[Detection],
-    found: Iterable[Detection],
+    saved: Iterable[Detection],
+    detections: Iterable[Detection],
     programs: Sequence[Program],
     purged_before: int | None = None,
 ) -> Iterator[tuple[str, Detection]]:
@@ -43,17 +43,17 @@ def compare(
     (superseded). What began before events were purged cannot be found again, and stays as it was.
     """
     versions = {program.name: program.version for program in programs}
-    before = {one.id: one for one in kept}
-    now = {one.id: one for one in found}
-    for one in now.values():
-        yield from ((change, one) for change in changes_of(before.get(one.id), one))
-    for one in before.values():
-        if one.id in now or one.state not in STANDING:
+    before = {item.id: item for item in saved}
+    now = {item.id: item for item in detections}
+    for item in now.values():
+        yield from ((change, item) for change in changes_of(before.get(item.id), item))
+    for item in before.values():
+        if item.id in now or item.state not in STANDING:
             continue
-        if purged_before is not None and micros(one.opened_at) < purged_before:
+        if purged_before is not None and micros(item.opened_at) < purged_before:
             continue
-        state = "withdrawn" if one.version == versions.get(one.pattern) else "superseded"
-        yield state, replace(one, state=state)
+        state = "withdrawn" if item.version == versions.get(item.pattern) else "superseded"
+        yield state, replace(item, state=state)
 
 
 def changes_of(before: Detection | None, now: Detection) -> list[str]:
@@ -118,15 +118,15 @@ def reaches_others(program: Program, programs: Sequence[Program]) -> bool:
     """Whether a program joins detections of several subjects, by itself or through a part."""
     if isinstance(program.body, Spread):
         return True
-    parts = [one for one in programs if one.name != program.name and parts_meant(program.parts, one.name)]
-    return any(reaches_others(one, programs) for one in parts)
+    parts = [item for item in programs if item.name != program.name and parts_meant(program.parts, item.name)]
+    return any(reaches_others(part, programs) for part in parts)
 
 
 def sweep_neighbours(
     looking: Looking, touched: Iterable[str], lock: Held, clock: Callable[[], datetime]
 ) -> None:
     """Write what became of spreads, and of what is made of them, in each source where something changed."""
-    programs = [one for one in by_depth(looking.programs) if reaches_others(one, looking.programs)]
+    programs = [item for item in by_depth(looking.programs) if reaches_others(item, looking.programs)]
     if not programs:
         return
     sources = looking.store.sources()
@@ -137,12 +137,12 @@ def sweep_neighbours(
                 continue
             if seen is None:
                 seen = _seen(looking, programs, source)
-            found = _found(looking, program, seen, source)
+            detections = _found(looking, program, seen, source)
             kept = looking.store.detections(sources=[source], patterns=[program.name])
-            changes = list(compare(kept, found, [program], looking.store.purged_before()))
+            changes = list(compare(kept, detections, [program], looking.store.purged_before()))
             if changes:
                 looking.keep(changes, (), lock, clock())
-            seen = [one for one in seen if one.pattern != program.name] + found
+            seen = [item for item in seen if item.pattern != program.name] + detections
 
 
 def begun(looking: Looking, touched: set[str], at: datetime) -> set[str]:
@@ -161,16 +161,20 @@ def ended(looking: Looking, at: datetime) -> None:
 
 
 def _seen(looking: Looking, programs: Sequence[Program], source: str) -> list[Detection]:
-    wanted = [one.name for one in looking.programs if any(parts_meant(by.parts, one.name) for by in programs)]
+    wanted = [
+        program.name
+        for program in looking.programs
+        if any(parts_meant(by.parts, program.name) for by in programs)
+    ]
     return looking.store.detections(sources=[source], patterns=wanted, states=STANDING)
 
 
 def _found(looking: Looking, program: Program, seen: Sequence[Detection], source: str) -> list[Detection]:
-    parts = [one for one in seen if parts_meant(program.parts, one.pattern)]
+    parts = [item for item in seen if parts_meant(program.parts, item.pattern)]
     if not isinstance(program.body, Spread):
         return combine(program, parts)
-    starts = {one.subject for one in parts if parts_meant((program.body.first,), one.pattern)}
-    ends = {one.subject for one in parts if parts_meant((program.body.then,), one.pattern)}
+    starts = {part.subject for part in parts if parts_meant((program.body.first,), part.pattern)}
+    ends = {part.subject for part in parts if parts_meant((program.body.then,), part.pattern)}
     if not starts or (not ends - starts and len(starts) < 2):
         return []
     return spread(program, parts, _met(looking, source, starts | ends), looking.as_of)
@@ -185,13 +189,13 @@ def _met(looking: Looking, source: str, subjects: Iterable[str]) -> Contacts:
 
 def _ending(looking: Looking, programs: Sequence[Program]) -> set[str]:
     """Sources with an open spread whose time is over."""
-    limits = {one.name: one.body.within for one in programs if isinstance(one.body, Spread)}
+    limits = {program.name: program.body.within for program in programs if isinstance(program.body, Spread)}
     opened = looking.store.detections(patterns=limits, states=["opened"])
     now = micros(looking.as_of)
     return {
-        one.source
-        for one in opened
-        if one.evidence and now > micros(one.evidence[0].at) + limits[one.pattern]
+        item.source
+        for item in opened
+        if item.evidence and now > micros(item.evidence[0].at) + limits[item.pattern]
     }
 
 
@@ -219,8 +223,8 @@ class Sweep:
 
     def at_or_above(self, severity: str) -> list[Change]:
         """Changes that tell of a detection at this severity or a graver one: not those that take one back."""
-        rising = [one for one in self.changes if one.change in ("new", "found again", "risen")]
-        return [one for one in rising if rank(one.detection.severity) >= rank(severity)]
+        rising = [change for change in self.changes if change.change in ("new", "found again", "risen")]
+        return [item for item in rising if rank(item.detection.severity) >= rank(severity)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,19 +243,19 @@ class Looking:
     selection: str
     versions: str
 
-    def found(self, one: Detection) -> Found:
+    def found(self, detection: Detection) -> Found:
         """A detection, with whether it was asked for or is only a part."""
-        return Found(one, part=one.pattern not in self.chosen)
+        return Found(detection, part=detection.pattern not in self.chosen)
 
     @property
     def chosen(self) -> frozenset[str]:
-        return frozenset(one.name for one in self.programs if self.library.is_chosen(one))
+        return frozenset(program.name for program in self.programs if self.library.is_chosen(program))
 
     def keep(
         self, changes: Sequence[tuple[str, Detection]], swept: Sequence[Swept], lock: Held, at: datetime
     ) -> None:
         """Write in one commit, if the lock is still ours."""
-        found = [(change, self.found(one)) for change, one in changes]
+        found = [(change, self.found(item)) for change, item in changes]
         self.store.keep_sweep(
             self.selection, self.versions, self.as_of, found=found, swept=swept, lock=lock, at=at
         )
@@ -325,8 +329,10 @@ def look(
     """What a sweep of these patterns looks for."""
     programs = library.programs
     names = sorted(program.name for program in programs)
-    content = [stable_hash(program.to_json()) for program in sorted(programs, key=lambda one: one.name)]
-    ours = [f"{one.name}@{one.version}" for one in plan(needed(programs))]
+    content = [
+        stable_hash(program.to_json()) for program in sorted(programs, key=lambda program: program.name)
+    ]
+    ours = [f"{item.name}@{item.version}" for item in plan(needed(programs))]
     how = [dict(settings.scorers), asdict(Options.of(settings)), ours]
     selection, versions = stable_hash("sweep", names)[:16], stable_hash(content, how)[:16]
     return Looking(store, library, programs, settings, as_of, runner, selection, versions)
@@ -341,23 +347,23 @@ def _sweep(
     progress: Callable[[int, int], None] | None,
 ) -> Sweep:
     store, as_of = looking.store, looking.as_of
-    threads = any(one.scope == "thread" for one in plan(needed(looking.programs)))
+    threads = any(item.scope == "thread" for item in plan(needed(looking.programs)))
     touched = store.touched(
         looking.selection, looking.versions, as_of, since=since, min_events=min_events, threads=threads
     )
-    sources = begun(looking, {one.source for one in touched}, clock())
-    alone = [one for one in looking.programs if not reaches_others(one, looking.programs)]
+    sources = begun(looking, {item.source for item in touched}, clock())
+    alone = [program for program in looking.programs if not reaches_others(program, looking.programs)]
     done = events = lacking = 0
     bare_runs = False
     again = said_again(
-        store.events(until=as_of), looking.programs, looking.settings, {one.who for one in touched}
+        store.events(until=as_of), looking.programs, looking.settings, {item.who for item in touched}
     )
     for chunk in chunks(touched):
         seen = chunk_events(looking, chunk, again, threads=threads)
         bare_runs = bare_runs or any(map(is_bare_step, seen))
         found = find(alone, seen, as_of=as_of, runner=looking.runner)
-        whose = [one.who for one in chunk]
-        kept = store.detections(subjects=whose, patterns=[one.name for one in alone])
+        whose = [item.who for item in chunk]
+        kept = store.detections(subjects=whose, patterns=[item.name for item in alone])
         changes = list(compare(kept, found.detections, alone, store.purged_before()))
         looking.keep(changes, list(_swept(looking, chunk, alone, seen)), lock, clock())
         done, events, lacking = done + len(chunk), events + len(seen), lacking + len(found.insufficient)
@@ -366,37 +372,41 @@ def _sweep(
     sweep_neighbours(looking, sources, lock, clock)
     ended(looking, clock())
     store.close_sweep(looking.selection, looking.versions, as_of, clock())
-    chosen = [one for one in looking.programs if one.name in looking.chosen]
-    reading = {one.name for one in chosen if reads_text(one)}
-    blind = reading if reading and not any(one.text for one in store.events(until=as_of)) else set()
-    blind |= {one.name for one in chosen if bare_runs and reads_steps(one)}
+    chosen = [program for program in looking.programs if program.name in looking.chosen]
+    reading = {item.name for item in chosen if reads_text(item)}
+    blind = reading if reading and not any(event.text for event in store.events(until=as_of)) else set()
+    blind |= {item.name for item in chosen if bare_runs and reads_steps(item)}
     return Sweep(as_of, tuple(store.untold()), done, events, lacking, without_text=tuple(sorted(blind)))
 
 
 def mute_changes(done: Sweep, entries: Sequence[Mute], store: Store, now: datetime) -> Sweep:
     """The sweep with the changes that an entry mutes at this moment set apart."""
-    active = [one for one in entries if not one.is_expired(now)]
+    active = [entry for entry in entries if not entry.is_expired(now)]
     if not active or not done.changes:
         return done
-    found = [one.detection for one in done.changes]
+    detections = [change.detection for change in done.changes]
     known: Mapping[tuple[str, str], Event] = {}
-    if any({"path", "command"} & one.asks.keys() for one in active):
-        known = evidence_events(found, store.events({(one.source, one.subject) for one in found}))
-    muted = [one for one in done.changes if any(mutes(entry, one.detection, known) for entry in active)]
-    told = tuple(one for one in done.changes if one not in muted)
-    return replace(done, changes=told, muted=tuple(muted))
+    if any({"path", "command"} & item.asks.keys() for item in active):
+        known = evidence_events(
+            detections, store.events({(item.source, item.subject) for item in detections})
+        )
+    muted = [
+        change for change in done.changes if any(mutes(entry, change.detection, known) for entry in active)
+    ]
+    changes = tuple(change for change in done.changes if change not in muted)
+    return replace(done, changes=changes, muted=tuple(muted))
 
 
 def chunks(subjects: Sequence[SubjectRow]) -> Iterator[list[SubjectRow]]:
     """Subjects in pieces of a bounded number of events; one with more than that is a piece by itself."""
     piece: list[SubjectRow] = []
     total = 0
-    for one in subjects:
-        if piece and (total + one.events > MOST_EVENTS or len(piece) >= MOST_SUBJECTS):
+    for subject in subjects:
+        if piece and (total + subject.events > MOST_EVENTS or len(piece) >= MOST_SUBJECTS):
             yield piece
             piece, total = [], 0
-        piece.append(one)
-        total += one.events
+        piece.append(subject)
+        total += subject.events
     if piece:
         yield piece
 
@@ -405,14 +415,14 @@ def chunk_events(
     looking: Looking, chunk: Sequence[SubjectRow], again: Mapping[Who, Event], *, threads: bool
 ) -> list[Event]:
     """The events of these subjects with all readings, in order."""
-    whose: set[Who] = {one.who for one in chunk}
+    whose: set[Who] = {item.who for item in chunk}
     if threads:
         # What others did in a thread may be in the readings of these.
-        given = looking.store.thread_mates(sorted(whose), looking.as_of)
+        events = looking.store.thread_mates(sorted(whose), looking.as_of)
     else:
-        given = sorted(looking.store.events(whose, until=looking.as_of), key=lambda event: event.order)
-    given = [again.get((event.source, event.id), event) for event in given] if again else given
-    read = as_read(given, needed(looking.programs))
+        events = sorted(looking.store.events(whose, until=looking.as_of), key=lambda event: event.order)
+    events = [again.get((event.source, event.id), event) for event in events] if again else events
+    read = as_read(events, needed(looking.programs))
     supplied, _ = only_scorers(read, looking.settings.scorers)
     measured, _ = measured_events(supplied, looking.programs, looking.settings)
     own = [event for event in measured if (event.source, event.subject) in whose]
@@ -423,5 +433,5 @@ def _swept(
     looking: Looking, chunk: Sequence[SubjectRow], programs: Sequence[Program], events: Sequence[Event]
 ) -> Iterator[Swept]:
     due = next_due(programs, events, looking.as_of, CAP)
-    for one in chunk:
-        yield Swept(one.who, one.changed, due.get(one.who))
+    for item in chunk:
+        yield Swept(item.who, item.changed, due.get(item.who))

@@ -48,8 +48,10 @@ class Traces:
 def trace(detections: Sequence[Detection], events: Iterable[Event], as_of: datetime) -> Traces:
     """The traces of the signals named in the detections' evidence. Events must be measured and in order."""
     wanted, proof = _wanted(detections)
-    moments: dict[Who, list[tuple[datetime, bool]]] = {(one.source, one.subject): [] for one in detections}
-    found: dict[tuple[Whose, str], list[tuple[datetime, float, bool]]] = {}
+    moments: dict[Who, list[tuple[datetime, bool]]] = {
+        (detection.source, detection.subject): [] for detection in detections
+    }
+    record: dict[tuple[Whose, str], list[tuple[datetime, float, bool]]] = {}
     untimed = set()
     for event in events:
         who = (event.source, event.subject)
@@ -64,20 +66,20 @@ def trace(detections: Sequence[Detection], events: Iterable[Event], as_of: datet
                     value = event.readings.get(signal)
                     if isinstance(value, (int, float)):
                         counted = (event.source, event.id) in proof
-                        found.setdefault((whose, signal), []).append((event.at, float(value), counted))
-    lines = tuple(_line(whose, signal, points) for (whose, signal), points in sorted(found.items(), key=str))
+                        record.setdefault((whose, signal), []).append((event.at, float(value), counted))
+    lines = tuple(_line(whose, signal, points) for (whose, signal), points in sorted(record.items(), key=str))
     seen = {who: tuple(at for at, _ in thin(times, MOST)) for who, times in moments.items()}
-    return Traces(lines, seen, {one.source: as_of for one in detections}, frozenset(untimed))
+    return Traces(lines, seen, {detection.source: as_of for detection in detections}, frozenset(untimed))
 
 
 def joined_traces(some: Iterable[Traces], who: Iterable[Who]) -> Traces:
     """The traces of several lots of subjects that share none, as `trace` gives them, in order of `who`."""
     every = list(some)
-    lines = [line for one in every for line in one.lines]
+    lines = [line for item in every for line in item.lines]
     lines.sort(key=lambda line: str(((line.source, tuple(line.history.items())), line.signal)))
-    moments = {name: times for one in every for name, times in one.moments.items()}
-    as_of = {source: at for one in every for source, at in one.as_of.items()}
-    untimed = frozenset(source for one in every for source in one.untimed)
+    moments = {name: times for item in every for name, times in item.moments.items()}
+    as_of = {source: at for item in every for source, at in item.as_of.items()}
+    untimed = frozenset(source for item in every for source in item.untimed)
     return Traces(tuple(lines), {name: moments[name] for name in who}, as_of, untimed)
 
 
@@ -91,13 +93,13 @@ def thin(points: Sequence[T], most: int) -> list[T]:
     """
     if len(points) <= most:
         return list(points)
-    kept = [index for index, point in enumerate(points) if point[-1]]  # type: ignore[index]
-    if len(kept) > most:
-        return [points[kept[i * len(kept) // most]] for i in range(most)]
+    indexes = [index for index, point in enumerate(points) if point[-1]]  # type: ignore[index]
+    if len(indexes) > most:
+        return [points[indexes[i * len(indexes) // most]] for i in range(most)]
     others = [index for index, point in enumerate(points) if not point[-1]]  # type: ignore[index]
-    room = most - len(kept)
+    room = most - len(indexes)
     even = [others[round(i * (len(others) - 1) / max(room - 1, 1))] for i in range(min(room, len(others)))]
-    return [points[index] for index in sorted({*kept, *even})]
+    return [points[index] for index in sorted({*indexes, *even})]
 
 
 def _wanted(
@@ -106,11 +108,11 @@ def _wanted(
     """Signals by history by subject; and the (source, id) of every event that is evidence."""
     wanted: dict[Who, dict[Whose, dict[str, None]]] = {}
     proof: set[tuple[str, str]] = set()
-    for one in detections:
-        whose = (one.source, tuple(one.history.items()))
-        signals = wanted.setdefault((one.source, one.subject), {}).setdefault(whose, {})
-        for evidence in one.evidence:
-            proof.add((one.source, evidence.event))
+    for detection in detections:
+        whose = (detection.source, tuple(detection.history.items()))
+        signals = wanted.setdefault((detection.source, detection.subject), {}).setdefault(whose, {})
+        for evidence in detection.evidence:
+            proof.add((detection.source, evidence.event))
             signals |= dict.fromkeys(
                 name for name, value in evidence.readings.items() if not isinstance(value, str)
             )

@@ -69,7 +69,7 @@ class Kept:
 
 def verdict_of(
     store: Store,
-    said: Said,
+    verdict_input: Said,
     settings: Settings,
     about: Mapping[str, Detection] | None = None,
     replayed: Replayed | None = None,
@@ -82,27 +82,31 @@ def verdict_of(
     keeps what was replayed for the next one. What is dated later than `now` is refused: it would go before
     whatever its judge says until then.
     """
-    if now is not None and said.at > now:
-        raise BadUsage(f"the verdict is dated {format_time(said.at)}, which is still to come")
-    if not said.by.strip():
+    if now is not None and verdict_input.at > now:
+        raise BadUsage(f"the verdict is dated {format_time(verdict_input.at)}, which is still to come")
+    if not verdict_input.by.strip():
         raise BadUsage("whose verdict is it? Give --by NAME")
-    if max(len(said.why), len(said.by)) > LONGEST:
+    if max(len(verdict_input.why), len(verdict_input.by)) > LONGEST:
         raise BadUsage(f"a reason, or a judge's name, has at most {LONGEST} characters")
-    if isinstance(said.of, Silence):
-        return _on_silence(store, said, said.of, settings, {} if replayed is None else replayed)
-    if said.verdict not in ON_DETECTIONS:
-        near = did_you_mean(said.verdict, ON_DETECTIONS)
-        raise BadUsage(f"of a detection one says confirmed or false_alarm, not {said.verdict!r:.40}{near}")
-    found = (about or {}).get(said.of) or detection_of(store, said.of)
+    if isinstance(verdict_input.of, Silence):
+        return _on_silence(
+            store, verdict_input, verdict_input.of, settings, {} if replayed is None else replayed
+        )
+    if verdict_input.verdict not in ON_DETECTIONS:
+        near = did_you_mean(verdict_input.verdict, ON_DETECTIONS)
+        raise BadUsage(
+            f"of a detection one says confirmed or false_alarm, not {verdict_input.verdict!r:.40}{near}"
+        )
+    found = (about or {}).get(verdict_input.of) or detection_of(store, verdict_input.of)
     return Verdict(
-        said.verdict,
-        said.by.strip(),
-        said.at,
+        verdict_input.verdict,
+        verdict_input.by.strip(),
+        verdict_input.at,
         found.pattern,
         found.version,
         found.id,
-        why=said.why,
-        blind=said.blind,
+        why=verdict_input.why,
+        blind=verdict_input.blind,
         source=found.source,
     )
 
@@ -118,18 +122,18 @@ def detection_of(store: Store, name: str) -> Detection:
     return found[0]
 
 
-def _on_silence(store: Store, said: Said, of: Silence, settings: Settings, replayed: Replayed) -> Verdict:
-    if said.verdict not in ON_SILENCES:
-        near = did_you_mean(said.verdict, ON_SILENCES)
-        raise BadUsage(f"of a silence one says missed or correct_silence, not {said.verdict!r:.40}{near}")
+def _on_silence(store: Store, text: Said, of: Silence, settings: Settings, replayed: Replayed) -> Verdict:
+    if text.verdict not in ON_SILENCES:
+        near = did_you_mean(text.verdict, ON_SILENCES)
+        raise BadUsage(f"of a silence one says missed or correct_silence, not {text.verdict!r:.40}{near}")
     version = _version(of.pattern, settings)
     rows = store.subjects(of.subject, of.source or None)
     if not rows:
-        near = did_you_mean(of.subject, [one.name for one in store.subjects()])
+        near = did_you_mean(of.subject, [subject.name for subject in store.subjects()])
         raise BadUsage(f"no subject {of.subject!r:.60} is in the store{near}")
     if len(rows) > 1:
         raise BadUsage(
-            f"{of.subject!r:.60} is in several sources: {', '.join(one.source for one in rows)}; name one"
+            f"{of.subject!r:.60} is in several sources: {', '.join(row.source for row in rows)}; name one"
         )
     (row,) = rows
     start, end = _ends(store, row.who, of)
@@ -144,27 +148,27 @@ def _on_silence(store: Store, said: Said, of: Silence, settings: Settings, repla
             "`ethogram sweep`, and then say confirmed or false_alarm of that"
         )
     return Verdict(
-        said.verdict,
-        said.by.strip(),
-        said.at,
+        text.verdict,
+        text.by.strip(),
+        text.at,
         of.pattern,
         version,
         subject=of.subject,
         first_event=of.first_event,
         last_event=of.last_event,
-        why=said.why,
-        blind=said.blind,
+        why=text.why,
+        blind=text.blind,
         source=row.source,
     )
 
 
-def _inside(found: Iterable[Detection], pattern: str, start: datetime, end: datetime) -> list[Detection]:
+def _inside(detections: Iterable[Detection], pattern: str, start: datetime, end: datetime) -> list[Detection]:
     return [
-        one
-        for one in found
-        if base_pattern(one.pattern) == base_pattern(pattern)
-        and one.opened_at <= end
-        and one.held_at >= start
+        item
+        for item in detections
+        if base_pattern(item.pattern) == base_pattern(pattern)
+        and item.opened_at <= end
+        and item.held_at >= start
     ]
 
 
@@ -174,24 +178,26 @@ def _replayed(
     """What a pattern in force finds of a subject, whether or not a sweep has kept it."""
     library = variant(base_pattern(pattern), settings)
     assert library is not None
-    everybody = any(reaches_others(one, library.programs) for one in library.programs)
+    everybody = any(reaches_others(program, library.programs) for program in library.programs)
     key = (base_pattern(pattern), None if everybody else who)
     if key not in replayed:
         at = newest(store)
         events = stored_chunks(store, library, settings, at, [who])
         (found,) = replayer(base_pattern(pattern), settings, events, at)([{}])
         replayed[key] = found or []
-    return [one for one in replayed[key] if (one.source, one.subject) == who]
+    return [item for item in replayed[key] if (item.source, item.subject) == who]
 
 
 def _version(pattern: str, settings: Settings) -> str:
     """The version of a pattern in force, by the name of its file or of one of its programs."""
     library = variant(base_pattern(pattern), settings)
     assert library is not None
-    programs = [one for one in library.programs if library.is_chosen(one) and "@" not in one.name]
-    own = [one for one in programs if pattern in (one.name, base_pattern(one.name))]
+    programs = [
+        program for program in library.programs if library.is_chosen(program) and "@" not in program.name
+    ]
+    own = [program for program in programs if pattern in (program.name, base_pattern(program.name))]
     if len(own) != 1:
-        names = ", ".join(one.name for one in programs)
+        names = ", ".join(program.name for program in programs)
         raise BadUsage(f"{pattern!r:.60} is not one pattern; name one of {names}")
     return own[0].version
 
@@ -200,7 +206,7 @@ def _ends(store: Store, who: tuple[str, str], of: Silence) -> tuple[datetime, da
     """When the stretch begins and ends; BadUsage where its events are not there, or the wrong way round."""
     if not of.first_event or not of.last_event:
         raise BadUsage("from which event to which? Give --from EVENT and --to EVENT")
-    orders = {one.id: one for one in store.events([who])}
+    orders = {event.id: event for event in store.events([who])}
     for name in (of.first_event, of.last_event):
         if name not in orders:
             near = did_you_mean(name, orders)
@@ -226,15 +232,15 @@ def keep_verdicts(store: Store, verdicts: Sequence[Verdict]) -> Kept:
         )
     known: dict[Judged, list[Content]] = {}
     dated = set()
-    for one in store.verdicts():
-        known.setdefault(_judged(one), []).append(_content(one))
-        dated.add((_judged(one), one.at, _content(one)))
-    given: dict[Judged, list[Verdict]] = {}
-    for one in verdicts:
-        if (_judged(one), one.at, _content(one)) not in dated:
-            given.setdefault(_judged(one), []).append(one)
-    new = {id(one) for who, own in given.items() for one in _news(own, known.get(who, []))}
-    store.add_verdicts([one for one in verdicts if id(one) in new])
+    for verdict in store.verdicts():
+        known.setdefault(_judged(verdict), []).append(_content(verdict))
+        dated.add((_judged(verdict), verdict.at, _content(verdict)))
+    record: dict[Judged, list[Verdict]] = {}
+    for verdict in verdicts:
+        if (_judged(verdict), verdict.at, _content(verdict)) not in dated:
+            record.setdefault(_judged(verdict), []).append(verdict)
+    new = {id(news_) for who, own in record.items() for news_ in _news(own, known.get(who, []))}
+    store.add_verdicts([verdict for verdict in verdicts if id(verdict) in new])
     return Kept(len(new), len(verdicts) - len(new))
 
 
@@ -243,18 +249,20 @@ def _news(own: Sequence[Verdict], known: Sequence[Content]) -> list[Verdict]:
 
     Nothing, where they changed their mind in just these steps before.
     """
-    steps = [one for place, one in enumerate(own) if not place or _content(one) != _content(own[place - 1])]
-    if list(known[-len(steps) :]) == [_content(one) for one in steps]:
+    steps = [
+        item for place, item in enumerate(own) if not place or _content(item) != _content(own[place - 1])
+    ]
+    if list(known[-len(steps) :]) == [_content(step) for step in steps]:
         return []
     return steps[1:] if known and _content(steps[0]) == known[-1] else steps
 
 
-def _judged(one: Verdict) -> Judged:
-    return (item_of(one), one.by)
+def _judged(verdict: Verdict) -> Judged:
+    return (item_of(verdict), verdict.by)
 
 
-def _content(one: Verdict) -> Content:
-    return (one.verdict, one.why, one.blind)
+def _content(verdict: Verdict) -> Content:
+    return (verdict.verdict, verdict.why, verdict.blind)
 
 
 def settle(store: Store, settings: Settings, now: datetime) -> int:
@@ -296,34 +304,34 @@ def read_verdicts(
     faults: list[Fault] = []
     rows = list(_rows(path, faults))
     wanted = {row["detection"] for _, row in rows if row.get("detection")}
-    about = {one.id: one for one in store.detections(ids=wanted)}
+    about = {detection.id: detection for detection in store.detections(ids=wanted)}
     check = partial(verdict_of, store, settings=settings, about=about, replayed={}, now=now)
-    found: list[Verdict] = []
+    verdicts: list[Verdict] = []
     lines: list[int] = []
     for line, row in rows:
         try:
-            found.append(check(said=_said(row, by=by, at=at)))
+            verdicts.append(check(verdict_input=_said(row, by=by, at=at)))
         except BadInput as error:
-            faults += [Fault(path, line, 0, one.message) for one in error.faults]
+            faults += [Fault(path, line, 0, fault.message) for fault in error.faults]
         else:
             lines.append(line)
-    gone = set(store.settled(found))
+    gone = set(store.settled(verdicts))
     faults += [
         Fault(path, line, 0, "its verdicts are so old that they were added up; it cannot be judged again")
-        for line, one in zip(lines, found, strict=True)
-        if one in gone
+        for line, item in zip(lines, verdicts, strict=True)
+        if item in gone
     ]
     if faults:
         faults.sort()
         raise BadInput(faults[:MOST_FAULTS], more=max(0, len(faults) - MOST_FAULTS))
-    return found
+    return verdicts
 
 
 def _said(row: Row, *, by: str, at: datetime) -> Said:
-    said = row["verdict"]
-    if said not in VERDICTS:
-        near = did_you_mean(said, VERDICTS)
-        raise BadUsage(f"verdict must be one of {', '.join(VERDICTS)}; here is {said!r:.40}{near}")
+    verdict = row["verdict"]
+    if verdict not in VERDICTS:
+        near = did_you_mean(verdict, VERDICTS)
+        raise BadUsage(f"verdict must be one of {', '.join(VERDICTS)}; here is {verdict!r:.40}{near}")
     blind = YES_NO.get(row.get("blind", "").lower())
     if blind is None:
         raise BadUsage(f"blind must be true or false; here is {row['blind']!r:.40}")
@@ -331,21 +339,21 @@ def _said(row: Row, *, by: str, at: datetime) -> Said:
         when = parse_time(row["at"]) if row.get("at") else at
     except ValueError as error:
         raise BadUsage(f"at: {error}") from None
-    return Said(said, row.get("by") or by, when, _of(row, said), row.get("why", ""), blind)
+    return Said(verdict, row.get("by") or by, when, _of(row, verdict), row.get("why", ""), blind)
 
 
-def _of(row: Row, said: str) -> str | Silence:
+def _of(row: Row, text: str) -> str | Silence:
     """What a row is about; BadUsage where it is about two things, or lacks what its verdict needs."""
     names = ("pattern", "subject", "first_event", "last_event")
-    if said in ON_DETECTIONS:
+    if text in ON_DETECTIONS:
         if not row.get("detection"):
-            raise BadUsage(f"{said} needs a detection: its id")
+            raise BadUsage(f"{text} needs a detection: its id")
         return row["detection"]
     lacking = [name for name in names if not row.get(name)]
     if lacking:
-        raise BadUsage(f"{said} needs {', '.join(lacking)}")
+        raise BadUsage(f"{text} needs {', '.join(lacking)}")
     if row.get("detection"):
-        raise BadUsage(f"{said} is said where nothing was detected, and this row names a detection")
+        raise BadUsage(f"{text} is said where nothing was detected, and this row names a detection")
     return Silence(source=row.get("source", ""), **{name: row[name] for name in names})
 
 
@@ -371,7 +379,7 @@ def _rows(path: str, faults: list[Fault]) -> Iterator[tuple[int, Row]]:
         if names is None:
             names = cells
             wrong = list(_bad_head(names))
-            faults += [Fault(path, begun, 0, one) for one in wrong]
+            faults += [Fault(path, begun, 0, item) for item in wrong]
             if wrong:
                 return
         elif len(cells) != len(names):

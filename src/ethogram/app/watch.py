@@ -34,36 +34,36 @@ class Muter:
         self.muted: Counter[str] = Counter()
         self._clock = clock
 
-    def entry(self, one: Detection, arrivals: Mapping[str, Arrivals]) -> Mute | None:
+    def entry(self, detection: Detection, arrivals: Mapping[str, Arrivals]) -> Mute | None:
         """The first entry that mutes a detection now, or None."""
         if not self.entries:
             return None
-        now, known = self._clock(), _evidence(one, arrivals.get(one.source))
+        now, known = self._clock(), _evidence(detection, arrivals.get(detection.source))
         for entry in self.entries:
             # A path or command of an event that is no longer known could be one that nobody agreed to.
             if entry.is_expired(now) or (known is None and not FACTS.keys().isdisjoint(entry.asks)):
                 continue
-            if mutes(entry, one, known or {}):
+            if mutes(entry, detection, known or {}):
                 return entry
         return None
 
-    def is_muted(self, one: Detection, arrivals: Mapping[str, Arrivals]) -> bool:
+    def is_muted(self, detection: Detection, arrivals: Mapping[str, Arrivals]) -> bool:
         """Whether a detection is not to be told; it is counted then."""
-        entry = self.entry(one, arrivals)
+        entry = self.entry(detection, arrivals)
         if entry is not None:
             self.muted[entry.id] += 1
         return entry is not None
 
 
-def _evidence(one: Detection, arrivals: Arrivals | None) -> dict[tuple[str, str], Event] | None:
+def _evidence(detection: Detection, arrivals: Arrivals | None) -> dict[tuple[str, str], Event] | None:
     """The events that are evidence, by source and id; None where one of them is not known any more."""
-    found: dict[tuple[str, str], Event] = {}
-    for evidence in one.evidence:
+    record: dict[tuple[str, str], Event] = {}
+    for evidence in detection.evidence:
         known = None if arrivals is None else arrivals.recall(evidence.event)
         if not isinstance(known, Event):
             return None
-        found[one.source, evidence.event] = known
-    return found
+        record[detection.source, evidence.event] = known
+    return record
 
 
 # Telling: which detections of a watch anybody hears of, and who is called.
@@ -83,39 +83,39 @@ class Teller:
         self._chosen, self._callback = chosen, callback
         self._counting = Lock()
 
-    def is_told(self, one: Detection) -> bool:
+    def is_told(self, detection: Detection) -> bool:
         """Whether a detection is for anybody's ears, mutes aside."""
-        return one.pattern in self._chosen and one.status != "shadow"
+        return detection.pattern in self._chosen and detection.status != "shadow"
 
-    def is_heard(self, one: Detection, arrivals: Mapping[str, Arrivals]) -> bool:
+    def is_heard(self, detection: Detection, arrivals: Mapping[str, Arrivals]) -> bool:
         """Whether a detection is told and not muted; nothing is counted."""
-        return self.is_told(one) and self.muter.entry(one, arrivals) is None
+        return self.is_told(detection) and self.muter.entry(detection, arrivals) is None
 
-    def tell(self, told: Sequence[Told], arrivals: Mapping[str, Arrivals]) -> list[Detection]:
+    def tell(self, tolds: Sequence[Told], arrivals: Mapping[str, Arrivals]) -> list[Detection]:
         """Those of the detections that are told, after the callback has had each."""
         found = []
-        for _, one in told:
-            if not self.is_told(one):
-                if one.pattern in self._chosen:
-                    self.kept.append(one)
-            elif not self.muter.entries or not self._is_muted(one, arrivals):
-                found.append(one)
+        for _, item in tolds:
+            if not self.is_told(item):
+                if item.pattern in self._chosen:
+                    self.kept.append(item)
+            elif not self.muter.entries or not self._is_muted(item, arrivals):
+                found.append(item)
         if self._callback is not None:
-            for one in found:
-                self._call(self._callback, one)
+            for item in found:
+                self._call(self._callback, item)
         return found
 
-    def _is_muted(self, one: Detection, arrivals: Mapping[str, Arrivals]) -> bool:
+    def _is_muted(self, detection: Detection, arrivals: Mapping[str, Arrivals]) -> bool:
         with self._counting:
-            return self.muter.is_muted(one, arrivals)
+            return self.muter.is_muted(detection, arrivals)
 
-    def _call(self, callback: Callback, one: Detection) -> None:
+    def _call(self, callback: Callback, detection: Detection) -> None:
         try:
-            callback(one)
+            callback(detection)
         except Exception as error:
             # The watch and the caller of `observe` have nothing to do with it.
             self.errors.append(error)
-            _log.exception("a callback failed on detection %s", one.id)
+            _log.exception("a callback failed on detection %s", detection.id)
 
 
 # Watch: events as they happen, and what follows from each at once.
@@ -150,7 +150,7 @@ class Watch:
     ) -> None:
         self.settings = settings = settings or Settings()
         library = patterns if isinstance(patterns, Library) else load_library(patterns, settings)
-        chosen = {one.name for one in library.programs if library.is_chosen(one)}
+        chosen = {program.name for program in library.programs if library.is_chosen(program)}
         self._start(
             Intake(library.programs, settings, library.kinds, clock, cap),
             Teller(chosen, Muter(_checked(mutes), clock), on_detection),
@@ -169,7 +169,7 @@ class Watch:
         """A watch for compiled programs, all of them told."""
         watch = cls.__new__(cls)
         watch.settings = settings or Settings()
-        teller = Teller({one.name for one in programs}, Muter((), _now), None)
+        teller = Teller({program.name for program in programs}, Muter((), _now), None)
         watch._start(Intake(programs, watch.settings, {}, _now, cap), teller, _now)
         return watch
 
@@ -184,8 +184,8 @@ class Watch:
         """
         intake = self._intake
         with self._lock:
-            told = intake.observe(event)
-        return self._tell(told) if told else []
+            detections = intake.observe(event)
+        return self._tell(detections) if detections else []
 
     def observe_many(self, events: Iterable[Event | Mapping[str, Any]]) -> list[Detection]:
         """What `observe` gives for each of these events in turn, all together.
@@ -193,17 +193,17 @@ class Watch:
         Where an event is refused, those behind it have not been observed. Those before it have: what they
         brought about has gone to the callback, and is in the error's `told`.
         """
-        told: list[Told] = []
+        tolds: list[Told] = []
         intake = self._intake
         try:
             with self._lock:
                 for event in events:
                     if new := intake.observe(event):
-                        told += new
+                        tolds += new
         except EthogramError as error:
-            error.told = self._tell(told)  # type: ignore[attr-defined]
+            error.told = self._tell(tolds)  # type: ignore[attr-defined]
             raise
-        return self._tell(told)
+        return self._tell(tolds)
 
     def tick(self, as_of: datetime | None = None) -> list[Detection]:
         """What becomes known because time has passed: silences, and combinations of what was seen.
@@ -212,8 +212,8 @@ class Watch:
         """
         as_of = self._clock() if as_of is None else utc(as_of, "as_of")
         with self._lock:
-            told = self._intake.tick(as_of)
-        return self._tell(told)
+            detections = self._intake.tick(as_of)
+        return self._tell(detections)
 
     def flush(self, as_of: datetime | None = None) -> list[Detection]:
         """What is left to tell at the end: events that waited, then all that follows up to `as_of`.
@@ -221,8 +221,8 @@ class Watch:
         The default is the time of the newest event. An event at or before it is late from then on.
         """
         with self._lock:
-            told = self._intake.flush(None if as_of is None else utc(as_of, "as_of"))
-        return self._tell(told)
+            detections = self._intake.flush(None if as_of is None else utc(as_of, "as_of"))
+        return self._tell(detections)
 
     def forget_arrivals(self) -> None:
         """Forget which events came, for callers that number their own and send none twice."""
@@ -231,8 +231,8 @@ class Watch:
                 arrivals.known.clear()
                 arrivals.old.clear()
 
-    def _tell(self, told: Sequence[Told]) -> list[Detection]:
-        return self._teller.tell(told, self._intake.arrivals)
+    def _tell(self, tolds: Sequence[Told]) -> list[Detection]:
+        return self._teller.tell(tolds, self._intake.arrivals)
 
     # What can be asked.
 
@@ -240,8 +240,8 @@ class Watch:
         """The detections that are open now, as far as they have come, in output order."""
         with self._lock:
             opened = list(self._intake.live.open())
-            found = [one for one in opened if self._teller.is_heard(one, self._intake.arrivals)]
-        return sorted(found, key=lambda one: one.order)
+            found = [item for item in opened if self._teller.is_heard(item, self._intake.arrivals)]
+        return sorted(found, key=lambda item: item.order)
 
     def progress(self, subject: str, source: str | None = None) -> list[Progress]:
         """How far each sequence has come in each of a subject's histories: "stage 5 of 9"."""
@@ -325,6 +325,6 @@ class Watch:
 
 
 def _checked(mutes: Sequence[Mute]) -> Sequence[Mute]:
-    if not all(isinstance(one, Mute) for one in mutes):
+    if not all(isinstance(mute, Mute) for mute in mutes):
         raise BadUsage("mutes takes Mute records; ethogram.config.mutes.read_mutes reads them from a file")
     return mutes

@@ -29,11 +29,11 @@ def save(watch: Watch) -> dict[str, Any]:
         "format": FORMAT,
         "stream": save_stream(live.stream),
         "joins": {
-            one.program.name: {"version": version_of(one.program), "state": one.save(table.pack)}
-            for one in live.joins
+            join.program.name: {"version": version_of(join.program), "state": join.save(table.pack)}
+            for join in live.joins
         },
-        "sources": {name: _save_source(one, table) for name, one in live.sources.items()},
-        "arrivals": {name: one.save() for name, one in intake.arrivals.items()},
+        "sources": {name: _save_source(source, table) for name, source in live.sources.items()},
+        "arrivals": {name: arrival.save() for name, arrival in intake.arrivals.items()},
         "signals": None if intake.measurer is None else intake.measurer.save(),
         "newest": None if intake.newest is None else micros(intake.newest),
         "late": intake.late,
@@ -53,19 +53,19 @@ def load(watch: Watch, saved: Mapping[str, Any]) -> None:
     intake, table = watch._intake, Table(list(saved["detections"]))
     live = intake.live
     lost = load_stream(live.stream, saved["stream"])
-    for one in live.joins:
-        data = saved["joins"].get(one.program.name)
+    for join in live.joins:
+        data = saved["joins"].get(join.program.name)
         if data is None:
             continue
-        if data["version"] != version_of(one.program):
-            lost.append(one.program.name)
-        elif isinstance(one, Combining):
-            one.load(data["state"], table.unpack, moment)
+        if data["version"] != version_of(join.program):
+            lost.append(join.program.name)
+        elif isinstance(join, Combining):
+            join.load(data["state"], table.unpack, moment)
         else:
-            one.load(data["state"], table.unpack)
+            join.load(data["state"], table.unpack)
     for name, source in saved["sources"].items():
         _load_source(live, name, source, table)
-    intake.arrivals.update({name: Arrivals.load(one) for name, one in saved["arrivals"].items()})
+    intake.arrivals.update({name: Arrivals.load(item) for name, item in saved["arrivals"].items()})
     intake.newest = None if saved["newest"] is None else moment(saved["newest"])
     intake.late, intake.repeated = saved["late"], saved["repeated"]
     intake.refused, intake.evicted = saved.get("refused", 0), saved.get("evicted", 0)
@@ -79,9 +79,9 @@ def load(watch: Watch, saved: Mapping[str, Any]) -> None:
         watch.notes += [f"signal {name}: saved by another version; it starts empty" for name in unused]
 
 
-def _save_source(one: Source, table: Table) -> list[Any]:
-    queue = [table.pack(item[-1]) for item in sorted(one.queue, key=lambda item: item[:3])]
-    return [one.timed, one.concluded, one.recent, queue]
+def _save_source(source: Source, table: Table) -> list[Any]:
+    queue = [table.pack(item[-1]) for item in sorted(source.queue, key=lambda item: item[:3])]
+    return [source.timed, source.concluded, source.recent, queue]
 
 
 def _load_source(live: Live, name: str, data: list[Any], table: Table) -> None:
@@ -101,13 +101,13 @@ class Table:
         self._held: list[Detection] = []
         self._read: dict[int, Detection] = {}
 
-    def pack(self, one: Detection) -> int:
+    def pack(self, detection: Detection) -> int:
         """The number of a detection's row."""
-        if id(one) not in self._numbers:
-            self._numbers[id(one)] = len(self.rows)
-            self._held.append(one)
-            self.rows.append(detection_to_json(one))
-        return self._numbers[id(one)]
+        if id(detection) not in self._numbers:
+            self._numbers[id(detection)] = len(self.rows)
+            self._held.append(detection)
+            self.rows.append(detection_to_json(detection))
+        return self._numbers[id(detection)]
 
     def unpack(self, number: int) -> Detection:
         """The detection of a row."""
@@ -116,13 +116,13 @@ class Table:
         return self._read[number]
 
 
-def detection_to_json(one: Detection) -> dict[str, Any]:
+def detection_to_json(detection: Detection) -> dict[str, Any]:
     """The whole detection as plain data, with what its stable JSON form leaves out."""
-    out = {field.name: getattr(one, field.name) for field in fields(one)}
+    out = {field.name: getattr(detection, field.name) for field in fields(detection)}
     for name in TIMES:
         out[name] = None if out[name] is None else micros(out[name])
-    out["evidence"] = [[e.step, e.event, micros(e.at), dict(e.readings)] for e in one.evidence]
-    return out | {"details": dict(one.details), "history": dict(one.history)}
+    out["evidence"] = [[e.step, e.event, micros(e.at), dict(e.readings)] for e in detection.evidence]
+    return out | {"details": dict(detection.details), "history": dict(detection.history)}
 
 
 def detection_from_json(data: Mapping[str, Any]) -> Detection:

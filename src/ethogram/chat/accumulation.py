@@ -83,10 +83,10 @@ def accumulation(load: Load, before: Load) -> Signal:
     value = accumulated(load)
     if value < 0.02:
         return Signal("accumulation", value, "nothing adds up")
-    said = f"adds up to {load.heap:.2f} above the conversation's own baseline; highest {load.peak:.2f}"
+    text = f"adds up to {load.heap:.2f} above the conversation's own baseline; highest {load.peak:.2f}"
     if load.floor >= value:
-        said = f"a severe turn ({load.peak:.2f}) is not yet forgotten"
-    return Signal("accumulation", value, said, ACCUMULATION_WEIGHT * min(value, accumulated(before)))
+        text = f"a severe turn ({load.peak:.2f}) is not yet forgotten"
+    return Signal("accumulation", value, text, ACCUMULATION_WEIGHT * min(value, accumulated(before)))
 
 
 # Intent: a filter over six intents, moved by what is new in a turn and never certain.
@@ -355,11 +355,11 @@ def _pace(manner: Manner) -> Signal:
     deviation = math.sqrt(math.fsum((gap - mean) ** 2 for gap in manner.gaps) / len(manner.gaps))
     spread = deviation / mean if mean > 0 else 0.0
     scripted = spread < EVEN or statistics.median(manner.gaps) < 1.0
-    said = f"turns {mean:.1f} s apart with a spread of {spread:.0%}"
+    text = f"turns {mean:.1f} s apart with a spread of {spread:.0%}"
     return Signal(
         "response_time",
         max(0.0, 1 - spread),
-        said,
+        text,
         0.03 if scripted else 0.0,
         "scripted" if scripted else "human",
     )
@@ -409,7 +409,8 @@ class Tuning:
         if not self.weights:
             return signals
         return tuple(
-            replace(one, adds=min(1.0, one.adds * self.weights.get(one.name, 1.0))) for one in signals
+            replace(signal, adds=min(1.0, signal.adds * self.weights.get(signal.name, 1.0)))
+            for signal in signals
         )
 
 
@@ -441,16 +442,16 @@ BY_WORDS = ("keywords", "request")
 """The signals that meaning can cast doubt on; no embedder sees the form of a conversation."""
 
 
-def measured(given: Readings, view: View) -> float | None:
+def measured(readings: Readings, view: View) -> float | None:
     """The level of this turn, where the embedder knows its language.
 
     Who asks for nothing and names no grave harm tells of something: an embedder hears people, children and
     loss in it, and little of that is near to harm.
     """
-    if given.level is None or not (view.is_english or given.any_language):
+    if readings.level is None or not (view.is_english or readings.any_language):
         return None
     tells = not view.wants and all((hit.term.severity or 0.0) < GRAVE for hit in view.hits)
-    return AT_REST + TELLS * (given.level - AT_REST) if tells else given.level
+    return AT_REST + TELLS * (readings.level - AT_REST) if tells else readings.level
 
 
 def doubted(signals: tuple[Signal, ...], level: float | None) -> tuple[Signal, ...]:
@@ -458,31 +459,33 @@ def doubted(signals: tuple[Signal, ...], level: float | None) -> tuple[Signal, .
     if level is None or level >= NEAR:
         return signals
     left = DOUBTED + (1 - DOUBTED) * max(0.0, (level - CALM) / (NEAR - CALM))
-    return tuple(replace(one, adds=left * one.adds) if one.name in BY_WORDS else one for one in signals)
+    return tuple(
+        replace(signal, adds=left * signal.adds) if signal.name in BY_WORDS else signal for signal in signals
+    )
 
 
-def by_meaning(given: Readings, view: View, stretch: Stretch, asked: Request) -> tuple[Signal, ...]:
+def by_meaning(readings: Readings, view: View, stretch: Stretch, request: Request) -> tuple[Signal, ...]:
     """`meaning`, `standing`, `drift` and `topic_jump`; only `standing` adds to the risk.
 
     `stretch` holds this turn already. How far a single turn is from what was said before is no sign of
     anything: people change the subject.
     """
-    level = measured(given, view)
+    level = measured(readings, view)
     if level is None:
         strange = f"the embedder does not know this language ({view.language})"
-        why = "no embedder" if given.level is None else strange
+        why = "no embedder" if readings.level is None else strange
         return tuple(unmeasured(name, why) for name in ("meaning", "standing", "drift", "topic_jump"))
     close = Signal("meaning", risk_of(level), f"closeness to harm {risk_of(level):.2f}")
-    return (close, _standing(stretch, asked, level), _drift(stretch), _jump(given.jump))
+    return (close, _standing(stretch, request, level), _drift(stretch), _jump(readings.jump))
 
 
-def _standing(stretch: Stretch, asked: Request, level: float) -> Signal:
+def _standing(stretch: Stretch, request: Request, level: float) -> Signal:
     value = score(strength(stretch.levels))
     if stretch.turns > 1:
         return Signal("standing", value, f"the last turns together are near to harm ({value:.2f})", value)
-    frame = max(asked.frame, LEAST_FRAME)
+    frame = max(request.frame, LEAST_FRAME)
     alone = ALONE * frame / (1 + exp(-(level - FIRST_MIDDLE) / FIRST_WIDTH))
-    seen = asked.direct >= SEEN and asked.asks > FACT
+    seen = request.direct >= SEEN and request.asks > FACT
     adds = max(alone, value * frame) if seen else alone
     return Signal("standing", value, f"a first turn that is near to harm ({value:.2f})", adds)
 

@@ -71,15 +71,15 @@ def carried(ladder: Ladder, view: View) -> float:
     return CARRIES * ladder.hazard if takes else 0.0
 
 
-def rung_of(view: View, asked: Request, on: bool) -> int:
+def rung_of(view: View, request: Request, on: bool) -> int:
     """The rung a turn stands on; `on` where it goes on about the ladder's thing."""
     # What is dangerous is a question of fact, so that frame says nothing here; a game or first aid does.
     cares = view.has("play", "protect", "defend") or is_care(view)
-    left = asked.frame if cares and asked.frame <= 0.4 else 1.0
-    hazardous = asked.hazard * left >= HAZARD and view.is_asking
+    left = request.frame if cares and request.frame <= 0.4 else 1.0
+    hazardous = request.hazard * left >= HAZARD and view.is_asking
     if not hazardous and not on:
         return SUBJECT if view.own else 0
-    factual = asked.asks <= 0.3
+    factual = request.asks <= 0.3
     if view.has("exact", "evade") and not factual and _wants(view):
         return EXACTLY
     # Once it is about something dangerous, any how-to about that is one; before, only one that names an act.
@@ -94,14 +94,14 @@ def _wants(view: View) -> bool:
     return view.is_question or view.has("doing", "make", "evade") or len(view.stems) <= FEW
 
 
-def climb(ladder: Ladder, view: View, asked: Request) -> Ladder:
+def climb(ladder: Ladder, view: View, request: Request) -> Ladder:
     """The ladder after a user's turn."""
     on = ladder.rank >= DANGER and goes_on(ladder, view)
-    rung = rung_of(view, asked, on)
+    rung = rung_of(view, request, on)
     if ladder.rank <= SUBJECT:
         # Talk before any danger is named may be about anything; it is the subject once danger comes up.
         steps = min(ladder.rank, 1) + 1 if rung > SUBJECT else min(rung, 1)
-        return Ladder(max(rung, ladder.rank), max(1, steps), asked.hazard, 0, _topic((), view))
+        return Ladder(max(rung, ladder.rank), max(1, steps), request.hazard, 0, _topic((), view))
     near = on or ladder.idle < NEAR
     if (
         near
@@ -113,19 +113,19 @@ def climb(ladder: Ladder, view: View, asked: Request) -> Ladder:
         return replace(ladder, steps=max(1, ladder.steps - 1), idle=ladder.idle + (not on))
     if on:
         higher = rung > ladder.rank
-        hazard = max(ladder.hazard * 0.97, asked.hazard)
+        hazard = max(ladder.hazard * 0.97, request.hazard)
         # Only what is dangerous itself widens the topic, or it would soon be everything.
-        topic = _topic(ladder.topic, view) if asked.words else ladder.topic
+        topic = _topic(ladder.topic, view) if request.words else ladder.topic
         return Ladder(max(rung, ladder.rank), ladder.steps + higher, hazard, 0, topic)
     if rung >= DANGER and ladder.idle >= NEAR:
-        return Ladder(rung, 2, asked.hazard, 0, _topic((), view))
+        return Ladder(rung, 2, request.hazard, 0, _topic((), view))
     if rung >= DANGER:
         # Another danger at once: the same line of questions goes on about a neighbouring thing.
         higher = rung > ladder.rank
         return Ladder(
             max(rung, ladder.rank),
             ladder.steps + higher,
-            max(ladder.hazard, asked.hazard),
+            max(ladder.hazard, request.hazard),
             0,
             _topic(ladder.topic, view),
         )
@@ -151,16 +151,16 @@ def lifted(ladder: Ladder, before: Ladder, risk: float) -> float:
     return risk + LIFT * (1 - risk) if further else 0.0
 
 
-def ladder_signal(ladder: Ladder, asked: Request) -> Signal:
+def ladder_signal(ladder: Ladder, request: Request) -> Signal:
     """How far up the ladder the conversation is, less with every turn on something else."""
     # A rung left out counts twice against it: whoever asks for amounts without how-to mostly paints a boat.
     whole = min(1.0, (ladder.steps - 1) / max(1, ladder.rank - 1)) ** 2
     value = WORTH[ladder.rank] * whole * 0.85**ladder.idle
     if ladder.rank < DANGER or value < 0.02:
         return quiet("ladder", "no climb from a subject to doing harm with it")
-    frame = max(0.5, asked.frame) if ladder.idle == 0 else 1.0
-    said = f"from a subject to {_RUNGS[ladder.rank]}, in {ladder.steps} steps about one thing"
-    return Signal("ladder", value, said, WEIGHT * value * frame)
+    frame = max(0.5, request.frame) if ladder.idle == 0 else 1.0
+    text = f"from a subject to {_RUNGS[ladder.rank]}, in {ladder.steps} steps about one thing"
+    return Signal("ladder", value, text, WEIGHT * value * frame)
 
 
 # Query pattern.
@@ -214,7 +214,7 @@ def follow(chains: tuple[Chain, ...], view: View, turn: int) -> tuple[tuple[Chai
     stages = (*chain.stages, stage) if not chain.stages or stage > chain.stages[-1] else chain.stages
     words = (*chain.topic, *sorted(topic - set(chain.topic)))[:16]
     moved = Chain(words, stages, turn)
-    others = tuple(one for one in chains if one is not chain)
+    others = tuple(item for item in chains if item is not chain)
     return (*others, moved)[-KEPT:], moved
 
 

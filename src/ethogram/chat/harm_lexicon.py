@@ -44,15 +44,15 @@ def _phrases() -> Iterator[tuple[str, str]]:
 @cache
 def terms() -> dict[str, tuple[Term, ...]]:
     """Every term by its first stem, longest first; harmful words, classes and innocent phrases together."""
-    found: dict[tuple[tuple[str, ...], str], Term] = {}
+    record: dict[tuple[tuple[str, ...], str], Term] = {}
     for heading, phrase in _phrases():
         label, *severity = heading.split()
         stems = tuple(tokens(phrase))
         if stems:
             grave = float(severity[0]) if severity else None
-            found.setdefault((stems, label), Term(stems, label, grave, phrase.strip()))
+            record.setdefault((stems, label), Term(stems, label, grave, phrase.strip()))
     by_first: dict[str, list[Term]] = {}
-    for term in found.values():
+    for term in record.values():
         by_first.setdefault(term.stems[0], []).append(term)
     return {first: tuple(sorted(some, key=lambda term: -len(term.stems))) for first, some in by_first.items()}
 
@@ -63,10 +63,10 @@ def _written() -> dict[str, str]:
     known = sorted(
         (term for some in terms().values() for term in some), key=lambda term: term.severity is None
     )
-    found: dict[str, str] = {}
+    record: dict[str, str] = {}
     for term in known:
-        found.setdefault(" ".join(term.stems), term.phrase)
-    return found
+        record.setdefault(" ".join(term.stems), term.phrase)
+    return record
 
 
 def shown(stems: str) -> str:

@@ -83,13 +83,13 @@ def is_change(memory: Memory, view: View) -> bool:
 def recall(memory: Memory, view: View, turn: int) -> Signal:
     """The signal of a return to a topic that was risky before."""
     here = telling(view)
-    for topic in sorted(memory.topics, key=lambda one: -one.risk):
+    for topic in sorted(memory.topics, key=lambda topic: -topic.risk):
         shared = here.intersection(topic.words)
         if shared and turn - topic.last > AWAY:
             value = topic.risk * min(1.0, 0.5 + 0.25 * len(shared))
             named = ", ".join(map(shown, sorted(shared)[:3]))
-            said = f"back to {named}, which was risky {turn - topic.last} turns ago"
-            return Signal("topic_return", value, said, 0.7 * value)
+            text = f"back to {named}, which was risky {turn - topic.last} turns ago"
+            return Signal("topic_return", value, text, 0.7 * value)
     return quiet("topic_return", "no risky topic met again")
 
 
@@ -120,20 +120,20 @@ def _segmented(
 def _risky(topics: tuple[Topic, ...], own: tuple[str, ...], level: float, turn: int) -> tuple[Topic, ...]:
     """Risky topics with this turn; what it shares words with is met again, and the least risky gives way."""
     met = [
-        replace(one, last=turn, risk=max(one.risk, level)) if set(own) & set(one.words) else one
-        for one in topics
+        replace(topic, last=turn, risk=max(topic.risk, level)) if set(own) & set(topic.words) else topic
+        for topic in topics
     ]
-    if level >= RISKY and own and not any(set(own) & set(one.words) for one in topics):
+    if level >= RISKY and own and not any(set(own) & set(topic.words) for topic in topics):
         met.append(Topic(own, level, turn))
-    return tuple(sorted(met, key=lambda one: -one.risk)[:TOPICS])
+    return tuple(sorted(met, key=lambda item: -item.risk)[:TOPICS])
 
 
-def profiled(profile: Profile, view: View, asked: Request, changed: bool, returned: bool) -> Profile:
+def profiled(profile: Profile, view: View, request: Request, changed: bool, returned: bool) -> Profile:
     """The profile after a user's turn, but for peak and modes."""
     return replace(
         profile,
         questions=profile.questions + view.is_question,
-        probes=profile.probes + (asked.direct >= RISKY),
+        probes=profile.probes + (request.direct >= RISKY),
         hypotheticals=profile.hypotheticals + view.has("fiction"),
         meta_instructions=profile.meta_instructions + view.has("override", "persona"),
         topic_changes=profile.topic_changes + changed,

@@ -69,7 +69,7 @@ def _zero_width(text: str) -> str:
         return text
     # Joiners are part of emoji and of several scripts: only those inside Latin words are a disguise.
     stripped = re.sub("(?<=[a-zA-Z])" + _ZERO_WIDTH.pattern + "+(?=[a-zA-Z])", "", text)
-    return _TAGS.sub(lambda found: "".join(chr(ord(one) - 0xE0000) for one in found[0]), stripped)
+    return _TAGS.sub(lambda found: "".join(chr(ord(item) - 0xE0000) for item in found[0]), stripped)
 
 
 def _look_alikes(text: str) -> str:
@@ -81,7 +81,7 @@ def _look_alikes(text: str) -> str:
         word = found[0]
         if len(word) < 2:
             return word
-        names = {"LATIN" if one.isascii() else unicodedata.name(one, "?").split()[0] for one in word}
+        names = {"LATIN" if item.isascii() else unicodedata.name(item, "?").split()[0] for item in word}
         mixed = "LATIN" in names and names & {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"}
         shaped = names & {"MATHEMATICAL", "FULLWIDTH", "CIRCLED", "SQUARED", "PARENTHESIZED", "NEGATIVE"}
         return fold(word).text.decode("ascii") if mixed or shaped else word
@@ -155,13 +155,13 @@ def _leet(text: str) -> str:
     def read(found: re.Match[str]) -> str:
         word = found[0]
         plain = word.translate(_FROM_LEET).lower()
-        letters = sum(one.isalpha() for one in word)
+        letters = sum(item.isalpha() for item in word)
         return plain if 2 * letters >= len(word) and not word.isalpha() and _is_known(plain) else word
 
     if text.isalpha() or not _DIGIT_OR_SIGN.search(text):
         return text
     return (
-        _LEET.sub(read, text) if any(_INNER_SIGN.search(found[0]) for found in _LEET.finditer(text)) else text
+        _LEET.sub(read, text) if any(_INNER_SIGN.search(match[0]) for match in _LEET.finditer(text)) else text
     )
 
 

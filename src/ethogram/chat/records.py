@@ -89,9 +89,9 @@ class Outcome:
 
     def signal(self, name: str) -> Signal:
         """The signal of that name; KeyError where there is none."""
-        for one in self.signals:
-            if one.name == name:
-                return one
+        for signal in self.signals:
+            if signal.name == name:
+                return signal
         raise KeyError(name)
 
 

@@ -146,45 +146,45 @@ def weight_of(reply: Reply, refusals: int) -> float:
     >>> [round(weight_of(no, n), 2) for n in (1, 2, 3)]
     [0.28, 0.48, 0.63]
     """
-    one = reply.refuses * (REASONED if reply.reasoned else BARE)
-    return 1 - (1 - one) ** min(MOST_REFUSALS, max(1, refusals))
+    item = reply.refuses * (REASONED if reply.reasoned else BARE)
+    return 1 - (1 - item) ** min(MOST_REFUSALS, max(1, refusals))
 
 
-def refuse(refused: tuple[Refused, ...], asked: Asked, reply: Reply) -> tuple[Refused, ...]:
+def refuse(refused: tuple[Refused, ...], request: Asked, reply: Reply) -> tuple[Refused, ...]:
     """The refused requests after an assistant's turn."""
     # To advise against something is a refusal only of what is risky.
-    firm = reply.refuses >= 0.8 or (reply.refuses >= 0.4 and asked.direct >= 0.08)
-    if not firm or not asked.words:
+    firm = reply.refuses >= 0.8 or (reply.refuses >= 0.4 and request.direct >= 0.08)
+    if not firm or not request.words:
         return refused
-    same = next((one for one in refused if same_request(one.words, asked.words) >= SAME), None)
+    same = next((item for item in refused if same_request(item.words, request.words) >= SAME), None)
     if same is not None:
-        again = replace(same, firmness=max(same.firmness, reply.refuses), since=0, language=asked.language)
-        return (*(one for one in refused if one is not same), again)
-    direct = max(asked.direct, 0.5 * reply.names)
-    return (*refused, Refused(asked.words, direct, asked.language, reply.refuses))[-KEPT:]
+        again = replace(same, firmness=max(same.firmness, reply.refuses), since=0, language=request.language)
+        return (*(item for item in refused if item is not same), again)
+    direct = max(request.direct, 0.5 * reply.names)
+    return (*refused, Refused(request.words, direct, request.language, reply.refuses))[-KEPT:]
 
 
 def come_back(
-    refused: tuple[Refused, ...], view: View, asked: Request, by_meaning: float | None
+    refused: tuple[Refused, ...], view: View, request: Request, by_meaning: float | None
 ) -> tuple[tuple[Refused, ...], Signal]:
     """The refused requests after a user's turn, and the signal of a return to one of them."""
-    found = [(one, _dress(one, view, asked, by_meaning)) for one in refused]
-    back = [(one, dress) for one, dress in found if dress is not None]
+    found = [(item, _dress(item, view, request, by_meaning)) for item in refused]
+    back = [(item, dress) for item, dress in found if dress is not None]
     if not back:
         said = "nothing was refused" if not refused else "not what was refused"
-        return tuple(_older(one, False) for one in refused), quiet(NAME, said)
+        return tuple(_older(item, False) for item in refused), quiet(NAME, said)
     if all(dress == ON for _, dress in back):
-        one = max((pair[0] for pair in back), key=lambda one: (one.firmness, one.direct))
-        adds = GOES_ON * min(1.0, one.firmness + 0.2)
+        item = max((pair[0] for pair in back), key=lambda item: (item.firmness, item.direct))
+        adds = GOES_ON * min(1.0, item.firmness + 0.2)
         after = tuple(replace(other, since=other.since + 1) for other in refused)
         return after, Signal(NAME, 0.35, "goes on at once about what was refused", adds, ON)
     back = [pair for pair in back if pair[1] != ON]
-    one, dress = max(back, key=lambda pair: (pair[0].firmness, pair[0].direct, -pair[0].since))
-    after = tuple(_older(other, other is one) for other in refused)
+    item, dress = max(back, key=lambda pair: (pair[0].firmness, pair[0].direct, -pair[0].since))
+    after = tuple(_older(other, other is item) for other in refused)
     adds = (
-        min(HIGHEST, FIRST + FURTHER * one.returns + 0.2 * one.direct)
-        * min(1.0, one.firmness + 0.2)
-        * FADES**one.since
+        min(HIGHEST, FIRST + FURTHER * item.returns + 0.2 * item.direct)
+        * min(1.0, item.firmness + 0.2)
+        * FADES**item.since
     )
     if _is_cleared_up(view):
         return after, Signal(
@@ -194,33 +194,33 @@ def come_back(
             adds * 0.4,
             "cleared up",
         )
-    value = min(1.0, 0.5 + 0.2 * one.returns)
-    times = "once more" if not one.returns else f"for the {one.returns + 1}. time"
+    value = min(1.0, 0.5 + 0.2 * item.returns)
+    times = "once more" if not item.returns else f"for the {item.returns + 1}. time"
     return after, Signal(NAME, value, f"comes back {times} to what was refused, {dress}", adds, dress)
 
 
-def _dress(one: Refused, view: View, asked: Request, by_meaning: float | None) -> str | None:
+def _dress(refused: Refused, view: View, request: Request, by_meaning: float | None) -> str | None:
     """How a turn asks again for what was refused; None where it does not."""
-    likeness = same_request(one.words, view.own) if view.own else 0.0
+    likeness = same_request(refused.words, view.own) if view.own else 0.0
     # After few words, or one word alone, likeness is chance.
-    alike = likeness >= SAME or (likeness >= 0.3 and len(view.own) >= 4 and one.since <= 2)
+    alike = likeness >= SAME or (likeness >= 0.3 and len(view.own) >= 4 and refused.since <= 2)
     elliptic = len(view.own) <= 2 and (view.points or view.has("push"))
-    at_once = one.since == 0
+    at_once = refused.since == 0
     if (
         at_once
         and view.language
-        and one.language != view.language
-        and (one.language or view.language != "en")
+        and refused.language != view.language
+        and (refused.language or view.language != "en")
     ):
         return "in another language"
     if by_meaning is not None and by_meaning >= SAME_BY_MEANING:
         alike = True
-    if view.disguise.kinds and one.since <= 1:
+    if view.disguise.kinds and refused.since <= 1:
         return f"disguised ({', '.join(view.disguise.kinds)})"
     kind = kind_of(view)
     if (
         kind is not None
-        and one.since <= 1
+        and refused.since <= 1
         and (alike or view.points or likeness > 0.15 or kind == "override")
     ):
         return {"override": "asking to drop the rules", "persona": "as a persona", "fiction": "as fiction"}[
@@ -233,13 +233,13 @@ def _dress(one: Refused, view: View, asked: Request, by_meaning: float | None) -
     short = elliptic and len(view.own) <= 1
     on = likeness > 0 or short or view.has("push", "evade") or (by_meaning or 0.0) >= NEAR_BY_MEANING
     # Refused for the harm in it: whoever asks on at once mostly asks on about that, but for a fact.
-    on = on or (one.direct >= RISKY and asked.asks > FACT)
+    on = on or (refused.direct >= RISKY and request.asks > FACT)
     asks = view.is_asking or view.has("push", "evade")
     return ON if at_once and on and asks and not _GIVES_IN.match(view.text[:60].lower()) else None
 
 
-def _older(one: Refused, returned: bool) -> Refused:
-    return replace(one, since=0 if returned else one.since + 1, returns=one.returns + returned)
+def _older(refused: Refused, returned: bool) -> Refused:
+    return replace(refused, since=0 if returned else refused.since + 1, returns=refused.returns + returned)
 
 
 def _is_cleared_up(view: View) -> bool:

@@ -44,7 +44,7 @@ def severities(view: View) -> dict[str, float]:
     >>> severities(look("kill a linux job"))["kill"] < 0.1 < severities(look("kill my boss"))["kill"]
     True
     """
-    found: dict[str, float] = {}
+    record: dict[str, float] = {}
     person = _places(view.hits, "person")
     # What is fought in house and garden is listed among the words of protection.
     things = _places(view.hits, "work", "play", "protect")
@@ -54,8 +54,8 @@ def severities(view: View) -> dict[str, float]:
         if hit.term.severity is not None:
             word = " ".join(hit.term.stems)
             here = _with_object(hit, person, things) * _figurative(hit, view, grave) * _meant(hit, view)
-            found[word] = max(found.get(word, 0.0), here)
-    return found
+            record[word] = max(record.get(word, 0.0), here)
+    return record
 
 
 def joined(by_word: dict[str, float]) -> float:
@@ -64,7 +64,7 @@ def joined(by_word: dict[str, float]) -> float:
     The strongest, and a little for each of two more; rare words count more.
     """
     rest, weight = 1.0, 1.0
-    for word in sorted(by_word, key=lambda one: -by_word[one])[:3]:
+    for word in sorted(by_word, key=lambda item: -by_word[item])[:3]:
         common = min(1.0, 0.55 + 0.6 * max(rarity(part) for part in word.split()))
         rest *= 1.0 - by_word[word] * weight * common
         weight *= 0.4

@@ -116,8 +116,15 @@ def settle(
     usual = dict(state.baselines)
     # Written out, since there are twenty of them in every turn and `replace` takes four times as long.
     signals = tuple(
-        Signal(one.name, one.value, one.reason, one.adds, one.category, usual.get(one.name, 0.0))
-        for one in signals
+        Signal(
+            signal.name,
+            signal.value,
+            signal.reason,
+            signal.adds,
+            signal.category,
+            usual.get(signal.name, 0.0),
+        )
+        for signal in signals
     )
     total = accumulation.accumulated(state.load)
     risk = _risk(state, signals, holds * _pause(state, at, tuning.half_life_s), least, total)
@@ -143,11 +150,11 @@ def _risk(state: State, signals: tuple[Signal, ...], holds: float, least: float,
     Where no signal is above its own baseline nothing is new, so the risk cannot rise.
     """
     # What stands by meaning holds what the words say already: added to them it would count twice.
-    standing = max((one.adds for one in signals if one.name == "standing"), default=0.0)
-    fresh = max(standing, together(one.adds for one in signals if one.name != "standing"))
+    standing = max((signal.adds for signal in signals if signal.name == "standing"), default=0.0)
+    fresh = max(standing, together(signal.adds for signal in signals if signal.name != "standing"))
     left = state.risk * holds if signals else state.risk
     risk = max(fresh, least, left, min(state.risk, NOT_FORGOTTEN * total))
-    is_new = any(one.value is not None and one.value > one.usual + SAME for one in signals)
+    is_new = any(signal.value is not None and signal.value > signal.usual + SAME for signal in signals)
     return risk if is_new else min(risk, state.risk)
 
 
@@ -159,20 +166,22 @@ def _pause(state: State, at: float | None, half_life_s: float) -> float:
 
 
 def _adds(signals: tuple[Signal, ...]) -> tuple[tuple[str, float], ...]:
-    return tuple((one.name, one.adds) for one in signals if one.adds > 0)
+    return tuple((signal.name, signal.adds) for signal in signals if signal.adds > 0)
 
 
 def _followed(signals: tuple[Signal, ...]) -> dict[str, float]:
     """The baselines a little nearer to this turn's values."""
     return {
-        one.name: one.usual + LEARNS * (one.value - one.usual) for one in signals if one.value is not None
+        signal.name: signal.usual + LEARNS * (signal.value - signal.usual)
+        for signal in signals
+        if signal.value is not None
     }
 
 
 def _changes(state: State, signals: tuple[Signal, ...], risk: float, role: str) -> tuple[Change, ...]:
     """What adds more or less than a turn before, the greatest first; or that time has passed."""
     were = dict(state.adds) if role not in ("assistant", "system", "tool") else {}
-    here = {one.name: one for one in signals}
+    here = {signal.name: signal for signal in signals}
     found = [
         Change(name, by, here[name].reason if name in here else "no longer")
         for name in sorted(set(were) | set(here))
@@ -207,7 +216,7 @@ def turn(
 
 
 def _user(
-    state: State, text: str, role: str, at: float | None, given: Readings, tuning: Tuning
+    state: State, text: str, role: str, at: float | None, readings: Readings, tuning: Tuning
 ) -> tuple[State, Outcome]:
     view = look(text)
     asked = request(view, escalation.carried(state.ladder, view))
@@ -215,7 +224,7 @@ def _user(
     number = state.user_turns + 1
     climbed = escalation.climb(state.ladder, view, asked)
     chains, chain = escalation.follow(state.chains, view, number)
-    refused, returned = refusals.come_back(state.refused, view, asked, given.refused)
+    refused, returned = refusals.come_back(state.refused, view, asked, readings.refused)
     direct: tuple[Signal, ...] = (
         keywords(view, asked),
         request_signal(view, asked),
@@ -225,22 +234,22 @@ def _user(
         escalation.query_signal(chain, asked.frame),
         returned,
         memory.recall(state.memory, view, number),
-        resampling(view.about, (one.words for one in state.memory.recent), asked.direct, returned.adds > 0),
+        resampling(view.about, (item.words for item in state.memory.recent), asked.direct, returned.adds > 0),
         repetition.split_request(state.pieces, view, asked.direct),
     )
-    near = measured(given, view)
+    near = measured(readings, view)
     direct = doubted(tuning.weighed(direct), near)
-    level = together(one.adds for one in direct)
-    seen = evidence_of(view, asked, level, {one.name: one for one in direct})
+    level = together(item.adds for item in direct)
+    seen = evidence_of(view, asked, level, {item.name: item for item in direct})
     has_returned = returned.adds > 0
     step = step_of(state.ladder, climbed, view, changed, has_returned)
     belief = accumulation.update(state.belief, seen, step)
     gap = None if at is None or state.last_at is None else max(0.0, at - state.last_at)
     since = None if at is None or state.last_user_at is None else max(0.0, at - state.last_user_at)
-    strategic = changed and any(one.name == "topic_return" and one.adds > 0 for one in direct)
+    strategic = changed and any(item.name == "topic_return" and item.adds > 0 for item in direct)
     manner = accumulation.observe(state.manner, view, len(text), gap, changed, strategic)
     stretch = state.stretch if near is None else further(state.stretch, fused(near, level))
-    meant = tuning.weighed(by_meaning(given, view, stretch, asked))
+    meant = tuning.weighed(by_meaning(readings, view, stretch, asked))
     load = accumulation.add(state.load, level, since, tuning.half_life_s)
     levels = (*state.levels, level)[-LEVELS:]
     remembered = memory.remember(state.memory, view, role, level, number, changed)

@@ -31,10 +31,10 @@ def to_plain(value: Any) -> Any:
     if kind in _SIMPLE:
         return value
     if kind is tuple:
-        return [one if type(one) in _SIMPLE else to_plain(one) for one in value]
+        return [item if type(item) in _SIMPLE else to_plain(item) for item in value]
     if is_dataclass(kind):
         return {
-            name: one if type(one := getattr(value, name)) in _SIMPLE else to_plain(one)
+            name: item if type(item := getattr(value, name)) in _SIMPLE else to_plain(item)
             for name in _names(kind)
         }
     return int(value) if isinstance(value, IntEnum) else value
@@ -126,5 +126,5 @@ def begin(topics: tuple[Topic, ...] = ()) -> State:
     `topics` are risky ones of the subject's earlier conversations, where kept.
     """
     # They were met before this conversation: far enough back that meeting one is a return.
-    kept = tuple(Topic(one.words, 0.8 * one.risk, -100) for one in topics)
+    kept = tuple(Topic(topic.words, 0.8 * topic.risk, -100) for topic in topics)
     return State(memory=Memory(topics=kept))

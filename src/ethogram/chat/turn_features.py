@@ -129,7 +129,7 @@ def concept(word: str) -> str:
     return _groups().get(word, word)
 
 
-def same_request(one: Iterable[str], other: Iterable[str]) -> float:
+def same_request(texts: Iterable[str], other: Iterable[str]) -> float:
     """How far two sets of stems name the same things, 0 to 1: shared rarity over that of the smaller set.
 
     The smaller, since a request wrapped in a story is still the request.
@@ -137,7 +137,7 @@ def same_request(one: Iterable[str], other: Iterable[str]) -> float:
     >>> same_request({"pick", "lock"}, {"open", "door", "key"}) > 0.3
     True
     """
-    a, b = frozenset(map(concept, one)), frozenset(map(concept, other))
+    a, b = frozenset(map(concept, texts)), frozenset(map(concept, other))
     if not a or not b:
         return 0.0
     shared = sum(map(_weight, a & b))
@@ -148,7 +148,7 @@ def _weight(word: str) -> float:
     return 0.2 + rarity(word)
 
 
-def near_equal(one: Iterable[str], other: Iterable[str]) -> float:
+def near_equal(texts: Iterable[str], other: Iterable[str]) -> float:
     """How nearly two sets of stems are the same, 0 to 1: shared over all, each word by its own form."""
-    a, b = frozenset(one), frozenset(other)
+    a, b = frozenset(texts), frozenset(other)
     return len(a & b) / len(a | b) if a or b else 0.0

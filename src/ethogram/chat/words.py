@@ -26,14 +26,14 @@ def lines_of(name: str) -> list[str]:
 @cache
 def sections(name: str) -> dict[str, tuple[str, ...]]:
     """Lines of a content file by the heading above them; headings that occur twice are joined."""
-    found: dict[str, tuple[str, ...]] = {}
+    record: dict[str, tuple[str, ...]] = {}
     heading = ""
     for line in lines_of(name):
         if line.startswith("[") and line.endswith("]"):
             heading = line[1:-1]
         else:
-            found[heading] = (*found.get(heading, ()), line)
-    return found
+            record[heading] = (*record.get(heading, ()), line)
+    return record
 
 
 def words_of(name: str, heading: str) -> frozenset[str]:
@@ -138,7 +138,7 @@ def small_words() -> frozenset[str]:
 def content(stems: list[str]) -> frozenset[str]:
     """The stems that say what a text is about."""
     small = small_words()
-    return frozenset(one for one in stems if one not in small and len(one) > 1 and not one.isdigit())
+    return frozenset(stem for stem in stems if stem not in small and len(stem) > 1 and not stem.isdigit())
 
 
 @cache

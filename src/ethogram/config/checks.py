@@ -67,8 +67,8 @@ def selectors(value: Any, place: Place, report: Report) -> Any:
     """A tuple of names, globs, files or folders of patterns; never code, whoever wrote the settings."""
     code = [
         number
-        for number, one in enumerate(value if isinstance(value, (list, tuple)) else ())
-        if isinstance(one, str) and one.endswith(".py")
+        for number, item in enumerate(value if isinstance(value, (list, tuple)) else ())
+        if isinstance(item, str) and item.endswith(".py")
     ]
     for number in code:
         message = (
@@ -151,10 +151,10 @@ def duration(value: Any, place: Place, report: Report) -> Any:
 
 def half_life(value: Any, place: Place, report: Report) -> Any:
     """Microseconds, and more than none."""
-    found = duration(value, place, report)
-    if found is not MISSING and found <= 0:
+    result = duration(value, place, report)
+    if result is not MISSING and result <= 0:
         return _wrong(value, "longer than nothing, like 7d", place, report)
-    return found
+    return result
 
 
 def multiplier(value: Any, place: Place, report: Report) -> Any:
@@ -179,7 +179,7 @@ def time_zone(value: Any, place: Place, report: Report) -> Any:
 def hours(value: Any, place: Place, report: Report) -> Any:
     """Two different hours of the day, from and to; also over midnight."""
     is_pair = isinstance(value, (list, tuple)) and len(value) == 2 and value[0] != value[1]
-    if not is_pair or not all(type(one) is int and 0 <= one <= 23 for one in value):
+    if not is_pair or not all(type(item) is int and 0 <= item <= 23 for item in value):
         return _wrong(value, "two different hours from 0 to 23, like [2, 5]", place, report)
     return tuple(value)
 

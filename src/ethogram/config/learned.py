@@ -74,10 +74,10 @@ def _lines(changes: Changes) -> Iterator[str]:
         yield f"  {_quoted(pattern)}:\n"
         yield from (f"    {_quoted(name)}: {value!r}\n" for name, value in sorted(numbers.items()))
     yield "changes:\n" if changes else "changes: []\n"
-    for one in changes:
-        told: dict[str, Any] = {name: getattr(one, name) for name in FIELDS}
-        told["at"] = format_time(one.at)
-        given = {name: value for name, value in told.items() if value not in (None, "")}
+    for change in changes:
+        record: dict[str, Any] = {name: getattr(change, name) for name in FIELDS}
+        record["at"] = format_time(change.at)
+        given = {name: value for name, value in record.items() if value not in (None, "")}
         for number, (name, value) in enumerate(given.items()):
             shown = _quoted(value) if isinstance(value, str) else repr(value)
             yield f"  {' ' if number else '-'} {name}: {shown}\n"
@@ -85,7 +85,7 @@ def _lines(changes: Changes) -> Iterator[str]:
 
 def _quoted(text: str) -> str:
     """A text as YAML has it in double quotes; what cannot plainly be seen is spelled out by its number."""
-    shown = (one if one.isprintable() and one not in '"\\' else f"\\U{ord(one):08x}" for one in text)
+    shown = (item if item.isprintable() and item not in '"\\' else f"\\U{ord(item):08x}" for item in text)
     return f'"{"".join(shown)}"'
 
 
@@ -111,26 +111,26 @@ def _changes(node: Node, path: str, faults: list[Fault]) -> Iterator[Change]:
         yield Change(**{**told, "at": parse_time(told["at"])})
 
 
-def _wrong(told: Any, number: int) -> str:
+def _wrong(value: Any, number: int) -> str:
     """What is wrong with one change; empty where it is right."""
-    if not isinstance(told, dict) or set(told) - set(FIELDS) or set(FIELDS[:6]) - set(told):
+    if not isinstance(value, dict) or set(value) - set(FIELDS) or set(FIELDS[:6]) - set(value):
         return f"must be a mapping with {', '.join(FIELDS[:6])}, and undoes or why"
-    if any(not isinstance(told[name], str) or not told[name] for name in TEXTS):
+    if any(not isinstance(value[name], str) or not value[name] for name in TEXTS):
         return f"{', '.join(TEXTS)} are texts"
-    if not isinstance(told.get("why", ""), str):
+    if not isinstance(value.get("why", ""), str):
         return "why is a text"
     if any(
-        isinstance(told[name], bool)
-        or not isinstance(told[name], int | float)
-        or not math.isfinite(told[name])
+        isinstance(value[name], bool)
+        or not isinstance(value[name], int | float)
+        or not math.isfinite(value[name])
         for name in ("old", "new")
     ):
         return "old and new are numbers"
-    undoes = told.get("undoes")
+    undoes = value.get("undoes")
     if undoes is not None and (type(undoes) is not int or not 0 < undoes < number):
         return "undoes is the number of an earlier change, counted from 1"
     try:
-        parse_time(str(told["at"]))
+        parse_time(str(value["at"]))
     except ValueError as error:
         return f"at: {error}"
     return ""

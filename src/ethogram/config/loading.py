@@ -117,8 +117,8 @@ def from_learned(path: Path, faults: list[Fault]) -> Iterator[Layer]:
             faults.append(Fault(str(path), node.line, node.column, message))
         return
     faults += unknown_keys(node, str(path))
-    if told := plain(node).get("parameters"):
-        yield Layer(str(path), {"parameters": told}, node)
+    if parameters := plain(node).get("parameters"):
+        yield Layer(str(path), {"parameters": parameters}, node)
 
 
 def file_values(layer: Layer, folder: Path) -> Iterator[tuple[Place, str]]:
@@ -149,9 +149,9 @@ def outside_faults(layer: Layer, file: str) -> Iterator[Fault]:
             name = ".".join(map(str, place))
             message = f"{name} must lie inside the folder of {Path(file).name}; here is {value!r:.200}"
             yield layer.fault(place, f"{message}; name the file with --config to point elsewhere", key=False)
-    for one in used_files(file):
-        if not is_inside(one, folder):
-            yield Fault(str(one), 0, 0, f"links to a file outside the folder of {Path(file).name}")
+    for item in used_files(file):
+        if not is_inside(item, folder):
+            yield Fault(str(item), 0, 0, f"links to a file outside the folder of {Path(file).name}")
 
 
 def from_user(faults: list[Fault], warnings: list[str]) -> Iterator[Layer]:
@@ -215,16 +215,16 @@ def _with(value: Any, place: Place, new: Any) -> Any:
     return items
 
 
-def _from_text(key: str, given: str, variable: str) -> Any:
+def _from_text(key: str, text: str, variable: str) -> Any:
     # Lists and mappings in YAML, as in the file; one pattern, or a word, as it stands.
     default = getattr(Settings(), key)
-    if isinstance(default, Mapping) or (isinstance(default, tuple) and given.startswith("[")):
-        return plain(read_yaml(given, variable, BadConfig))
+    if isinstance(default, Mapping) or (isinstance(default, tuple) and text.startswith("[")):
+        return plain(read_yaml(text, variable, BadConfig))
     if isinstance(default, tuple):
-        return [given]
-    if CHECKS[key] is count and given.isdecimal():
-        return int(given)
-    return None if given == "null" else given
+        return [text]
+    if CHECKS[key] is count and text.isdecimal():
+        return int(text)
+    return None if text == "null" else text
 
 
 def _position(node: Node | None, place: Place, *, key: bool) -> tuple[int, int]:
@@ -283,7 +283,7 @@ def refuse(layer: Layer, why: str) -> tuple[Refused, ...]:
 
 def warning(file: str, why: str, refused: Sequence[Refused], remedy: str) -> str:
     """One line that names the file, the refused settings and what to do."""
-    names = list(dict.fromkeys(".".join(one.name.split(".")[:2])[:60] for one in refused))
+    names = list(dict.fromkeys(".".join(item.name.split(".")[:2])[:60] for item in refused))
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return f"{file}: {why}: ignored {', '.join(names[:SHOWN])}{more}; {remedy}"
 
@@ -296,9 +296,9 @@ def _globs(layer: Layer, name: str, faults: list[Fault]) -> Iterator[str]:
     if len(listed) > MAX_GLOBS:
         message = f"{name}: only the first {MAX_GLOBS} globs count in a file that is not trusted"
         faults.append(layer.fault((name,), message, key=True))
-    for number, one in enumerate(listed[:MAX_GLOBS]):
-        if isinstance(one, str) and _is_plain(one):
-            yield one
+    for number, item in enumerate(listed[:MAX_GLOBS]):
+        if isinstance(item, str) and _is_plain(item):
+            yield item
         else:
             message = (
                 f"{name}.{number} is ignored: in a file that is not trusted a glob is a path of at most "
@@ -386,7 +386,7 @@ class Loaded:
         not is left out where it cannot be read.
         """
         path = self.mutes_path
-        last = next((one for one in reversed(self.layers) if one.says(("mutes",))), None)
+        last = next((layer for layer in reversed(self.layers) if layer.says(("mutes",))), None)
         is_found = self.is_found if self.settings.mutes is None or last is None else last.found
         trust = trust_of(path, read_record()[0].get) if is_found and os.path.lexists(path) else None
         if trust is None or trust.status == "trusted":
@@ -400,7 +400,7 @@ class Loaded:
                 f"{path}: {trust.why}: ignored, it cannot be read ({error.faults[0].message}); {remedy}",
             )
         said = f"{path}: {trust.why}: what it mutes is shown as such; {remedy}" if entries else ""
-        return tuple(replace(one, untrusted=str(path)) for one in entries), said
+        return tuple(replace(entry, untrusted=str(path)) for entry in entries), said
 
 
 def load_settings(
@@ -492,8 +492,8 @@ def _from_found(
         return [], [], ()
     trust = trust_of(file, recorded)
     if trust.status == "trusted":
-        own = [replace(anchored(one, folder), found=True) for one in from_file(file, faults)]
-        faults += [fault for one in own for fault in outside_faults(one, file)]
+        own = [replace(anchored(item, folder), found=True) for item in from_file(file, faults)]
+        faults += [fault for item in own for fault in outside_faults(item, file)]
         return own, [], ()
     wrong: list[Fault] = []
     read = list(from_file(file, wrong))
@@ -501,8 +501,8 @@ def _from_found(
         why = f"{trust.why}: ignored, it cannot be read: {wrong[0].message}"
         warnings.append(str(replace(wrong[0], message=f"{why}; {_remedy(file, folder)}")))
         return [], [], ()
-    counts = [tightening(one, wrong) for one in read]
-    refused = tuple(value for one in read for value in refuse(one, trust.why))
+    counts = [tightening(item, wrong) for item in read]
+    refused = tuple(value for item in read for value in refuse(item, trust.why))
     warnings += map(str, wrong)
     if refused:
         warnings.append(warning(file, trust.why, refused, _remedy(file, folder)))
@@ -523,7 +523,7 @@ def _learned(
     if wrong:
         warnings.append(f"{path}: {trust.why}: ignored, it cannot be read; {_remedy(str(path), folder)}")
         return [], ()
-    refused = tuple(value for one in read for value in refuse(one, trust.why))
+    refused = tuple(value for item in read for value in refuse(item, trust.why))
     if refused:
         warnings.append(warning(str(path), trust.why, refused, _remedy(str(path), folder)))
     return [], refused
@@ -582,10 +582,10 @@ def _merge(before: Any, over: Any) -> Any:
 
 def leaves(settings: Settings) -> Iterator[tuple[str, Any]]:
     """Every single value with its dotted name, as the file would give it."""
-    for one in fields(settings):
-        value = getattr(settings, one.name)
-        found = [(_dotted(place), _told(value, place)) for place in _places((one.name,), value)]
-        yield from found or [(one.name, value)]
+    for item in fields(settings):
+        value = getattr(settings, item.name)
+        found = [(_dotted(place), _told(value, place)) for place in _places((item.name,), value)]
+        yield from found or [(item.name, value)]
 
 
 def _places(place: Place, value: Any) -> Iterator[Place]:
@@ -599,8 +599,8 @@ def _places(place: Place, value: Any) -> Iterator[Place]:
 
 def _told(value: Any, place: Place) -> Any:
     """The value at a place of a setting, as the file would give it."""
-    found = _at(value, place[1:])
-    return format_duration(found) if is_duration(place) and isinstance(found, int) else found
+    result = _at(value, place[1:])
+    return format_duration(result) if is_duration(place) and isinstance(result, int) else result
 
 
 def _at(value: Any, place: Place) -> Any:

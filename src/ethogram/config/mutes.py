@@ -97,11 +97,11 @@ class _Reader:
         value = node.get(name)
         if value is None:
             return None
-        found: Any = value.text if isinstance(value, Scalar) else None
-        if not isinstance(found, str) or not found.strip() or len(found) > LONGEST:
+        result: Any = value.text if isinstance(value, Scalar) else None
+        if not isinstance(result, str) or not result.strip() or len(result) > LONGEST:
             self.fault(value, f"{name} must be a text of 1 to {LONGEST} characters")
             return None
-        return found
+        return result
 
     def time(self, node: Fields, name: str) -> datetime | None:
         """A moment; None where it is not given or wrong."""
@@ -122,7 +122,7 @@ def add_mute(path: Path, entry: Mute) -> bool:
     """Whether the entry is new; one that asks for the same is replaced."""
     before = read_mutes(path)
     content, listed = _content(path)
-    position = next((index for index, one in enumerate(before) if one.id == entry.id), None)
+    position = next((index for index, item in enumerate(before) if item.id == entry.id), None)
     if position is None:
         listed.append(_as_yaml(entry))
     else:
@@ -134,9 +134,9 @@ def add_mute(path: Path, entry: Mute) -> bool:
 def remove_mute(path: Path, name: str) -> Mute:
     """The entry that was taken out; BadUsage where there is none of that id."""
     before = read_mutes(path)
-    position = next((index for index, one in enumerate(before) if one.id == name), None)
+    position = next((index for index, item in enumerate(before) if item.id == name), None)
     if position is None:
-        near = did_you_mean(name, [one.id for one in before])
+        near = did_you_mean(name, [item.id for item in before])
         raise BadUsage(f"there is no mute {name!r:.60} in {path}{near}; see `ethogram mute list`")
     content, listed = _content(path)
     del listed[position]

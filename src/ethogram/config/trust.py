@@ -161,7 +161,9 @@ def read_record() -> tuple[dict[str, Entry], str]:
     try:
         with open(path, "rb") as file:
             content = json.loads(file.read(MAX_RECORD_BYTES))
-        return {name: Entry(str(one["digest"]), str(one["at"])) for name, one in content["files"].items()}, ""
+        return {
+            name: Entry(str(item["digest"]), str(item["at"])) for name, item in content["files"].items()
+        }, ""
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return {}, f"{path}: is not a record of trusted files: ignored, nothing is trusted"
 
@@ -171,7 +173,7 @@ def write_record(entries: Mapping[str, Entry]) -> None:
     path = record_file()
     if path is None:
         raise BadUsage("there is no home folder to keep the record of trusted files in: set XDG_CONFIG_HOME")
-    content = {"version": 1, "files": {name: asdict(one) for name, one in sorted(entries.items())}}
+    content = {"version": 1, "files": {name: asdict(item) for name, item in sorted(entries.items())}}
     try:
         make_private_folder(path.parent)
         write_whole(path, [json.dumps(content, indent=1)])
@@ -239,8 +241,8 @@ def digest_of(path: str | Path) -> str:
     whole = Path(key_of(path))
     total = hashlib.sha256(_file_digest(whole))
     if whole.name in (CONFIG_FILE, HIDDEN_FILE):
-        for one in used_files(whole):
-            total.update(os.fsencode(one.relative_to(whole.parent)) + b"\0" + _file_digest(one))
+        for file in used_files(whole):
+            total.update(os.fsencode(file.relative_to(whole.parent)) + b"\0" + _file_digest(file))
     return total.hexdigest()
 
 
@@ -251,15 +253,15 @@ def used_files(settings: str | Path) -> list[Path]:
     is refused when the settings are loaded.
     """
     whole = Path(key_of(settings))
-    found: set[Path] = set()
+    paths: set[Path] = set()
     for place, value in path_values(plain(read_yaml_file(whole, BadConfig)), whole.parent):
         named = Path(os.path.realpath(whole.parent / value))
         if not named.is_relative_to(whole.parent):
             continue
-        found.update(pattern_files(named))
+        paths.update(pattern_files(named))
         if place[0] != "usage" and named.is_file():
-            found.update(one for one in named.parent.iterdir() if is_pattern_name(one.name))
-    return sorted(one for one in found if one.is_file())
+            paths.update(path for path in named.parent.iterdir() if is_pattern_name(path.name))
+    return sorted(item for item in paths if item.is_file())
 
 
 def path_values(values: Any, folder: Path) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -276,11 +278,11 @@ def path_values(values: Any, folder: Path) -> Iterator[tuple[tuple[str | int, ..
         ("hook", "patterns"): hook.get("patterns") if isinstance(hook, Mapping) else None,
     }
     for place, listed in lists.items():
-        for number, one in enumerate(listed if isinstance(listed, (list, tuple)) else ()):
-            if isinstance(one, str) and (
-                place == ("patterns",) or one.endswith(SUFFIXES) or os.path.lexists(folder / one)
+        for number, item in enumerate(listed if isinstance(listed, (list, tuple)) else ()):
+            if isinstance(item, str) and (
+                place == ("patterns",) or item.endswith(SUFFIXES) or os.path.lexists(folder / item)
             ):
-                yield (*place, number), one
+                yield (*place, number), item
     cohort = usage.get("cohort") if isinstance(usage, Mapping) else None
     if isinstance(cohort, str) and not cohort.isdecimal():
         yield ("usage", "cohort"), cohort

@@ -113,12 +113,12 @@ def _measure(expr: Measure, cap: int) -> Callable[[History, int], Any]:
     def read(history: History, at: int) -> Any:
         if not history.timed and expr.name in ("rate", "span", "fading"):
             return None
-        found = select(history, at)
-        if len(found[4]) < at_least:
+        histories = select(history, at)
+        if len(histories[4]) < at_least:
             return None
         if expr.name == "surprise":
-            return _surprise(found, number(here(found[0], found[1], NO_CHAIN)), expr)
-        return _value(expr, found)
+            return _surprise(histories, number(here(histories[0], histories[1], NO_CHAIN)), expr)
+        return _value(expr, histories)
 
     return read
 
@@ -145,8 +145,8 @@ _PLAIN: dict[str, Callable[[Sequence[Any]], Any]] = {
 }
 
 
-def _value(expr: Measure, found: Selected) -> Any:
-    history, _, seen, positions, values = found
+def _value(expr: Measure, result: Selected) -> Any:
+    history, _, seen, positions, values = result
     if expr.name in _PLAIN:
         return _checked(_PLAIN[expr.name](values))
     if expr.name in ("swings", "swing_growth"):
@@ -168,21 +168,21 @@ def _value(expr: Measure, found: Selected) -> Any:
         times = history.times
         faded = [x * 2 ** (-(seen.now - times[i]) / half) for i, x in zip(positions, values, strict=True)]
         return st.total(faded) if faded else None
-    kept = [i for i, x in zip(positions, values, strict=True) if x is True or not expr.condition]
+    saved = [i for i, x in zip(positions, values, strict=True) if x is True or not expr.condition]
     if expr.name == "count":
-        return float(len(kept))
+        return float(len(saved))
     if expr.name == "span":
-        return (history.times[kept[-1]] - history.times[kept[0]]) / 1e6 if kept else None
+        return (history.times[saved[-1]] - history.times[saved[0]]) / 1e6 if saved else None
     assert expr.name == "rate"
-    return _rate(expr, found, len(kept))
+    return _rate(expr, result, len(saved))
 
 
 def _checked(value: Any) -> Any:
     return value if not isinstance(value, float) or math.isfinite(value) else None
 
 
-def _rate(expr: Measure, found: Selected, count: int) -> float | None:
-    history, _, seen, positions, _ = found
+def _rate(expr: Measure, result: Selected, count: int) -> float | None:
+    history, _, seen, positions, _ = result
     if seen.whole_duration is not None:
         return count / (seen.whole_duration / HOUR)
     oldest = positions[:1] if expr.window.keep is not None else seen.cut[:1]
@@ -192,8 +192,8 @@ def _rate(expr: Measure, found: Selected, count: int) -> float | None:
     return count / hours if hours > 0 else None
 
 
-def _surprise(found: Selected, x: float | None, expr: Measure) -> float | None:
-    values = found[4]
+def _surprise(result: Selected, x: float | None, expr: Measure) -> float | None:
+    values = result[4]
     m, s, n0 = expr.option("prior") or (0.0, 0.0, 0.0)
     n = n0 + len(values)
     if x is None or n < 2:
@@ -361,5 +361,5 @@ def _level_strata(first: Readings, second: Readings) -> tuple[list[float], list[
 
 
 def _mean(readings: Readings, group: Value | None) -> float:
-    values = [x for x, one in readings if one == group]
+    values = [x for x, item in readings if item == group]
     return math.fsum(values) / len(values)

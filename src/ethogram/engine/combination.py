@@ -66,10 +66,10 @@ def combine(program: Program, detections: Iterable[Detection]) -> list[Detection
     body = program.body
     assert isinstance(body, Combination)
     joined: dict[Key, list[Detection]] = {}
-    for one in sorted(detections, key=lambda d: d.order):
-        key = key_of(program, one)
-        if key is not None and parts_meant(body.parts, one.pattern) and one.state in STANDING:
-            joined.setdefault(key, []).append(one)
+    for detection in sorted(detections, key=lambda d: d.order):
+        key = key_of(program, detection)
+        if key is not None and parts_meant(body.parts, detection.pattern) and detection.state in STANDING:
+            joined.setdefault(key, []).append(detection)
     fire = {"all_of": _all_of, "in_order": _in_order, "any_of": _any_of}[body.kind]
     return [_detection(program, parts) for seen in joined.values() for parts in fire(body, seen)]
 
@@ -84,11 +84,11 @@ def parts_meant(parts: Sequence[str], pattern: str) -> list[str]:
     return [part for part in parts if part in (pattern, whole.partition(".")[0] + at + early)]
 
 
-def key_of(program: Program, one: Detection) -> Key | None:
+def key_of(program: Program, detection: Detection) -> Key | None:
     """The values a detection is joined on, its source first; None where it lacks one."""
-    values = [one.source]
+    values = [detection.source]
     for name in program.group_by:
-        value = one.history.get(name)
+        value = detection.history.get(name)
         if value is None:
             return None
         values.append(str(value))
@@ -101,9 +101,9 @@ Parts = list[tuple[str, Detection]]
 def _all_of(body: Combination, seen: Sequence[Detection]) -> list[Parts]:
     fired: list[Parts] = []
     newest: dict[str, Detection] = {}
-    for one in seen:
-        newest |= dict.fromkeys(parts_meant(body.parts, one.pattern), one)
-        if len(newest) < len(body.parts) or not _together(body, newest, one):
+    for entry in seen:
+        newest |= dict.fromkeys(parts_meant(body.parts, entry.pattern), entry)
+        if len(newest) < len(body.parts) or not _together(body, newest, entry):
             continue
         # Of one detection that is two parts, the order of the file.
         listed = [(part, newest[part]) for part in body.parts]
@@ -113,17 +113,17 @@ def _all_of(body: Combination, seen: Sequence[Detection]) -> list[Parts]:
 
 
 def _together(body: Combination, newest: dict[str, Detection], last: Detection) -> bool:
-    times = [micros(one.detected_at) for one in newest.values()]
+    times = [micros(item.detected_at) for item in newest.values()]
     if body.within is not None and max(times) - min(times) > body.within:
         return False
     if not body.overlapping:
         return True
     ends = [
-        one.closed_at
-        for one in newest.values()
-        if one.closed_at is not None and one.closed_at <= last.detected_at
+        item.closed_at
+        for item in newest.values()
+        if item.closed_at is not None and item.closed_at <= last.detected_at
     ]
-    return not ends or max(one.opened_at for one in newest.values()) <= min(ends)
+    return not ends or max(item.opened_at for item in newest.values()) <= min(ends)
 
 
 def _in_order(body: Combination, seen: Sequence[Detection]) -> list[Parts]:
@@ -131,8 +131,8 @@ def _in_order(body: Combination, seen: Sequence[Detection]) -> list[Parts]:
     fired: list[Parts] = []
     last_fired = -1
     standing: list[list[tuple[int, ...]]] = [[] for _ in body.parts]
-    for at, one in enumerate(seen):
-        meant = parts_meant(body.parts, one.pattern)
+    for at, item in enumerate(seen):
+        meant = parts_meant(body.parts, item.pattern)
         for i in range(len(body.parts) - 1, -1, -1):
             chain = _chain(standing, seen, i, at) if body.parts[i] in meant else None
             if chain is None:
@@ -161,7 +161,7 @@ def _in_time(body: Combination, seen: Sequence[Detection], chain: tuple[int, ...
 
 
 def _any_of(body: Combination, seen: Sequence[Detection]) -> list[Parts]:
-    return [[(parts_meant(body.parts, one.pattern)[0], one)] for one in seen]
+    return [[(parts_meant(body.parts, item.pattern)[0], item)] for item in seen]
 
 
 def raised(confidence: float, multiplier: float) -> float:
@@ -185,16 +185,16 @@ def assemble(program: Program, multiplier: float, parts: Parts, last: Detection)
     Parts count as they were when they were detected, so that live and batch agree.
     """
     key = tuple(last.history[name] for name in program.group_by)
-    ones = [one for _, one in parts]
+    ones = [item for _, item in parts]
     values: Values = {name: last.history.get(name) for name in ("subject", "target", "thread")}
-    for part, one in parts:
+    for part, item in parts:
         name = f"{part}.confidence"
-        values[name] = max(values.get(name, 0.0), one.fired_confidence)
-    highest = raised(max(one.fired_confidence for one in ones), multiplier)
+        values[name] = max(values.get(name, 0.0), item.fired_confidence)
+    highest = raised(max(item.fired_confidence for item in ones), multiplier)
     confidence = highest if program.confidence is None else read_confidence(program.confidence, values)
     evidence = tuple(
-        Evidence(part, one.fired_event, one.detected_at, {"confidence": one.fired_confidence})
-        for part, one in parts
+        Evidence(part, item.fired_event, item.detected_at, {"confidence": item.fired_confidence})
+        for part, item in parts
     )
     at, final = micros(last.detected_at), parts[-1][1]
     return build(
@@ -215,9 +215,9 @@ def assemble(program: Program, multiplier: float, parts: Parts, last: Detection)
         count=len(evidence),
         evidence=evidence,
         details=read_details(program.details, values),
-        scorer=", ".join(sorted({one.scorer for one in ones})),
+        scorer=", ".join(sorted({item.scorer for item in ones})),
         explanation=_explain(program, values),
-        parts=tuple(one.id for one in ones),
+        parts=tuple(item.id for item in ones),
     )
 
 
@@ -264,19 +264,19 @@ class Combining:
 
     def see(self, batch: Sequence[Detection]) -> list[Detection]:
         """The combination's own detections that follow from further ones, in output order."""
-        found: list[Detection] = []
-        for one in batch:
-            meant, key = parts_meant(self.body.parts, one.pattern), key_of(self.program, one)
+        detections: list[Detection] = []
+        for item in batch:
+            meant, key = parts_meant(self.body.parts, item.pattern), key_of(self.program, item)
             if not meant or key is None:
                 continue
             if self.body.kind == "any_of":
-                found.append(self._made([(meant[0], one)]))
+                detections.append(self._made([(meant[0], item)]))
                 continue
             if key not in self.joined:
                 self.joined[key] = Joined(len(self.body.parts))
             fire = self._all_of if self.body.kind == "all_of" else self._in_order
-            found += [self._made(parts) for parts in fire(self.joined[key], meant, one)]
-        return found
+            detections += [self._made(parts) for parts in fire(self.joined[key], meant, item)]
+        return detections
 
     def close(self, closed: Detection) -> None:
         """Note when a part that is remembered ended, which matters where parts must overlap."""
@@ -284,9 +284,9 @@ class Combining:
         if not self.body.overlapping or key is None or key not in self.joined:
             return
         newest = self.joined[key].newest
-        for part, one in newest.items():
-            if one.id == closed.id:
-                newest[part] = replace(one, closed_at=closed.closed_at)
+        for part, item in newest.items():
+            if item.id == closed.id:
+                newest[part] = replace(item, closed_at=closed.closed_at)
 
     def forget(self, whose: Collection[tuple[str, str]]) -> None:
         """Let go of what is remembered of subjects, each with its source."""
@@ -297,26 +297,26 @@ class Combining:
     def _made(self, parts: Parts) -> Detection:
         return assemble(self.program, self.body.multiplier, parts, last=parts[-1][1])
 
-    def _all_of(self, joined: Joined, meant: list[str], one: Detection) -> Iterator[Parts]:
-        joined.newest |= dict.fromkeys(meant, one)
-        if len(joined.newest) < len(self.body.parts) or not _together(self.body, joined.newest, one):
+    def _all_of(self, joined: Joined, meant: list[str], detection: Detection) -> Iterator[Parts]:
+        joined.newest |= dict.fromkeys(meant, detection)
+        if len(joined.newest) < len(self.body.parts) or not _together(self.body, joined.newest, detection):
             return
         listed = [(part, joined.newest[part]) for part in self.body.parts]
         joined.newest = {}
         yield sorted(listed, key=lambda item: item[1].order)
 
-    def _in_order(self, joined: Joined, meant: list[str], one: Detection) -> Iterator[Parts]:
-        if joined.now is None or one.detected_at > joined.now:
+    def _in_order(self, joined: Joined, meant: list[str], detection: Detection) -> Iterator[Parts]:
+        if joined.now is None or detection.detected_at > joined.now:
             joined.before = [now or then for now, then in zip(joined.at_now, joined.before, strict=True)]
             joined.at_now = [None] * len(self.body.parts)
-            joined.now = one.detected_at
+            joined.now = detection.detected_at
         number, last = joined.seen, len(self.body.parts) - 1
         joined.seen += 1
         for i in range(last, -1, -1):
             earlier = joined.before[i - 1] if i else ()
             if self.body.parts[i] not in meant or earlier is None:
                 continue
-            chain = joined.at_now[i] = (*earlier, (number, one))
+            chain = joined.at_now[i] = (*earlier, (number, detection))
             if i == last and chain[0][0] > joined.fired and self._in_time(chain):
                 joined.fired = number
                 yield [(part, d) for part, (_, d) in zip(self.body.parts, chain, strict=True)]
@@ -337,14 +337,14 @@ class Combining:
         return [
             [
                 list(key),
-                {part: pack(d) for part, d in one.newest.items()},
-                chains(one.before),
-                chains(one.at_now),
-                None if one.now is None else micros(one.now),
-                one.seen,
-                one.fired,
+                {part: pack(d) for part, d in item.newest.items()},
+                chains(item.before),
+                chains(item.at_now),
+                None if item.now is None else micros(item.now),
+                item.seen,
+                item.fired,
             ]
-            for key, one in self.joined.items()
+            for key, item in self.joined.items()
         ]
 
     def load(self, saved: list[Any], unpack: Any, moment: Any) -> None:
@@ -354,8 +354,8 @@ class Combining:
             return [None if c is None else tuple((n, unpack(d)) for n, d in c) for c in ones]
 
         for key, newest, before, at_now, now, seen, fired in saved:
-            self.joined[tuple(key)] = one = Joined(len(self.body.parts))
-            one.newest = {part: unpack(d) for part, d in newest.items()}
-            one.before, one.at_now = chains(before), chains(at_now)
-            one.now = None if now is None else moment(now)
-            one.seen, one.fired = seen, fired
+            self.joined[tuple(key)] = item = Joined(len(self.body.parts))
+            item.newest = {part: unpack(d) for part, d in newest.items()}
+            item.before, item.at_now = chains(before), chains(at_now)
+            item.now = None if now is None else moment(now)
+            item.seen, item.fired = seen, fired

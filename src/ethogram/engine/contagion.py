@@ -23,14 +23,14 @@ Contacts = dict[tuple[str, str, str], list[datetime]]
 
 def contacts(events: Sequence[Event]) -> Contacts:
     """When any two subjects met: one targeted the other, or replied to it. Events must be in order."""
-    found: Contacts = {}
+    result: Contacts = {}
     authors = {(event.source, event.id): event.subject for event in events}
     for event in events:
         answered = authors.get((event.source, event.reply_to)) if event.reply_to else None
         for other in {event.target, answered} - {None, event.subject}:
             for pair in ((event.subject, other), (other, event.subject)):
-                found.setdefault((event.source, str(pair[0]), str(pair[1])), []).append(event.at)
-    return found
+                result.setdefault((event.source, str(pair[0]), str(pair[1])), []).append(event.at)
+    return result
 
 
 def spread(
@@ -43,7 +43,7 @@ def spread(
     starts = [d for d in seen if parts_meant((body.first,), d.pattern)]
     ends = [d for d in seen if parts_meant((body.then,), d.pattern)]
     found = [_from(program, body, start, ends, met, as_of) for start in starts]
-    return [one for one in found if one is not None]
+    return [item for item in found if item is not None]
 
 
 def _from(
@@ -153,16 +153,16 @@ class Spreading:
             if parts_meant((self.body.then,), end.pattern):
                 for start in self._met.get((source, end.subject), ()):
                     yield from self._reach(start, end)
-        for one in batch:
-            if parts_meant((self.body.first,), one.pattern):
-                begun = self._begin(source, one)
+        for item in batch:
+            if parts_meant((self.body.first,), item.pattern):
+                begun = self._begin(source, item)
                 for meeting in recent:
                     self._meet(source, begun, meeting)
 
-    def _begin(self, source: str, one: Detection) -> Start:
-        start = Start(one)
+    def _begin(self, source: str, detection: Detection) -> Start:
+        start = Start(detection)
         self.starts.setdefault(source, deque()).append(start)
-        self._of.setdefault((source, one.subject), []).append(start)
+        self._of.setdefault((source, detection.subject), []).append(start)
         return start
 
     def _forget(self, source: str, start: Start) -> None:
@@ -204,7 +204,9 @@ class Spreading:
         for source, starts in self.starts.items():
             gone = [start for start in starts if (source, start.one.subject) in whose]
             if gone:
-                self.starts[source] = deque(one for one in starts if (source, one.one.subject) not in whose)
+                self.starts[source] = deque(
+                    start for start in starts if (source, start.one.subject) not in whose
+                )
             for start in gone:
                 self._forget(source, start)
                 if start.severity is not None:
@@ -220,15 +222,21 @@ class Spreading:
     def save(self, pack: Any) -> list[Any]:
         """All starts as plain data; `pack` stores a detection and gives its number."""
         return [
-            [source, pack(one.one), one.met, {who: pack(d) for who, d in one.reached.items()}, one.severity]
+            [
+                source,
+                pack(start.one),
+                start.met,
+                {who: pack(d) for who, d in start.reached.items()},
+                start.severity,
+            ]
             for source, starts in self.starts.items()
-            for one in starts
+            for start in starts
         ]
 
     def load(self, saved: list[Any], unpack: Any) -> None:
         """Remember what was saved."""
-        for source, one, met, reached, severity in saved:
-            start = self._begin(source, unpack(one))
+        for source, item, met, reached, severity in saved:
+            start = self._begin(source, unpack(item))
             start.met, start.severity = dict(met), severity
             start.reached = {who: unpack(d) for who, d in reached.items()}
             for other in start.met:

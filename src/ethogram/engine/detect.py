@@ -49,7 +49,7 @@ class Found:
     def __init__(
         self, detections: list[Detection], insufficient: list[Insufficient], checked: dict[str, int]
     ) -> None:
-        self.detections = sorted(detections, key=lambda one: one.order)
+        self.detections = sorted(detections, key=lambda detection: detection.order)
         self.insufficient = insufficient
         self.checked = checked
 
@@ -64,13 +64,13 @@ def find(
 ) -> Found:
     """What the programs find in events that are in order and not after `as_of`."""
     outcome, detections = found_in_events(programs, events, as_of=as_of, cap=cap, runner=runner)
-    met = contacts(events) if any(isinstance(one.body, Spread) for one in programs) else {}
+    met = contacts(events) if any(isinstance(program.body, Spread) for program in programs) else {}
     untimed = {event.source for event in events if not event.timed}
     for program in by_depth(programs):
         outcome.checked[program.name] = len(keys_of(program, events))
-        seen = [one for one in detections if parts_meant(program.parts, one.pattern)]
+        seen = [detection for detection in detections if parts_meant(program.parts, detection.pattern)]
         if untimed and program.timed_only:
-            seen = [one for one in seen if one.source not in untimed]
+            seen = [item for item in seen if item.source not in untimed]
             outcome.insufficient += without_times(program, events)
         if isinstance(program.body, Spread):
             detections += spread(program, seen, met, as_of)
@@ -115,11 +115,11 @@ def by_depth(programs: Iterable[Program]) -> list[Program]:
     ordered: list[Program] = []
     while waiting:
         ready = [
-            one
-            for one in waiting.values()
-            if not any(parts_meant(one.parts, other) for other in waiting if other != one.name)
+            item
+            for item in waiting.values()
+            if not any(parts_meant(item.parts, other) for other in waiting if other != item.name)
         ]
         ordered += ready or list(waiting.values())
-        for one in ready or list(waiting.values()):
-            waiting.pop(one.name, None)
+        for item in ready or list(waiting.values()):
+            waiting.pop(item.name, None)
     return ordered

@@ -28,14 +28,14 @@ def spoken(made: Detection) -> Detection:
     """The detection with the details, evidence and explanation that its code told; itself for all others."""
     if TOLD not in made.details:
         return made
-    said = _said(made.details[TOLD])
-    known = {one.event for one in made.evidence}
-    counted = [one for one in _evidence(said.get("evidence")) if one.event not in known]
-    details, explanation = said.get("details"), said.get("explanation")
+    record = _said(made.details[TOLD])
+    known = {item.event for item in made.evidence}
+    counted = [item for item in _evidence(record.get("evidence")) if item.event not in known]
+    details, explanation = record.get("details"), record.get("explanation")
     return replace(
         made,
         details=details if isinstance(details, dict) else {},
-        evidence=tuple(sorted((*counted, *made.evidence), key=lambda one: one.at)),
+        evidence=tuple(sorted((*counted, *made.evidence), key=lambda item: item.at)),
         explanation=explanation if isinstance(explanation, str) and explanation else made.explanation,
     )
 
@@ -49,9 +49,9 @@ def _said(text: object) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _evidence(given: object) -> Iterator[Evidence]:
-    for one in given if isinstance(given, list) else ():
-        match one:
+def _evidence(value: object) -> Iterator[Evidence]:
+    for item in value if isinstance(value, list) else ():
+        match item:
             case [str(event), int(us), dict(readings)] if abs(us) < 2**56:
                 yield Evidence("counted", event, moment(us), readings)
 
@@ -247,7 +247,7 @@ def readings_of(event: Mark | Event, condition: Expr | None) -> Mapping[str, Val
 @lru_cache(maxsize=4096)
 def _names(condition: Expr) -> tuple[tuple[str, ...], frozenset[str]]:
     """The signals and indicators a condition names, sorted, and which of them are indicators."""
-    names = {one.name for one in walk(condition) if isinstance(one, (Signal, Indicator))}
+    names = {item.name for item in walk(condition) if isinstance(item, (Signal, Indicator))}
     return tuple(sorted(names)), frozenset(named(condition, Indicator))
 
 

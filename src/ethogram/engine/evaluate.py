@@ -161,8 +161,8 @@ def _arithmetic(expr: Negative | Arithmetic | Function, cap: int) -> Read:
 
     def read(history: History, at: int, chain: Chain) -> float | None:
         values = []
-        for one in readers:
-            value = number(one(history, at, chain))
+        for item in readers:
+            value = number(item(history, at, chain))
             if value is None:
                 return None
             values.append(value)
@@ -195,7 +195,7 @@ def _comparison(expr: Compare | Member, cap: int) -> Read:
         def member(history: History, at: int, chain: Chain) -> bool | None:
             if of(history, at, chain) is None:
                 return None
-            found = either(one(history, at, chain) for one in inside)
+            found = either(item(history, at, chain) for item in inside)
             return found if found is None or not expr.negated else not found
 
         return member

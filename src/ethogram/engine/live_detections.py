@@ -45,20 +45,23 @@ class Live:
         self.programs = tuple(programs)
         self.stream = Stream(programs, cap)
         self.joins: list[Combining | Spreading] = [
-            Spreading(one) if isinstance(one.body, Spread) else Combining(one) for one in by_depth(programs)
+            Spreading(item) if isinstance(item.body, Spread) else Combining(item)
+            for item in by_depth(programs)
         ]
-        self.spreads = [one for one in self.joins if isinstance(one, Spreading)]
-        self.overlapping = [one for one in self.joins if isinstance(one, Combining) and one.body.overlapping]
+        self.spreads = [join for join in self.joins if isinstance(join, Spreading)]
+        self.overlapping = [
+            join for join in self.joins if isinstance(join, Combining) and join.body.overlapping
+        ]
         self.sources: dict[str, Source] = {}
         self._is_part: dict[str, bool] = {}
         self._pushed = 0
 
     def source(self, name: str) -> Source:
         """What is known of a source."""
-        found = self.sources.get(name)
-        if found is None:
-            found = self.sources[name] = Source()
-        return found
+        source = self.sources.get(name)
+        if source is None:
+            source = self.sources[name] = Source()
+        return source
 
     def observe(self, event: Event, us: int, answered: str | None = None) -> list[Told]:
         """What one event at so many microseconds changes, after what its time makes known.
@@ -79,9 +82,9 @@ class Live:
         queue = self.stream.deadlines.queues.get(name)
         if (source.queue and source.queue[0][0] < us) or (queue and queue[0][0] < us):
             return True
-        for one in self.spreads:  # a loop, since `any` over so few takes longer
-            starts = one.starts.get(name)
-            if starts and starts[0].us + one.body.within < us:
+        for spread in self.spreads:  # a loop, since `any` over so few takes longer
+            starts = spread.starts.get(name)
+            if starts and starts[0].us + spread.body.within < us:
                 return True
         return False
 
@@ -92,30 +95,30 @@ class Live:
         """
         source = self.source(name)
         changes = self.stream.advance(name, us)
-        told: list[Told] = []
+        tolds: list[Told] = []
         latest: int | None = None
         if changes:
-            told = self._told(source, changes)
+            tolds = self._told(source, changes)
             latest = max(change.episode.detected_at for change in changes)
         if source.queue and source.queue[0][0] < us:
             joined, latest = self._join(name, source, us, latest)
-            told += joined
-        for one in self.spreads:
-            for closed in one.advance(name, us):
-                told.append(closed)
+            tolds += joined
+        for spread in self.spreads:
+            for closed in spread.advance(name, us):
+                tolds.append(closed)
                 over = micros(closed[1].closed_at or closed[1].detected_at)
                 latest = over if latest is None else max(over, latest)
         if concludes and latest is not None:
             source.concluded = max(latest, source.concluded or latest)
-        return told
+        return tolds
 
     def drain(self, name: str, us: int) -> list[Told]:
         """Everything that follows if nothing at or before a moment comes any more."""
-        told = self.advance(name, us)
+        tolds = self.advance(name, us)
         source = self.source(name)
         joined, _ = self._join(name, source, us + 1, None)
         source.concluded = max(us, source.concluded or us)
-        return told + joined
+        return tolds + joined
 
     def forget(self, name: str, subject: str, us: int, *, keep: int = 0) -> list[Told]:
         """Let go of a subject's histories, or of all but the newest of each kind; what was open closes.
@@ -126,54 +129,54 @@ class Live:
 
     def forget_joined(self, whose: Collection[tuple[str, str]]) -> list[Told]:
         """Let go of what combinations and spreads remember of subjects, each with its source."""
-        told: list[Told] = []
-        for one in self.joins:
-            if isinstance(one, Spreading):
-                told += one.forget(whose)
+        tolds: list[Told] = []
+        for join in self.joins:
+            if isinstance(join, Spreading):
+                tolds += join.forget(whose)
             else:
-                one.forget(whose)
-        return told
+                join.forget(whose)
+        return tolds
 
     def forget_source(self, name: str) -> None:
         """Let go of a source of which no history is left."""
         self.sources.pop(name, None)
         self.stream.deadlines.forget(name)
-        for one in self.spreads:
-            one.starts.pop(name, None)
+        for spread in self.spreads:
+            spread.starts.pop(name, None)
 
     def open(self) -> Iterator[Detection]:
         """Every detection that is open now, as far as it has come."""
         yield from (detection_of(change.episode) for change in self.stream.open())
-        for one in self.spreads:
-            yield from one.open()
+        for spread in self.spreads:
+            yield from spread.open()
 
     # Detections of detections.
 
     def _told(self, source: Source, changes: Sequence[Change]) -> list[Told]:
-        told: list[Told] = []
+        tolds: list[Told] = []
         for what, episode in changes:
             made = detection_of(episode)
-            told.append((what, made))
+            tolds.append((what, made))
             if self._parts(made.pattern):
                 if _is_new(what, episode.program):
                     self._push(source, made)
                 elif what == CLOSED:
                     self._close(source, made)
-        return told
+        return tolds
 
     def _parts(self, pattern: str) -> bool:
         """Whether some combination or spread sees a pattern's detections."""
         if pattern not in self._is_part:
-            self._is_part[pattern] = any(parts_meant(one.program.parts, pattern) for one in self.joins)
+            self._is_part[pattern] = any(parts_meant(join.program.parts, pattern) for join in self.joins)
         return self._is_part[pattern]
 
-    def _push(self, source: Source, one: Detection) -> None:
+    def _push(self, source: Source, detection: Detection) -> None:
         self._pushed += 1
-        heappush(source.queue, (micros(one.detected_at), one.order, self._pushed, one))
+        heappush(source.queue, (micros(detection.detected_at), detection.order, self._pushed, detection))
 
     def _close(self, source: Source, closed: Detection) -> None:
-        for one in self.overlapping:
-            one.close(closed)
+        for item in self.overlapping:
+            item.close(closed)
         if self.overlapping:
             source.queue[:] = [
                 (us, order, n, replace(d, closed_at=closed.closed_at) if d.id == closed.id else d)
@@ -182,30 +185,30 @@ class Live:
 
     def _join(self, name: str, source: Source, us: int, latest: int | None) -> tuple[list[Told], int | None]:
         """What follows from the detections of parts before a moment, one time after the other."""
-        told: list[Told] = []
+        tolds: list[Told] = []
         while source.queue and source.queue[0][0] < us:
             at = source.queue[0][0]
             batch: list[Detection] = []
             while source.queue and source.queue[0][0] == at:
                 batch.append(heappop(source.queue)[3])
-            told += self._batch(name, source, batch)
+            tolds += self._batch(name, source, batch)
             latest = at if latest is None else max(at, latest)
-        return told, latest
+        return tolds, latest
 
     def _batch(self, name: str, source: Source, batch: list[Detection]) -> list[Told]:
-        told: list[Told] = []
-        for one in self.joins:
-            if one.program.timed_only and not source.timed:
+        tolds: list[Told] = []
+        for join in self.joins:
+            if join.program.timed_only and not source.timed:
                 continue
             batch.sort(key=lambda d: d.order)
-            if isinstance(one, Spreading):
+            if isinstance(join, Spreading):
                 recent = [m for m in source.recent if m[0] >= micros(batch[0].detected_at)]
-                found = list(one.see(name, batch, recent))
+                found = list(join.see(name, batch, recent))
             else:
-                found = [(CLOSED, d) for d in one.see(batch)]
-            told += found
+                found = [(CLOSED, d) for d in join.see(batch)]
+            tolds += found
             batch += [d for what, d in found if what != "rose" and self._parts(d.pattern)]
-        return told
+        return tolds
 
     def _meet(self, source: Source, event: Event, us: int, answered: str | None) -> None:
         if source.recent and source.recent[-1][0] < us:
@@ -219,9 +222,9 @@ class Live:
                 continue
             meeting = (us, subject, other)
             source.recent.append(meeting)
-            for one in self.spreads:
-                if one.has_starts:
-                    one.meet(event.source, meeting)
+            for spread in self.spreads:
+                if spread.has_starts:
+                    spread.meet(event.source, meeting)
 
 
 def _is_new(what: str, program: Program) -> bool:

@@ -63,21 +63,21 @@ def _notes(
     lacking: Sequence[Insufficient], number: Mapping[str, int], events: Sequence[Event]
 ) -> Iterator[Note]:
     """What could not be judged, each with the first event of its history: they are told in that order."""
-    programs = {one.program.name: one.program for one in lacking}
+    programs = {item.program.name: item.program for item in lacking}
     first = {name: _firsts(program, events) for name, program in programs.items()}
-    for one in lacking:
-        order = first[one.program.name][one.source, one.key]
-        yield (number[one.program.name], order, one.source, one.key, one.have, one.need, one.reason)
+    for item in lacking:
+        order = first[item.program.name][item.source, item.key]
+        yield (number[item.program.name], order, item.source, item.key, item.have, item.need, item.reason)
 
 
 def _firsts(program: Program, events: Sequence[Event]) -> dict[tuple[str, tuple[Value, ...]], Order]:
-    found: dict[tuple[str, tuple[Value, ...]], Order] = {}
+    record: dict[tuple[str, tuple[Value, ...]], Order] = {}
     for event in events:
         # A combination has no shape of its own to belong to; of it only sources without times are noted.
         counts = not event.timed if program.is_combination else belongs(program, event)
         if counts and (key := key_of(program, event)) is not None:
-            found.setdefault((event.source, key), event.order)
-    return found
+            record.setdefault((event.source, key), event.order)
+    return record
 
 
 def _seen(
@@ -85,7 +85,11 @@ def _seen(
 ) -> list[Detection]:
     """The detections a combination sees."""
     out = untimed if program.timed_only else frozenset()
-    return [one for one in detections if parts_meant(program.parts, one.pattern) and one.source not in out]
+    return [
+        detection
+        for detection in detections
+        if parts_meant(program.parts, detection.pattern) and detection.source not in out
+    ]
 
 
 class Whole:
@@ -111,7 +115,7 @@ class Whole:
         """Everything, as `find` gives it. `events` are all, in any order, and can be read more than once."""
         beyond = across(self.ordered)
         # Of what comes from different parts the order must not depend on which part came first.
-        self.detections.sort(key=lambda one: one.order)
+        self.detections.sort(key=lambda detection: detection.order)
         met = contacts_among(events, self.detections, self.as_of) if beyond else {}
         for program in beyond:
             seen = _seen(program, self.detections, self.untimed)
@@ -124,31 +128,31 @@ class Whole:
             Insufficient(every[number], source, key, have, need, reason)
             for number, _, source, key, have, need, reason in sorted(self.notes, key=lambda note: note[:2])
         ]
-        names = [one.name for one in (*self.programs, *self.ordered) if one.name in self.checked]
+        names = [program.name for program in (*self.programs, *self.ordered) if program.name in self.checked]
         return Found(self.detections, lacking, {name: self.checked[name] for name in names})
 
 
 def across(programs: Sequence[Program]) -> list[Program]:
     """The combinations that look beyond one subject: spread, and all that has one for a part."""
-    found: list[Program] = []
+    result: list[Program] = []
     for program in programs:
-        beyond = any(parts_meant(program.parts, other.name) for other in found)
+        beyond = any(parts_meant(program.parts, other.name) for other in result)
         if isinstance(program.body, Spread) or beyond:
-            found.append(program)
-    return found
+            result.append(program)
+    return result
 
 
 def contacts_among(events: Iterable[Event], detections: Sequence[Detection], as_of: datetime) -> Contacts:
     """When subjects that have detections met: by target, or by a reply to the other's event."""
-    of_interest = {(one.source, one.subject) for one in detections}
-    found: Contacts = {}
+    of_interest = {(detection.source, detection.subject) for detection in detections}
+    contacts: Contacts = {}
     replies: dict[tuple[str, str], list[Event]] = {}
 
     def meet(event: Event, other: str | None) -> None:
         if other is None or other == event.subject or (event.source, other) not in of_interest:
             return
         for pair in ((event.subject, other), (other, event.subject)):
-            found.setdefault((event.source, *pair), []).append(event.at)
+            contacts.setdefault((event.source, *pair), []).append(event.at)
 
     for event in events:
         if event.at <= as_of and (event.source, event.subject) in of_interest:
@@ -159,4 +163,4 @@ def contacts_among(events: Iterable[Event], detections: Sequence[Detection], as_
         for event in replies.get((author.source, author.id), ()) if author.at <= as_of else ():
             if author.subject != event.target:
                 meet(event, author.subject)
-    return {pair: sorted(times) for pair, times in found.items()}
+    return {pair: sorted(times) for pair, times in contacts.items()}

@@ -49,7 +49,7 @@ class Matcher:
         self.conditions = [reader(place.condition, cap) for place in body.places]
         self.chained = [uses_steps(place.condition) for place in body.places]
         self.nevers = [[reader(never, cap) for never in place.nevers] for place in body.places]
-        self.optionals = [reader(one.condition, cap) for one in body.optionals]
+        self.optionals = [reader(optional.condition, cap) for optional in body.optionals]
         self.before: list[dict[int, int]] = [{} for _ in body.places]
         self.latest: list[int | None] = [None] * len(body.places)
         self.last_never: list[int] = [-1] * len(body.places)
@@ -119,30 +119,30 @@ class Matcher:
         for step in self.body.collects:
             chain[step] = self._also(step, chain[step], proof, fired) + chain[step]
         right: dict[int, int] = {}
-        for one, meets in reversed(list(zip(self.body.optionals, self.optionals, strict=True))):
-            low, high = proof[one.after], right.get(one.after, proof[one.after + 1])
+        for item, meets in reversed(list(zip(self.body.optionals, self.optionals, strict=True))):
+            low, high = proof[item.after], right.get(item.after, proof[item.after + 1])
             filled = next(
                 (t for t in range(high - 1, low, -1) if meets(self.history, t, NO_CHAIN) is True), None
             )
             if filled is not None:
-                chain[one.step] = [filled]
-                right[one.after] = filled
+                chain[item.step] = [filled]
+                right[item.after] = filled
         return chain
 
     def _also(self, step: str, matched: list[int], proof: list[int], fired: int) -> list[int]:
         first = next(i for i, place in enumerate(self.body.places) if place.step == step)
         floor = max(self.last_fired, proof[first - 1] if first else -1)
-        found: list[int] = []
+        numbers: list[int] = []
         at = matched[0]
-        while len(found) < MOST_ALSO:
+        while len(numbers) < MOST_ALSO:
             earlier = next((t for t in range(at - 1, floor, -1) if t in self.before[first]), None)
             if earlier is None or not self.reaches(first, earlier, at):
                 break
             if not holds(self.history, self.body.within, earlier, fired, both_ends=True):
                 break
-            found.append(earlier)
+            numbers.append(earlier)
             at = earlier
-        return found[::-1]
+        return numbers[::-1]
 
 
 # The plain runner: every program over every history, event by event, with no tricks.
@@ -326,9 +326,9 @@ def _run_silence(
 def _need(expr: Expr) -> int:
     """How many readings the most demanding measure of a condition asks for."""
     needs = [1]
-    for one in walk(expr):
-        if isinstance(one, Difference):
-            needs.append(2 * max(2, one.at_least))
-        elif isinstance(one, MEASURES):
-            needs.append(one.window.at_least)
+    for item in walk(expr):
+        if isinstance(item, Difference):
+            needs.append(2 * max(2, item.at_least))
+        elif isinstance(item, MEASURES):
+            needs.append(item.window.at_least)
     return max(needs)

@@ -85,12 +85,12 @@ class Anthropic(LanguageModel):
         return Reply(text, usage, None if text.strip() else EMPTY)
 
 
-def _usage(said: Any) -> Usage:
+def _usage(value: Any) -> Usage:
     return Usage(
-        input=tokens(said["input_tokens"]),
-        output=tokens(said["output_tokens"]),
-        cache_read=tokens(said.get("cache_read_input_tokens")),
-        cache_write=tokens(said.get("cache_creation_input_tokens")),
+        input=tokens(value["input_tokens"]),
+        output=tokens(value["output_tokens"]),
+        cache_read=tokens(value.get("cache_read_input_tokens")),
+        cache_write=tokens(value.get("cache_creation_input_tokens")),
     )
 
 
@@ -155,8 +155,8 @@ class Batches:
         if not 0 < len(questions) <= MOST_QUESTIONS:
             raise BadUsage(f"a batch has from 1 to {MOST_QUESTIONS} questions; `parts` makes such")
         # Nothing is paid for a text that holds nothing, unless there would be no job at all.
-        worth = [one for one in questions if one.text.strip()] or questions
-        requests = list({self.name(one): self._request(one) for one in worth}.values())
+        worth = [question for question in questions if question.text.strip()] or questions
+        requests = list({self.name(item): self._request(item) for item in worth}.values())
         client = self.model.client().with_options(timeout=timeouts(UPLOAD_SECONDS))
         return self._job(self._done(lambda: client.messages.batches.create(requests=requests).id))
 
@@ -175,19 +175,19 @@ class Batches:
         """An answer for every question, by its name; what nobody asked for is passed over."""
         if not self.poll(job).ended:
             raise EvaluatorStopped(f"{self.model.name}: the answers of the batch are not ready")
-        asked = {self.name(one): one for one in questions}
+        asked = {self.name(question): question for question in questions}
 
         def read() -> dict[str, Answer]:
-            found: dict[str, Answer] = {}
+            record: dict[str, Answer] = {}
             with self.model.client().messages.batches.with_streaming_response.results(job) as response:
                 for line in response.iter_lines():
                     name, result = _entry(line)
-                    if name in asked and not isinstance(found.get(name), Evaluation):
-                        found[name] = self._answer(asked[name], name, result)
-            return found
+                    if name in asked and not isinstance(record.get(name), Evaluation):
+                        record[name] = self._answer(asked[name], name, result)
+            return record
 
         answers = self._done(read, again=True)
-        return {name: answers.get(name) or _missing(one) for name, one in asked.items()}
+        return {name: answers.get(name) or _missing(item) for name, item in asked.items()}
 
     def worst_cost(self, question: Question) -> float | None:
         """What a question costs at most in a job, where it is asked once."""
@@ -252,8 +252,8 @@ def _missing(question: Question) -> NotMeasured:
 def _entry(line: str) -> tuple[str, Mapping[str, Any]]:
     """The name and the result of one line; ('', {}) where it is none."""
     try:
-        said = json.loads(line)
-        return str(said["custom_id"]), dict(said["result"])
+        data = json.loads(line)
+        return str(data["custom_id"]), dict(data["result"])
     except (ValueError, LookupError, TypeError, RecursionError):
         return "", {}
 

@@ -139,7 +139,7 @@ class Evaluator:
 
     def evaluate_many(self, questions: Sequence[Question]) -> list[Answer]:
         """The answers to many, in their order."""
-        return [self.evaluate(one) for one in questions]
+        return [self.evaluate(question) for question in questions]
 
     def worst_cost(self, question: Question) -> float | None:
         """What one question costs at most, retries included; None where no price is known."""
@@ -190,11 +190,13 @@ def dimensions(traits: Mapping[str, float]) -> dict[str, float]:
     {'ethos': 0.75}
     """
     out = {
-        name: round(sum(1 - traits[one] if one in NEGATIVE else traits[one] for one in parts) / len(parts), 6)
+        name: round(
+            sum(1 - traits[part] if part in NEGATIVE else traits[part] for part in parts) / len(parts), 6
+        )
         for name, parts in DIMENSIONS.items()
-        if all(one in traits for one in parts)
+        if all(part in traits for part in parts)
     }
     if len(out) == len(DIMENSIONS) and (mean := sum(out.values()) / len(out)):
-        spread = (sum((one - mean) ** 2 for one in out.values()) / len(out)) ** 0.5
+        spread = (sum((item - mean) ** 2 for item in out.values()) / len(out)) ** 0.5
         out["balance"] = round(max(0.0, 1 - spread / mean), 6)
     return out

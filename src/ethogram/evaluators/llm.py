@@ -235,17 +235,17 @@ class LanguageModel(Evaluator):
         return None if self.settings.price is None else spent
 
 
-def tokens(said: Any) -> int:
+def tokens(value: Any) -> int:
     """A count of tokens as a body gives it; ValueError where it is none.
 
     >>> tokens(12), tokens(None)
     (12, 0)
     """
-    if said is None:
+    if value is None:
         return 0
-    if isinstance(said, bool) or not isinstance(said, int) or not 0 <= said <= 100_000_000:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 100_000_000:
         raise ValueError("not a count of tokens")
-    return said
+    return value
 
 
 def usage_or_none(read: Callable[[], Usage]) -> Usage | None:

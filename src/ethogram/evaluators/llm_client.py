@@ -106,10 +106,10 @@ class Line:
         """End it, for every thread; a second time does nothing."""
         self._cut.set()
         with self._lock:
-            for one in self._sockets:
+            for item in self._sockets:
                 # Not the method of an SSL socket, which would take its state from the thread that reads.
                 with suppress(OSError):
-                    socket.socket.shutdown(one, socket.SHUT_RDWR)
+                    socket.socket.shutdown(item, socket.SHUT_RDWR)
 
     def trace(self, event: str, info: MutableMapping[str, Any]) -> None:
         """Told by the HTTP library of every step of a request."""
@@ -236,14 +236,14 @@ def asked_wait(headers: Any, now: datetime) -> float | None:
     >>> asked_wait({"retry-after": "Sun, 15 Nov 2026 12:00:30 GMT"}, now), asked_wait({}, now)
     (30.0, None)
     """
-    said = headers.get("retry-after")
-    if said is None:
+    header = headers.get("retry-after")
+    if header is None:
         return None
     try:
-        seconds = float(said)
+        seconds = float(header)
     except ValueError:
         try:
-            until = parsedate_to_datetime(said)
+            until = parsedate_to_datetime(header)
         except ValueError:
             return None
         seconds = (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds()
@@ -423,24 +423,24 @@ def _check_known(name: str, key: str) -> None:
         raise BadUsage(f"{name}: unknown option {key!r:.40}{near}")
 
 
-def _model(name: str, given: Any) -> str:
+def _model(name: str, value: Any) -> str:
     """The name. A whole number is one too; of 4.10 and 4.1 nobody knows any more which was written."""
-    if given is None:
+    if value is None:
         raise BadUsage(f"{name}: model names which of the models of that server is meant")
-    if given == "":
+    if value == "":
         raise BadUsage(f"{name}: model has no value; give the model's name")
-    if isinstance(given, float):
+    if isinstance(value, float):
         raise BadUsage(f"{name}: model is a name and no number; put it in quotes")
-    model = str(given) if type(given) is int else given
+    model = str(value) if type(value) is int else value
     if not isinstance(model, str) or not _MODEL.fullmatch(model):
         raise BadUsage(f"{name}: model is not a name of at most 200 characters without blanks")
     return model
 
 
-def _address(name: str, given: Any, allow_http: Any) -> str:
+def _address(name: str, value: Any, allow_http: Any) -> str:
     """The address, unless a key or a text would travel in the open, or stands in it."""
     try:
-        parts = urlsplit(given)
+        parts = urlsplit(value)
         host, _ = parts.hostname or "", parts.port
     except (ValueError, TypeError, AttributeError):
         host, parts = "", urlsplit("")
@@ -455,7 +455,7 @@ def _address(name: str, given: Any, allow_http: Any) -> str:
             f"{name}: base_url is http and not on this machine: texts and key could be read on the way; "
             "use https, or allow_http: true within your own network"
         )
-    return str(given).rstrip("/")
+    return str(value).rstrip("/")
 
 
 def _is_local(host: str) -> bool:
@@ -467,16 +467,16 @@ def _is_local(host: str) -> bool:
         return False
 
 
-def _key_env(name: str, given: Any, own: bool, local: bool, default: str) -> str | None:
+def _key_env(name: str, value: Any, own: bool, local: bool, default: str) -> str | None:
     """The variable that holds the key; a provider's own key is not sent to anybody else by default."""
-    if given is None and not own:
+    if value is None and not own:
         if local:
             return None
         raise BadUsage(
             f"{name}: key_env names the environment variable with the key of that server "
             f"({default} is not sent to others)"
         )
-    variable = default if given is None else given
+    variable = default if value is None else value
     if not isinstance(variable, str) or not VARIABLE.fullmatch(variable):
         raise BadUsage(f"{name}: key_env is the name of an environment variable in capitals, not the key")
     if not os.environ.get(variable):
@@ -496,9 +496,9 @@ def _number(
     *,
     whole: bool = False,
 ) -> float:
-    given = options.get(key, default)
+    option = options.get(key, default)
     try:
-        value = float("nan") if isinstance(given, bool) else float(given)
+        value = float("nan") if isinstance(option, bool) else float(option)
     except (TypeError, ValueError):
         value = float("nan")
     if not least <= value <= most or (whole and value != int(value)):

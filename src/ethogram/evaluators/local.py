@@ -237,7 +237,7 @@ class Weights:
 def read_weights(path: Path) -> Weights:
     """The weights in a file; no code in it is ever run."""
     with np.load(path, allow_pickle=False) as file:
-        return Weights(**{one.name: _plain(file[one.name]) for one in fields(Weights)})
+        return Weights(**{field.name: _plain(file[field.name]) for field in fields(Weights)})
 
 
 @lru_cache(maxsize=1)
@@ -290,9 +290,9 @@ def certainty(read: Read) -> float:
 
 def standard(values: Floats, sure: Floats | float, centre: Floats, spread: Floats) -> Floats:
     """Measures in standard deviations from their mean, FARTHEST at most; style as far as it is sure."""
-    found: Floats = np.clip((values - centre) / spread, -FARTHEST, FARTHEST)
-    found[..., : len(STYLE)] *= sure
-    return found
+    floats: Floats = np.clip((values - centre) / spread, -FARTHEST, FARTHEST)
+    floats[..., : len(STYLE)] *= sure
+    return floats
 
 
 def _plain(array: NDArray[Any]) -> Any:
@@ -366,8 +366,8 @@ class Local(Evaluator):
         if read.length < LEAST_WORDS:
             return TOO_SHORT
         traits = scores(self.weights, read, question.scan)
-        found = find_indicators(self.weights, question.scan, traits)
-        return Evaluation(traits, found, self.scorer, width=0)
+        founds = find_indicators(self.weights, question.scan, traits)
+        return Evaluation(traits, founds, self.scorer, width=0)
 
 
 # Indicators that a phrase of the text shows: never one without words to point at.
@@ -385,12 +385,12 @@ def find_indicators(weights: Weights, scan: Scan, traits: Mapping[str, float]) -
         return ()
     known = {name: number for number, name in enumerate(weights.categories)}
     catalogue = indicator_catalogue()
-    found: dict[str, Found] = {}
+    record: dict[str, Found] = {}
     for flag in scan.flags:
         number = known.get(flag.category)
         if number is None or not flag.counts:
             continue
         name = weights.indicators[number]
-        if name and name not in found and traits.get(catalogue[name].trait, 0.0) >= SUPPORT:
-            found[name] = Found(name, float(weights.confidences[number]), flag.start, flag.end)
-    return tuple(sorted(found.values(), key=lambda one: (one.start, one.id)))
+        if name and name not in record and traits.get(catalogue[name].trait, 0.0) >= SUPPORT:
+            record[name] = Found(name, float(weights.confidences[number]), flag.start, flag.end)
+    return tuple(sorted(record.values(), key=lambda item: (item.start, item.id)))

@@ -88,13 +88,13 @@ class OpenAI(LanguageModel):
         return Reply(text, usage, None if text.strip() else EMPTY)
 
 
-def _usage(said: Any) -> Usage:
+def _usage(value: Any) -> Usage:
     """Here the kept tokens are counted among those of the prompt."""
-    details = said.get("prompt_tokens_details") or {}
+    details = value.get("prompt_tokens_details") or {}
     read, written = tokens(details.get("cached_tokens")), tokens(details.get("cache_write_tokens"))
     return Usage(
-        input=max(tokens(said["prompt_tokens"]) - read - written, 0),
-        output=tokens(said["completion_tokens"]),
+        input=max(tokens(value["prompt_tokens"]) - read - written, 0),
+        output=tokens(value["completion_tokens"]),
         cache_read=read,
         cache_write=written,
     )

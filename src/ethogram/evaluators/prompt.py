@@ -150,11 +150,11 @@ def _thread(prior: Sequence[Said], fence: str) -> list[str]:
     return [heading, *(f"{k}. {part}" for k, part in enumerate(reversed(shown), start=1))]
 
 
-def _scanned(found: Scan) -> str:
+def _scanned(scan: Scan) -> str:
     """What the scanner found; phrases are those of the lexicon, never words of the message."""
-    if not found.measured:
+    if not scan.measured:
         return "The scanner does not know its language."
-    said = [f"{flag.category} ({flag.trait}): {flag.phrase!r}" for flag in found.flags if flag.counts]
+    said = [f"{flag.category} ({flag.trait}): {flag.phrase!r}" for flag in scan.flags if flag.counts]
     if len(said) > MOST_PHRASES:
         said = [*said[:MOST_PHRASES], f"and {len(said) - MOST_PHRASES} more"]
     return "The scanner found: " + ("; ".join(said) if said else "nothing") + "."

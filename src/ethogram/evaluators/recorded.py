@@ -49,8 +49,8 @@ class Recorded(Evaluator):
         self.scorer = next(iter(scorers))
 
     def evaluate(self, question: Question) -> Answer:
-        found = self._answers.get((question.source, question.id, text_digest(question.text)))
-        return NotMeasured("no recorded answer", final=True) if found is None else found
+        answer = self._answers.get((question.source, question.id, text_digest(question.text)))
+        return NotMeasured("no recorded answer", final=True) if answer is None else answer
 
 
 def text_digest(text: str) -> str:

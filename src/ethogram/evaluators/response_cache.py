@@ -169,7 +169,7 @@ def record_of(answer: Evaluation) -> dict[str, Any]:
     """An answer as JSON, without any text."""
     return {
         "traits": dict(answer.traits),
-        "indicators": [asdict(one) for one in answer.indicators],
+        "indicators": [asdict(indicator) for indicator in answer.indicators],
         "scorer": answer.scorer,
         "width": answer.width,
         "cost": answer.cost,
@@ -193,12 +193,12 @@ def fault_of(record: Any) -> str:
     for name, value in traits.items():
         if name not in TRAITS or not _is_share(value):
             return f"traits: {name!r:.40} must be one of the twelve, with a number from 0 to 1"
-    for one in indicators:
-        if not isinstance(one, Mapping) or not {"id", "confidence", "start", "end"} <= set(one):
+    for indicator in indicators:
+        if not isinstance(indicator, Mapping) or not {"id", "confidence", "start", "end"} <= set(indicator):
             return "an indicator has id, confidence, start and end"
-        if one["id"] not in indicator_catalogue() or not _is_share(one["confidence"]):
+        if indicator["id"] not in indicator_catalogue() or not _is_share(indicator["confidence"]):
             return "an indicator needs a known id and a confidence from 0 to 1"
-        places = (one["start"], one["end"])
+        places = (indicator["start"], indicator["end"])
         if any(type(n) is not int for n in places) or not 0 <= places[0] < places[1]:
             return "an indicator's start and end are places in the text"
     return _usage_fault(record)
@@ -223,8 +223,8 @@ def evaluation_of(record: Mapping[str, Any]) -> Evaluation:
     return Evaluation(
         {name: float(value) for name, value in record["traits"].items()},
         tuple(
-            Found(one["id"], float(one["confidence"]), one["start"], one["end"])
-            for one in record["indicators"]
+            Found(item["id"], float(item["confidence"]), item["start"], item["end"])
+            for item in record["indicators"]
         ),
         record["scorer"],
         record["width"],

@@ -43,11 +43,11 @@ def names_a_pattern(value: object) -> bool:
 @lru_cache(maxsize=1)
 def _names() -> tuple[str, ...]:
     """Names and titles in plain words, with a space at either end."""
-    found: set[str] = set()
+    texts: set[str] = set()
     for path in SHIPPED.rglob("*.yaml"):
         title = _TITLE.search(path.read_text("utf-8"))
-        found |= {_words(path.stem), _words(title[1] if title else "")}
-    return tuple(f" {name} " for name in sorted(found) if name)
+        texts |= {_words(path.stem), _words(title[1] if title else "")}
+    return tuple(f" {name} " for name in sorted(texts) if name)
 
 
 def _words(text: str) -> str:
@@ -167,8 +167,8 @@ def check_answer(raw: str | Mapping[str, Any], text: str, boundary: str | None =
         return Checked(fault=str(fault))
     dropped: Counter[str] = Counter()
     _drop_others(answer, KEYS, dropped)
-    found = _indicators(listed, text, dropped)
-    return Checked(traits, found, dict(sorted(dropped.items())))
+    founds = _indicators(listed, text, dropped)
+    return Checked(traits, founds, dict(sorted(dropped.items())))
 
 
 class _Fault(Exception):
@@ -209,12 +209,12 @@ def _check_size(value: object) -> None:
     waiting: list[tuple[object, int]] = [(value, 1)]
     seen = 0
     while waiting:
-        one, depth = waiting.pop()
+        item, depth = waiting.pop()
         seen += 1
-        if isinstance(one, Mapping):
-            inner = list(one.values())
-        elif isinstance(one, list | tuple):
-            inner = list(one)
+        if isinstance(item, Mapping):
+            inner = list(item.values())
+        elif isinstance(item, list | tuple):
+            inner = list(item)
         else:
             continue
         if depth > DEEPEST:
@@ -229,18 +229,18 @@ def _check_fence(answer: Mapping[Any, Any], boundary: str | None) -> None:
         raise _Fault("the answer is for another message")
 
 
-def _traits(given: object) -> dict[str, float]:
-    if not isinstance(given, Mapping):
+def _traits(value: object) -> dict[str, float]:
+    if not isinstance(value, Mapping):
         raise _Fault("traits is not an object")
-    missing = [name for name in TRAITS if name not in given]
+    missing = [name for name in TRAITS if name not in value]
     if missing:
         raise _Fault(f"traits are missing: {', '.join(missing)}")
-    if len(given) != len(TRAITS):
+    if len(value) != len(TRAITS):
         raise _Fault("traits has names that are no traits")
-    wrong = [name for name in TRAITS if not _is_share(given[name])]
+    wrong = [name for name in TRAITS if not _is_share(value[name])]
     if wrong:
         raise _Fault(f"traits are no numbers from 0 to 1: {', '.join(wrong)}")
-    return {name: float(given[name]) + 0.0 for name in TRAITS}  # -0.0 becomes 0.0
+    return {name: float(value[name]) + 0.0 for name in TRAITS}  # -0.0 becomes 0.0
 
 
 def _is_share(value: object) -> bool:
@@ -251,15 +251,15 @@ def _indicators(listed: list[Any] | tuple[Any, ...], text: str, dropped: Counter
     """The best of each, in the order given."""
     quoted = Quoted(text)
     best: dict[str, Found] = {}
-    for one in listed:
-        found = _indicator(one, quoted, dropped)
-        if isinstance(found, str):
-            dropped[found] += 1
-        elif found.id in best:
+    for item in listed:
+        result = _indicator(item, quoted, dropped)
+        if isinstance(result, str):
+            dropped[result] += 1
+        elif result.id in best:
             dropped[TWICE] += 1
-            best[found.id] = max(best[found.id], found, key=lambda each: each.confidence)
+            best[result.id] = max(best[result.id], result, key=lambda each: each.confidence)
         else:
-            best[found.id] = found
+            best[result.id] = result
     kept = sorted(best.values(), key=lambda each: -each.confidence)[:MOST_INDICATORS]
     if len(kept) < len(best):
         dropped[TOO_MANY] += len(best) - len(kept)
@@ -267,12 +267,12 @@ def _indicators(listed: list[Any] | tuple[Any, ...], text: str, dropped: Counter
     return tuple(each for each in best.values() if each.id in names)
 
 
-def _indicator(one: object, quoted: Quoted, dropped: Counter[str]) -> Found | str:
+def _indicator(value: object, quoted: Quoted, dropped: Counter[str]) -> Found | str:
     """An indicator that can be used, or why not."""
-    if not isinstance(one, Mapping):
-        return PATTERN if names_a_pattern(one) else SHAPELESS
-    _drop_others(one, ENTRY_KEYS, dropped)
-    name, confidence, quote = (one.get(key) for key in ENTRY_KEYS)
+    if not isinstance(value, Mapping):
+        return PATTERN if names_a_pattern(value) else SHAPELESS
+    _drop_others(value, ENTRY_KEYS, dropped)
+    name, confidence, quote = (value.get(key) for key in ENTRY_KEYS)
     if not isinstance(name, str) or name not in indicator_catalogue():
         return PATTERN if names_a_pattern(name) else UNKNOWN
     if not _is_share(confidence):
@@ -285,7 +285,7 @@ def _indicator(one: object, quoted: Quoted, dropped: Counter[str]) -> Found | st
     return Found(name, float(confidence) + 0.0, *span)  # type: ignore[arg-type]  # a number, as checked
 
 
-def _drop_others(given: Mapping[Any, Any], known: tuple[str, ...], dropped: Counter[str]) -> None:
-    for key, value in given.items():
+def _drop_others(record: Mapping[Any, Any], known: tuple[str, ...], dropped: Counter[str]) -> None:
+    for key, value in record.items():
         if key not in known:
             dropped[PATTERN if names_a_pattern([key, value]) else EXTRA] += 1

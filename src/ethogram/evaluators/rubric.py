@@ -78,25 +78,25 @@ def read_rubric(content: object) -> Mapping[str, Trait]:
     Traceback (most recent call last):
     ethogram.errors.BadConfig: ...the traits must be virtue, goodwill, ...
     """
-    given: Mapping[Any, Any] = content if isinstance(content, Mapping) else {}
-    faults = [f"{name}: {why}" for name, said in given.items() for why in _faults(said)]
-    if tuple(given) != TRAITS:
+    record: Mapping[Any, Any] = content if isinstance(content, Mapping) else {}
+    faults = [f"{name}: {why}" for name, said in record.items() for why in _faults(said)]
+    if tuple(record) != TRAITS:
         faults.append(f"the traits must be {', '.join(TRAITS)}, in this order")
     if faults:
         raise BadConfig([Fault(FILE.name, 0, 0, why) for why in faults])
     return {
         name: Trait(name, said["means"], said["is_not"], tuple(said["anchors"].values()))
-        for name, said in given.items()
+        for name, said in record.items()
     }
 
 
-def _faults(said: object) -> list[str]:
-    if not isinstance(said, Mapping) or set(said) != {"means", "is_not", "anchors"}:
+def _faults(value: object) -> list[str]:
+    if not isinstance(value, Mapping) or set(value) != {"means", "is_not", "anchors"}:
         return ["write means, is_not and anchors"]
-    anchors = said["anchors"]
+    anchors = value["anchors"]
     if not isinstance(anchors, Mapping) or tuple(anchors) != LEVELS:
         return [f"the anchors must be at {', '.join(f'{level:g}' for level in LEVELS)}"]
-    lines = [said["means"], said["is_not"], *anchors.values()]
+    lines = [value["means"], value["is_not"], *anchors.values()]
     faults = [
         f"{str(line)[:30]!r} is not one line of at most {LONGEST_LINE} characters"
         for line in lines
@@ -112,7 +112,9 @@ def system_prompt() -> str:
     for trait in TRAITS:
         listed.append(trait)
         listed += [
-            f"- {one.id}: {one.definition}" for one in indicator_catalogue().values() if one.trait == trait
+            f"- {item.id}: {item.definition}"
+            for item in indicator_catalogue().values()
+            if item.trait == trait
         ]
     traits = "\n".join(map(_described, load_rubric().values()))
     return _SYSTEM.format(traits=traits, indicators="\n".join(listed))

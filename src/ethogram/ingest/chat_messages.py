@@ -13,23 +13,27 @@ ROLES = frozenset(("system", "developer", "user", "assistant", "tool", "function
 FAILED = re.compile(r"\s*(Error|Traceback \(most recent call last\))\b")
 
 
-def is_message(told: Any) -> bool:
+def is_message(value: Any) -> bool:
     """Whether this is a chat message: a role that is known, and a content or calls.
 
     >>> is_message({"role": "user", "content": "hi"}), is_message({"role": "user"})
     (True, False)
     """
-    one = dict_of(told)
-    if not isinstance(one.get("role"), str) or one["role"] not in ROLES or ("type" in one and "data" in one):
+    item = dict_of(value)
+    if (
+        not isinstance(item.get("role"), str)
+        or item["role"] not in ROLES
+        or ("type" in item and "data" in item)
+    ):
         return False
-    return isinstance(one.get("content"), str | list) or "tool_calls" in one or "function_call" in one
+    return isinstance(item.get("content"), str | list) or "tool_calls" in item or "function_call" in item
 
 
 def calls_of(message: Mapping[str, Any]) -> list[Call]:
     """The calls of an assistant's message; the arguments may be JSON text or an object."""
     found = []
-    for one in list_of(message.get("tool_calls")):
-        told = need(one, dict, "a tool call")
+    for item in list_of(message.get("tool_calls")):
+        told = need(item, dict, "a tool call")
         inner = dict_of(told.get("function") if "function" in told else told.get("custom"))
         name = inner.get("name", told.get("name"))
         arguments = next(

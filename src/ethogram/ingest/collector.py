@@ -69,7 +69,7 @@ def checked_events(events: Iterable[Event], latest: datetime | None, *, skip_bad
     if bad_events and not skip_bad:
         raise BadEvents(bad_events, more=faults.count - len(bad_events))
     ordered = in_order(good)
-    timed = any(one.timed for one in ordered)
+    timed = any(item.timed for item in ordered)
     return Batch(ordered, bad_events, faults.count, len(good) - len(ordered), timed)
 
 
@@ -133,8 +133,8 @@ class Collector:
 
     def add(self, place: Place, line: Mapping[str, Any]) -> None:
         """Make an event of a line; BadLine where it is none or does not fit those before it."""
-        told = line.get("source")
-        source = told if isinstance(told, str) and told else self._source
+        record = line.get("source")
+        source = record if isinstance(record, str) and record else self._source
         state = self._state(source)
         number = state.next_seq
         state.next_seq += 1  # before anything is found bad, as in add_bad
@@ -150,9 +150,9 @@ class Collector:
         check_kinds(state, fields.get("readings", {}), place)
         self._keep(state, event_of(fields), place)
 
-    def add_strays(self, found: Mapping[str, int]) -> None:
+    def add_strays(self, record: Mapping[str, int]) -> None:
         """Count cells of columns that look like misspelt signals; of no more than MOST_STRAYS columns."""
-        for name, count in found.items():
+        for name, count in record.items():
             if name in self.strays or len(self.strays) < MOST_STRAYS:
                 self.strays[name] += count
 
@@ -195,7 +195,7 @@ class Collector:
 
     def mixed_sources(self) -> list[str]:
         """Sources some of whose events have a time while others have none."""
-        return [name for name, one in self._sources.items() if one.is_timed and one.is_untimed]
+        return [name for name, source in self._sources.items() if source.is_timed and source.is_untimed]
 
     def _state(self, name: str) -> Seen:
         if (state := self._sources.get(name)) is None:

@@ -150,8 +150,8 @@ def text_at(value: Any, *keys: str) -> str | None:
     >>> text_at({"a": "", "b": 1, "c": "x"}, "a", "b", "c")
     'x'
     """
-    found = dict_of(value)
-    return next((one for key in keys if isinstance(one := found.get(key), str) and one), None)
+    record = dict_of(value)
+    return next((item for key in keys if isinstance(item := record.get(key), str) and item), None)
 
 
 # ZIP files: the JSON members of one, never more than the limits allow.

@@ -82,9 +82,9 @@ def _plain(name: str, value: Any, limits: Limits, deeper: int) -> Any:
         what = f"attribute {shown(name)} is nested more than {limits.depth} deep"
         raise BadLine(over("depth", limits.depth, what))
     if isinstance(value, Mapping):
-        return {_key(name, key): _plain(name, one, limits, deeper - 1) for key, one in value.items()}
+        return {_key(name, key): _plain(name, item, limits, deeper - 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(name, one, limits, deeper - 1) for one in value]
+        return [_plain(name, item, limits, deeper - 1) for item in value]
     raise BadLine(f"attribute {shown(name)} holds {type_name(value)}, which JSON cannot say")
 
 
@@ -131,13 +131,13 @@ class Rules:
     latest: datetime | None = None
 
 
-def _checked_name(told: Any, rules: Rules) -> str:
-    name = signal_name(check_name("reading name", told, rules.limits))
+def _checked_name(value: Any, rules: Rules) -> str:
+    name = signal_name(check_name("reading name", value, rules.limits))
     if not name:
         raise BadLine("a reading has an empty name")
     if len(rules.names) < REMEMBERED:
-        rules.names[told] = name
-        if name == told and rules.kinds.get(name) != CATEGORY:
+        rules.names[value] = name
+        if name == value and rules.kinds.get(name) != CATEGORY:
             low, high = _bounds(rules.ranges.get(name, ()))
             rules.plain[name] = (max(low, -LARGEST), min(high, LARGEST), name)
     return name
@@ -158,8 +158,8 @@ def plain_readings(given: Any, rules: Rules) -> dict[str, Value] | None:
         return None
     plain = rules.plain
     readings: dict[str, Value] = {}
-    for told, value in given.items():
-        known = plain.get(told)
+    for record, value in given.items():
+        known = plain.get(record)
         if known is None or not (type(value) is float or type(value) is int):
             return None
         low, high, name = known
@@ -170,25 +170,25 @@ def plain_readings(given: Any, rules: Rules) -> dict[str, Value] | None:
     return readings
 
 
-def add_readings(fields: dict[str, Any], given: Any, rules: Rules) -> None:
+def add_readings(fields: dict[str, Any], value: Any, rules: Rules) -> None:
     """Put `readings`, and `scorers` and `widths` where any are told, into an event's fields."""
-    if (plain := plain_readings(given, rules)) is not None:
+    if (plain := plain_readings(value, rules)) is not None:
         fields["readings"] = plain
         return
     limits, kinds, ranges = rules.limits, rules.kinds, rules.ranges
-    if not isinstance(given, Mapping):
-        raise BadLine(f"readings must be an object, not {type_name(given)}")
-    if len(given) > limits.readings:
+    if not isinstance(value, Mapping):
+        raise BadLine(f"readings must be an object, not {type_name(value)}")
+    if len(value) > limits.readings:
         raise BadLine(over("readings", limits.readings, f"more than {limits.readings} readings"))
     readings: dict[str, Value] = {}
-    for told, one in given.items():
-        name = rules.names.get(told) or _checked_name(told, rules)
+    for record, item in value.items():
+        name = rules.names.get(record) or _checked_name(record, rules)
         if name in readings:
             raise BadLine(f"reading {shown(name)} is given twice")
-        if isinstance(one, Mapping):
-            one = _measured(fields, name, one, limits)
-        if one is not None:  # null: not measured
-            readings[name] = _value(name, one, limits, kinds.get(name))
+        if isinstance(item, Mapping):
+            item = _measured(fields, name, item, limits)
+        if item is not None:  # null: not measured
+            readings[name] = _value(name, item, limits, kinds.get(name))
             if name in ranges:
                 _check_range(name, readings[name], ranges[name])
     if readings:
@@ -225,19 +225,19 @@ def _number(value: float) -> str:
     return shown(int(value)) if abs(value) < 1e15 and value == int(value) else shown(value)
 
 
-def _measured(fields: dict[str, Any], name: str, one: Mapping[str, Any], limits: Limits) -> Any:
+def _measured(fields: dict[str, Any], name: str, record: Mapping[str, Any], limits: Limits) -> Any:
     """The value in {"value": 0.8, "scorer": "gpt@2", "width": 4}; who measured it goes into the fields."""
     what = f"reading {shown(name)}"
-    for key in one:
+    for key in record:
         if key not in PARTS:
             near = did_you_mean(key, PARTS) if isinstance(key, str) else ""
             raise BadLine(f"{what}: unknown key {shown(key)}{near or '; known are value, scorer, width'}")
-    if "value" not in one:
+    if "value" not in record:
         raise BadLine(f"{what} has no value")
-    scorer, width = one.get("scorer"), one.get("width")
+    scorer, width = record.get("scorer"), record.get("width")
     if width is not None and (type(width) is not int or not 0 <= width < 2**31):
         raise BadLine(f"{what}: width must be a whole number from 0, not {shown(width)}")
-    if one["value"] is None:
+    if record["value"] is None:
         return None
     if scorer:
         fields.setdefault("scorers", {})[name] = check_name(f"{what}: scorer", scorer, limits)
@@ -245,7 +245,7 @@ def _measured(fields: dict[str, Any], name: str, one: Mapping[str, Any], limits:
         raise BadLine(f"{what}: scorer must be text, not {type_name(scorer)}")
     if width is not None:
         fields.setdefault("widths", {})[name] = width
-    return one["value"]
+    return record["value"]
 
 
 # One event line: its fields checked and in their plain form, whatever format it came from.
@@ -343,7 +343,7 @@ def _attributes(fields: Fields, key: str, value: Any, rules: Rules) -> None:
     if len(value) > limits.attributes:
         raise BadLine(_too_many(limits.attributes))
     if value:
-        fields["attributes"] = {name: attribute(name, one, limits) for name, one in value.items()}
+        fields["attributes"] = {name: attribute(name, item, limits) for name, item in value.items()}
 
 
 def _too_many(most: int) -> str:
@@ -356,18 +356,18 @@ def _readings(fields: Fields, key: str, value: Any, rules: Rules) -> None:
 
 def _keep_unknown(fields: Fields, unknown: Mapping[str, Any], rules: Rules) -> None:
     """Put strange keys among the attributes; refuse likely slips, since a typo must not lose a value."""
-    kept: dict[str, Any] = dict(fields.get("attributes", ()))
-    if len(kept) + len(unknown) > rules.limits.attributes:  # before each is compared with what is known
+    record: dict[str, Any] = dict(fields.get("attributes", ()))
+    if len(record) + len(unknown) > rules.limits.attributes:  # before each is compared with what is known
         raise BadLine(_too_many(rules.limits.attributes))
     for name, value in unknown.items():
         if near := did_you_mean(str(name), FIELDS):
             raise BadLine(f"unknown key {shown(name)}{near} (or put it in attributes)")
         if name in rules.kinds or is_indicator_name(str(name).replace("-", "_")):
             raise BadLine(f"{shown(name)} is a signal; put it in readings")
-        if name in kept:
+        if name in record:
             raise BadLine(f"{shown(name)} is given both as a key and in attributes")
-        kept[name] = value
-    _attributes(fields, "attributes", kept, rules)
+        record[name] = value
+    _attributes(fields, "attributes", record, rules)
 
 
 _READ: dict[str, Callable[[Fields, str, Any, Rules], None]] = {

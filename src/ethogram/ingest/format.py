@@ -92,12 +92,12 @@ def choose(head: bytes, name: str) -> Adapter | None:
     Where the content does not fit the name, what it looks like decides; the name, if it looks like nothing.
     """
     known = [_instance(item) for _, item in registry.adapters.items()]
-    particular = [one for one in known if not one.general]
-    called = [one for one in known if name.lower().endswith(with_gz(one.suffixes))]
+    particular = [item for item in known if not item.general]
+    called = [item for item in known if name.lower().endswith(with_gz(item.suffixes))]
     if called and head.startswith(UTF_16):
         return _Refused()
-    looked = particular + called + [one for one in known if one.general]
-    return next((one for one in looked if one.recognises(head, name)), called[0] if called else None)
+    looked = particular + called + [item for item in known if item.general]
+    return next((item for item in looked if item.recognises(head, name)), called[0] if called else None)
 
 
 def with_gz(suffixes: Iterable[str]) -> tuple[str, ...]:
@@ -106,7 +106,7 @@ def with_gz(suffixes: Iterable[str]) -> tuple[str, ...]:
     >>> with_gz((".csv", ".tsv"))
     ('.csv', '.csv.gz', '.tsv', '.tsv.gz')
     """
-    return tuple(end for one in suffixes for end in (one, f"{one}.gz"))
+    return tuple(end for suffix in suffixes for end in (suffix, f"{suffix}.gz"))
 
 
 class _Refused(Adapter):
@@ -121,8 +121,8 @@ class _Refused(Adapter):
 
 def _instance(item: Any) -> Adapter:
     # An entry point of another package may name the class.
-    found: Adapter = item() if isinstance(item, type) else item
-    return found
+    result: Adapter = item() if isinstance(item, type) else item
+    return result
 
 
 # Heads: what a file begins with, read as far as it goes, though it may be cut in the middle.
@@ -145,7 +145,7 @@ class Head:
     @property
     def objects(self) -> Iterator[Mapping[str, Any]]:
         """Those of the records that are objects."""
-        return (one for one in self.records if isinstance(one, dict))
+        return (record for record in self.records if isinstance(record, dict))
 
     @property
     def first(self) -> Mapping[str, Any]:
@@ -163,12 +163,12 @@ def look(head: bytes) -> Head:
     # Every adapter asks this of the same bytes, hence the cache.
     text = head.removeprefix(BOM).decode("utf-8", "ignore").lstrip()
     if text.startswith("["):
-        found = partial(text)
-        return Head(tuple(found[:LOOKED]), True) if isinstance(found, list) else Head()
+        value = partial(text)
+        return Head(tuple(value[:LOOKED]), True) if isinstance(value, list) else Head()
     if whole := tuple(islice(_lines(text), LOOKED)):
         return Head(whole)
-    found = partial(text) if text.startswith("{") else None
-    return Head((found,)) if found is not None else Head()
+    value = partial(text) if text.startswith("{") else None
+    return Head((value,)) if value is not None else Head()
 
 
 def _lines(text: str) -> Iterator[Any]:
@@ -222,4 +222,4 @@ def _closed(text: str, with_last: bool) -> str:
 
 
 def _closing(opened: Sequence[str]) -> str:
-    return "".join(_CLOSE[one] for one in reversed(opened))
+    return "".join(_CLOSE[item] for item in reversed(opened))

@@ -34,9 +34,9 @@ def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
     return tuple(sorted(first.values(), key=by_order))
 
 
-def same_content(one: Event, other: Event) -> bool:
+def same_content(event: Event, other: Event) -> bool:
     """Whether two events say the same, wherever in their source they stood."""
-    return one.timed == other.timed and content_hash(one.to_dict()) == content_hash(other.to_dict())
+    return event.timed == other.timed and content_hash(event.to_dict()) == content_hash(other.to_dict())
 
 
 def check_same(known: Event, event: Event) -> None:

@@ -46,23 +46,23 @@ def find(paths: Sequence[str | Path]) -> tuple[list[Found], list[str]]:
     """Every file meant, sorted by path and each once; and the paths where there is nothing."""
     meant: list[Found] = []
     missing: list[str] = []
-    for given in paths:
-        path = str(given)
+    for value in paths:
+        path = str(value)
         if path != STDIN and not _exists(path):
             missing.append(Found(path, named=True).name)
         else:
             meant.extend(_below(path))
-    return _each_once(sorted(meant, key=lambda one: one.path)), missing
+    return _each_once(sorted(meant, key=lambda item: item.path)), missing
 
 
 def _each_once(meant: list[Found]) -> list[Found]:
     """The files by real path, so that one named beside its own folder is not read twice."""
-    found: dict[str, Found] = {}
-    for one in meant:
-        real = one.path if one.path == STDIN else os.path.realpath(one.path)
-        first = found.setdefault(real, one)
-        found[real] = replace(first, named=first.named or one.named)
-    return list(found.values())
+    record: dict[str, Found] = {}
+    for item in meant:
+        real = item.path if item.path == STDIN else os.path.realpath(item.path)
+        first = record.setdefault(real, item)
+        record[real] = replace(first, named=first.named or item.named)
+    return list(record.values())
 
 
 def _exists(path: str) -> bool:
@@ -108,10 +108,10 @@ class Opened:
 
 
 @contextmanager
-def opened(found: Found, stdin: BinaryIO | None, limits: Limits) -> Iterator[Opened]:
+def opened(result: Found, stdin: BinaryIO | None, limits: Limits) -> Iterator[Opened]:
     """One file, closed again after use; standard input stays open."""
     given = stdin if stdin is not None else sys.stdin.buffer
-    with nullcontext(given) if found.path == STDIN else open(found.path, "rb") as handle:
+    with nullcontext(given) if result.path == STDIN else open(result.path, "rb") as handle:
         head = head_of(handle, HEAD)
         stream, taken = rewound(handle, head), None
         if head.startswith(GZIP):
@@ -206,10 +206,10 @@ def gather_events(
     until the caller closes it; nothing is where this raises.
     """
     rules = _rules(limits, kinds, ranges, latest)
-    found = _found(paths)
-    collector = Spilling(source, rules, memory, count=_buckets(found), folder=folder)
+    founds = _found(paths)
+    collector = Spilling(source, rules, memory, count=_buckets(founds), folder=folder)
     try:
-        files = _read_all(found, stdin, rules, collector, progress)
+        files = _read_all(founds, stdin, rules, collector, progress)
         return _checked(collector.gathered(files), skip_bad)
     except BaseException:
         collector.close()
@@ -260,23 +260,23 @@ def _found(paths: str | Path | Sequence[str | Path]) -> list[Found]:
     return found
 
 
-def _buckets(found: Iterable[Found]) -> int:
+def _buckets(founds: Iterable[Found]) -> int:
     """How many buckets, if it comes to that: so many that the events of each are few, whatever the size."""
-    size = sum(one.size * (PACKED if one.path.endswith(".gz") else 1) for one in found)
+    size = sum(item.size * (PACKED if item.path.endswith(".gz") else 1) for item in founds)
     return min(MOST_BUCKETS, max(BUCKETS, size // BUCKET_BYTES))
 
 
 def _read_all(
-    found: Sequence[Found],
+    founds: Sequence[Found],
     stdin: BinaryIO | None,
     rules: Rules,
     collector: Collector,
     progress: Progress | None,
 ) -> int:
     """How many files were read into the collector."""
-    meter = Meter(progress, sum(one.size for one in found))
-    each = enumerate(found)
-    return sum(_read_file(number, one, stdin, rules, collector, meter) for number, one in each)
+    meter = Meter(progress, sum(item.size for item in founds))
+    each = enumerate(founds)
+    return sum(_read_file(number, item, stdin, rules, collector, meter) for number, item in each)
 
 
 def _checked(batch: B, skip_bad: bool) -> B:
@@ -286,26 +286,26 @@ def _checked(batch: B, skip_bad: bool) -> B:
 
 
 def _read_file(
-    number: int, found: Found, stdin: BinaryIO | None, rules: Rules, collector: Collector, meter: Meter
+    number: int, result: Found, stdin: BinaryIO | None, rules: Rules, collector: Collector, meter: Meter
 ) -> int:
     """Read one file into the collector; 1 where it was read, 0 where it holds no events by its format."""
-    place = Place(number, 0, found.name)
+    place = Place(number, 0, result.name)
     try:
-        with opened(found, stdin, rules.limits) as file:
-            return _read_opened(place, found, file, rules, collector, meter)
+        with opened(result, stdin, rules.limits) as file:
+            return _read_opened(place, result, file, rules, collector, meter)
     except OSError as error:
         collector.add_fault(place, f"cannot be read: {error.strerror or error}")
     except Unreadable as error:
         collector.add_fault(place, str(error))
     finally:
-        meter.close_file(found.size)
+        meter.close_file(result.size)
     return 0
 
 
 def _read_opened(
-    place: Place, found: Found, file: Opened, rules: Rules, collector: Collector, meter: Meter
+    place: Place, result: Found, file: Opened, rules: Rules, collector: Collector, meter: Meter
 ) -> int:
-    records = records_of(place, found, file, rules, collector)
+    records = records_of(place, result, file, rules, collector)
     if records is None:
         return 0
     _gather(records, place, collector, lambda: meter.tell(_position(file.handle)))
@@ -313,26 +313,26 @@ def _read_opened(
 
 
 def records_of(
-    place: Place, found: Found, file: Opened, rules: Rules, collector: Collector
+    place: Place, result: Found, file: Opened, rules: Rules, collector: Collector
 ) -> Iterator[Record] | None:
     """The records of an opened file; None where it is not of events, which the collector is told."""
     if len(file.head) < HEAD and not file.head.removeprefix(BOM).strip():
         return iter(())  # nothing but blank lines
-    adapter = choose(file.head, found.name)
+    adapter = choose(file.head, result.name)
     if adapter is not None:
-        given = Input(found.name, file.stream, file.head, rules.kinds, rules.limits)
-        records = _with_strays(adapter, given, collector)
+        value = Input(result.name, file.stream, file.head, rules.kinds, rules.limits)
+        records = _with_strays(adapter, value, collector)
         return records if file.packed is None else _not_too_many(records, file.packed, rules.limits)
-    if found.named:
+    if result.named:
         collector.add_fault(place, _unknown(file.head))
     else:
-        collector.skip_file(found.name)
+        collector.skip_file(result.name)
     return None
 
 
-def _with_strays(adapter: Adapter, given: Input, collector: Collector) -> Iterator[Record]:
-    yield from adapter.read(given)
-    collector.add_strays(given.strays)
+def _with_strays(adapter: Adapter, value: Input, collector: Collector) -> Iterator[Record]:
+    yield from adapter.read(value)
+    collector.add_strays(value.strays)
 
 
 def _not_too_many(records: Iterator[Record], packed: Callable[[], int], limits: Limits) -> Iterator[Record]:

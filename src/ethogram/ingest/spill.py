@@ -251,7 +251,7 @@ def _counts(
 
 
 def _drop_untimed(buckets: Buckets, names: Mapping[int, str], done: Replayed) -> None:
-    mixed = {name for name, one in done.sources.items() if one.is_timed and one.is_untimed}
+    mixed = {name for name, source in done.sources.items() if source.is_timed and source.is_untimed}
     for row in buckets.all_rows() if mixed else ():
         if not row[TIMED] and row[SOURCE] in mixed and not done.dropped[row[NUMBER]]:
             done.dropped[row[NUMBER]] = 1
@@ -292,8 +292,8 @@ class EventsOnDisk(Collection[Event]):
     def __len__(self) -> int:
         return self.buckets.total
 
-    def __contains__(self, one: object) -> bool:
-        return any(one == event for event in self)
+    def __contains__(self, value: object) -> bool:
+        return any(value == event for event in self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,13 +402,13 @@ class Spilling(Collector):
         buckets, limits = self._buckets, self._limits
         buckets.flush()
         suspects = twice(self._hashes)
-        untimed = {name for name, one in self._sources.items() if one.is_untimed}
+        untimed = {name for name, source in self._sources.items() if source.is_untimed}
         if suspects or self._unsettled or self.mixed_sources():
             done = replay(buckets, self._names, suspects, most=limits.events, told=limits.faults)
             self.faults.add_all(done.faults)
             self.repeated += done.repeated
             rewrite(buckets, done.dropped)
-            untimed = {name for name, one in done.sources.items() if one.is_untimed}
+            untimed = {name for name, source in done.sources.items() if source.is_untimed}
         return OnDisk(
             EventsOnDisk(buckets),
             self.faults.told(),

@@ -228,8 +228,8 @@ def after_blanks(text: str, start: int) -> int:
     """The first position from `start` on at which something other than white space stands."""
     if text[start : start + 1] not in BLANK:  # nearly always, and quicker than a match; "" is in any text
         return start
-    found = _BLANKS.match(text, start)
-    return found.end() if found else start
+    match = _BLANKS.match(text, start)
+    return match.end() if match else start
 
 
 def decode(raw: bytes) -> str:

@@ -97,8 +97,8 @@ def line_of(columns: Iterable[Column], values: Iterable[Any]) -> dict[str, Any]:
             _put(line.setdefault(column.place, {}), column.name, value)
         elif column.name in OBJECTS:
             inner = line.setdefault(column.name, {})
-            for name, one in _object(column.name, value):
-                _put(inner, signal_name(name) if column.name == READINGS else name, one)
+            for name, item in _object(column.name, value):
+                _put(inner, signal_name(name) if column.name == READINGS else name, item)
         else:
             line[column.name] = value
     return line
@@ -115,7 +115,7 @@ def _object(name: str, value: Any) -> Iterable[tuple[str, Any]]:
     inner = parse(value) if isinstance(value, str) else value
     if isinstance(inner, Mapping):
         pairs = list(inner.items())
-    elif inner is value and isinstance(value, list) and all(isinstance(one, tuple) for one in value):
+    elif inner is value and isinstance(value, list) and all(isinstance(item, tuple) for item in value):
         pairs = value
     else:
         raise BadLine(f"{name} must be an object, not {type_name(inner)}")

@@ -34,20 +34,20 @@ KNOWN = frozenset(("id", "kind", "parent", "to", "depth"))
 """Labels that become fields, or say only what those say."""
 
 
-def name_of(given: Any) -> str | None:
+def name_of(value: Any) -> str | None:
     """A name or number as a name; None for anything else and for an empty one.
 
     >>> name_of(7), name_of("ann"), name_of({"name": "bob"}), name_of("")
     ('7', 'ann', 'bob', None)
     """
-    if isinstance(given, Mapping):
-        given = next((given[key] for key in ("name", "username", "id") if given.get(key)), None)
-    if isinstance(given, int) and not isinstance(given, bool):
-        return str(given)
-    return given if isinstance(given, str) and given else None
+    if isinstance(value, Mapping):
+        value = next((value[key] for key in ("name", "username", "id") if value.get(key)), None)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value if isinstance(value, str) and value else None
 
 
-def time_of(given: Any) -> tuple[str | None, str | None]:
+def time_of(value: Any) -> tuple[str | None, str | None]:
     """A time with its zone, or a time of day alone; BadLine where it is neither. (None, None): there is none.
 
     Without a zone it is taken as UTC, a date alone as its first moment; numbers are seconds since 1970, or
@@ -56,19 +56,19 @@ def time_of(given: Any) -> tuple[str | None, str | None]:
     >>> time_of("2004-12-25T09:14:00"), time_of(0), time_of("14:16:47")
     (('2004-12-25T09:14:00Z', None), ('1970-01-01T00:00:00Z', None), (None, '14:16:47'))
     """
-    if given is None or given == "":
+    if value is None or value == "":
         return None, None
-    if isinstance(given, str) and _NUMBER.fullmatch(given):
-        given = float(given)
-    if isinstance(given, int | float) and not isinstance(given, bool):
-        return _moment(given), None
-    if isinstance(given, str) and _CLOCK.fullmatch(given):
-        return None, given
-    if not isinstance(given, str) or not _DATE.match(given):
-        raise BadLine(f"{shown(given)} is no time; write it like 2026-11-15T03:10:00Z")
-    if len(given) == DATE_ONLY:
-        return f"{given}T00:00:00Z", None
-    return (given if _ZONE.search(given) else f"{given}Z"), None
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        value = float(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _moment(value), None
+    if isinstance(value, str) and _CLOCK.fullmatch(value):
+        return None, value
+    if not isinstance(value, str) or not _DATE.match(value):
+        raise BadLine(f"{shown(value)} is no time; write it like 2026-11-15T03:10:00Z")
+    if len(value) == DATE_ONLY:
+        return f"{value}T00:00:00Z", None
+    return (value if _ZONE.search(value) else f"{value}Z"), None
 
 
 def _moment(number: float) -> str:
@@ -143,9 +143,9 @@ def _fit(value: Any, most: int, deeper: int) -> Any:
     if isinstance(value, dict | list) and deeper < 1:
         return cut(json.dumps(value), most)
     if isinstance(value, dict):
-        return {cut(key, most): _fit(one, most, deeper - 1) for key, one in value.items()}
+        return {cut(key, most): _fit(item, most, deeper - 1) for key, item in value.items()}
     if isinstance(value, list):
-        return [_fit(one, most, deeper - 1) for one in value]
+        return [_fit(item, most, deeper - 1) for item in value]
     return value
 
 
@@ -163,7 +163,7 @@ def text_of(content: Any) -> str:
         return ""
     if not isinstance(content, list):
         return json.dumps(content)
-    return "\n".join(said for one in content if (said := _part(one)))
+    return "\n".join(said for item in content if (said := _part(item)))
 
 
 def _part(part: Any) -> str:
@@ -171,10 +171,10 @@ def _part(part: Any) -> str:
         return part
     told = dict_of(part)
     for key in ("text", "content", "output", "output_text", "input_text", "refusal"):
-        if isinstance(one := told.get(key), str):
-            return one
-        if isinstance(one, list):
-            return text_of(one)
+        if isinstance(item := told.get(key), str):
+            return item
+        if isinstance(item, list):
+            return text_of(item)
     return f"[{told['type']}]" if isinstance(told.get("type"), str) else json.dumps(part) if part else ""
 
 
@@ -199,10 +199,10 @@ def usage_of(usage: Any, **others: Any) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-def number(told: Mapping[str, Any], *keys: str) -> Any:
+def number(record: Mapping[str, Any], *keys: str) -> Any:
     """The first of some keys that holds a number, also as text; None where none does."""
     for key in keys:
-        value = told.get(key)
+        value = record.get(key)
         if isinstance(value, str) and re.fullmatch(r"\d{1,15}(\.\d{1,9})?", value):
             value = float(value) if "." in value else int(value)
         if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15:
@@ -217,10 +217,10 @@ def seconds(value: Any) -> float | None:
     (89.5, 2, None)
     """
     if isinstance(value, str):
-        found = re.fullmatch(r"PT(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?", value)
-        if found is None:
+        match = re.fullmatch(r"PT(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?", value)
+        if match is None:
             return None
-        hours, minutes, rest = (float(one or 0) for one in found.groups())
+        hours, minutes, rest = (float(group or 0) for group in match.groups())
         return round(3600 * hours + 60 * minutes + rest, 9)
     found_number: float | None = number({"value": value}, "value")
     return found_number
@@ -251,8 +251,8 @@ def folder_of(name: str, above: int = 0) -> str:
 
 def texts(blocks: Any, kind: str, key: str) -> str:
     """The texts under a key of those parts of a message that are of one type, joined."""
-    found = (one.get(key) for one in list_of(blocks) if isinstance(one, dict) and one.get("type") == kind)
-    return "\n".join(one for one in found if isinstance(one, str) and one)
+    found = (item.get(key) for item in list_of(blocks) if isinstance(item, dict) and item.get("type") == kind)
+    return "\n".join(item for item in found if isinstance(item, str) and item)
 
 
 # What has been told of a run: its records in order, each event with an id, a place in time and a thread.
@@ -361,11 +361,11 @@ class Told:
         return name if count == 1 else f"{name}#{count}"
 
 
-def moment_of(given: Any) -> datetime | None:
+def moment_of(value: Any) -> datetime | None:
     """A time as a moment; None where there is none, BadLine where it is something else."""
-    if isinstance(given, datetime):
-        return given
-    at, _ = time_of(given)
+    if isinstance(value, datetime):
+        return value
+    at, _ = time_of(value)
     if at is None:
         return None
     try:
@@ -451,7 +451,7 @@ class Run(Told):
             beside = {"thought": cut(thought, MAX_RESULT)} if thought and text else {}
             self.message("assistant", said, at=at, subject=subject, **beside, **extra)
             return
-        beside_calls = "\n".join(one.strip() for one in (thought, text) if one and one.strip())
+        beside_calls = "\n".join(item.strip() for item in (thought, text) if item and item.strip())
         if beside_calls:
             extra["thought"] = cut(beside_calls, MAX_RESULT)
         batch = name or f"{self.prefix}/{len(self.events)}"
@@ -505,7 +505,7 @@ class Run(Told):
     def ensure_call(self, call: Call, **facts: Any) -> None:
         """A tool is called, unless that call was told before: by its id or, without one, by its tool."""
         tool, call_id = plain(call.tool), plain(call.call_id)
-        waits = any(one["attributes"]["tool"] == tool for one in self._waiting.values())
+        waits = any(item["attributes"]["tool"] == tool for item in self._waiting.values())
         if not (call_id in self._open if call_id is not None else waits):
             self.call(call, **facts)
 
@@ -527,7 +527,7 @@ class Run(Told):
         """
         call = self._call_of(plain(call_id), plain(tool), subject)
         beside = dict(call["attributes"]) if call else {}
-        told: dict[str, Any] = {
+        record: dict[str, Any] = {
             "tool": beside.get("tool") or plain(tool) or "unknown",
             "call_id": beside.get("call_id") or plain(call_id),
             "path": beside.get("path"),
@@ -535,16 +535,16 @@ class Run(Told):
             "batch": beside.get("batch"),
             "parent": beside.get("parent"),
         }
-        told.update((key, value) for key, value in facts.items() if value is not None)
+        record.update((key, value) for key, value in facts.items() if value is not None)
         said = text or ""
-        told["result"] = cut(said, MAX_RESULT)
+        record["result"] = cut(said, MAX_RESULT)
         if len(said) > MAX_RESULT:
-            told["result_length"] = len(said)
+            record["result_length"] = len(said)
         if isinstance(exit_code, int) and not isinstance(exit_code, bool):
-            told["exit_code"] = exit_code
+            record["exit_code"] = exit_code
         if error is not None and error is not False and error != "":
-            told["error"] = _error(error, said)
-        line = self.event("result", call["subject"] if call else subject or self.agent, at, told)
+            record["error"] = _error(error, said)
+        line = self.event("result", call["subject"] if call else subject or self.agent, at, record)
         if call and "at" in call and "at" in line:
             line["at"] = max(call["at"], line["at"])
         self.add_event(line)
@@ -556,8 +556,8 @@ class Run(Told):
 
     def fill_result(self, call_id: str, text: str) -> None:
         """What a call gave, where its result was told without it."""
-        results = (one["attributes"] for one in reversed(self.events) if one["kind"] == "result")
-        told = next((one for one in results if one.get("call_id") == call_id), None)
+        results = (event["attributes"] for event in reversed(self.events) if event["kind"] == "result")
+        told = next((result for result in results if result.get("call_id") == call_id), None)
         if told is not None and not told["result"]:
             told["result"] = cut(text, MAX_RESULT)
             told.update({"result_length": len(text)} if len(text) > MAX_RESULT else {})
@@ -572,8 +572,8 @@ class Run(Told):
     @property
     def last_act(self) -> dict[str, Any] | None:
         """The last thing an agent did or said."""
-        acts = (one for one in reversed(self.events) if one["kind"] != "result")
-        return next((one for one in acts if one["attributes"].get("role", "assistant") == "assistant"), None)
+        acts = (event for event in reversed(self.events) if event["kind"] != "result")
+        return next((act for act in acts if act["attributes"].get("role", "assistant") == "assistant"), None)
 
     def add_to_last(self, facts: Mapping[str, Any]) -> None:
         """What is known only afterwards of the last thing an agent did or said."""
@@ -584,9 +584,9 @@ class Run(Told):
         found = self._open.get(call_id) if call_id is not None else None
         if call_id is None:
             waiting = self._waiting.values()
-            same = (one for one in waiting if one["attributes"]["tool"] == tool)
+            same = (item for item in waiting if item["attributes"]["tool"] == tool)
             found = next(same, None) or next(
-                (one for one in waiting if subject in (None, one["subject"])), None
+                (item for item in waiting if subject in (None, item["subject"])), None
             )
         if found is not None:
             self._waiting.pop(found["id"], None)
@@ -601,10 +601,10 @@ class Run(Told):
         return usage
 
 
-def _error(error: Any, said: str) -> Any:
+def _error(error: Any, text: str) -> Any:
     if isinstance(error, str):
         return cut(error, MAX_ERROR)
-    return cut(said, MAX_ERROR) if said.strip() else True
+    return cut(text, MAX_ERROR) if text.strip() else True
 
 
 # Logs of requests to a model: every request repeats what was said before, and it is told once.
@@ -636,8 +636,8 @@ class Requests(Generic[R]):
             return self._named[before], 0
         ends = _ends(messages)
         for count in range(len(ends), 0, -1):
-            if (found := self._ends.pop(ends[count - 1], None)) is not None:
-                return found, count
+            if (end := self._ends.pop(ends[count - 1], None)) is not None:
+                return end, count
         return make(), 0
 
     def keep(
@@ -654,9 +654,9 @@ def _ends(messages: Sequence[Any]) -> list[bytes]:
     """A digest of the messages up to each of them."""
     whole = blake2b(digest_size=16)
     out = []
-    for one in messages:
-        if (said := message_key(one)) is not None:
-            whole.update(said.encode("utf-8", "surrogatepass") + b"\0")
+    for message in messages:
+        if (text := message_key(message)) is not None:
+            whole.update(text.encode("utf-8", "surrogatepass") + b"\0")
         out.append(whole.digest())
     return out
 
@@ -666,15 +666,17 @@ def message_key(message: Any) -> str | None:
 
     Libraries drop empty fields, marks for caches and thoughts, so none of these counts. None: a thought.
     """
-    one = dict_of(message)
-    if one.get("type") == "reasoning":
+    item = dict_of(message)
+    if item.get("type") == "reasoning":
         return None
-    content = one.get("content")
+    content = item.get("content")
     blocks = [dict_of(block) for block in list_of(content)]
     said = (
         content if isinstance(content, str) else text_of([b for b in blocks if text_at(b, "type") in TEXTS])
     )
-    held: list[Mapping[str, Any]] = [one, *blocks, *map(dict_of, list_of(one.get("tool_calls")))]
+    held: list[Mapping[str, Any]] = [item, *blocks, *map(dict_of, list_of(item.get("tool_calls")))]
     ids = [text_at(box, "tool_use_id", "tool_call_id", "call_id") for box in held[: 1 + len(blocks)]]
     ids += [text_at(box, "id") for box in held[1:]]
-    return json.dumps([text_at(one, "role"), said, [name for name in ids if name], one.get("function_call")])
+    return json.dumps(
+        [text_at(item, "role"), said, [name for name in ids if name], item.get("function_call")]
+    )

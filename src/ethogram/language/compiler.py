@@ -131,7 +131,7 @@ def _sequence(shape: Sequence) -> SequenceProgram:
 
 
 def _threshold(when: Expr, clears: Expr | None, stays: bool) -> ThresholdProgram:
-    counted = tuple(dict.fromkeys(one for one in walk(when) if isinstance(one, MEASURES)))
+    counted = tuple(dict.fromkeys(item for item in walk(when) if isinstance(item, MEASURES)))
     return ThresholdProgram(when, clears, stays, counted)
 
 
@@ -199,4 +199,4 @@ def _timed_only(shape: Any, body: Any) -> bool:
 
 def uses_steps(expr: Expr) -> bool:
     """Whether an expression names an earlier step, so that it must be read on a chain."""
-    return any(isinstance(one, StepValue) for one in walk(expr))
+    return any(isinstance(item, StepValue) for item in walk(expr))

@@ -202,14 +202,14 @@ def _or_else(reader: Reader, node: ast.Call) -> Typed:
 
 
 def _indicators(reader: Reader, nodes: list[ast.expr], what: str) -> tuple[Indicator, ...]:
-    found: list[Indicator] = []
+    indicators: list[Indicator] = []
     for node in nodes:
         expr = reader.visit(node)[0]
         if isinstance(expr, Indicator):
-            found.append(expr)
+            indicators.append(expr)
         elif isinstance(node, ast.Name) and not reader.faults:
             reader.fault(node, f"{what} takes indicators such as MAN_LOVEBOMB, not {node.id!r}")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(indicators))
 
 
 def _any(reader: Reader, node: ast.Call) -> Typed:
@@ -307,7 +307,7 @@ def _own_options(
             out.append((option, (float(duration),)))
             continue
         nodes = list(value.elts) if isinstance(value, (ast.Tuple, ast.List)) else [value]
-        numbers = tuple(number(reader, one, f"{option}=") for one in nodes)
+        numbers = tuple(number(reader, node, f"{option}=") for node in nodes)
         if len(numbers) != spec.values:
             reader.fault(value, f"{option}= takes {spec.values} number{'s' if spec.values > 1 else ''}")
         if any(n < 0 for n in numbers[1:]) or (option == "by" and numbers[0] <= 0):
@@ -343,51 +343,51 @@ def _duration(reader: Reader, node: ast.expr, what: str) -> int:
 def read_window(reader: Reader, node: ast.Call, name: str, kind: MeasureKind) -> Window:
     """The window given by keywords, with the measure's own defaults."""
     known = (*kind.options, *(WINDOW_OPTIONS if kind.windowed else ()))
-    given: dict[str, ast.expr] = {}
+    record: dict[str, ast.expr] = {}
     for keyword in node.keywords:
         assert keyword.arg is not None
         if keyword.arg not in known:
             near = did_you_mean(keyword.arg, known)
             reader.fault(keyword.value, f"{name}(...) has no option {keyword.arg}={near}")
-        elif keyword.arg in given:
+        elif keyword.arg in record:
             reader.fault(keyword.value, f"{keyword.arg}= stands twice")
         elif keyword.arg not in kind.options:
-            given[keyword.arg] = keyword.value
+            record[keyword.arg] = keyword.value
     if not kind.windowed:
         return Window()
-    keep = _count(reader, given["keep"], "keep", 1) if "keep" in given else None
-    skip = _skip(reader, given["skip"]) if "skip" in given else kind.skip
-    if "last" in given:
-        last = _last(reader, given["last"])
+    keep = _count(reader, record["keep"], "keep", 1) if "keep" in record else None
+    skip = _skip(reader, record["skip"]) if "skip" in record else kind.skip
+    if "last" in record:
+        last = _last(reader, record["last"])
     else:
         last = (kind.last,) if kind.last is not None and keep is None else ()
-    at_least = _count(reader, given["at_least"], "at_least", 0) if "at_least" in given else 0
+    at_least = _count(reader, record["at_least"], "at_least", 0) if "at_least" in record else 0
     if keep is not None:
-        _check_keep(reader, given, skip, at_least, keep)
+        _check_keep(reader, record, skip, at_least, keep)
     sizes = [limit.n for limit in last if isinstance(limit, Events)]
     if sizes and at_least > min(sizes):
-        reader.fault(given["at_least"], f"at_least={at_least} can never be met by last={min(sizes)}")
+        reader.fault(record["at_least"], f"at_least={at_least} can never be met by last={min(sizes)}")
     return Window(
         skip=skip,
         last=last,
         keep=keep,
-        since=_condition(reader, given.get("since"), "since"),
-        where=_condition(reader, given.get("where"), "where"),
+        since=_condition(reader, record.get("since"), "since"),
+        where=_condition(reader, record.get("where"), "where"),
         at_least=at_least,
-        over_subject=_over(reader, given.get("over")),
+        over_subject=_over(reader, record.get("over")),
     )
 
 
 def _check_keep(
-    reader: Reader, given: dict[str, ast.expr], skip: Limit | None, at_least: int, keep: int
+    reader: Reader, record: dict[str, ast.expr], skip: Limit | None, at_least: int, keep: int
 ) -> None:
     for other in ("last", "since"):
-        if other in given:
-            reader.fault(given[other], f"keep= stands instead of last= and takes no {other}=")
+        if other in record:
+            reader.fault(record[other], f"keep= stands instead of last= and takes no {other}=")
     if isinstance(skip, Duration):
-        reader.fault(given["skip"], "with keep=, skip= takes a number of events")
+        reader.fault(record["skip"], "with keep=, skip= takes a number of events")
     if at_least > keep:
-        reader.fault(given["at_least"], f"at_least={at_least} can never be met by keep={keep}")
+        reader.fault(record["at_least"], f"at_least={at_least} can never be met by keep={keep}")
 
 
 def _over(reader: Reader, node: ast.expr | None) -> bool:
@@ -436,7 +436,7 @@ def _last(reader: Reader, node: ast.expr) -> Limits:
     nodes = list(node.elts) if isinstance(node, (ast.Tuple, ast.List)) else [node]
     if not nodes:
         reader.fault(node, "last= takes a number of events, a duration such as '7d', or a list of both")
-    return tuple(_limit(reader, one, "last", 1) for one in nodes)
+    return tuple(_limit(reader, node, "last", 1) for node in nodes)
 
 
 # Expressions: a whitelist of Python's grammar turned into a tree. Nothing is ever evaluated as Python.
@@ -578,8 +578,8 @@ class Reader:
             case ast.Constant():
                 return self._constant(node)
             case ast.Name():
-                found = self.scope.resolve(node.id)
-                return self.fault(node, found) if isinstance(found, str) else found
+                typed = self.scope.resolve(node.id)
+                return self.fault(node, typed) if isinstance(typed, str) else typed
             case ast.Attribute():
                 return self._attribute(node)
             case ast.UnaryOp():
@@ -631,10 +631,10 @@ class Reader:
             if not self.scope.gathers:
                 return self.fault(node, f"{owner}.count is for confidence, severities, details, explanation")
             return StepCount(owner), "number"
-        found = self.scope.at(self.scope.here, steps=(), details={}).resolve(item)
-        if isinstance(found, str):
-            return self.fault(node, found)
-        return StepValue(owner, found[0]), found[1]
+        typed = self.scope.at(self.scope.here, steps=(), details={}).resolve(item)
+        if isinstance(typed, str):
+            return self.fault(node, typed)
+        return StepValue(owner, typed[0]), typed[1]
 
     def _unary(self, node: ast.UnaryOp) -> Typed:
         if isinstance(node.op, ast.Not):
@@ -677,15 +677,15 @@ class Reader:
         options = tuple(self._alike((left, first), (item, self.visit(item)))[1] for item in right.elts)
         return Member(first[0], options, negated)
 
-    def _alike(self, one: tuple[ast.expr, Typed], other: tuple[ast.expr, Typed]) -> tuple[Expr, Expr]:
+    def _alike(self, exprs: tuple[ast.expr, Typed], other: tuple[ast.expr, Typed]) -> tuple[Expr, Expr]:
         """Both sides, after making sure that a number is not compared with a category."""
-        (left, (a, a_kind)), (right, (b, b_kind)) = one, other
-        for node, typed in ((left, one[1]), (right, other[1])):
+        (left, (a, a_kind)), (right, (b, b_kind)) = exprs, other
+        for node, typed in ((left, exprs[1]), (right, other[1])):
             if typed[1] in ("truth", "list"):
                 self.fault(node, "only numbers and categories can be compared")
                 return a, b
         if a_kind == "any" and b_kind != "any":
-            self.need(left, one[1], b_kind)
+            self.need(left, exprs[1], b_kind)
         elif a_kind != b_kind:
             self.need(right, other[1], a_kind)
         return a, b

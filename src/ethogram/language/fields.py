@@ -46,9 +46,9 @@ class FieldReader:
     def fault(self, node: Node, message: str) -> None:
         # Messages repeat what the file says, which may be of any length.
         cut = message if len(message) <= LONGEST else message[:LONGEST] + "..."
-        found = Fault(self.path, node.line, node.column, cut)
-        if found not in self.faults:
-            self.faults.append(found)
+        fault = Fault(self.path, node.line, node.column, cut)
+        if fault not in self.faults:
+            self.faults.append(fault)
 
     def known_keys(self, node: Fields, known: Iterable[str], where: str) -> None:
         """Note every key that is not known here, with the nearest that is."""
@@ -156,9 +156,9 @@ class FieldReader:
         typed = reader.read(want)
         for offset, message in reader.faults:
             line, column = node.place(offset) if len(node.text) <= 20_000 else (node.line, node.column)
-            found = Fault(self.path, line, column, message)
-            if found not in self.faults:
-                self.faults.append(found)
+            fault = Fault(self.path, line, column, message)
+            if fault not in self.faults:
+                self.faults.append(fault)
         for name, kind in reader.kinds.items():
             if self.kinds.setdefault(name, kind) != kind:
                 self.fault(node, f"{name!r} is used as a number and as a category")

@@ -80,7 +80,7 @@ def belongs(program: Program, event: Event) -> bool:
 
 def histories(program: Program, events: Iterable[Event]) -> list[History]:
     """The program's histories, in order of their first event. Events must be in order."""
-    found: dict[tuple[Any, ...], History] = {}
+    record: dict[tuple[Any, ...], History] = {}
     subjects: dict[tuple[str, str], History] = {}
     narrow = program.group_by != ("subject",)
     for event in events:
@@ -97,7 +97,7 @@ def histories(program: Program, events: Iterable[Event]) -> list[History]:
         if key is None:
             continue
         full = (event.source, *key)
-        if full not in found:
-            found[full] = History(key, event.source, event.timed, whole=whole)
-        found[full].add(event)
-    return list(found.values())
+        if full not in record:
+            record[full] = History(key, event.source, event.timed, whole=whole)
+        record[full].add(event)
+    return list(record.values())

@@ -107,7 +107,7 @@ def _after(scope: Scope, kind: str, shape: Shape) -> Scope:
 def _parameters(
     read: FieldReader, node: Node | None, vocabulary: Vocabulary, overlay: Mapping[str, float]
 ) -> dict[str, float]:
-    found: dict[str, float] = {}
+    record: dict[str, float] = {}
     if isinstance(node, Fields):
         for key, value in node.entries:
             read_name(read, key, "parameter", Scope(vocabulary))
@@ -115,16 +115,16 @@ def _parameters(
             if isinstance(number, bool) or not isinstance(number, (int, float)):
                 read.fault(value, f"parameter {key.text!r} takes a number")
                 continue
-            found[key.text] = float(number)
+            record[key.text] = float(number)
     elif node is not None:
         read.fault(node, "parameters takes numbers by name: {warmth: 0.25}")
     for name, override in overlay.items():
-        if name not in found:
+        if name not in record:
             place = node if node is not None else Scalar("", 1, 1)
-            read.fault(place, f"settings give a parameter {name!r}{did_you_mean(name, found)}")
+            read.fault(place, f"settings give a parameter {name!r}{did_you_mean(name, record)}")
         else:
-            found[name] = float(override)
-    return found
+            record[name] = float(override)
+    return record
 
 
 def _for_each(
@@ -154,7 +154,7 @@ def _defines(read: FieldReader, node: Node | None, scope: Scope) -> dict[str, Ty
         read.fault(node, "define takes expressions by name")
         return {}
     entries = {key.text: (key, value) for key, value in node.entries}
-    found: dict[str, Typed] = {}
+    record: dict[str, Typed] = {}
     waiting = dict(entries)
     while waiting:
         ready = [name for name, (_, value) in waiting.items() if not _words(value) & (waiting.keys())]
@@ -162,13 +162,13 @@ def _defines(read: FieldReader, node: Node | None, scope: Scope) -> dict[str, Ty
             names = ", ".join(sorted(waiting))
             key = next(iter(waiting.values()))[0]
             read.fault(key, f"define goes in a circle: {names}")
-            return found | dict.fromkeys(waiting, BROKEN)
+            return record | dict.fromkeys(waiting, BROKEN)
         for name in ready:
             key, value = waiting.pop(name)
             read_name(read, key, "define", scope)
-            here = scope.at(f"in define {name!r}", defines=found)
-            found[name] = read.expression(value, here, "any", f"define {name!r}")
-    return found
+            here = scope.at(f"in define {name!r}", defines=record)
+            record[name] = read.expression(value, here, "any", f"define {name!r}")
+    return record
 
 
 def _words(node: Node) -> set[str]:

@@ -118,8 +118,8 @@ def _classes() -> dict[str, type]:
     nodes = {name: item for name, item in vars(ast).items() if isinstance(item, type)}
     found = {name: item for name, item in nodes.items() if hasattr(item, "__match_args__")}
     return found | {
-        one.__name__: one
-        for one in (Program, Place, Optional, SequenceProgram, ThresholdProgram, SilenceProgram)
+        item.__name__: item
+        for item in (Program, Place, Optional, SequenceProgram, ThresholdProgram, SilenceProgram)
     }
 
 

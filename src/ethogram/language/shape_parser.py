@@ -102,16 +102,16 @@ def parse_shape(read: FieldReader, node: Node, scope: Scope) -> tuple[str, Shape
     if not isinstance(node, Fields):
         read.fault(node, f"shape takes one of: {', '.join(KINDS)}")
         return "", None
-    found = [name for name in node.names() if name in KINDS]
-    if len(found) != 1:
-        if found:
-            read.fault(node, f"a pattern has one shape, not {' and '.join(found)}")
+    names = [name for name in node.names() if name in KINDS]
+    if len(names) != 1:
+        if names:
+            read.fault(node, f"a pattern has one shape, not {' and '.join(names)}")
         else:
             read.known_keys(node, KINDS, "shape")
             if not node.entries:
                 read.fault(node, f"shape is empty; it takes one of: {', '.join(KINDS)}")
         return "", None
-    kind = found[0]
+    kind = names[0]
     body = node.get(kind)
     assert body is not None
     if kind == "sequence":
@@ -151,9 +151,9 @@ def _sequence(read: FieldReader, node: Fields, body: Node, scope: Scope) -> Sequ
     nodes: list[Node] = []
     for item in body.items:
         earlier = tuple(step.name for step in items if isinstance(step, Step) and not step.optional)
-        found = _item(read, item, scope, earlier)
-        if found is not None:
-            items.append(found)
+        result = _item(read, item, scope, earlier)
+        if result is not None:
+            items.append(result)
             nodes.append(item)
     within = read.limits(node.get("within"), "within") or (Events(256),)
     sequence = Sequence(tuple(items), _max_gap(read, node.get("max_gap"), scope), within)
@@ -174,7 +174,7 @@ def _item(read: FieldReader, node: Node, scope: Scope, earlier: tuple[str, ...])
     if key.text == "never":
         read.known_keys(node, ("never",), "never")
         return Never(read.condition(value, scope.at("in never", steps=()), "never"))
-    names = [one.text for one, _ in node.entries if one.text not in _STEP_KEYS]
+    names = [item.text for item, _ in node.entries if item.text not in _STEP_KEYS]
     if not names:
         read.fault(node, "a step is written `name: condition`")
         return None
@@ -390,8 +390,8 @@ def _combination(read: FieldReader, node: Fields, kind: str, body: Node, scope: 
     within = read.duration(node.get("within"), "within")
     if node.get("within") is None and kind != "any_of" and not overlapping:
         read.fault(node, f"{kind} needs within: such as 1h")
-    if kind == "any_of" and (given := node.get("within")) is not None:
-        read.fault(given, "any_of takes no within")
+    if kind == "any_of" and (value := node.get("within")) is not None:
+        read.fault(value, "any_of takes no within")
     return Combination(kind, parts, within, overlapping, _multiplier(read, node, scope))
 
 

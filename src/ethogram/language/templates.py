@@ -85,8 +85,8 @@ def write(value: float | str | None, form: str) -> str:
     text = _number(value, number)
     if words is None:
         return text
-    one, _, many = words.partition("|")
-    return f"{text} {one if text == '1' else many}"
+    item, _, many = words.partition("|")
+    return f"{text} {item if text == '1' else many}"
 
 
 def _split(form: str) -> tuple[str, str | None]:

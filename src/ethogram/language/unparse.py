@@ -74,8 +74,10 @@ def write_limits(limits: Iterable[Limit]) -> str:
     '20 events'
     """
     return " and ".join(
-        f"{one.n} event{'' if one.n == 1 else 's'}" if isinstance(one, Events) else format_duration(one.us)
-        for one in limits
+        f"{limit.n} event{'' if limit.n == 1 else 's'}"
+        if isinstance(limit, Events)
+        else format_duration(limit.us)
+        for limit in limits
     )
 
 

@@ -74,9 +74,9 @@ def walk(expr: Expr) -> Iterator[Expr]:
     """The expression and everything inside it, outermost first."""
     stack = [expr]
     while stack:
-        one = stack.pop()
-        yield one
-        stack.extend(reversed(children(one)))
+        item = stack.pop()
+        yield item
+        stack.extend(reversed(children(item)))
 
 
 def expressions(node: Any) -> Iterator[Expr]:
@@ -93,8 +93,8 @@ def expressions(node: Any) -> Iterator[Expr]:
 
 def named(node: Any, kind: type[Signal] | type[Indicator] | type[Attribute]) -> tuple[str, ...]:
     """Names of all signals (or indicators, or attributes) in a shape or expression, sorted."""
-    found = {one.name for outer in expressions(node) for one in walk(outer) if isinstance(one, kind)}
-    return tuple(sorted(found))
+    names = {item.name for outer in expressions(node) for item in walk(outer) if isinstance(item, kind)}
+    return tuple(sorted(names))
 
 
 def is_larger(expr: Expr, limit: int) -> bool:
@@ -110,10 +110,10 @@ def only_durations(limits: Limits) -> bool:
 def needs_time(node: Any) -> bool:
     """Whether an expression holds a measure whose window or options are durations alone."""
     return any(
-        _measure_needs_time(one)
+        _measure_needs_time(item)
         for outer in expressions(node)
-        for one in walk(outer)
-        if isinstance(one, MEASURES)
+        for item in walk(outer)
+        if isinstance(item, MEASURES)
     )
 
 

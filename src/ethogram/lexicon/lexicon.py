@@ -42,7 +42,9 @@ class Category:
 def read_categories() -> tuple[Category, ...]:
     """The categories of all files, by file and in their order."""
     paths = sorted(CONTENT.glob("*.yaml"))
-    return tuple(one for path in paths for one in _categories(read_plain(path.read_text("utf-8"), path.name)))
+    return tuple(
+        category for path in paths for category in _categories(read_plain(path.read_text("utf-8"), path.name))
+    )
 
 
 def read_plain(text: str, name: str = "lexicon") -> dict[str, Any]:
@@ -117,20 +119,23 @@ def make_lexicon(categories: tuple[Category, ...]) -> Lexicon:
     entries: list[tuple[str, str, str | None]] = []
     begun: dict[bytes, list[Way]] = {}
     bare: list[tuple[str, Way]] = []
-    for one in categories:
-        for line in one.phrases:
+    for category in categories:
+        for line in category.phrases:
             rests: dict[PhraseParts, Rest | None] = {(): None}
             for head, rest in heads(line):
                 way = (len(entries), rests.setdefault(rest, Rest(rest)))
                 begun.setdefault(head.encode(), []).append(way)
                 if "'" in head:
                     bare.append((without_apostrophes(head), way))
-            entries.append((one.trait, one.name, None if "(" in line else line))
+            entries.append((category.trait, category.name, None if "(" in line else line))
     # What is written so comes before what is only found so: `its` before `it's`.
     for head, way in bare:
         ways = begun.setdefault(head.encode(), [])
         if way not in ways:
             ways.append(way)
-    said = sorted((one.language, one.trait, one.name, *sorted(one.phrases)) for one in categories)
+    said = sorted(
+        (category.language, category.trait, category.name, *sorted(category.phrases))
+        for category in categories
+    )
     matcher = Matcher(list(begun), list(begun.values()))
     return Lexicon(categories, stable_hash("lexicon", said)[:12], matcher, tuple(entries))

@@ -54,11 +54,11 @@ def _choices(line: str, at: int) -> tuple[tuple[PhraseParts, ...], int]:
             parts += [line[literal:at], inner]
             at = literal = end + 1
         elif line[at] == "|":
-            choices.append(tuple(one for one in (*parts, line[literal:at]) if one))
+            choices.append(tuple(part for part in (*parts, line[literal:at]) if part))
             parts, at, literal = [], at + 1, at + 1
         else:
             at += 1
-    choices.append(tuple(one for one in (*parts, line[literal:at]) if one))
+    choices.append(tuple(part for part in (*parts, line[literal:at]) if part))
     return tuple(choices), at
 
 
@@ -73,7 +73,7 @@ def forms(line: str | PhraseParts) -> Iterator[str]:
         yield ""
         return
     first, rest = sequence[0], sequence[1:]
-    for begun in [first] if isinstance(first, str) else (form for one in first for form in forms(one)):
+    for begun in [first] if isinstance(first, str) else (form for item in first for form in forms(item)):
         for ended in forms(rest):
             yield begun + ended
 
@@ -123,7 +123,7 @@ def _pattern(sequence: PhraseParts) -> bytes:
             # An apostrophe may be left out where that gives no other word.
             out += _MAY_GO.sub(b"'?", re.escape(part.encode()).replace(rb"\ ", b" "))
         else:
-            choices = sorted(part, key=lambda one: -max(map(len, forms(one))))
+            choices = sorted(part, key=lambda item: -max(map(len, forms(item))))
             out += b"(?:" + b"|".join(map(_pattern, choices)) + b")"
     return out
 
@@ -182,13 +182,13 @@ class Matcher:
                 elif (stop := rest.end(text, end)) is not None:
                     whole.append((start, -stop, phrase))
         whole.sort()
-        found: list[Match] = []
+        matches: list[Match] = []
         free = 0
         for start, minus_end, phrase in whole:
             if start >= free:
                 free = -minus_end
-                found.append((phrase, start, free))
-        return found
+                matches.append((phrase, start, free))
+        return matches
 
 
 def _ends(text: bytes, beside: int, beyond: int) -> bool:

@@ -45,8 +45,8 @@ def measure(messages: Iterable[tuple[str, str]], rated: str, *, seed: int = 7) -
     rng = random.Random(seed)
     total, hits, rates = 0, Counter[tuple[str, str]](), Counter[str]()
     seen: set[int] = set()
-    kept: dict[str, list[Sample]] = {}
-    found: Counter[str] = Counter()
+    record: dict[str, list[Sample]] = {}
+    counter: Counter[str] = Counter()
     for file, text in messages:
         total += file == rated
         is_new = hash(text) not in seen
@@ -57,7 +57,7 @@ def measure(messages: Iterable[tuple[str, str]], rated: str, *, seed: int = 7) -
             hits[flag.category, flag.phrase] += 1
             rates[flag.category] += file == rated
             if is_new:
-                found[flag.category] += 1
+                counter[flag.category] += 1
                 sample = Sample(
                     file,
                     flag.phrase,
@@ -65,24 +65,24 @@ def measure(messages: Iterable[tuple[str, str]], rated: str, *, seed: int = 7) -
                     text[flag.start : flag.end],
                     text[flag.end : flag.end + AROUND],
                 )
-                _keep(kept.setdefault(flag.category, []), sample, found[flag.category], rng)
+                _keep(record.setdefault(flag.category, []), sample, counter[flag.category], rng)
     lines = _by_line(hits)
     return [
         Measured(
-            one,
-            round(10_000 * rates[one.name] / max(1, total), 1),
-            found[one.name],
-            tuple(kept.get(one.name, ())),
-            tuple(line for line in one.phrases if not lines[one.name, line]),
+            category,
+            round(10_000 * rates[category.name] / max(1, total), 1),
+            counter[category.name],
+            tuple(record.get(category.name, ())),
+            tuple(line for line in category.phrases if not lines[category.name, line]),
         )
-        for one in load_lexicon().categories
+        for category in load_lexicon().categories
     ]
 
 
 def _by_line(hits: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
     """Hits by category and line of the lexicon: a line with variants is hit by any of its forms."""
     lexicon = load_lexicon()
-    lines = [(one.name, line) for one in lexicon.categories for line in one.phrases]
+    lines = [(category.name, line) for category in lexicon.categories for line in category.phrases]
     out: Counter[tuple[str, str]] = Counter()
     for (category, phrase), count in hits.items():
         for number, _, _ in lexicon.matcher.find(phrase.encode()):
@@ -91,9 +91,9 @@ def _by_line(hits: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
     return out
 
 
-def _keep(kept: list[Sample], sample: Sample, number: int, rng: random.Random) -> None:
+def _keep(samples: list[Sample], sample: Sample, number: int, rng: random.Random) -> None:
     """Reservoir sampling: after any number of hits, each of them is among the kept with the same chance."""
-    if len(kept) < SAMPLED:
-        kept.append(sample)
+    if len(samples) < SAMPLED:
+        samples.append(sample)
     elif (place := rng.randrange(number)) < SAMPLED:
-        kept[place] = sample
+        samples[place] = sample

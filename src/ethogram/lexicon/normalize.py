@@ -230,7 +230,7 @@ class Offsets:
 @lru_cache(maxsize=1 << 12)
 def _is_even(run: str) -> bool:
     """Whether each of the characters folds to exactly one."""
-    return all(len(fold_character(one)) == 1 for one in run)
+    return all(len(fold_character(item)) == 1 for item in run)
 
 
 def _collapsed(folded: Folded, last: int) -> tuple[list[int], list[int]]:

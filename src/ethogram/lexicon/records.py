@@ -97,8 +97,8 @@ class Scan:
     @property
     def hard_constraint(self) -> tuple[str, ...]:
         """The hard constraints that are touched: a reason to look closely, never a finding."""
-        found = {one.category for one in self.flags if one.trait == HARD_CONSTRAINT and one.counts}
-        return tuple(sorted(found))
+        categories = {flag.category for flag in self.flags if flag.trait == HARD_CONSTRAINT and flag.counts}
+        return tuple(sorted(categories))
 
     @property
     def tier(self) -> str:

@@ -49,11 +49,11 @@ def scan_many(texts: Iterable[str]) -> list[Scan]:
     """
     if isinstance(texts, str):
         raise BadUsage("scan_many takes many texts; use scan for one")
-    given = list(texts)
-    found: dict[str, Scan] = {}
-    for batch in _batches(dict.fromkeys(given)):
-        found.update(zip(batch, _scan_together(batch), strict=True))
-    return [found[text] for text in given]
+    value = list(texts)
+    record: dict[str, Scan] = {}
+    for batch in _batches(dict.fromkeys(value)):
+        record.update(zip(batch, _scan_together(batch), strict=True))
+    return [record[text] for text in value]
 
 
 def forget() -> None:
@@ -106,14 +106,14 @@ def _scan_together(texts: list[str]) -> list[Scan]:
     scans: list[Scan] = []
     base = at = 0
     for number, text in enumerate(folded.text.split(b"\0")):
-        one = Folded(text, spaced[number], texts[number])
-        language = language_of(one)
+        item = Folded(text, spaced[number], texts[number])
+        language = language_of(item)
         first, end = at, base + len(text)
         while at < len(matches) and matches[at][1] < end:
             at += 1
         flags: tuple[Flag, ...] = ()
         if at > first and language is not None:
-            flags = _flags(lexicon, one, [(what, a - base, b - base) for what, a, b in matches[first:at]])
+            flags = _flags(lexicon, item, [(what, a - base, b - base) for what, a, b in matches[first:at]])
         scans.append(Scan(flags, text.count(b" ") + 1, language, lexicon.version))
         base = end + 1
     return scans

@@ -37,28 +37,30 @@ class Watcher:
         self._on_trait: dict[str, list[int]] = {}
         self._states: list[tuple[int, str | None]] = []
 
-    def see(self, index: int, found: Scan) -> list[Shown]:
+    def see(self, index: int, result: Scan) -> list[Shown]:
         """Take in the subject's next message; what is shown by it for the first time."""
-        traits = _raising(found, "trait")
+        traits = _raising(result, "trait")
         count = sum(traits.values())
         self.messages += 1
         self.flags += count
         self.by_trait.update(traits)
-        self._remember(index, count, found)
+        self._remember(index, count, result)
         if count:
             self.flagged.append(index)
         for trait in traits:
             self._on_trait.setdefault(trait, []).append(index)
-        new = [one for one in self._signals() if one[0] not in self.shown]
+        new = [signal for signal in self._signals() if signal[0] not in self.shown]
         self.shown.update(kind for kind, _, _ in new)
         return new
 
-    def _remember(self, index: int, count: int, found: Scan) -> None:
+    def _remember(self, index: int, count: int, result: Scan) -> None:
         rises = count > 0 and (not self._rising or count > self._rising[-1][1])
         self._rising = [*self._rising, (index, count)] if rises else [(index, count)] if count else []
-        categories = _raising(found, "category")
+        categories = _raising(result, "category")
         # The most frequent one speaks for the message; by name where there are several.
-        state = min(categories, key=lambda one: (-categories[one], one)) if categories else None
+        state = (
+            min(categories, key=lambda category: (-categories[category], category)) if categories else None
+        )
         if not self._states or self._states[-1][1] != state:
             self._states.append((index, state))
 
@@ -86,11 +88,11 @@ def _cycle(states: list[tuple[int, str | None]]) -> list[tuple[int, str | None]]
     return last if last[1][1] is not None or last[3][1] is not None else []
 
 
-def _raising(found: Scan, field: str) -> Counter[str]:
+def _raising(result: Scan, field: str) -> Counter[str]:
     """How many flags that raise the tier there are, by trait or by category."""
     return Counter(
         getattr(flag, field)
-        for flag in found.flags
+        for flag in result.flags
         if flag.counts and (flag.trait in NEGATIVE or flag.trait == HARD_CONSTRAINT)
     )
 
@@ -159,7 +161,7 @@ class ThreadScan:
     @property
     def tiers(self) -> dict[str, int]:
         """How many messages each tier has."""
-        counted = Counter(one.tier for one in self.messages)
+        counted = Counter(message.tier for message in self.messages)
         return {tier: counted[tier] for tier in TIERS}
 
     def to_dict(self) -> dict[str, Any]:
@@ -168,22 +170,32 @@ class ThreadScan:
             "record": "thread_scan",
             "tiers": self.tiers,
             "messages": [
-                {"index": one.index, "subject": one.subject, "tier": one.tier, "scan": one.scan.to_dict()}
-                for one in self.messages
+                {
+                    "index": message.index,
+                    "subject": message.subject,
+                    "tier": message.tier,
+                    "scan": message.scan.to_dict(),
+                }
+                for message in self.messages
             ],
             "signals": [
-                {"kind": one.kind, "subject": one.subject, "of": one.of, "messages": list(one.messages)}
-                for one in self.signals
+                {
+                    "kind": signal.kind,
+                    "subject": signal.subject,
+                    "of": signal.of,
+                    "messages": list(signal.messages),
+                }
+                for signal in self.signals
             ],
             "by_subject": {
                 name: {
-                    "messages": one.messages,
-                    "flagged": one.flagged,
-                    "flags": one.flags,
-                    "by_trait": one.by_trait,
-                    "signals": list(one.signals),
+                    "messages": item.messages,
+                    "flagged": item.flagged,
+                    "flags": item.flags,
+                    "by_trait": item.by_trait,
+                    "signals": list(item.signals),
                 }
-                for name, one in self.by_subject.items()
+                for name, item in self.by_subject.items()
             },
         }
 
@@ -225,9 +237,9 @@ def _said(message: Message) -> tuple[str, str | None]:
     return subject, text
 
 
-def tier_here(found: Scan, watcher: Watcher, already: int) -> str:
+def tier_here(result: Scan, watcher: Watcher, already: int) -> str:
     """The tier after what the subject has shown so far with this message; only a flagged one is raised."""
-    own = found.tier
+    own = result.tier
     if own == "standard":
         return own
     if watcher.shown & {"escalation", "concentration", "cycling"}:

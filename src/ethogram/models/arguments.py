@@ -21,7 +21,7 @@ def path_in(arguments: Mapping[str, Any]) -> str | None:
     ('a.py', None)
     """
     found = (arguments.get(key) for key in (*PATHS, *FOLDERS))
-    return next((one for one in found if isinstance(one, str) and one and "\n" not in one), None)
+    return next((item for item in found if isinstance(item, str) and item and "\n" not in item), None)
 
 
 def command_in(arguments: Mapping[str, Any]) -> str | None:
@@ -31,10 +31,10 @@ def command_in(arguments: Mapping[str, Any]) -> str | None:
     ('ls -l', None)
     """
     for key in COMMANDS:
-        told = arguments.get(key)
-        if isinstance(told, list) and told and all(isinstance(one, str) for one in told):
-            shell = len(told) == 3 and told[1] in ("-c", "-lc")
-            told = told[2] if shell else " ".join(told)
-        if isinstance(told, str) and told.strip() and not (told in EDITOR and len(arguments) > 1):
-            return told
+        argument = arguments.get(key)
+        if isinstance(argument, list) and argument and all(isinstance(item, str) for item in argument):
+            shell = len(argument) == 3 and argument[1] in ("-c", "-lc")
+            argument = argument[2] if shell else " ".join(argument)
+        if isinstance(argument, str) and argument.strip() and not (argument in EDITOR and len(arguments) > 1):
+            return argument
     return None

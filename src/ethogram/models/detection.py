@@ -91,7 +91,7 @@ class Detection:
 
         That it closed says nothing here. Without `last_at` the newest evidence stands for it.
         """
-        seen = [one.at for one in self.evidence] if self.last_at is None else [self.last_at]
+        seen = [item.at for item in self.evidence] if self.last_at is None else [self.last_at]
         return max([self.detected_at, *seen])
 
     def _names(self) -> list[str]:
@@ -123,7 +123,7 @@ class Detection:
             "last_event": self.last_event,
             "last_at": None if self.last_at is None else format_time(self.last_at),
             "count": self.count,
-            "evidence": [one.to_dict() for one in self.evidence],
+            "evidence": [item.to_dict() for item in self.evidence],
             "details": {name: _masked(value) for name, value in self.details.items()},
             "confirms": list(self.confirms),
             "parts": list(self.parts),

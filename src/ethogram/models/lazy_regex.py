@@ -33,5 +33,5 @@ class Rule:
         if name not in Rule.__annotations__:
             raise AttributeError(name)
         compiled = re.compile(self.text, self.flags)
-        self.__dict__ |= {one: getattr(compiled, one) for one in Rule.__annotations__}
+        self.__dict__ |= {annotation: getattr(compiled, annotation) for annotation in Rule.__annotations__}
         return self.__dict__[name]

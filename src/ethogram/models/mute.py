@@ -64,8 +64,8 @@ class Muting:
     @property
     def shown(self) -> tuple[tuple[Detection, Mute], ...]:
         """What entries of an untrusted file muted: shown all the same, and counted by --fail-on."""
-        entries = {one.id: one for one in self.entries if one.untrusted}
-        return tuple((one, entries[by]) for one, by in self.muted if by in entries)
+        entries = {entry.id: entry for entry in self.entries if entry.untrusted}
+        return tuple((item, entries[by]) for item, by in self.muted if by in entries)
 
     def count(self, entry: Mute) -> int:
         """How many detections an entry muted."""
@@ -75,12 +75,12 @@ class Muting:
         """How many were muted, in all and by entry."""
         entries = [
             {
-                "id": one.id,
-                "detections": self.count(one),
-                "expired": one.id in self.expired,
-                "trusted": not one.untrusted,
+                "id": entry.id,
+                "detections": self.count(entry),
+                "expired": entry.id in self.expired,
+                "trusted": not entry.untrusted,
             }
-            for one in self.entries
+            for entry in self.entries
         ]
         return {"detections": len(self.muted), "entries": entries}
 

@@ -15,7 +15,7 @@ _LENGTHS = """
 AD24 AE23 AT20 BE16 BG22 CH21 CY28 CZ24 DE22 DK18 EE20 ES24 FI18 FR27 GB22 GR27 HR21 HU28 IE22 IL23
 IS26 IT27 LI21 LT20 LU20 LV21 MC27 MT31 NL18 NO15 PL28 PT25 RO24 RS22 SA24 SE24 SI19 SK24 TR26 UA29
 """
-IBAN_LENGTHS = {one[:2]: int(one[2:]) for one in _LENGTHS.split()}
+IBAN_LENGTHS = {part[:2]: int(part[2:]) for part in _LENGTHS.split()}
 _ISSUERS = re.compile(r"4|5[1-5]|2[2-7]|3[0-8]|6[0-9]")
 _SEPARATORS = re.compile(r"[+/_=-]+")
 _HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
@@ -28,7 +28,7 @@ def is_card(text: str) -> bool:
     (True, False, False)
     """
     digits = [int(char) for char in text if char.isdigit()]
-    doubled = [sum(divmod(2 * one, 10)) for one in digits[-2::-2]]
+    doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
     valid = (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
     return valid and _ISSUERS.match("".join(map(str, digits))) is not None
 
@@ -80,7 +80,7 @@ def is_loud(text: str) -> bool:
     if len(whole) < 20 or _HEX.fullmatch(whole) or digits == len(whole):
         return False
     pairs = [pair for run in runs for pair in pairwise(run)]
-    changes = sum(_sort(one) != _sort(two) for one, two in pairs) / max(len(pairs), 1)
+    changes = sum(_sort(item) != _sort(two) for item, two in pairs) / max(len(pairs), 1)
     if digits < 2:
         # Names in camel case change often too, but they can be spoken.
         return changes >= 0.4 and sum(char in "aeiouAEIOU" for char in whole) <= 0.3 * len(whole)
@@ -231,7 +231,7 @@ def excerpt(event: Event) -> str | None:
     That is its text; without one, the command or else the path it is about.
     """
     found = (event.text, event.attributes.get("command"), event.attributes.get("path"))
-    said = next((one for one in found if isinstance(one, str) and one.strip()), None)
+    said = next((item for item in found if isinstance(item, str) and item.strip()), None)
     if said is None:
         return None
     shown = " ".join(mask(said).split())
@@ -248,8 +248,8 @@ def _cut(text: str) -> str:
 
 
 def _unless_kept(
-    replaced: Callable[[re.Match[str]], str], kept: tuple[str, ...]
+    replaced: Callable[[re.Match[str]], str], texts: tuple[str, ...]
 ) -> Callable[[re.Match[str]], str]:
-    if not kept:
+    if not texts:
         return replaced
-    return lambda match: match[0] if any(match[0] in name for name in kept) else replaced(match)
+    return lambda match: match[0] if any(match[0] in name for name in texts) else replaced(match)

@@ -17,5 +17,5 @@ def is_by_service(event: Event) -> bool:
     role = event.attributes.get("role")
     if isinstance(role, str) and role in SERVICE_ROLES:
         return True
-    told = event.readings.get("is_user", event.attributes.get("is_user", 1))
-    return isinstance(told, (int, float)) and told < 0.5
+    is_user = event.readings.get("is_user", event.attributes.get("is_user", 1))
+    return isinstance(is_user, (int, float)) and is_user < 0.5

@@ -49,13 +49,13 @@ class _Fields:
             import dataclasses
 
             body: dict[str, Any] = {"__annotations__": self.annotations, "__module__": owner.__module__}
-            for name, one in self.known.items():
-                given: dict[str, Any] = {"repr": one.repr, "compare": one.compare}
-                if one.default is not _MISSING:
-                    given["default"] = one.default
-                if one.default_factory is not None:
-                    given["default_factory"] = one.default_factory
-                body[name] = dataclasses.field(**given)
+            for name, item in self.known.items():
+                record: dict[str, Any] = {"repr": item.repr, "compare": item.compare}
+                if item.default is not _MISSING:
+                    record["default"] = item.default
+                if item.default_factory is not None:
+                    record["default_factory"] = item.default_factory
+                body[name] = dataclasses.field(**record)
             twin: Any = dataclasses.dataclass(type(owner.__name__, (), body))
             self.made = twin.__dataclass_fields__
         return self.made
@@ -96,8 +96,8 @@ def _record(cls: Any, frozen: bool, slots: bool, order: bool) -> Any:
     cls.__dataclass_fields__ = _Fields(annotations, known)
     setattr(cls, "__match_args__", tuple(known))  # noqa: B010 (type checkers want it written in the class)
     cls.__init__ = _first_init(cls, known, slots)
-    compared = _values([name for name, one in known.items() if one.compare])
-    _add_methods(cls, body, tuple(known), compared, [name for name, one in known.items() if one.repr])
+    compared = _values([name for name, item in known.items() if item.compare])
+    _add_methods(cls, body, tuple(known), compared, [name for name, item in known.items() if item.repr])
     if frozen:
         cls.__setattr__ = cls.__delattr__ = _refuse
         if "__hash__" not in body or body["__hash__"] is None:
@@ -127,14 +127,14 @@ def _first_init(cls: Any, known: dict[str, _Field], slots: bool) -> Callable[...
 def _init(cls: Any, known: dict[str, _Field], slots: bool) -> Callable[..., None]:
     space: dict[str, Any] = {"_MISSING": _MISSING}
     parameters, lines = [], []
-    for name, one in known.items():
+    for name, item in known.items():
         value = name
-        if one.default_factory is not None:
-            space[f"_make_{name}"] = one.default_factory
+        if item.default_factory is not None:
+            space[f"_make_{name}"] = item.default_factory
             value = f"_make_{name}() if {name} is _MISSING else {name}"
             parameters.append(f"{name}=_MISSING")
-        elif one.default is not _MISSING:
-            space[f"_default_{name}"] = one.default
+        elif item.default is not _MISSING:
+            space[f"_default_{name}"] = item.default
             parameters.append(f"{name}=_default_{name}")
         else:
             parameters.append(name)

@@ -63,7 +63,7 @@ def load_vocabulary(declared: Mapping[str, str] | None = None) -> Vocabulary:
 def known_signals() -> dict[str, str]:
     """Name to kind of every signal in the catalogue and of every registered one, which wins."""
     supplied = {entry.name: entry.kind for entry in signal_catalogue().values()}
-    known = supplied | {name: str(one.kind) for name, one in registry.signals.items()}
+    known = supplied | {name: str(signal.kind) for name, signal in registry.signals.items()}
     # Signals that patterns in code make are for these patterns alone.
     return {name: kind for name, kind in known.items() if not name.startswith(registry.IN_CODE)}
 
@@ -75,7 +75,7 @@ def known_ranges() -> dict[str, tuple[float, float] | tuple[str, ...]]:
     (0, 1)
     """
     supplied = {entry.name: entry.range for entry in signal_catalogue().values()}
-    found = supplied | {name: one.range for name, one in registry.signals.items()}
+    found = supplied | {name: signal.range for name, signal in registry.signals.items()}
     return {name: allowed for name, allowed in found.items() if allowed}
 
 
@@ -126,9 +126,9 @@ def _entries(file: str) -> Mapping[str, Entry]:
     return {name: _entry(name, said) for name, said in content.items()}
 
 
-def _entry(name: str, said: Mapping[str, Any]) -> Entry:
-    limits = [inf if limit == ".inf" else limit for limit in said.get("range", ())]
-    return Entry(name, **{**said, "range": tuple(limits) or None})
+def _entry(name: str, record: Mapping[str, Any]) -> Entry:
+    limits = [inf if limit == ".inf" else limit for limit in record.get("range", ())]
+    return Entry(name, **{**record, "range": tuple(limits) or None})
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -105,7 +105,9 @@ def load_code(path: Path) -> tuple[str, ...]:
     if key not in _LOADED or not set(_LOADED[key]) <= set(registry.patterns.loaded()):
         _run(path)
         own = path.resolve()
-        _LOADED[key] = tuple(name for name, one in code_patterns().items() if Path(one.path).resolve() == own)
+        _LOADED[key] = tuple(
+            name for name, pattern in code_patterns().items() if Path(pattern.path).resolve() == own
+        )
     if not _LOADED[key]:
         how = "decorate a function with @ethogram.pattern(...), or call ethogram.register(...)"
         raise BadPattern([Fault(str(path), 0, 0, f"registers no pattern; {how}")])
@@ -128,71 +130,87 @@ def _run(path: Path) -> None:
         raise
     except Exception as error:
         line = getattr(error, "lineno", 0) or _line_in(path, error)
-        said = f"{type(error).__name__}: {error}"
-        raise BadPattern([Fault(str(path), line, 0, f"cannot be run: {said:.200}")]) from error
+        text = f"{type(error).__name__}: {error}"
+        raise BadPattern([Fault(str(path), line, 0, f"cannot be run: {text:.200}")]) from error
 
 
 def _line_in(path: Path, error: Exception) -> int:
     """The line of the file at which it went wrong; 0 where nobody knows."""
     import traceback
 
-    lines = [one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == str(path)]
+    lines = [item.lineno for item in traceback.extract_tb(error.__traceback__) if item.filename == str(path)]
     return (lines[-1] or 0) if lines else 0
 
 
 def code_patterns() -> dict[str, CodePattern]:
     """Every registered pattern in code, by name; BadUsage for a plug-in that is none."""
     found = dict(registry.patterns.items())
-    for name, one in found.items():
-        if not isinstance(one, CodePattern):
+    for name, item in found.items():
+        if not isinstance(item, CodePattern):
             how = f"decorate it with @ethogram.pattern({name!r}, ...)"
             raise BadUsage(f"the plug-in {name!r} is not a pattern; {how}")
     return found
 
 
-def file_of(one: CodePattern, vocabulary: Vocabulary) -> PatternFile:
+def file_of(code_pattern: CodePattern, vocabulary: Vocabulary) -> PatternFile:
     """The pattern file that a pattern in code amounts to."""
     # Examples are events already; what stands here instead of them only has to be well formed.
     some = {"story": "in code", "events": [{"id": "e1"}]}
-    said: dict[str, Any] = {
-        "name": one.name,
-        "title": one.title,
-        "status": one.status,
-        "description": one.description,
-        "cause": one.cause or one.name,
-        "confirms": list(one.confirms),
-        "group_by": list(one.group_by),
-        "shape": {"threshold": {"when": f"{one.signal} > 0"}},
-        "confidence": one.signal,
-        "severity": {severity: f"{one.signal}_severity >= {n}" for n, severity in enumerate(one.severities)},
-        "details": {"told": f"{one.signal}_told"},
-        **{key: value for key, value in one.words.items() if value},
+    record: dict[str, Any] = {
+        "name": code_pattern.name,
+        "title": code_pattern.title,
+        "status": code_pattern.status,
+        "description": code_pattern.description,
+        "cause": code_pattern.cause or code_pattern.name,
+        "confirms": list(code_pattern.confirms),
+        "group_by": list(code_pattern.group_by),
+        "shape": {"threshold": {"when": f"{code_pattern.signal} > 0"}},
+        "confidence": code_pattern.signal,
+        "severity": {
+            severity: f"{code_pattern.signal}_severity >= {n}"
+            for n, severity in enumerate(code_pattern.severities)
+        },
+        "details": {"told": f"{code_pattern.signal}_told"},
+        **{key: value for key, value in code_pattern.words.items() if value},
         "examples": {"fires": [some], "quiet": [some, some]},
     }
-    names = {one.signal: "number", f"{one.signal}_severity": "number", f"{one.signal}_told": "category"}
+    names = {
+        code_pattern.signal: "number",
+        f"{code_pattern.signal}_severity": "number",
+        f"{code_pattern.signal}_told": "category",
+    }
     known = replace(vocabulary, signals={**vocabulary.signals, **names})
     try:
-        file = check_pattern(read_yaml(json.dumps(said), one.path), one.path, known)
+        file = check_pattern(read_yaml(json.dumps(record), code_pattern.path), code_pattern.path, known)
     except BadPattern as error:
         # Places in what was made of it are of no use to whoever wrote the code.
-        raise BadPattern([Fault(one.path, one.line, 0, fault.message) for fault in error.faults]) from None
+        raise BadPattern(
+            [Fault(code_pattern.path, code_pattern.line, 0, fault.message) for fault in error.faults]
+        ) from None
     patterns = tuple(
         replace(
             pattern,
-            details=((TOLD, Signal(f"{one.signal}_told")),),
-            version=stable_hash("code", one.name, one.version, pattern.version, one.needs, one.kinds)[:16],
+            details=((TOLD, Signal(f"{code_pattern.signal}_told")),),
+            version=stable_hash(
+                "code",
+                code_pattern.name,
+                code_pattern.version,
+                pattern.version,
+                code_pattern.needs,
+                code_pattern.kinds,
+            )[:16],
         )
         for pattern in file.patterns
     )
     words = {key: file.words[key] for key in file.words} | {
-        key: list(one.words.get(key, ())) for key in LISTS
+        key: list(code_pattern.words.get(key, ())) for key in LISTS
     }
-    data = {"code": one.origin, "version": one.version, "needs": list(one.needs)}
+    data = {"code": code_pattern.origin, "version": code_pattern.version, "needs": list(code_pattern.needs)}
     return replace(
         file,
         patterns=patterns,
         words=words,
-        examples=one.examples,
-        data={**said, "shape": {"code": data}, "examples": len(one.examples)},
+        examples=code_pattern.examples,
+        data={**record, "shape": {"code": data}, "examples": len(code_pattern.examples)},
         in_code=True,
     )

@@ -176,10 +176,10 @@ def descriptions() -> dict[str, str]:
         return {}
     assert isinstance(body, ast.ClassDef)
     return {
-        one.target.id: " ".join(said.value.value.split())
-        for one, said in pairwise(body.body)
-        if isinstance(one, ast.AnnAssign)
-        and isinstance(one.target, ast.Name)
+        item.target.id: " ".join(said.value.value.split())
+        for item, said in pairwise(body.body)
+        if isinstance(item, ast.AnnAssign)
+        and isinstance(item.target, ast.Name)
         and isinstance(said, ast.Expr)
         and isinstance(said.value, ast.Constant)
         and isinstance(said.value.value, str)
@@ -210,8 +210,8 @@ def _by_name(values: Schema) -> Schema:
     return {"type": "object", "additionalProperties": values}
 
 
-def _or_null(one: Schema) -> Schema:
-    return {"anyOf": [one, {"type": "null"}]}
+def _or_null(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
 
 
 def _some_of(words: Iterable[str]) -> Schema:

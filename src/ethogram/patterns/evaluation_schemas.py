@@ -18,8 +18,8 @@ COUNTS: Schema = {"type": "object", "additionalProperties": COUNT}
 
 def evaluation_body() -> Schema:
     """One message that was scored. A trait that is left out was not measured."""
-    found = _whole({"id": TEXT, "confidence": SHARE, "start": COUNT, "end": COUNT})
-    found["properties"]["quote"] = TEXT | {"description": "Its words, masked; only where asked for."}
+    schema = _whole({"id": TEXT, "confidence": SHARE, "start": COUNT, "end": COUNT})
+    schema["properties"]["quote"] = TEXT | {"description": "Its words, masked; only where asked for."}
     return _whole(
         {
             "record": {"const": "evaluation"},
@@ -33,7 +33,7 @@ def evaluation_body() -> Schema:
                 "properties": dict.fromkeys(TRAITS, SHARE),
                 "additionalProperties": False,
             },
-            "indicators": {"type": "array", "items": found},
+            "indicators": {"type": "array", "items": schema},
             "scorer": TEXT,
             "width": COUNT | {"description": "Earlier messages it could see; 1000000 for the whole thread."},
             "cost": DOLLARS,

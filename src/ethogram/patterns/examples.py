@@ -48,27 +48,27 @@ class Names:
 
 def names_in(node: Node | None, vocabulary: Vocabulary) -> Names:
     """Every reading and attribute named in the examples, with its kind by the values given."""
-    found = Names()
+    names = Names()
     for _, example in example_nodes(node):
         for key, value in example.entries:
             if key.text in (*KEYS, *FIELDS):
                 continue
-            target = found.attributes if key.text in vocabulary.attributes else found.readings
-            _add(found, target, key, plain(value))
+            target = names.attributes if key.text in vocabulary.attributes else names.readings
+            _add(names, target, key, plain(value))
         for event in _event_nodes(example):
-            for group, target in (("readings", found.readings), ("attributes", found.attributes)):
+            for group, target in (("readings", names.readings), ("attributes", names.attributes)):
                 inner = event.get(group)
                 for key, value in inner.entries if isinstance(inner, Fields) else ():
-                    _add(found, target, key, plain(value))
-    return found
+                    _add(names, target, key, plain(value))
+    return names
 
 
-def _add(found: Names, target: dict[str, str], key: Scalar, value: Any) -> None:
-    kinds = {_kind(one) for one in (value if isinstance(value, list) else [value])} - {None}
+def _add(names: Names, target: dict[str, str], key: Scalar, value: Any) -> None:
+    kinds = {_kind(item) for item in (value if isinstance(value, list) else [value])} - {None}
     kind = kinds.pop() if len(kinds) == 1 else "any"
     known = target.get(key.text)
     target[key.text] = str(kind) if known in (None, kind) else "any"
-    found.places.setdefault(key.text, key)
+    names.places.setdefault(key.text, key)
 
 
 def _kind(value: Any) -> str | None:
@@ -108,9 +108,9 @@ def read_examples(read: FieldReader, node: Node | None, vocabulary: Vocabulary) 
         for item in group.items if isinstance(group, Items) else ():
             if not isinstance(item, Fields):
                 read.fault(item, "an example takes a story and values by name")
-    found = [_example(read, fires, one, vocabulary) for fires, one in example_nodes(node)]
+    found = [_example(read, fires, item, vocabulary) for fires, item in example_nodes(node)]
     for fires, least in ((True, 1), (False, 2)):
-        if sum(one.fires == fires for one in found) < least and not read.faults:
+        if sum(item.fires == fires for item in found) < least and not read.faults:
             name = "fires" if fires else "quiet"
             read.fault(
                 node,
@@ -302,8 +302,8 @@ def _mapping(read: FieldReader, node: Node | None, what: str) -> Mapping[str, An
     if not isinstance(node, Fields):
         read.fault(node, f"{what} takes values by name")
         return {}
-    found: Mapping[str, Any] = plain(node)
-    return found
+    record: Mapping[str, Any] = plain(node)
+    return record
 
 
 def _event_time(read: FieldReader, node: Node | None, index: int) -> datetime:

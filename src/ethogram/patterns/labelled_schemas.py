@@ -185,10 +185,10 @@ def _rate() -> Schema:
     return _inner({"hits": COUNT, "of": COUNT, "value": SHARE_OR_NULL, "low": SHARE, "high": SHARE})
 
 
-def _times(says: str) -> Schema:
+def _times(text: str) -> Schema:
     told = {"of": COUNT, "count": COUNT, "left_out": COUNT, "median": NUMBER_OR_NULL}
     body = _inner({**told, "quartile_low": NUMBER_OR_NULL, "quartile_high": NUMBER_OR_NULL})
-    return body | {"description": says}
+    return body | {"description": text}
 
 
 def _or_null(body: Schema) -> Schema:

@@ -139,11 +139,11 @@ class Library:
     @property
     def kinds(self) -> dict[str, str]:
         """Signals that must be numbers, or categories, as the chosen patterns use them."""
-        found: dict[str, str] = {}
+        record: dict[str, str] = {}
         for name in with_parts(self.files, self.chosen):
             file = self.files[name]
-            found |= {k: v for k, v in file.vocabulary.signals.items() if v != "any"} | dict(file.kinds)
-        return found
+            record |= {k: v for k, v in file.vocabulary.signals.items() if v != "any"} | dict(file.kinds)
+        return record
 
     def is_chosen(self, program: Program) -> bool:
         """Whether a program was asked for, or is there only as a part."""
@@ -197,16 +197,16 @@ def places_of(more: Sequence[str | Path], selectors: Sequence[str | Path]) -> di
     Patterns in code stand beside them, each under a name of its own.
     """
     shipped = {path.stem: path for path in pattern_files(SHIPPED)}
-    for one in filter(_is_code, selectors):
-        load_code(Path(one))
+    for selector in filter(_is_code, selectors):
+        load_code(Path(selector))
     in_code = {name: CODE / name for name in code_patterns()}
     own: dict[str, Path] = {}
     hint = "code is run only where it is named: --patterns FILE.py, or an entry point"
-    faults = [Fault(str(one), 0, 0, f"is no pattern file; {hint}") for one in more if _is_code(one)]
-    more = [one for one in more if not _is_code(one)]
-    known = shipped | in_code | {path.stem: path for one in more for path in pattern_files(Path(one))}
-    named = [one for one in selectors if _is_path(one) and not _is_name(known, one)]
-    for path in [p for one in (*more, *named) for p in pattern_files(Path(one))]:
+    faults = [Fault(str(item), 0, 0, f"is no pattern file; {hint}") for item in more if _is_code(item)]
+    more = [item for item in more if not _is_code(item)]
+    known = shipped | in_code | {path.stem: path for item in more for path in pattern_files(Path(item))}
+    named = [selector for selector in selectors if _is_path(selector) and not _is_name(known, selector)]
+    for path in [p for item in (*more, *named) for p in pattern_files(Path(item))]:
         first = own.setdefault(path.stem, path)
         if first != path and first.resolve() != path.resolve():
             faults.append(Fault(str(path), 1, 1, f"pattern {path.stem!r} is also in {first}; rename one"))
@@ -233,10 +233,10 @@ def _wanted(places: Mapping[str, Path], selectors: Sequence[str | Path]) -> set[
     wanted: set[str] = set()
     faults: list[Fault] = []
     for selector in selectors:
-        found = matching(places, selector)
-        if not found:
+        texts = matching(places, selector)
+        if not texts:
             faults.append(not_found(places, selector))
-        wanted |= found
+        wanted |= texts
     if faults:
         raise BadPattern(faults)
     return wanted
@@ -331,12 +331,12 @@ def _read(path: Path, vocabulary: Vocabulary, overlay: Mapping[str, float] | Non
 
 
 def _from_code(name: str, vocabulary: Vocabulary, overlay: Mapping[str, float] | None) -> PatternFile:
-    one = code_patterns()[name]
+    pattern = code_patterns()[name]
     if overlay:
         said = ", ".join(overlay)
         message = f"pattern {name!r} is in code and has no parameters, so {said} cannot be set"
-        raise BadPattern([Fault(one.path, one.line, 0, message)])
-    return file_of(one, vocabulary)
+        raise BadPattern([Fault(pattern.path, pattern.line, 0, message)])
+    return file_of(pattern, vocabulary)
 
 
 def _with_status(file: PatternFile, status: str | None) -> PatternFile:

@@ -102,15 +102,15 @@ def _is_absolute(shape: Shape) -> bool:
 def _compares_with_numbers(expr: Expr) -> bool:
     """Whether a condition is made of thresholds alone: nothing that happened, nothing the subject moves."""
     inside = list(walk(expr))
-    if any(isinstance(one, (*MEASURES, StepValue, Elapsed, AnyOf, Member)) for one in inside):
+    if any(isinstance(item, (*MEASURES, StepValue, Elapsed, AnyOf, Member)) for item in inside):
         return False
-    compared = [one for one in inside if isinstance(one, Compare)]
-    return bool(compared) and all(_is_threshold(one) for one in compared)
+    compared = [item for item in inside if isinstance(item, Compare)]
+    return bool(compared) and all(_is_threshold(item) for item in compared)
 
 
-def _is_threshold(one: Compare) -> bool:
-    sides = [bool(named(side, Signal)) for side in (one.left, one.right)]
-    return one.op in FLIPPED and sum(sides) == 1 and not _is_flag(one)
+def _is_threshold(compare: Compare) -> bool:
+    sides = [bool(named(side, Signal)) for side in (compare.left, compare.right)]
+    return compare.op in FLIPPED and sum(sides) == 1 and not _is_flag(compare)
 
 
 # Lint: what could be better in patterns that load. What cannot be loaded is a BadPattern before this.

@@ -84,14 +84,14 @@ def read_lock(path: Path) -> Hashes | None:
     if not path.exists():
         return None
     try:
-        found = json.loads(path.read_text("utf-8"))
+        data = json.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError):
-        found = None
-    if not _is_lock(found):
+        data = None
+    if not _is_lock(data):
         raise BadPattern(
             [Fault(str(path), 0, 0, f"is not a lock of format {FORMAT}; remove it and write it anew")]
         )
-    patterns: Hashes = found["patterns"]
+    patterns: Hashes = data["patterns"]
     return patterns
 
 
@@ -100,10 +100,10 @@ def write_lock(path: Path, hashes: Hashes) -> None:
     write_whole(path, [lock_text(hashes)], mode=0o666)
 
 
-def _is_lock(found: Any) -> bool:
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+def _is_lock(value: Any) -> bool:
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
         return False
-    patterns = found.get("patterns")
+    patterns = value.get("patterns")
     return isinstance(patterns, dict) and all(_is_entry(entry) for entry in patterns.values())
 
 

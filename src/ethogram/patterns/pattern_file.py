@@ -116,14 +116,14 @@ def check_pattern(
 
 
 def _check_name(read: FieldReader, node: Fields, expected: str | None) -> None:
-    found = node.get("name")
-    if found is None:
+    result = node.get("name")
+    if result is None:
         return
-    name = read.text(found, "name")
+    name = read.text(result, "name")
     if name and not PATTERN_NAME.fullmatch(name):
-        read.fault(found, f"name {name[:80]!r} must be a plain word: letters, digits and _")
+        read.fault(result, f"name {name[:80]!r} must be a plain word: letters, digits and _")
     elif expected is not None and name != expected:
-        read.fault(found, f"name {name!r} differs from the file's name {expected!r}; rename one")
+        read.fault(result, f"name {name!r} differs from the file's name {expected!r}; rename one")
 
 
 def _with_examples(read: FieldReader, node: Fields, vocabulary: Vocabulary) -> Vocabulary:
@@ -153,13 +153,13 @@ def _with_examples(read: FieldReader, node: Fields, vocabulary: Vocabulary) -> V
 
 def _part_places(shape: Node | None) -> dict[str, tuple[int, int]]:
     """Where a combination or spread names each of its parts."""
-    found: dict[str, tuple[int, int]] = {}
+    record: dict[str, tuple[int, int]] = {}
     for _, body in shape.entries if isinstance(shape, Fields) else ():
         named = body.items if isinstance(body, Items) else ()
         if isinstance(body, Fields):
-            named = tuple(one for one in (body.get("from"), body.get("to")) if one is not None)
-        found |= {one.text: (one.line, one.column) for one in named if isinstance(one, Scalar)}
-    return found
+            named = tuple(item for item in (body.get("from"), body.get("to")) if item is not None)
+        record |= {item.text: (item.line, item.column) for item in named if isinstance(item, Scalar)}
+    return record
 
 
 def _is_combination(shape: Node | None) -> bool:

@@ -198,8 +198,8 @@ def _example() -> Schema:
 
 def _window() -> Schema:
     """How far back: a number of events, a limit, several limits that all hold, or a parameter."""
-    one: Schema = {"anyOf": [COUNT, LIMIT, NAME]}
-    return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]}
+    schema: Schema = {"anyOf": [COUNT, LIMIT, NAME]}
+    return {"anyOf": [schema, {"type": "array", "items": schema, "minItems": 1}]}
 
 
 def _closed(properties: dict[str, Schema], required: list[str]) -> Schema:

@@ -62,22 +62,22 @@ def is_listed(value: Any) -> bool:
 EXAMPLE = ("story", "events", "at", "severity", "as_of")
 
 
-def faults_of_examples(given: Given) -> Iterator[str]:
+def faults_of_examples(value: Given) -> Iterator[str]:
     for key, least in (("fires", 1), ("quiet", 2)):
-        every = given.get(key, ())
+        every = value.get(key, ())
         if not is_listed(every) or len(every) < least:
             yield f"{key} needs at least {least} example{'s' if least > 1 else ''}: (story, events)"
             continue
-        for number, one in enumerate(every, start=1):
-            told = as_example(one)
-            if told is None or not told.get("story") or not told.get("events"):
+        for number, item in enumerate(every, start=1):
+            record = as_example(item)
+            if record is None or not record.get("story") or not record.get("events"):
                 forms = f"(story, events), (story, events, at) or a dict of {', '.join(EXAMPLE)}"
                 yield f"{key}, example {number}: {forms}"
-            elif not all(isinstance(event, Event) for event in told["events"]):
+            elif not all(isinstance(event, Event) for event in record["events"]):
                 yield f"{key}, example {number}: events are Event objects, as ethogram.testing makes them"
-            elif key == "quiet" and (told.get("at") or told.get("severity")):
+            elif key == "quiet" and (record.get("at") or record.get("severity")):
                 yield f"quiet, example {number}: has no at or severity"
-            elif told.get("at") is not None and not _is_place(told["at"], len(told["events"])):
+            elif record.get("at") is not None and not _is_place(record["at"], len(record["events"])):
                 yield f"{key}, example {number}: at is the position of an event, from 1"
 
 
@@ -85,20 +85,20 @@ def _is_place(value: Any, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
 
 
-def as_example(one: Any) -> Mapping[str, Any] | None:
+def as_example(value: Any) -> Mapping[str, Any] | None:
     """The parts of an example by name; None where it is none."""
-    if isinstance(one, Mapping):
-        return one if set(one) <= set(EXAMPLE) else None
-    if isinstance(one, Sequence) and not isinstance(one, str) and 2 <= len(one) <= 3:
-        return dict(zip(EXAMPLE, one, strict=False))
+    if isinstance(value, Mapping):
+        return value if set(value) <= set(EXAMPLE) else None
+    if isinstance(value, Sequence) and not isinstance(value, str) and 2 <= len(value) <= 3:
+        return dict(zip(EXAMPLE, value, strict=False))
     return None
 
 
-def examples_of(given: Given, line: int) -> Iterator[Example]:
+def examples_of(value: Given, line: int) -> Iterator[Example]:
     number = 0
     for fires in (True, False):
-        for one in given.get("fires" if fires else "quiet"):
-            told = as_example(one) or {}
+        for item in value.get("fires" if fires else "quiet"):
+            told = as_example(item) or {}
             number += 1
             yield Example(
                 story=told["story"],
@@ -133,9 +133,9 @@ def frozen(value: Any) -> Any:
     if isinstance(value, float) and math.isfinite(value):
         return value
     if isinstance(value, (list, tuple)):
-        return tuple(frozen(one) for one in value)
+        return tuple(frozen(item) for item in value)
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: frozen(one) for key, one in value.items()}
+        return {key: frozen(item) for key, item in value.items()}
     raise TypeError(f"{value!r:.60} is no plain JSON data")
 
 
@@ -144,11 +144,11 @@ def moved(name: str, state: Any, event: Event) -> Any:
     try:
         plain = frozen(state)
     except (TypeError, RecursionError) as error:
-        said = str(error) if isinstance(error, TypeError) else "it is nested too deep"
-        raise EthogramError(f"pattern {name!r}, state after event {event.id!r:.80}: {said}") from None
+        text = str(error) if isinstance(error, TypeError) else "it is nested too deep"
+        raise EthogramError(f"pattern {name!r}, state after event {event.id!r:.80}: {text}") from None
     if (size := length(plain)) > MOST_STATE:
-        said = f"{size:,} characters of JSON; keep it within {MOST_STATE:,}"
-        raise EthogramError(f"pattern {name!r}, state after event {event.id!r:.80}: {said}")
+        text = f"{size:,} characters of JSON; keep it within {MOST_STATE:,}"
+        raise EthogramError(f"pattern {name!r}, state after event {event.id!r:.80}: {text}")
     return plain
 
 
@@ -161,17 +161,17 @@ def length(plain: Any) -> int:
     if isinstance(plain, str):
         return len(plain) + 2
     if isinstance(plain, tuple):
-        return 2 + sum(length(one) + 1 for one in plain)
+        return 2 + sum(length(item) + 1 for item in plain)
     if isinstance(plain, dict):
-        return 2 + sum(len(key) + 4 + length(one) for key, one in plain.items())
+        return 2 + sum(len(key) + 4 + length(item) for key, item in plain.items())
     return len(str(plain)) if isinstance(plain, (int, float)) else 4
 
 
 def told_text(match: Match, needs: tuple[str, ...]) -> str:
     """What a match tells as one text of JSON: details, evidence and explanation, each of a bounded size."""
     evidence = [
-        [one.id, micros(one.at), {name: one.readings[name] for name in needs if name in one.readings}]
-        for one in list(match.evidence)[-MOST_EVIDENCE:]
+        [item.id, micros(item.at), {name: item.readings[name] for name in needs if name in item.readings}]
+        for item in list(match.evidence)[-MOST_EVIDENCE:]
     ]
     said = {
         "details": cut(match.details),
@@ -201,11 +201,11 @@ def cut(value: Any, depth: int = 0) -> Any:
         some = list(value.items())[:MOST_ITEMS]
         if wrong := [name for name, _ in some if not isinstance(name, (str, int, float))]:
             raise TypeError(f"a key is a text, not {wrong[0]!r:.60}")
-        return {str(name)[:MOST_TEXT]: cut(one, depth + 1) for name, one in some}
+        return {str(name)[:MOST_TEXT]: cut(item, depth + 1) for name, item in some}
     if isinstance(value, (list, tuple)):
-        return [cut(one, depth + 1) for one in value[:MOST_ITEMS]]
+        return [cut(item, depth + 1) for item in value[:MOST_ITEMS]]
     if isinstance(value, (set, frozenset)):
-        return [cut(one, depth + 1) for one in sorted(value, key=str)[:MOST_ITEMS]]
+        return [cut(item, depth + 1) for item in sorted(value, key=str)[:MOST_ITEMS]]
     raise TypeError(f"{value!r:.60} is no plain JSON data")
 
 
@@ -248,8 +248,8 @@ class Window:
 def row_of(event: Event) -> tuple[Any, ...]:
     """An event as plain data: its length, where it stands, its fields, attributes and readings."""
     given = tuple(_cut(getattr(event, name)) for name in FIELDS)
-    attributes = _within({str(name): _plain(one) for name, one in event.attributes.items()})
-    own = {name: _cut(one) for name, one in event.readings.items() if not name.startswith(PREFIX)}
+    attributes = _within({str(name): _plain(attribute) for name, attribute in event.attributes.items()})
+    own = {name: _cut(reading) for name, reading in event.readings.items() if not name.startswith(PREFIX)}
     row = (event.id, micros(event.at), event.seq, event.timed, given, attributes, _within(own))
     return (length(row), *row)
 
@@ -257,11 +257,11 @@ def row_of(event: Event) -> tuple[Any, ...]:
 def _within(values: Mapping[str, Any]) -> dict[str, Any]:
     """As many of the values, from the first on, as there is room for."""
     out, left = {}, MOST_VALUES
-    for name, one in values.items():
-        left -= len(name) + length(one)
+    for name, value in values.items():
+        left -= len(name) + length(value)
         if left < 0:
             break
-        out[name] = one
+        out[name] = value
     return out
 
 
@@ -305,32 +305,32 @@ KEYS = (
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
 
 
-def built(given: Given) -> CodePattern:
+def built(value: Given) -> CodePattern:
     """The pattern, or BadUsage with all that is wrong with it."""
-    path, line = given.place
-    if faults := list(_faults(given)):
-        raise BadUsage([Fault(path, line, 0, f"pattern {given.name!r:.60}: {one}") for one in faults])
-    made = given.made
-    window = given.get("window", WINDOW)
-    step = made.step if given.is_object else Window(made, window).step
+    path, line = value.place
+    if faults := list(_faults(value)):
+        raise BadUsage([Fault(path, line, 0, f"pattern {value.name!r:.60}: {fault}") for fault in faults])
+    made = value.made
+    window = value.get("window", WINDOW)
+    step = made.step if value.is_object else Window(made, window).step
     named = made if hasattr(made, "__qualname__") else type(made)
     return CodePattern(
-        name=given.name,
-        title=given.get("title"),
-        description=_description(given),
+        name=value.name,
+        title=value.get("title"),
+        description=_description(value),
         step=step,
-        start=frozen(made.start) if given.is_object else (),
-        severities=_severities(given),
-        group_by=("subject", *(one for one in given.get("group_by", ()) if one != "subject")),
-        examples=tuple(examples_of(given, line)),
-        version=given.get("version", 1),
-        status=given.get("status", "stable"),
-        cause=given.get("cause", ""),
-        confirms=tuple(given.get("confirms", ())),
-        needs=tuple(given.get("needs", ())),
-        kinds=None if given.get("kinds") is None else tuple(given.get("kinds")),
+        start=frozen(made.start) if value.is_object else (),
+        severities=_severities(value),
+        group_by=("subject", *(item for item in value.get("group_by", ()) if item != "subject")),
+        examples=tuple(examples_of(value, line)),
+        version=value.get("version", 1),
+        status=value.get("status", "stable"),
+        cause=value.get("cause", ""),
+        confirms=tuple(value.get("confirms", ())),
+        needs=tuple(value.get("needs", ())),
+        kinds=None if value.get("kinds") is None else tuple(value.get("kinds")),
         words={
-            key: given.get(key)
+            key: value.get(key)
             for key in (
                 "recommendation",
                 "triage",
@@ -340,23 +340,25 @@ def built(given: Given) -> CodePattern:
                 "references",
                 "tags",
             )
-            if given.get(key)
+            if value.get(key)
         },
         path=path,
         line=line,
         module=str(getattr(named, "__module__", "?")),
         qualname=str(getattr(named, "__qualname__", "?")),
         made=made,
-        keeps_events=not given.is_object,
+        keeps_events=not value.is_object,
     )
 
 
-def matched(one: CodePattern, match: Any, event: Event, seen: Collection[str] | None = None) -> Match:
+def matched(
+    code_pattern: CodePattern, match: Any, event: Event, seen: Collection[str] | None = None
+) -> Match:
     """The match itself; an error that says what is wrong with it, and at which event.
 
     `seen` are the ids of the events that were shown, where that is known.
     """
-    where = f"pattern {one.name!r} at event {event.id!r:.80}"
+    where = f"pattern {code_pattern.name!r} at event {event.id!r:.80}"
     if not isinstance(match, Match):
         raise EthogramError(f"{where}: a Match or None is due, not {match!r:.80}")
     sure = match.confidence
@@ -364,64 +366,67 @@ def matched(one: CodePattern, match: Any, event: Event, seen: Collection[str] | 
         raise EthogramError(
             f"{where}: confidence is above 0 and at most 1, not {sure!r:.40}; None for no match"
         )
-    if match.severity is not None and match.severity not in one.severities:
+    if match.severity is not None and match.severity not in code_pattern.severities:
         raise EthogramError(
-            f"{where}: severity {match.severity!r:.40} is none of its severities, {', '.join(one.severities)}"
+            f"{where}: severity {match.severity!r:.40} is none of its severities, "
+            f"{', '.join(code_pattern.severities)}"
         )
     if not all(isinstance(each, Event) for each in match.evidence):
         raise EthogramError(f"{where}: evidence is events")
     for each in match.evidence:
-        if said := _foreign(one, each, event, seen):
-            raise EthogramError(f"{where}: evidence {each.id!r:.80} {said}")
+        if text := _foreign(code_pattern, each, event, seen):
+            raise EthogramError(f"{where}: evidence {each.id!r:.80} {text}")
     if not isinstance(match.details, Mapping) or not isinstance(match.explanation, str):
         raise EthogramError(f"{where}: details is a dict, and explanation a text")
     return match
 
 
-def _foreign(one: CodePattern, each: Event, event: Event, seen: Collection[str] | None) -> str:
+def _foreign(code_pattern: CodePattern, each: Event, event: Event, seen: Collection[str] | None) -> str:
     """Why an event cannot be evidence at another one; '' where it can."""
     if seen is not None:
         return "" if each.id in seen else "is none of the events it was shown"
-    if each.source != event.source or any(getattr(each, n) != getattr(event, n) for n in one.group_by):
+    if each.source != event.source or any(
+        getattr(each, n) != getattr(event, n) for n in code_pattern.group_by
+    ):
         return "is of another history"
     return "is later than that event" if each.at > event.at else ""
 
 
-def _description(given: Given) -> str:
-    made = given.made if hasattr(given.made, "__code__") else type(given.made)
-    return given.get("description") or inspect.cleandoc(made.__doc__ or "")
+def _description(value: Given) -> str:
+    made = value.made if hasattr(value.made, "__code__") else type(value.made)
+    return value.get("description") or inspect.cleandoc(made.__doc__ or "")
 
 
-def _severities(given: Given) -> tuple[str, ...]:
-    return tuple(sorted(_listed_severities(given), key=rank))
+def _severities(value: Given) -> tuple[str, ...]:
+    return tuple(sorted(_listed_severities(value), key=rank))
 
 
-def _listed_severities(given: Given) -> Any:
-    severity = given.get("severity", "medium")
+def _listed_severities(value: Given) -> Any:
+    severity = value.get("severity", "medium")
     return (severity,) if isinstance(severity, str) else severity
 
 
-def _faults(given: Given) -> Iterator[str]:
-    for key in given.said:
+def _faults(value: Given) -> Iterator[str]:
+    for key in value.said:
         if key not in KEYS:
             yield renamed(key, KEYS) or f"unknown argument {key!r:.60}{did_you_mean(key, KEYS)}"
-    if not _NAME.fullmatch(str(given.name)):
+    if not _NAME.fullmatch(str(value.name)):
         yield "its name is small letters, digits and _, at most 50, like ping_pong"
-    if not isinstance(given.get("title"), str) or not given.get("title").strip():
+    if not isinstance(value.get("title"), str) or not value.get("title").strip():
         yield "title is missing"
-    if not _description(given):
+    if not _description(value):
         yield "description is missing: a docstring will do"
-    yield from _faults_of_code(given)
-    yield from _faults_of_words(given)
-    yield from _faults_of_meaning(given)
-    yield from faults_of_examples(given)
+    yield from _faults_of_code(value)
+    yield from _faults_of_words(value)
+    yield from _faults_of_meaning(value)
+    yield from faults_of_examples(value)
 
 
-def _faults_of_code(given: Given) -> Iterator[str]:
-    made = given.made
+def _faults_of_code(value: Given) -> Iterator[str]:
+    made = value.made
     if isinstance(made, type):
         yield "is a class; register an object of it, or decorate it"
-    elif given.is_object:
+    elif value.is_object:
         if not callable(made.step):
             yield "step is a method: step(event, state) gives (match or None, state)"
         if not hasattr(made, "start"):
@@ -431,12 +436,12 @@ def _faults_of_code(given: Given) -> Iterator[str]:
                 frozen(made.start)
             except TypeError as error:
                 yield f"start: {error}"
-        if given.get("window") is not None:
+        if value.get("window") is not None:
             yield "window is for functions; an object keeps what it needs in its state"
     elif not callable(made):
         yield "is a function of events, or an object with start and step"
     else:
-        window = given.get("window", WINDOW)
+        window = value.get("window", WINDOW)
         if isinstance(window, bool) or not isinstance(window, int) or not 1 <= window <= MOST_WINDOW:
             yield f"window is a number of events from 1 to {MOST_WINDOW}, not {window!r:.40}"
 
@@ -455,21 +460,25 @@ def _faults_of_words(given: Given) -> Iterator[str]:
             yield f"{key} is a list of texts"
 
 
-def _faults_of_meaning(given: Given) -> Iterator[str]:
-    severities = _listed_severities(given)
-    if not is_listed(severities) or not severities or any(one not in SEVERITIES for one in severities):
+def _faults_of_meaning(value: Given) -> Iterator[str]:
+    severities = _listed_severities(value)
+    if (
+        not is_listed(severities)
+        or not severities
+        or any(severity not in SEVERITIES for severity in severities)
+    ):
         yield f"severity is one or several of {', '.join(SEVERITIES)}; not {severities!r:.60}"
-    group_by = given.get("group_by", ())
-    if not is_listed(group_by) or any(one not in GROUP_FIELDS for one in group_by):
+    group_by = value.get("group_by", ())
+    if not is_listed(group_by) or any(item not in GROUP_FIELDS for item in group_by):
         yield f"group_by is some of {', '.join(GROUP_FIELDS)}, not {group_by!r:.60}"
-    version = given.get("version", 1)
+    version = value.get("version", 1)
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         yield f"version counts from 1, not {version!r:.40}"
-    status = given.get("status", "stable")
+    status = value.get("status", "stable")
     if status not in STATUSES:
         yield f"status is one of {', '.join(STATUSES)}, not {status!r:.40}"
-    kinds = given.get("kinds")
-    if kinds is not None and not (is_listed(kinds) and all(isinstance(one, str) for one in kinds)):
+    kinds = value.get("kinds")
+    if kinds is not None and not (is_listed(kinds) and all(isinstance(kind, str) for kind in kinds)):
         yield "kinds is a list of kinds of events, such as ['action']"
 
 
@@ -519,88 +528,106 @@ def register(made: Any, name: str, **given: Any) -> CodePattern:
     (of events it is about), `version`, `status`, `cause`, `confirms`, `recommendation`, `triage`,
     `false_positives`, `misses`, `tags`, `references`. All that is wrong is in one BadUsage.
     """
-    one = built(Given(made, name, given))
-    registry.patterns.add(name, one)
-    for signal in signals_of(one):
+    code_pattern = built(Given(made, name, given))
+    registry.patterns.add(name, code_pattern)
+    for signal in signals_of(code_pattern):
         registry.signals.add(signal.name, signal)
-    return one
+    return code_pattern
 
 
 def forget(name: str) -> None:
     """Undo `register`, if something is registered under that name; for tests, which leave nothing behind."""
-    one = registry.patterns.discard(name)
-    if isinstance(one, CodePattern):
-        for signal in signals_of(one):
+    item = registry.patterns.discard(name)
+    if isinstance(item, CodePattern):
+        for signal in signals_of(item):
             registry.signals.discard(signal.name)
 
 
-def signals_of(one: CodePattern) -> list[Signal]:
+def signals_of(code_pattern: CodePattern) -> list[Signal]:
     """The signals that a pattern in code makes: how sure it is, how grave, and what it tells."""
-    together = _together(one)
+    together = _together(code_pattern)
 
     def alone(event: Event, state: State, options: Options) -> tuple[Any, State]:
-        raise EthogramError(f"signals of the pattern {one.name!r} are measured together")
+        raise EthogramError(f"signals of the pattern {code_pattern.name!r} are measured together")
 
     common: dict[str, Any] = {
         "cost": "cheap",
-        "version": one.version,
+        "version": code_pattern.version,
         "step": alone,
-        "needs": one.needs,
-        "scope": SCOPES.get(one.group_by, "subject"),
+        "needs": code_pattern.needs,
+        "scope": SCOPES.get(code_pattern.group_by, "subject"),
         "start": None,
         "max_state_bytes": MOST_STATE,
-        "kinds": None if one.kinds is None else frozenset(one.kinds),
-        "keeps": one.signal,
+        "kinds": None if code_pattern.kinds is None else frozenset(code_pattern.kinds),
+        "keeps": code_pattern.signal,
         "together": together,
     }
     made = [
-        Signal(one.signal, f"How sure the pattern {one.name} is, in code.", (0, 1), **common),
-        Signal(f"{one.signal}_severity", f"How grave the pattern {one.name} is, in code.", (0, 3), **common),
-        Signal(f"{one.signal}_told", f"What the pattern {one.name} tells, in code.", None, **common),
+        Signal(
+            code_pattern.signal, f"How sure the pattern {code_pattern.name} is, in code.", (0, 1), **common
+        ),
+        Signal(
+            f"{code_pattern.signal}_severity",
+            f"How grave the pattern {code_pattern.name} is, in code.",
+            (0, 3),
+            **common,
+        ),
+        Signal(
+            f"{code_pattern.signal}_told",
+            f"What the pattern {code_pattern.name} tells, in code.",
+            None,
+            **common,
+        ),
     ]
     for signal in made:
         # As functools.wraps does: what is not ours is not known to a process of ours.
-        vars(signal).update(__module__=one.module, __qualname__=one.qualname)
+        vars(signal).update(__module__=code_pattern.module, __qualname__=code_pattern.qualname)
     return made
 
 
-def _together(one: CodePattern) -> Callable[[Event, State, Options], tuple[Mapping[str, Any], State]]:
-    by_key = one.group_by not in SCOPES
-    others = [name for name in one.group_by if name != "subject"]
+def _together(
+    code_pattern: CodePattern,
+) -> Callable[[Event, State, Options], tuple[Mapping[str, Any], State]]:
+    by_key = code_pattern.group_by not in SCOPES
+    others = [name for name in code_pattern.group_by if name != "subject"]
 
     def together(event: Event, state: State, options: Options) -> tuple[Mapping[str, Any], State]:
         key = [getattr(event, name) for name in others]
         if None in key:
             return {}, state
         if not by_key:
-            return _stepped(one, event, one.start if state is None else state[0])
+            return _stepped(code_pattern, event, code_pattern.start if state is None else state[0])
         named = json.dumps(key)
-        kept = [pair for pair in state or () if pair[0] != named]
+        pairs = [pair for pair in state or () if pair[0] != named]
         own = next((pair[1] for pair in state or () if pair[0] == named), None)
-        found, after = _stepped(one, event, one.start if own is None else own[0])
-        return found, (*kept, (named, after))[-MOST_KEYS:]
+        found, after = _stepped(code_pattern, event, code_pattern.start if own is None else own[0])
+        return found, (*pairs, (named, after))[-MOST_KEYS:]
 
     return together
 
 
-def _stepped(one: CodePattern, event: Event, state: State) -> tuple[Mapping[str, Any], State]:
+def _stepped(code_pattern: CodePattern, event: Event, state: State) -> tuple[Mapping[str, Any], State]:
     """The values of the three signals, and the state in a list of its own: it may be None itself."""
     try:
-        match, after = one.step(event, state)
+        match, after = code_pattern.step(event, state)
     except EthogramError:
         raise
     except Exception as error:
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        message = f"pattern {one.name!r} failed at event {event.id!r:.80}: {said:.200}"
+        message = f"pattern {code_pattern.name!r} failed at event {event.id!r:.80}: {said:.200}"
         raise EthogramError(message) from error
-    values: dict[str, Any] = {one.signal: 0.0}
+    values: dict[str, Any] = {code_pattern.signal: 0.0}
     if match is not None:
-        seen = {row[NAME] for row in after} if one.keeps_events else None
-        match = matched(one, match, event, seen)
-        values[one.signal] = float(match.confidence)
-        values[f"{one.signal}_severity"] = float(one.severities.index(match.severity or one.severities[0]))
+        seen = {row[NAME] for row in after} if code_pattern.keeps_events else None
+        match = matched(code_pattern, match, event, seen)
+        values[code_pattern.signal] = float(match.confidence)
+        values[f"{code_pattern.signal}_severity"] = float(
+            code_pattern.severities.index(match.severity or code_pattern.severities[0])
+        )
         try:
-            values[f"{one.signal}_told"] = told_text(match, one.needs)
+            values[f"{code_pattern.signal}_told"] = told_text(match, code_pattern.needs)
         except TypeError as error:
-            raise EthogramError(f"pattern {one.name!r} at event {event.id!r:.80}: details: {error}") from None
-    return values, (after if one.keeps_events else moved(one.name, after, event),)
+            raise EthogramError(
+                f"pattern {code_pattern.name!r} at event {event.id!r:.80}: details: {error}"
+            ) from None
+    return values, (after if code_pattern.keeps_events else moved(code_pattern.name, after, event),)

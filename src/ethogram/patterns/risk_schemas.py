@@ -94,15 +94,15 @@ def _made_of() -> dict[str, Schema]:
 
 
 def _without() -> Schema:
-    told = _whole({"detection": NAME, "value": SHARE, "less": SHARE})
-    return _list(told) | {"description": "The risk without each detection and what stands on it."}
+    schema = _whole({"detection": NAME, "value": SHARE, "less": SHARE})
+    return _list(schema) | {"description": "The risk without each detection and what stands on it."}
 
 
 def _recommendations() -> Schema:
     rung: Schema = {"enum": ["nudge", "remind", "ask", "stop"]}
-    given = _whole({"rung": TEXT, "effect": TEXT})
+    schema = _whole({"rung": TEXT, "effect": TEXT})
     ladder = _whole(
-        {"next": {"anyOf": [rung, {"type": "null"}]}, "rungs": _list(rung), "given": _list(given)}
+        {"next": {"anyOf": [rung, {"type": "null"}]}, "rungs": _list(rung), "given": _list(schema)}
     )
     return _list(
         _whole(

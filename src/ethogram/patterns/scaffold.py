@@ -28,8 +28,8 @@ def write_new(name: str, shape: str, folder: Path, new_id: Callable[[], str] | N
     _check_free(texts, folder)
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for one, text in texts.items():
-        paths.append(folder / f"{one}.yaml")
+    for item, text in texts.items():
+        paths.append(folder / f"{item}.yaml")
         try:
             # "x", so that a file made in the meantime is not lost.
             with open(paths[-1], "x", encoding="utf-8", newline="\n") as file:
@@ -50,9 +50,9 @@ def new_pattern(name: str, shape: str, new_id: Callable[[], str]) -> dict[str, s
     wanted = {name: shape}
     if shape in COMBINED:
         wanted |= {f"{name}_{part}": part for part in PARTS}
-    for one in wanted:
-        _check_name(one)
-    return {one: _fill(template, one, new_id()) for one, template in wanted.items()}
+    for item in wanted:
+        _check_name(item)
+    return {name: _fill(template, name, new_id()) for name, template in wanted.items()}
 
 
 def _fill(template: str, name: str, identity: str) -> str:

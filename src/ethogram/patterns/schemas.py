@@ -119,8 +119,8 @@ def _reading() -> Schema:
 def detection_body() -> Schema:
     """What `Detection.to_dict` gives."""
     always: dict[str, Schema] = {"step": TEXT, "event": TEXT, "at": MOMENT, "readings": _mapping(VALUE)}
-    said: Schema = TEXT | {"description": "What the event says, masked; only where it was asked for."}
-    evidence = _object({**always, "excerpt": said}, required=list(always))
+    text: Schema = TEXT | {"description": "What the event says, masked; only where it was asked for."}
+    evidence = _object({**always, "excerpt": text}, required=list(always))
     body = _object(
         {
             "record": {"const": "detection"},

@@ -25,9 +25,9 @@ def check_patterns(loaded: Loaded, selectors: Sequence[str | Path] | None = None
     """BadConfig for files that are not there, and for patterns, parameters or causes that are not."""
     settings = loaded.settings
     faults = [
-        loaded.fault(("patterns", number), f"no such file or folder: {one!r:.200}", key=False)
-        for number, one in enumerate(settings.patterns)
-        if not Path(one).exists()
+        loaded.fault(("patterns", number), f"no such file or folder: {pattern!r:.200}", key=False)
+        for number, pattern in enumerate(settings.patterns)
+        if not Path(pattern).exists()
     ]
     risk = settings.risk
     named = settings.parameters or settings.status or settings.enabled_patterns
@@ -48,7 +48,7 @@ def _contradictions(loaded: Loaded) -> Iterator[Fault]:
         try:
             load_vocabulary({name: kind})
         except BadConfig as error:
-            yield from (loaded.fault(("signals", name), one.message) for one in error.faults)
+            yield from (loaded.fault(("signals", name), fault.message) for fault in error.faults)
 
 
 def _misspelt(loaded: Loaded) -> Iterator[Fault]:
@@ -71,10 +71,10 @@ def _unknown_patterns(loaded: Loaded, places: Mapping[str, Path]) -> Iterator[Fa
 
 
 def _unknown_selectors(loaded: Loaded, places: Mapping[str, Path]) -> Iterator[Fault]:
-    for number, one in enumerate(loaded.settings.enabled_patterns):
-        known = {**places, **{path.stem: path for path in [Path(one)] if path.is_file()}}
-        if not matching(known, one):
-            yield loaded.fault(("enabled_patterns", number), not_found(places, one).message, key=False)
+    for number, pattern in enumerate(loaded.settings.enabled_patterns):
+        known = {**places, **{path.stem: path for path in [Path(pattern)] if path.is_file()}}
+        if not matching(known, pattern):
+            yield loaded.fault(("enabled_patterns", number), not_found(places, pattern).message, key=False)
 
 
 def _unknown_risks(loaded: Loaded) -> Iterator[Fault]:
@@ -89,7 +89,7 @@ def _unknown_risks(loaded: Loaded) -> Iterator[Fault]:
     except BadInput:
         return  # whoever runs the patterns says what is wrong with them
     combined = multipliers_of(every)
-    causes = {one.cause or file.name for file in every.values() for one in file.patterns}
+    causes = {pattern.cause or file.name for file in every.values() for pattern in file.patterns}
     for name in risk["multipliers"]:
         if name not in combined:
             message = f"no combination is named {name!r:.80}{did_you_mean(name, combined)}"

@@ -36,8 +36,8 @@ def _map(value: Schema) -> Schema:
     return {"type": "object", "additionalProperties": value}
 
 
-def _or_null(one: Schema) -> Schema:
-    return {**one, "type": [one["type"], "null"]}
+def _or_null(schema: Schema) -> Schema:
+    return {**schema, "type": [schema["type"], "null"]}
 
 
 def _fused() -> Schema:
@@ -117,8 +117,8 @@ def usage_recorded_body() -> Schema:
 def usage_store_body() -> Schema:
     """What `usage info` gives."""
     counts = dict.fromkeys(("keys", "people", "events", "looks"), COUNT)
-    kept: dict[str, Schema] = {"keep": {"enum": ["events", "aggregates"]}, "retention_days": NUMBER}
-    return _whole("usage_store", {**kept, **counts})
+    record: dict[str, Schema] = {"keep": {"enum": ["events", "aggregates"]}, "retention_days": NUMBER}
+    return _whole("usage_store", {**record, **counts})
 
 
 def usage_key_body() -> Schema:
@@ -147,8 +147,8 @@ def usage_person_body() -> Schema:
 
 def usage_event_body() -> Schema:
     """One event that is kept."""
-    told: dict[str, Schema] = {"at": AT, "length": WHOLE_OR_NULL, "is_user": YES_OR_NO, **FLAGS}
-    return _whole("usage_event", {**told, "session": TEXT_OR_NULL, "clock_ahead": WHOLE_OR_NULL})
+    record: dict[str, Schema] = {"at": AT, "length": WHOLE_OR_NULL, "is_user": YES_OR_NO, **FLAGS}
+    return _whole("usage_event", {**record, "session": TEXT_OR_NULL, "clock_ahead": WHOLE_OR_NULL})
 
 
 def usage_day_body() -> Schema:
@@ -160,8 +160,8 @@ def usage_day_body() -> Schema:
 def usage_half_hour_body() -> Schema:
     """One half-hour in which the person was there."""
     length: Schema = {"type": ["number", "null"]}
-    told: dict[str, Schema] = {"first_at": AT, "last_at": AT, "events": COUNT, "typical_length": length}
-    return _whole("usage_half_hour", {**told, **FLAGS})
+    record: dict[str, Schema] = {"first_at": AT, "last_at": AT, "events": COUNT, "typical_length": length}
+    return _whole("usage_half_hour", {**record, **FLAGS})
 
 
 def usage_told_body() -> Schema:

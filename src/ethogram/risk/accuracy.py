@@ -44,12 +44,12 @@ class Precision:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form; `insufficient` says how many verdicts there are and how many it takes."""
-        told: dict[str, Any] = {name: getattr(self.counts, name) for name in Counts.__slots__}
+        record: dict[str, Any] = {name: getattr(self.counts, name) for name in Counts.__slots__}
         if self.value is None or self.interval is None:
             few = {"have": self.counts.judged, "need": self.minimum}
-            return told | dict.fromkeys(PRECISION) | {"insufficient": few}
-        known = (round(one, 6) for one in (self.value, *self.interval))
-        return told | dict(zip(PRECISION, known, strict=True)) | {"insufficient": None}
+            return record | dict.fromkeys(PRECISION) | {"insufficient": few}
+        known = (round(item, 6) for item in (self.value, *self.interval))
+        return record | dict(zip(PRECISION, known, strict=True)) | {"insufficient": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ class Accuracy:
             **self.whole.to_dict(),
             "unjudged": self.unjudged,
             "recall": recall,
-            "by_source": {name: one.to_dict() for name, one in self.by_source.items()},
-            "by_month": {name: one.to_dict() for name, one in self.by_month.items()},
+            "by_source": {name: item.to_dict() for name, item in self.by_source.items()},
+            "by_month": {name: item.to_dict() for name, item in self.by_month.items()},
         }
 
 
@@ -206,5 +206,5 @@ def reliability(pairs: Sequence[tuple[float, bool]], groups: int = 10) -> Reliab
         rows.append(
             Row(float(said[own].min()), float(said[own].max()), count, mean, hits, wilson(hits, count))
         )
-    distance = sum(abs(one.said - one.right / one.count) * one.count for one in rows) / len(pairs)
+    distance = sum(abs(row.said - row.right / row.count) * row.count for row in rows) / len(pairs)
     return Reliability(tuple(rows), len(pairs), float(((said - right) ** 2).mean()), distance)

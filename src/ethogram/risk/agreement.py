@@ -48,12 +48,12 @@ def fleiss(answers: Iterable[Sequence[bool]]) -> Kappa | None:
     Each item counts the same, by the share of pairs of its judges that agree. The interval takes an item for
     one observation however many judged it, which is on the safe side.
     """
-    told = [list(one) for one in answers if len(one) > 1]
+    told = [list(answer) for answer in answers if len(answer) > 1]
     if not told:
         return None
     agreed = 0.0
-    for one in told:
-        yes, n = sum(one), len(one)
+    for item in told:
+        yes, n = sum(item), len(item)
         agreed += (yes * (yes - 1) + (n - yes) * (n - yes - 1)) / (n * (n - 1))
     share = sum(map(sum, told)) / sum(map(len, told))
     return _kappa(len(told), agreed, share * share + (1 - share) * (1 - share))
@@ -65,7 +65,7 @@ def _kappa(items: int, agreed: float, expected: float) -> Kappa:
         return Kappa(items, observed, 1.0, None, None, None)
     low, high = wilson(agreed, items)
     # No agreement is below -1, though Wilson's lower end may be below what chance leaves room for.
-    beyond = [max(-1.0, (one - expected) / (1 - expected)) for one in (observed, low, high)]
+    beyond = [max(-1.0, (item - expected) / (1 - expected)) for item in (observed, low, high)]
     return Kappa(items, observed, expected, *beyond)
 
 
@@ -80,18 +80,18 @@ class Agreement:
 
 def agreement(verdicts: Iterable[Verdict]) -> Agreement:
     """How far judges agree on detections, each by their newest verdict."""
-    told = [_answers(one) for item, one in standings(verdicts).items() if item[0] == "detection"]
-    names = Counter(judge for one in told for judge in one)
+    told = [_answers(standing) for item, standing in standings(verdicts).items() if item[0] == "detection"]
+    names = Counter(judge for item in told for judge in item)
     pairs = {}
     for a, b in combinations(sorted(names), 2):
-        found = cohen([(one[a], one[b]) for one in told if a in one and b in one])
-        if found is not None:
-            pairs[a, b] = found
-    return Agreement(fleiss(list(one.values()) for one in told), pairs, dict(sorted(names.items())))
+        kappa = cohen([(item[a], item[b]) for item in told if a in item and b in item])
+        if kappa is not None:
+            pairs[a, b] = kappa
+    return Agreement(fleiss(list(item.values()) for item in told), pairs, dict(sorted(names.items())))
 
 
 def _answers(standing: Standing) -> dict[str, bool]:
-    return {one.by: one.verdict in TRUE for one in standing.verdicts}
+    return {verdict.by: verdict.verdict in TRUE for verdict in standing.verdicts}
 
 
 def second_look(verdicts: Iterable[Verdict], judge: str, *, share: float = 0.2) -> list[str]:
@@ -102,7 +102,7 @@ def second_look(verdicts: Iterable[Verdict], judge: str, *, share: float = 0.2) 
     """
     found = []
     for item, standing in standings(verdicts).items():
-        if item[0] == "detection" and all(one.by != judge for one in standing.verdicts):
+        if item[0] == "detection" and all(verdict.by != judge for verdict in standing.verdicts):
             drawn = int(stable_hash("second look", item[1])[:12], 16) / 16**12
             if drawn < share:
                 found.append((drawn, item[1]))

@@ -114,10 +114,10 @@ class Assessment:
             "overall_risk": self.overall_risk,
             "mode": self.mode,
             **self.composition.to_dict(),
-            "without": [one.to_dict() for one in self.without],
-            "individual_patterns": [one.to_dict() for one in self.individual_patterns],
-            "combined_patterns": [one.to_dict() for one in self.combined_patterns],
-            "recommendations": [one.to_dict() for one in self.recommendations],
+            "without": [item.to_dict() for item in self.without],
+            "individual_patterns": [pattern.to_dict() for pattern in self.individual_patterns],
+            "combined_patterns": [pattern.to_dict() for pattern in self.combined_patterns],
+            "recommendations": [recommendation.to_dict() for recommendation in self.recommendations],
         }
 
 
@@ -136,13 +136,13 @@ def assess(
     weighing, known, done = weighing or Weighing(), known or Known(), done or Done()
     every = counted(detections, as_of, weighing, known)
     fewer = what_if(detections, as_of=as_of, weighing=weighing, known=known)
-    found = [one.detection for one in every]
+    result = [item.detection for item in every]
     whole = composed(every, as_of, weighing)
     return Assessment(
-        tuple(one for one in found if not one.parts),
-        tuple(one for one in found if one.parts),
+        tuple(item for item in result if not item.parts),
+        tuple(item for item in result if item.parts),
         whole.value,
-        recommendations(every, {one.detection: one.less for one in fewer}, weighing, done),
+        recommendations(every, {item.detection: item.less for item in fewer}, weighing, done),
         whole,
         fewer,
         source,
@@ -159,32 +159,36 @@ def recommendations(
     What the early part of a sequence recommends is left out where the whole was found.
     """
     by: dict[str, list[Counted]] = {}
-    for one in every:
-        by.setdefault(base_pattern(one.detection.pattern), []).append(one)
+    for item in every:
+        by.setdefault(base_pattern(item.detection.pattern), []).append(item)
     out = [_recommendation(pattern, own, less, weighing, done) for pattern, own in by.items()]
     order = [name for name, _ in URGENCIES]
     return tuple(
-        sorted(out, key=lambda one: (order.index(one.urgency), -rank(one.severity), -one.less, one.pattern))
+        sorted(
+            out, key=lambda item: (order.index(item.urgency), -rank(item.severity), -item.less, item.pattern)
+        )
     )
 
 
 def _recommendation(
     pattern: str, own: Sequence[Counted], less: Mapping[str, float], weighing: Weighing, done: Done
 ) -> Recommendation:
-    ones = [one.detection for one in own]
-    gravest = max(ones, key=lambda one: (rank(one.severity), "@" not in one.pattern, one.confidence, one.id))
-    given = [step for name in dict.fromkeys((pattern, *(one.pattern for one in ones)))
+    ones = [item.detection for item in own]
+    gravest = max(
+        ones, key=lambda item: (rank(item.severity), "@" not in item.pattern, item.confidence, item.id)
+    )
+    steps = [step for name in dict.fromkeys((pattern, *(item.pattern for item in ones)))
              for step in done.given.get(name, ())]  # fmt: skip
     return Recommendation(
         pattern,
         gravest.title or pattern,
         gravest.severity,
-        urgency(max(alone(one, weighing) for one in own)),
+        urgency(max(alone(item, weighing) for item in own)),
         gravest.recommendation or LOOK,
-        round(max(less.get(one.id, 0.0) for one in ones), PLACES),
-        tuple(one.id for one in ones),
-        tuple(dict.fromkeys(action for one in ones for action in done.actions.get(one.id, ()))),
-        position(done.rungs, given, gravest.severity) if done.rungs else None,
+        round(max(less.get(item.id, 0.0) for item in ones), PLACES),
+        tuple(item.id for item in ones),
+        tuple(dict.fromkeys(action for item in ones for action in done.actions.get(item.id, ()))),
+        position(done.rungs, steps, gravest.severity) if done.rungs else None,
     )
 
 

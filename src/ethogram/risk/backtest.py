@@ -63,8 +63,10 @@ class Backtest:
             "looked_at": self.looked_at,
             "by_severity": self.by_severity,
             "by_week": self.by_week,
-            "examples": [one.to_dict() for one in self.examples],
-            "overlaps": [{name: getattr(one, name) for name in Overlap.__slots__} for one in self.overlaps],
+            "examples": [example.to_dict() for example in self.examples],
+            "overlaps": [
+                {name: getattr(overlap, name) for name in Overlap.__slots__} for overlap in self.overlaps
+            ],
             "shuffled": list(self.shuffled),
             "lift": self.lift,
         }
@@ -72,7 +74,7 @@ class Backtest:
 
 def backtest(
     pattern: str,
-    found: Sequence[Detection],
+    detections: Sequence[Detection],
     others: Iterable[Detection],
     *,
     histories: int,
@@ -87,15 +89,17 @@ def backtest(
     `histories` is how many were looked at, `wider` how many these are by fewer fields, `shuffled` what was
     found in each shuffle of the same histories. Detections older than `since` do not count, of either kind.
     """
-    own = [one for one in found if _counts(one, since)]
-    rest = sorted((one for one in others if _counts(one, since) and one.pattern != pattern), key=_pattern)
+    own = [item for item in detections if _counts(item, since)]
+    rest = sorted(
+        (other for other in others if _counts(other, since) and other.pattern != pattern), key=_pattern
+    )
     known = {name: list(every) for name, every in groupby(rest, key=_pattern)}
     return Backtest(
         pattern=pattern,
         detections=len(own),
         histories=len(histories_of(own)),
         looked_at=histories,
-        by_severity={severity: sum(one.severity == severity for one in own) for severity in SEVERITIES},
+        by_severity={severity: sum(item.severity == severity for item in own) for severity in SEVERITIES},
         by_week=_weeks(own) if timed else {},
         examples=_examples(own, examples),
         overlaps=overlaps(own, known, histories, wider or {}),
@@ -104,12 +108,12 @@ def backtest(
     )
 
 
-def _counts(one: Detection, since: datetime | None) -> bool:
-    return one.state in STANDING and (since is None or one.detected_at >= since)
+def _counts(detection: Detection, since: datetime | None) -> bool:
+    return detection.state in STANDING and (since is None or detection.detected_at >= since)
 
 
-def _pattern(one: Detection) -> str:
-    return one.pattern
+def _pattern(detection: Detection) -> str:
+    return detection.pattern
 
 
 def overlaps(
@@ -129,12 +133,12 @@ def overlaps(
             looked_at = histories if fields == common_fields(own, own) else wider.get(fields, 0)
             together = _together(own, every, fields, looked_at)
             out.append(Overlap(name, both, both / len(mine | theirs), both / len(mine), together))
-    return tuple(sorted(out, key=lambda one: (-one.jaccard, one.other)))
+    return tuple(sorted(out, key=lambda item: (-item.jaccard, item.other)))
 
 
 def common_fields(own: Sequence[Detection], others: Sequence[Detection]) -> Fields:
     """What the histories of both kinds are told apart by."""
-    return tuple(sorted(set.intersection(*(set(one.history) for one in (*own, *others)))))
+    return tuple(sorted(set.intersection(*(set(other.history) for other in (*own, *others)))))
 
 
 def _together(
@@ -149,25 +153,30 @@ def _together(
 def events_of(detections: Iterable[Detection]) -> Events:
     """The events that make these detections: evidence, and the first, last and firing one."""
     out: set[tuple[str, str]] = set()
-    for one in detections:
-        ids = {one.first_event, one.last_event, one.fired_event, *(each.event for each in one.evidence)}
-        out |= {(one.source, name) for name in ids if name}
+    for detection in detections:
+        ids = {
+            detection.first_event,
+            detection.last_event,
+            detection.fired_event,
+            *(each.event for each in detection.evidence),
+        }
+        out |= {(detection.source, name) for name in ids if name}
     return frozenset(out)
 
 
 def histories_of(detections: Iterable[Detection], fields: Fields | None = None) -> set[tuple[str, ...]]:
     """The histories these detections are in, by all they are told apart by or by some fields alone."""
-    return {history_of(one, fields) for one in detections}
+    return {history_of(detection, fields) for detection in detections}
 
 
-def history_of(one: Detection, fields: Fields | None = None) -> tuple[str, ...]:
+def history_of(detection: Detection, fields: Fields | None = None) -> tuple[str, ...]:
     """The history of a detection: its source, and what tells it apart from others of the same pattern."""
-    names = sorted(one.history) if fields is None else fields
-    return (one.source, *(str(one.history[name]) for name in names))
+    names = sorted(detection.history) if fields is None else fields
+    return (detection.source, *(str(detection.history[name]) for name in names))
 
 
 def _weeks(own: Iterable[Detection]) -> dict[str, int]:
-    names = sorted(f"{one.detected_at:%G-W%V}" for one in own)
+    names = sorted(f"{item.detected_at:%G-W%V}" for item in own)
     return {name: sum(1 for _ in every) for name, every in groupby(names)}
 
 
@@ -175,18 +184,18 @@ def _examples(own: Sequence[Detection], most: int) -> tuple[Detection, ...]:
     """The gravest, the least sure and then any: one a history first, always the same for the same history."""
     if not own or most < 1:
         return ()
-    gravest = max(own, key=lambda one: (rank(one.severity), one.confidence, one.id))
-    weakest = min(own, key=lambda one: (one.confidence, one.id))
-    rest = sorted(own, key=lambda one: stable_hash("example", one.id))
-    chosen = dict.fromkeys([gravest.id, weakest.id, *(one.id for one in _one_a_history(rest))])
-    by_id = {one.id: one for one in own}
+    gravest = max(own, key=lambda item: (rank(item.severity), item.confidence, item.id))
+    weakest = min(own, key=lambda item: (item.confidence, item.id))
+    rest = sorted(own, key=lambda item: stable_hash("example", item.id))
+    chosen = dict.fromkeys([gravest.id, weakest.id, *(item.id for item in _one_a_history(rest))])
+    by_id = {item.id: item for item in own}
     return tuple(by_id[name] for name in list(chosen)[:most])
 
 
 def _one_a_history(ordered: Sequence[Detection]) -> list[Detection]:
     """The first of every history, then the others."""
     first: dict[tuple[str, ...], Detection] = {}
-    for one in ordered:
-        first.setdefault(history_of(one), one)
-    chosen = {one.id for one in first.values()}
-    return [*first.values(), *(one for one in ordered if one.id not in chosen)]
+    for item in ordered:
+        first.setdefault(history_of(item), item)
+    chosen = {item.id for item in first.values()}
+    return [*first.values(), *(item for item in ordered if item.id not in chosen)]

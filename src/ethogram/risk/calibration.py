@@ -72,8 +72,8 @@ def calibrated(judged: Iterable[tuple[float, bool]], imagined: float = IMAGINED)
     return Calibration(
         tuple(at.tolist()),
         tuple(fitted.tolist()),
-        tuple(one for one, _ in told),
-        tuple(one for _, one in told),
+        tuple(item for item, _ in told),
+        tuple(item for _, item in told),
     )
 
 
@@ -84,7 +84,7 @@ def by_pattern(
     return {pattern: calibrated(pairs) for pattern, pairs in sorted(judged.items()) if pairs}
 
 
-def probability(calibrations: Mapping[str, Calibration], one: Detection) -> float:
+def probability(calibrations: Mapping[str, Calibration], detection: Detection) -> float:
     """The probability that a detection is right; its confidence where its pattern has no verdicts."""
-    known = calibrations.get(one.pattern)
-    return one.confidence if known is None else known(one.confidence)
+    known = calibrations.get(detection.pattern)
+    return detection.confidence if known is None else known(detection.confidence)

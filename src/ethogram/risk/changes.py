@@ -46,11 +46,11 @@ def in_force(changes: Iterable[Change]) -> dict[str, dict[str, float]]:
     the settings, holds again whatever that is by then.
     """
     every = list(changes)
-    gone = {one.undoes for one in every}
+    gone = {item.undoes for item in every}
     out: dict[str, dict[str, float]] = {}
-    for number, one in enumerate(every, start=1):
-        if one.undoes is None and number not in gone:
-            out.setdefault(one.pattern, {})[one.parameter] = one.new
+    for number, item in enumerate(every, start=1):
+        if item.undoes is None and number not in gone:
+            out.setdefault(item.pattern, {})[item.parameter] = item.new
     return out
 
 
@@ -71,10 +71,10 @@ def undone(changes: Changes, pattern: str, *, by: str, at: datetime) -> Changes:
 
     That is one more change: nothing is taken out of the list, so undoing can be undone by learning again.
     """
-    gone = {one.undoes for one in changes}
+    gone = {change.undoes for change in changes}
     for number in range(len(changes), 0, -1):
-        one = changes[number - 1]
-        if one.pattern == pattern and one.undoes is None and number not in gone:
-            back = Change(at, by, pattern, one.parameter, one.new, one.old, undoes=number)
+        change = changes[number - 1]
+        if change.pattern == pattern and change.undoes is None and number not in gone:
+            back = Change(at, by, pattern, change.parameter, change.new, change.old, undoes=number)
             return (*changes, back)
     raise ValueError(f"nothing of {pattern} is left to undo")

@@ -41,7 +41,7 @@ class Labelled:
 def clusters(items: Iterable[Labelled]) -> list[int]:
     """The number of each item's cluster, from 0."""
     known: dict[str, int] = {}
-    return [known.setdefault(one.cluster, len(known)) for one in items]
+    return [known.setdefault(item.cluster, len(known)) for item in items]
 
 
 # AUROC: how often a target scores above what is none, with intervals by groups and a paired test.
@@ -134,13 +134,13 @@ class Difference:
     p: float
 
 
-def area_difference(one: Area, other: Area, group: Sequence[int]) -> Difference:
+def area_difference(area: Area, other: Area, group: Sequence[int]) -> Difference:
     """The first area less the second, on the same things in the same order (DeLong's paired test).
 
     By Student's law, for as many groups as there are.
     """
-    value = one.value - other.value
-    error = math.sqrt(_squares(one.parts - other.parts, group))
+    value = area.value - other.value
+    error = math.sqrt(_squares(area.parts - other.parts, group))
     groups = len(set(group))
     if not error:
         return unvaried(value, groups)
@@ -240,14 +240,14 @@ class Score:
 
 def score(items: Sequence[Labelled]) -> Score:
     """Precision, recall, false-alarm rate and area of what was marked, with the baselines."""
-    true = [one.true for one in items]
+    true = [item.true for item in items]
     return Score(
         things=len(items),
         targets=sum(true),
-        precision=_rate(items, lambda one: one.fired, lambda one: one.true),
-        recall=_rate(items, lambda one: one.true, lambda one: one.fired),
-        false_alarms=_rate(items, lambda one: not one.true, lambda one: one.fired),
-        area=auroc([one.score for one in items], true, clusters(items)) if items else None,
+        precision=_rate(items, lambda item: item.fired, lambda item: item.true),
+        recall=_rate(items, lambda item: item.true, lambda item: item.fired),
+        false_alarms=_rate(items, lambda item: not item.true, lambda item: item.fired),
+        area=auroc([item.score for item in items], true, clusters(items)) if items else None,
         trivial=baselines(items),
     )
 
@@ -256,8 +256,8 @@ Asked = Callable[[Labelled], bool]
 
 
 def _rate(items: Sequence[Labelled], among: Asked, hit: Asked) -> Rate:
-    own = [one for one in items if among(one)]
-    return rate([hit(one) for one in own], clusters(own))
+    own = [item for item in items if among(item)]
+    return rate([hit(item) for item in own], clusters(own))
 
 
 def baselines(items: Sequence[Labelled]) -> tuple[Trivial, ...]:
@@ -266,17 +266,17 @@ def baselines(items: Sequence[Labelled]) -> tuple[Trivial, ...]:
     A number may be read either way round, whichever is better here: that favours the baseline, so a
     pattern that beats it has done so.
     """
-    names = sorted({name for one in items for name in one.trivial})
-    marked, group = sum(one.fired for one in items), clusters(items)
-    true = np.array([one.true for one in items], dtype=bool)
+    names = sorted({name for item in items for name in item.trivial})
+    marked, group = sum(item.fired for item in items), clusters(items)
+    true = np.array([item.true for item in items], dtype=bool)
     out = [Trivial("all", 0.5, float(true.mean()) if len(items) else None)]
     for name in names:
-        values = np.array([one.trivial.get(name, 0.0) for one in items])
+        values = np.array([item.trivial.get(name, 0.0) for item in items])
         area = auroc(values.tolist(), true.tolist(), group)
         if area is not None:
             way = 1 if area.value >= 0.5 else -1
             out.append(Trivial(name, max(area.value, 1 - area.value), _precision(way * values, true, marked)))
-    return tuple(sorted(out, key=lambda one: (-one.area, one.name)))
+    return tuple(sorted(out, key=lambda item: (-item.area, item.name)))
 
 
 def _precision(values: np.ndarray, true: np.ndarray, marked: int) -> float | None:
@@ -314,13 +314,13 @@ def recall_within(items: Sequence[Labelled], share: float) -> Rate | None:
     of them need be above it (below about 370 for 1 %, 72 for 5 %), its lower end is 0. None where targets or
     others are missing.
     """
-    bad, good = ([one for one in items if one.true is kind] for kind in (True, False))
+    bad, good = ([item for item in items if item.true is kind] for kind in (True, False))
     if not bad or not good:
         return None
-    scores, group = np.array([one.score for one in bad]), clusters(bad)
-    values = [one.score for one in good]
+    scores, group = np.array([item.score for item in bad]), clusters(bad)
+    values = [item.score for item in good]
     limit = limit_for(values, share)
-    effect = design_effect([one > limit for one in values], clusters(good))
+    effect = design_effect([value > limit for value in values], clusters(good))
     fewest, most = _above(len(good) / effect, share)
     ordered = np.sort(np.array(values))[::-1]
     highest = float(ordered[int(fewest * effect) - 1]) if fewest else np.inf
@@ -379,10 +379,10 @@ def horizon(courses: Sequence[Course]) -> Times:
     An alarm that was on already tells nothing of what is to come, however early it was: such histories are
     left out and counted. A detection at the target itself has a horizon of 0; a later one is none.
     """
-    quiet = [one for one in courses if not any(opened < one.begins for opened, _ in one.found)]
+    quiet = [course for course in courses if not any(opened < course.begins for opened, _ in course.found)]
     times = []
-    for one in quiet:
-        early = [one.target - opened for opened, _ in one.found if opened <= one.target]
+    for item in quiet:
+        early = [item.target - opened for opened, _ in item.found if opened <= item.target]
         if early:
             times.append(max(early))
     return _times(len(quiet), times, len(courses) - len(quiet))
@@ -394,17 +394,19 @@ def recovery(courses: Sequence[Course]) -> Times:
     Only histories whose target is over and in which something was open then; `count` are those that closed.
     """
     asked, times = 0, []
-    for one in courses:
-        if one.over is None:
+    for course in courses:
+        if course.over is None:
             continue
         still = [
-            closed for opened, closed in one.found if opened <= one.over and not _is_before(closed, one.over)
+            closed
+            for opened, closed in course.found
+            if opened <= course.over and not _is_before(closed, course.over)
         ]
         if still:
             asked += 1
             if all(closed is not None for closed in still):
-                times.append(max(closed for closed in still if closed is not None) - one.over)
-    return _times(asked, times, sum(one.over is None for one in courses))
+                times.append(max(closed for closed in still if closed is not None) - course.over)
+    return _times(asked, times, sum(course.over is None for course in courses))
 
 
 def _is_before(closed: float | None, over: float) -> bool:

@@ -44,22 +44,22 @@ class Judged:
     group: str
 
 
-def group_of(one: Detection) -> str:
+def group_of(detection: Detection) -> str:
     """Whose a detection is; where a pattern looks at single runs or threads, each of them is for itself.
 
     One agent may make all runs there are, and they are as independent as its tasks.
     """
-    return "\0".join((one.source, one.subject, str(one.history.get("thread", ""))))
+    return "\0".join((detection.source, detection.subject, str(detection.history.get("thread", ""))))
 
 
 def judged_detections(verdicts: Iterable[Verdict], detections: Iterable[Detection]) -> list[Judged]:
     """The detections that judges agree on, whatever version found them; disputed ones are left out."""
-    about = {one.id: one for one in detections}
+    about = {detection.id: detection for detection in detections}
     out = []
     for item, standing in sorted(standings(verdicts).items()):
         if item[0] == "detection" and item[1] in about and standing.verdict != "disputed":
-            one = about[item[1]]
-            out.append(Judged(one.id, standing.verdict in TRUE, True, stretch_of(one), group_of(one)))
+            entry = about[item[1]]
+            out.append(Judged(entry.id, standing.verdict in TRUE, True, stretch_of(entry), group_of(entry)))
     return out
 
 
@@ -75,11 +75,19 @@ def judged_misses(
     return out
 
 
-def stretch_of(one: Detection) -> Stretch:
+def stretch_of(detection: Detection) -> Stretch:
     """From where an episode opened to where it was last known to hold; an open one has no end yet."""
-    other = [str(value) for name, value in sorted(one.history.items()) if name != "subject"]
-    end = NEVER if one.state == "opened" else max(one.held_at, one.closed_at or one.held_at)
-    return Stretch((one.source, one.subject, one.pattern, *other), min(one.opened_at, one.detected_at), end)
+    other = [str(value) for name, value in sorted(detection.history.items()) if name != "subject"]
+    end = (
+        NEVER
+        if detection.state == "opened"
+        else max(detection.held_at, detection.closed_at or detection.held_at)
+    )
+    return Stretch(
+        (detection.source, detection.subject, detection.pattern, *other),
+        min(detection.opened_at, detection.detected_at),
+        end,
+    )
 
 
 def found_again(judged: Sequence[Judged], detections: Iterable[Detection]) -> Bools:
@@ -90,16 +98,16 @@ def found_again(judged: Sequence[Judged], detections: Iterable[Detection]) -> Bo
     this one of its programs looks at.
     """
     by: dict[Whose, list[Stretch]] = defaultdict(list)
-    for one in detections:
-        stretch = stretch_of(one)
+    for detection in detections:
+        stretch = stretch_of(detection)
         for length in {2, 3, len(stretch.whose)}:
             by[stretch.whose[:length]].append(stretch)
-    met = [any(_meet(one, thing.stretch) for one in by[thing.stretch.whose]) for thing in judged]
+    met = [any(_meet(item, thing.stretch) for item in by[thing.stretch.whose]) for thing in judged]
     return np.array(met, dtype=bool)
 
 
-def _meet(one: Stretch, other: Stretch) -> bool:
-    return one.start <= other.end and other.start <= one.end
+def _meet(stretch: Stretch, other: Stretch) -> bool:
+    return stretch.start <= other.end and other.start <= stretch.end
 
 
 # Lines: other values for one parameter, and which judged things each would still have found.
@@ -176,12 +184,12 @@ def coarse(now: float, span: tuple[float, float]) -> tuple[float, ...]:
     >>> coarse(3, (1, 6)), coarse(0.25, (0, 1))[:4]
     ((1, 2, 3, 4, 5, 6), (0.0, 0.125, 0.25, 0.375))
     """
-    return tuple(sorted({*(_written(one, now) for one in np.linspace(*span, COARSE)), now}))
+    return tuple(sorted({*(_written(item, now) for item in np.linspace(*span, COARSE)), now}))
 
 
 def between(line: Line, low: float, high: float) -> tuple[float, ...]:
     """Further values from one place on a line to another."""
-    return tuple(sorted({_written(one, line.now) for one in np.linspace(low, high, FINE)} - {*line.values}))
+    return tuple(sorted({_written(item, line.now) for item in np.linspace(low, high, FINE)} - {*line.values}))
 
 
 def _written(value: float, like: float) -> float:
@@ -204,16 +212,16 @@ def lines(
     }
     asked = [(name, value) for name, grid in grids.items() for value in grid]
     columns: dict[str, dict[float, Bools]] = {name: {} for name in grids}
-    for (name, value), one in zip(asked, replay([{name: value} for name, value in asked]), strict=True):
-        if one is not None:
-            columns[name][value] = found_again(judged, one)
+    for (name, value), item in zip(asked, replay([{name: value} for name, value in asked]), strict=True):
+        if item is not None:
+            columns[name][value] = found_again(judged, item)
     made = [_line(name, parameters[name], own) for name, own in columns.items() if own]
     return [line for line in made if (line.kept != line.kept[:, :1]).any()]
 
 
 def _line(name: str, now: float, columns: Mapping[float, Bools]) -> Line:
     values = sorted(columns)
-    return Line(name, now, tuple(values), np.column_stack([columns[one] for one in values]))
+    return Line(name, now, tuple(values), np.column_stack([columns[value] for value in values]))
 
 
 def finer(line: Line, judged: Sequence[Judged], replay: Replay, low: float, high: float) -> Line:
@@ -222,7 +230,7 @@ def finer(line: Line, judged: Sequence[Judged], replay: Replay, low: float, high
     if not more:
         return line
     columns = dict(zip(line.values, line.kept.T, strict=True))
-    for value, one in zip(more, replay([{line.parameter: value} for value in more]), strict=True):
-        if one is not None:
-            columns[value] = found_again(judged, one)
+    for value, item in zip(more, replay([{line.parameter: value} for value in more]), strict=True):
+        if item is not None:
+            columns[value] = found_again(judged, item)
     return _line(line.parameter, line.now, columns)

@@ -38,13 +38,13 @@ class Effect:
         return wilson(true, true + self.false_alarms)
 
 
-def effect(true: Bools, detected: Bools, kept: Bools, now: Bools) -> Effect:
+def effect(true: Bools, detected: Bools, bools: Bools, now: Bools) -> Effect:
     """What is found where `kept` says so; `now` is what the present value finds."""
     return Effect(
-        int(np.sum(true & detected & kept)),
-        int(np.sum(~true & kept)),
-        int(np.sum(true & ~detected & kept)),
-        int(np.sum(true & now & ~kept)),
+        int(np.sum(true & detected & bools)),
+        int(np.sum(~true & bools)),
+        int(np.sum(true & ~detected & bools)),
+        int(np.sum(true & now & ~bools)),
     )
 
 
@@ -113,19 +113,19 @@ class Proposal:
     def sentence(self) -> str:
         """What it comes to, in words."""
         low, high = self.interval
-        told = (
+        text = (
             f"{self.pattern}: {self.parameter} {self.new:g} instead of {self.old:g} "
             f"(likely between {low:g} and {high:g}): {_found(self.after)} instead of {_found(self.before)}, "
             f"losing {self.lost} confirmed."
         )
         if self.is_at_end:
-            told += f" Nothing beyond {self.tried[0]:g} to {self.tried[1]:g} was tried."
+            text += f" Nothing beyond {self.tried[0]:g} to {self.tried[1]:g} was tried."
         if self.recent is not None:
-            told += (
+            text += (
                 f" In the last 30 days {self.recent[1]} instead of {self.recent[0]}, "
                 f"losing {self.recent_lost} confirmed."
             )
-        return told
+        return text
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
@@ -143,7 +143,7 @@ class Proposal:
             "luck": round(self.luck, 6),
             "verdicts": self.verdicts,
             "groups": self.groups,
-            "values": [{"value": value, **_counts(one)} for value, one in self.effects],
+            "values": [{"value": value, **_counts(item)} for value, item in self.effects],
             "recent": None if self.recent is None else list(self.recent),
             "recent_lost": self.recent_lost,
         }
@@ -152,13 +152,13 @@ class Proposal:
 def proposal_of(record: Mapping[str, Any]) -> Proposal:
     """The proposal that gave a record."""
     names = ("pattern", "parameter", "old", "new", "luck", "verdicts", "groups")
-    given: dict[str, Any] = {name: record[name] for name in names}
-    given |= {name: _effect(record[name]) for name in ("before", "after", "held_out")}
+    value: dict[str, Any] = {name: record[name] for name in names}
+    value |= {name: _effect(record[name]) for name in ("before", "after", "held_out")}
     return Proposal(
-        **given,
+        **value,
         interval=(record["low"], record["high"]),
         tried=(record["tried"][0], record["tried"][1]),
-        effects=tuple((one["value"], _effect(one)) for one in record["values"]),
+        effects=tuple((item["value"], _effect(item)) for item in record["values"]),
         recent=None if record["recent"] is None else (record["recent"][0], record["recent"][1]),
         recent_lost=record.get("recent_lost", 0),
     )
@@ -172,31 +172,31 @@ def with_recent(
     Of the judged it tells how many true ones the old value finds since then, and the new one not at all.
     """
     values = proposal.old, proposal.new
-    old, new = (list(found or ()) for found in replay([{proposal.parameter: one} for one in values]))
-    lately = [[one for one in found if one.detected_at >= since] for found in (old, new)]
-    true = [one for one in judged if one.true]
+    old, new = (list(found or ()) for found in replay([{proposal.parameter: value} for value in values]))
+    lately = [[item for item in found if item.detected_at >= since] for found in (old, new)]
+    true = [item for item in judged if item.true]
     lost = int(np.sum(found_again(true, lately[0]) & ~found_again(true, new)))
     return replace(proposal, recent=(len(lately[0]), len(lately[1])), recent_lost=lost)
 
 
-def _found(one: Effect) -> str:
-    share = "" if one.precision is None else f" ({one.precision:.0%} right)"
-    return f"{one.confirmed + one.false_alarms + one.caught} of the judged{share}"
+def _found(item: Effect) -> str:
+    share = "" if item.precision is None else f" ({item.precision:.0%} right)"
+    return f"{item.confirmed + item.false_alarms + item.caught} of the judged{share}"
 
 
-def _counts(one: Effect) -> dict[str, int]:
-    return {name: getattr(one, name) for name in Effect.__slots__}
+def _counts(item: Effect) -> dict[str, int]:
+    return {name: getattr(item, name) for name in Effect.__slots__}
 
 
 def _effect(record: Mapping[str, Any]) -> Effect:
     return Effect(*(record.get(name, 0) for name in Effect.__slots__))
 
 
-def _told(one: Effect) -> dict[str, Any]:
-    low, high = one.interval
+def _told(item: Effect) -> dict[str, Any]:
+    low, high = item.interval
     return {
-        **_counts(one),
-        "precision": None if one.precision is None else round(one.precision, 6),
+        **_counts(item),
+        "precision": None if item.precision is None else round(item.precision, 6),
         "precision_low": round(low, 6),
         "precision_high": round(high, 6),
     }

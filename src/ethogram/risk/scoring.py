@@ -45,11 +45,11 @@ class Weighing:
 
     def __post_init__(self) -> None:
         told = [self.weights.get(severity, math.nan) for severity in SEVERITIES]
-        if not all(0 <= one <= 1 for one in (*told, self.floor)):
+        if not all(0 <= item <= 1 for item in (*told, self.floor)):
             raise ValueError(f"weights of {', '.join(SEVERITIES)} and the floor lie between 0 and 1")
         if sorted(told) != told:
             raise ValueError("a graver severity cannot weigh less than a lighter one")
-        if not all(1 <= one < math.inf for one in self.multipliers.values()):
+        if not all(1 <= multiplier < math.inf for multiplier in self.multipliers.values()):
             raise ValueError("a multiplier is 1 or more: two things together are never less than one of them")
         if min(self.half_life, self.floor_half_life, *self.half_lives.values()) <= 0:
             raise ValueError("a half-life is longer than nothing")
@@ -104,43 +104,46 @@ def counted(
     detections: Iterable[Detection], as_of: datetime, weighing: Weighing, known: Known
 ) -> list[Counted]:
     """The detections that count at a moment, in output order, each id once."""
-    every = {one.id: one for one in sorted(detections, key=lambda one: (one.order, one.last_event))}
+    every = {
+        detection.id: detection
+        for detection in sorted(detections, key=lambda item: (item.order, item.last_event))
+    }
     judged = {**known.settled, **balances(known.verdicts)}
     out = []
-    for one in every.values():
-        if one.state in STANDING and one.detected_at <= as_of and one.status not in weighing.shadow:
-            confidence = 0.0 if _is_undermined(one, every, judged) else _confidence(one, judged, known)
+    for item in every.values():
+        if item.state in STANDING and item.detected_at <= as_of and item.status not in weighing.shadow:
+            confidence = 0.0 if _is_undermined(item, every, judged) else _confidence(item, judged, known)
             if confidence > 0:
-                out.append(Counted(one, confidence, age(one, as_of, known)))
+                out.append(Counted(item, confidence, age(item, as_of, known)))
     return out
 
 
-def age(one: Detection, as_of: datetime, known: Known) -> int:
+def age(detection: Detection, as_of: datetime, known: Known) -> int:
     """Microseconds since an episode was last seen to hold; 0 where that is still to come.
 
     That it closed changes nothing: an end is no reason to rise (a person who comes back after a silence),
     and an episode that nobody closed, since its run is over, still fades.
     """
-    if one.source in known.untimed:
+    if detection.source in known.untimed:
         return 0
-    return max(0, micros(as_of) - micros(one.held_at))
+    return max(0, micros(as_of) - micros(detection.held_at))
 
 
-def _confidence(one: Detection, judged: Mapping[str, int], known: Known) -> float:
+def _confidence(detection: Detection, judged: Mapping[str, int], known: Known) -> float:
     """1 once more judges confirm it than not, 0 once fewer do, and else what its pattern says.
 
     Each further false alarm moves this down that line or leaves it, so it can never raise a risk.
     """
-    balance = judged.get(one.id, 0)
+    balance = judged.get(detection.id, 0)
     if balance:
         return float(balance > 0)
-    told = one.confidence if known.calibrate is None else known.calibrate(one)
+    told = detection.confidence if known.calibrate is None else known.calibrate(detection)
     return min(1.0, max(0.0, told))
 
 
-def _is_undermined(one: Detection, every: Mapping[str, Detection], judged: Mapping[str, int]) -> bool:
+def _is_undermined(detection: Detection, every: Mapping[str, Detection], judged: Mapping[str, int]) -> bool:
     """Whether something that a combination stands on has fallen, at any depth."""
-    waiting, seen = list(one.parts), {one.id}
+    waiting, seen = list(detection.parts), {detection.id}
     while waiting:
         part = waiting.pop()
         if part in seen:
@@ -159,11 +162,11 @@ Stands = Mapping[str, Sequence[str]]
 
 def combined_of(detections: Iterable[Detection]) -> Stands:
     """For each detection that is a part, the combinations that stand on it."""
-    found: dict[str, list[str]] = {}
-    for one in detections:
-        for part in one.parts:
-            found.setdefault(part, []).append(one.id)
-    return found
+    record: dict[str, list[str]] = {}
+    for detection in detections:
+        for part in detection.parts:
+            record.setdefault(part, []).append(detection.id)
+    return record
 
 
 def falls_with(fallen: str, stands: Stands) -> set[str]:
@@ -241,8 +244,8 @@ class Composition:
         """What it is made of, in JSON."""
         return {
             "plain": self.plain,
-            "causes": [one.to_dict() for one in self.causes],
-            "combinations": [one.to_dict() for one in self.combinations],
+            "causes": [cause.to_dict() for cause in self.causes],
+            "combinations": [combination.to_dict() for combination in self.combinations],
             "floor": None if self.floor is None else self.floor.to_dict(),
         }
 
@@ -261,13 +264,13 @@ def compose(
 
 def composed(every: Sequence[Counted], as_of: datetime, weighing: Weighing) -> Composition:
     """The risk of what counts, in output order."""
-    causes = _largest((cause_of(one.detection), share(one, weighing), one) for one in every)
-    factors = ((base_pattern(one.detection.pattern), factor(one, weighing), one) for one in every)
-    combinations = _largest(told for told in factors if told[1] > 1)
-    floors = _largest(("floor", floor(one, weighing), one) for one in every if _is_critical(one))
-    plain = odds(one.value for one in causes)
-    raised = chance(multiplied(plain, (one.value for one in combinations)))
-    value = round(max([raised, *(one.value for one in floors)]), PLACES)
+    causes = _largest((cause_of(item.detection), share(item, weighing), item) for item in every)
+    factors = ((base_pattern(item.detection.pattern), factor(item, weighing), item) for item in every)
+    combinations = _largest(factor for factor in factors if factor[1] > 1)
+    floors = _largest(("floor", floor(item, weighing), item) for item in every if _is_critical(item))
+    plain = odds(cause.value for cause in causes)
+    raised = chance(multiplied(plain, (combination.value for combination in combinations)))
+    value = round(max([raised, *(floor.value for floor in floors)]), PLACES)
     return Composition(
         value=value,
         as_of=as_of,
@@ -276,30 +279,30 @@ def composed(every: Sequence[Counted], as_of: datetime, weighing: Weighing) -> C
         causes=causes,
         combinations=combinations,
         floor=floors[0] if floors else None,
-        detections=tuple(one.detection.id for one in every),
+        detections=tuple(item.detection.id for item in every),
     )
 
 
-def share(one: Counted, weighing: Weighing) -> float:
+def share(item: Counted, weighing: Weighing) -> float:
     """What a detection adds under its cause: weight x confidence, faded."""
-    fade = _faded(one.age, weighing.fades(cause_of(one.detection)))
-    return weighing.weights[one.detection.severity] * one.confidence * fade
+    fade = _faded(item.age, weighing.fades(cause_of(item.detection)))
+    return weighing.weights[item.detection.severity] * item.confidence * fade
 
 
-def factor(one: Counted, weighing: Weighing) -> float:
+def factor(item: Counted, weighing: Weighing) -> float:
     """What a combination multiplies the odds by: its multiplier when new and certain, in the end 1."""
-    more = weighing.multiplier(one.detection.pattern) - 1
-    return 1 + more * one.confidence * _faded(one.age, weighing.fades(cause_of(one.detection)))
+    more = weighing.multiplier(item.detection.pattern) - 1
+    return 1 + more * item.confidence * _faded(item.age, weighing.fades(cause_of(item.detection)))
 
 
-def floor(one: Counted, weighing: Weighing) -> float:
+def floor(item: Counted, weighing: Weighing) -> float:
     """What a critical detection keeps the risk above."""
-    return weighing.floor * one.confidence * _faded(one.age, weighing.floor_half_life)
+    return weighing.floor * item.confidence * _faded(item.age, weighing.floor_half_life)
 
 
-def alone(one: Counted, weighing: Weighing) -> float:
+def alone(item: Counted, weighing: Weighing) -> float:
     """How high a risk one detection alone would make."""
-    return max(share(one, weighing), floor(one, weighing) if _is_critical(one) else 0.0)
+    return max(share(item, weighing), floor(item, weighing) if _is_critical(item) else 0.0)
 
 
 def mode_of(value: float, weighing: Weighing) -> str:
@@ -308,25 +311,27 @@ def mode_of(value: float, weighing: Weighing) -> str:
     >>> mode_of(0.59, Weighing()), mode_of(0.599, Weighing()), mode_of(0.05, Weighing())
     ('medium', 'high', '')
     """
-    return next((one for one in reversed(SEVERITIES) if 0 < weighing.weights[one] <= value + 0.005), "")
+    return next(
+        (severity for severity in reversed(SEVERITIES) if 0 < weighing.weights[severity] <= value + 0.005), ""
+    )
 
 
-def _is_critical(one: Counted) -> bool:
-    return one.detection.severity == "critical"
+def _is_critical(item: Counted) -> bool:
+    return item.detection.severity == "critical"
 
 
 def _faded(age: int, half_life: int) -> float:
     return math.exp2(-age / half_life)
 
 
-def _largest(told: Iterable[tuple[str, float, Counted]]) -> tuple[Share, ...]:
+def _largest(textses: Iterable[tuple[str, float, Counted]]) -> tuple[Share, ...]:
     """The largest of each name, the largest first; of equal ones the detection that came first."""
     best: dict[str, tuple[float, Counted]] = {}
-    for name, value, one in told:
+    for name, value, item in textses:
         if name not in best or value > best[name][0]:
-            best[name] = (value, one)
-    shares = [Share(name, value, one.detection.id, one.confidence) for name, (value, one) in best.items()]
-    return tuple(sorted(shares, key=lambda one: (-one.value, one.name)))
+            best[name] = (value, item)
+    shares = [Share(name, value, item.detection.id, item.confidence) for name, (value, item) in best.items()]
+    return tuple(sorted(shares, key=lambda share: (-share.value, share.name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,11 +359,11 @@ def what_if(
     One behind a graver one of its cause changes nothing alone.
     """
     weighing = weighing or Weighing()
-    given = list(detections)
-    every, stands = counted(given, as_of, weighing, known or Known()), combined_of(given)
+    value = list(detections)
+    every, stands = counted(value, as_of, weighing, known or Known()), combined_of(value)
     now = composed(every, as_of, weighing)
-    found = [without(every, one.detection.id, now, weighing, stands) for one in every]
-    return tuple(sorted(found, key=lambda one: (-one.less, one.detection)))
+    found = [without(every, item.detection.id, now, weighing, stands) for item in every]
+    return tuple(sorted(found, key=lambda item: (-item.less, item.detection)))
 
 
 def without(
@@ -367,10 +372,10 @@ def without(
     """The risk without one of what counts; `now` is the risk with all of it."""
     gone = falls_with(fallen, stands)
     told = (*now.causes, *now.combinations, *(() if now.floor is None else (now.floor,)))
-    if gone.isdisjoint(one.detection for one in told):
+    if gone.isdisjoint(item.detection for item in told):
         # None of them is the largest of anything, so that nothing changes.
         return WhatIf(fallen, now.value, 0.0)
-    left = [one for one in every if one.detection.id not in gone]
+    left = [item for item in every if item.detection.id not in gone]
     value = composed(left, now.as_of, weighing).value
     return WhatIf(fallen, value, round(now.value - value, PLACES))
 
@@ -409,11 +414,11 @@ class Position:
         return {
             "next": self.next or None,
             "rungs": list(self.rungs),
-            "given": [one.to_dict() for one in self.given],
+            "given": [item.to_dict() for item in self.given],
         }
 
 
-def position(rungs: Sequence[str], given: Sequence[Given], severity: str) -> Position:
+def position(rungs: Sequence[str], givens: Sequence[Given], severity: str) -> Position:
     """Where a pattern of this severity stands; what was taken last decides, not how often.
 
     >>> ladder = ("nudge", "remind", "ask")
@@ -422,8 +427,8 @@ def position(rungs: Sequence[str], given: Sequence[Given], severity: str) -> Pos
     >>> position(ladder, [], "critical").next, position(ladder, [Given("ask")], "critical").next
     ('ask', '')
     """
-    taken = [rungs.index(one.rung) for one in given if one.rung in rungs]
+    taken = [rungs.index(item.rung) for item in givens if item.rung in rungs]
     place = 1 + max(taken, default=-1)
     if severity == "critical" and CRITICAL in rungs:
         place = max(place, rungs.index(CRITICAL))
-    return Position(rungs[place] if place < len(rungs) else "", tuple(rungs), tuple(given))
+    return Position(rungs[place] if place < len(rungs) else "", tuple(rungs), tuple(givens))

@@ -30,10 +30,10 @@ AT_ONCE = 500
 """Of these in memory; later tries ask for very many."""
 
 
-def worth(true: Bools, kept: Bools) -> Floats:
+def worth(true: Bools, bools: Bools) -> Floats:
     """The objective for each column of `kept`; 0 where nothing, or everything, is found."""
     n_true, n_false = max(1, int(true.sum())), max(1, int((~true).sum()))
-    result: Floats = true.astype(float) @ kept / n_true - (~true).astype(float) @ kept / n_false
+    result: Floats = true.astype(float) @ bools / n_true - (~true).astype(float) @ bools / n_false
     return result
 
 
@@ -64,7 +64,7 @@ def _middle(values: Floats, line: Line) -> int:
     top = np.flatnonzero(values >= values.max() - 1e-12)
     runs = np.split(top, np.flatnonzero(np.diff(top) > 1) + 1)
     now = line.column(line.now)
-    run = min(runs, key=lambda one: int(np.abs(one - now).min()))
+    run = min(runs, key=lambda run: int(np.abs(run - now).min()))
     tried = np.array(line.values)[run]
     return int(run[np.abs(tried - (tried[0] + tried[-1]) / 2).argmin()])
 
@@ -88,22 +88,22 @@ def luck(
     """
     member, sides = _dealt_together(groups, np.ones(len(true), dtype=bool) if now is None else now)
     kept = np.unique(np.column_stack([member @ line.kept for line in lines]), axis=1)
-    told: Floats = member @ true
+    floats: Floats = member @ true
     for side in sides:
         kept[side] -= kept[side].mean(axis=0)
-        told[side] -= told[side].mean()
+        floats[side] -= floats[side].mean()
     spread = np.sqrt((kept**2).sum(axis=0))
     kept = kept[:, spread > 1e-12] / spread[spread > 1e-12]
-    if not kept.size or np.abs(told).max() < 1e-12:
+    if not kept.size or np.abs(floats).max() < 1e-12:
         return 1.0
     rng = np.random.default_rng(seed)
-    real = float((told @ kept).max())
+    real = float((floats @ kept).max())
     done, as_good = 0, 1
     while done < shuffles and as_good <= limit * (1 + shuffles):
         some = min(AT_ONCE, shuffles - done)
-        dealt = np.empty((some, len(told)))
+        dealt = np.empty((some, len(floats)))
         for side in sides:
-            dealt[:, side] = rng.permuted(np.tile(told[side], (some, 1)), axis=1)
+            dealt[:, side] = rng.permuted(np.tile(floats[side], (some, 1)), axis=1)
         as_good += int(((dealt @ kept).max(axis=1) >= real - 1e-12).sum())
         done += some
     return as_good / (1 + done)
@@ -112,9 +112,9 @@ def luck(
 def _dealt_together(groups: Sequence[str], now: Bools) -> tuple[Floats, list[Bools]]:
     """What takes the mean of each group, found now and not found apart; and which means are of which side."""
     cells = list(zip(groups, now.tolist(), strict=True))
-    names = {one: place for place, one in enumerate(dict.fromkeys(cells))}
+    names = {fromkey: place for place, fromkey in enumerate(dict.fromkeys(cells))}
     member = np.zeros((len(names), len(cells)))
-    member[[names[one] for one in cells], np.arange(len(cells))] = 1
+    member[[names[cell] for cell in cells], np.arange(len(cells))] = 1
     member /= member.sum(axis=1, keepdims=True)
     found = np.array([side for _, side in names], dtype=bool)
     return member, [side for side in (found, ~found) if side.any()]
@@ -127,7 +127,7 @@ def fold_of(group: str, salt: str) -> int:
 
 def held_out(lines: Sequence[Line], true: Bools, groups: Sequence[str], salt: str = "") -> Bools:
     """For each judged thing, whether it is found by what would have been chosen without its group's part."""
-    folds = np.array([fold_of(one, salt) for one in groups])
+    folds = np.array([fold_of(group, salt) for group in groups])
     kept = np.zeros(len(true), dtype=bool)
     for fold in range(FOLDS):
         out = folds == fold
@@ -148,11 +148,11 @@ CERTAINTY = 0.95
 _GRID = np.linspace(0.0, 1.0, 401)[1:-1]
 
 
-def likelihoods(true: Bools, kept: Bools) -> Floats:
+def likelihoods(true: Bools, bools: Bools) -> Floats:
     """Log probability of the verdicts for each column of `kept`, given that what is kept is the truer."""
     out: dict[tuple[int, int, int, int], float] = {}
     # Whole numbers first: of truth values the product is truth again.
-    yes, no, held = true.astype(int), (~true).astype(int), kept.astype(int)
+    yes, no, held = true.astype(int), (~true).astype(int), bools.astype(int)
     sums = np.stack([yes @ held, no @ held, yes @ (1 - held), no @ (1 - held)], axis=1)
     for counts in {tuple(row) for row in sums.tolist()}:
         out[counts] = _evidence(*counts)
@@ -170,9 +170,9 @@ def _log_beta(a: int, b: int) -> float:
     return math.lgamma(a + 1) + math.lgamma(b + 1) - math.lgamma(a + b + 2)
 
 
-def _is_larger(one: tuple[int, int], other: tuple[int, int]) -> float:
+def _is_larger(numbers: tuple[int, int], other: tuple[int, int]) -> float:
     """Probability that the share behind one pair of counts is larger than that behind another."""
-    first, second = _density(*one), _density(*other)
+    first, second = _density(*numbers), _density(*other)
     return float((first * (np.cumsum(second) - second / 2)).sum())
 
 
@@ -183,16 +183,16 @@ def _density(yes: int, no: int) -> Floats:
     return raw
 
 
-def repetition(true: Bools, kept: Bools, groups: Sequence[str]) -> float:
+def repetition(true: Bools, bools: Bools, groups: Sequence[str]) -> float:
     """How many times over the same thing was said, where things come in groups: 1 for independent ones.
 
     What is left of the verdicts after kept and dropped is added up by group, and compared with single things.
     """
     left = np.zeros(len(true))
-    for side in (kept, ~kept):
+    for side in (bools, ~bools):
         left[side] = true[side] - (true[side].sum() + 1) / (side.sum() + 2)
-    numbers = {one: place for place, one in enumerate(dict.fromkeys(groups))}
-    sums = np.bincount([numbers[one] for one in groups], left)
+    numbers = {fromkey: place for place, fromkey in enumerate(dict.fromkeys(groups))}
+    sums = np.bincount([numbers[group] for group in groups], left)
     return max(1.0, float((sums**2).sum() / (left**2).sum()))
 
 
@@ -221,9 +221,9 @@ def interval(line: Line, true: Bools, groups: Sequence[str] = (), certainty: flo
     tail = (1 - certainty) / 2
     first = int(np.searchsorted(below, tail, side="right"))
     last = int(np.searchsorted(below, 1 - tail, side="left"))
-    values, one = line.values, 1 if is_whole(line.now) else 0
-    low = values[first - 1] + one if first else values[0]
-    high = values[last + 1] - one if last + 1 < len(values) else values[-1]
+    values, item = line.values, 1 if is_whole(line.now) else 0
+    low = values[first - 1] + item if first else values[0]
+    high = values[last + 1] - item if last + 1 < len(values) else values[-1]
     return low, high
 
 
@@ -297,8 +297,8 @@ def learn(
     why = reason_not_to(judged, learning, now)
     if why:
         return Nothing(pattern, why)
-    true = np.array([one.true for one in judged])
-    groups = [one.group for one in judged]
+    true = np.array([item.true for item in judged])
+    groups = [item.group for item in judged]
     chance = luck(found, true, groups, learning.seed, learning.shuffles, learning.chance, now)
     if chance > learning.chance:
         why = f"verdicts dealt at random would fit as well ({chance:.3f} of the time)"
@@ -308,11 +308,11 @@ def learn(
         for _ in range(learning.rounds):
             found[number] = finer(found[number], judged, replay, *interval(found[number], true, groups))
     number, _ = best(found, true)
-    told = _proposed(pattern, found, number, judged, true, chance)
-    if isinstance(told, Nothing):
-        return told
-    near = finer(found[number], judged, replay, *_beside(told, learning.step))
-    return replace(told, effects=tuple(_effects(near, judged, true)))
+    proposal = _proposed(pattern, found, number, judged, true, chance)
+    if isinstance(proposal, Nothing):
+        return proposal
+    near = finer(found[number], judged, replay, *_beside(proposal, learning.step))
+    return replace(proposal, effects=tuple(_effects(near, judged, true)))
 
 
 def reason_not_to(judged: Sequence[Judged], learning: Learning, now: Bools | None = None) -> str:
@@ -324,15 +324,15 @@ def reason_not_to(judged: Sequence[Judged], learning: Learning, now: Bools | Non
     >>> reason_not_to([], Learning())
     'insufficient verdicts: 0 of 30'
     """
-    kept = [one.detected for one in judged] if now is None else now.tolist()
-    told = [one.true for one, is_found in zip(judged, kept, strict=True) if is_found]
-    confirmed = sum(told)
-    if len(told) < learning.minimum:
+    kept = [item.detected for item in judged] if now is None else now.tolist()
+    trues = [item.true for item, is_found in zip(judged, kept, strict=True) if is_found]
+    confirmed = sum(trues)
+    if len(trues) < learning.minimum:
         what = "" if now is None else " on what is found now"
-        return f"insufficient verdicts{what}: {len(told)} of {learning.minimum}"
-    is_few = min(confirmed, len(told) - confirmed) < learning.each
-    if confirmed / len(told) >= learning.bar and (is_few or now is not None):
-        return f"precision {confirmed / len(told):.2f} is not below {learning.bar:g}"
+        return f"insufficient verdicts{what}: {len(trues)} of {learning.minimum}"
+    is_few = min(confirmed, len(trues) - confirmed) < learning.each
+    if confirmed / len(trues) >= learning.bar and (is_few or now is not None):
+        return f"precision {confirmed / len(trues):.2f} is not below {learning.bar:g}"
     if is_few:
         return f"it takes {learning.each} confirmed and {learning.each} false alarms to tell them apart"
     return ""
@@ -344,30 +344,32 @@ def found_now(judged: Sequence[Judged], parameters: Overlay, replay: Replay) -> 
     return found_again(judged, found or ())
 
 
-def _beside(told: Proposal, step: float) -> tuple[float, float]:
+def _beside(proposal: Proposal, step: float) -> tuple[float, float]:
     """From the present value one step towards the new one."""
-    far = min(reach(step, told.tried[1] - told.tried[0], told.old), abs(told.new - told.old))
-    return told.old, told.old + (far if told.new > told.old else -far)
+    far = min(
+        reach(step, proposal.tried[1] - proposal.tried[0], proposal.old), abs(proposal.new - proposal.old)
+    )
+    return proposal.old, proposal.old + (far if proposal.new > proposal.old else -far)
 
 
 def _effects(line: Line, judged: Sequence[Judged], true: Bools) -> Iterator[tuple[float, Effect]]:
-    detected = np.array([one.detected for one in judged])
+    detected = np.array([item.detected for item in judged])
     for value, kept in zip(line.values, line.kept.T, strict=True):
         yield value, effect(true, detected, kept, line.kept_now)
 
 
 def _proposed(
-    pattern: str, found: Sequence[Line], number: int, judged: Sequence[Judged], true: Bools, chance: float
+    pattern: str, result: Sequence[Line], number: int, judged: Sequence[Judged], true: Bools, chance: float
 ) -> Proposal | Nothing:
-    line = found[number]
-    groups = [one.group for one in judged]
-    detected = np.array([one.detected for one in judged])
+    line = result[number]
+    groups = [item.group for item in judged]
+    detected = np.array([item.detected for item in judged])
     _, column = best([line], true)
     new, now = line.values[column], line.kept_now
     if worth(true, line.kept[:, [column]])[0] <= worth(true, now[:, None])[0] + 1e-12:
         return Nothing(pattern, "no other value is better than the present one", is_try=True)
     # The whole choice is made anew without each part, the choice of the parameter too.
-    left_out = held_out(found, true, groups)
+    left_out = held_out(result, true, groups)
     if worth(true, left_out[:, None])[0] <= worth(true, now[:, None])[0] + 1e-12:
         return Nothing(pattern, "what is chosen on some subjects does not help with others", is_try=True)
     return Proposal(
@@ -421,17 +423,17 @@ def automatic(
     low, high = proposal.interval
     if low <= proposal.old <= high:
         return "the present value may well be the right one"
-    own = [one for one in changes if one.pattern == proposal.pattern]
+    own = [change for change in changes if change.pattern == proposal.pattern]
     if own and own[-1].undoes is not None:
         return "the last change was taken back by hand; accept the proposal to go on from it"
-    last = max((one.at for one in changes if _is_own(one, proposal.pattern)), default=None)
+    last = max((change.at for change in changes if _is_own(change, proposal.pattern)), default=None)
     if last is not None and at - last < steps.apart:
         return f"the last automatic change was less than {steps.apart.days} days ago"
     return _furthest(proposal, steps, file_value)
 
 
-def _is_own(one: Change, pattern: str) -> bool:
-    return one.pattern == pattern and one.by == AUTOMATIC and one.undoes is None
+def _is_own(change: Change, pattern: str) -> bool:
+    return change.pattern == pattern and change.by == AUTOMATIC and change.undoes is None
 
 
 def _furthest(proposal: Proposal, steps: Steps, file_value: float) -> tuple[float, Effect] | str:
@@ -439,8 +441,8 @@ def _furthest(proposal: Proposal, steps: Steps, file_value: float) -> tuple[floa
     width = proposal.tried[1] - proposal.tried[0]
     before, far = proposal.before, reach(steps.far, width, proposal.old)
     near = _towards(proposal, reach(steps.step, width, proposal.old))
-    allowed = [one for one in near if abs(one[0] - file_value) <= far + 1e-9]
-    helping = [one for one in allowed if one[1].false_alarms < before.false_alarms]
+    allowed = [item for item in near if abs(item[0] - file_value) <= far + 1e-9]
+    helping = [item for item in allowed if item[1].false_alarms < before.false_alarms]
     most = steps.lose * (before.confirmed + before.caught)
     for value, after in helping:
         if after.lost <= most:
@@ -462,4 +464,4 @@ def _towards(proposal: Proposal, step: float) -> list[tuple[float, Effect]]:
         for value, after in proposal.effects
         if value != proposal.old and low <= value <= high and abs(value - proposal.old) <= step + 1e-9
     ]
-    return sorted(within, key=lambda one: -abs(one[0] - proposal.old))
+    return sorted(within, key=lambda item: -abs(item[0] - proposal.old))

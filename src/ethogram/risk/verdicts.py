@@ -33,7 +33,7 @@ class Standing:
 
         A further false alarm never raises it, whoever says so and whatever they said before.
         """
-        return sum(1 if one.verdict in TRUE else -1 for one in self.verdicts)
+        return sum(1 if verdict.verdict in TRUE else -1 for verdict in self.verdicts)
 
     @property
     def verdict(self) -> str:
@@ -41,7 +41,7 @@ class Standing:
         if self.balance == 0:
             return "disputed"
         agreed = self.balance > 0
-        return next(one.verdict for one in self.verdicts if (one.verdict in TRUE) == agreed)
+        return next(verdict.verdict for verdict in self.verdicts if (verdict.verdict in TRUE) == agreed)
 
 
 def item_of(verdict: Verdict) -> Item:
@@ -49,7 +49,7 @@ def item_of(verdict: Verdict) -> Item:
     if verdict.detection is not None:
         return ("detection", verdict.detection)
     stretch = (verdict.source, verdict.subject, verdict.first_event, verdict.last_event)
-    return ("silence", verdict.pattern, *(one or "" for one in stretch))
+    return ("silence", verdict.pattern, *(item or "" for item in stretch))
 
 
 def standings(verdicts: Iterable[Verdict], as_of: datetime | None = None) -> dict[Item, Standing]:
@@ -58,19 +58,19 @@ def standings(verdicts: Iterable[Verdict], as_of: datetime | None = None) -> dic
     Of two verdicts of one judge at the same moment the one further back in the list counts.
     """
     newest: dict[Item, dict[str, Verdict]] = defaultdict(dict)
-    for one in verdicts:
-        if as_of is not None and one.at > as_of:
+    for verdict in verdicts:
+        if as_of is not None and verdict.at > as_of:
             continue
-        own = newest[item_of(one)]
-        if one.by not in own or one.at >= own[one.by].at:
-            own[one.by] = one
+        own = newest[item_of(verdict)]
+        if verdict.by not in own or verdict.at >= own[verdict.by].at:
+            own[verdict.by] = verdict
     return {item: Standing(item, tuple(own[judge] for judge in sorted(own))) for item, own in newest.items()}
 
 
 def balances(verdicts: Iterable[Verdict]) -> Mapping[str, int]:
     """For each judged detection, judges who confirm it less those who call it a false alarm."""
-    found = standings(verdicts)
-    return {item[1]: one.balance for item, one in found.items() if item[0] == "detection"}
+    record = standings(verdicts)
+    return {item[1]: entry.balance for item, entry in record.items() if item[0] == "detection"}
 
 
 # Tally: the four counts of a pattern's version, by source and month, which stay when verdicts go.
@@ -87,7 +87,7 @@ class Counts:
     disputed: int = 0
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Counts)))
+        return Counts(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(Counts)))
 
     @property
     def judged(self) -> int:
@@ -128,7 +128,7 @@ def tally(
     `detections` are those judged, to know their source and time by, `ends` tells when judged silences end,
     and `untimed` are the sources without times.
     """
-    about = {one.id: one for one in detections}
+    about = {detection.id: detection for detection in detections}
     out: dict[Slot, Counts] = defaultdict(Counts)
     for item, standing in standings(verdicts, as_of).items():
         slot = _slot(item, standing, about, ends.get(item))
@@ -139,7 +139,7 @@ def tally(
 
 def _slot(item: Item, standing: Standing, about: Mapping[str, Detection], end: datetime | None) -> Slot:
     # Judges may have seen different versions; the last word is on the last one.
-    last = max(standing.verdicts, key=lambda one: (one.at, one.by))
+    last = max(standing.verdicts, key=lambda verdict: (verdict.at, verdict.by))
     known = about.get(item[1]) if item[0] == "detection" else None
     if known is None:
         return Slot(last.pattern, last.version, last.source, "" if end is None else f"{end:%Y-%m}")

@@ -38,16 +38,16 @@ class Compared:
 
 def compare(old: Sequence[Labelled], new: Sequence[Labelled], *, seed: int = 0) -> Compared:
     """How two versions differ; ValueError where they were not given the same things with the same truth."""
-    before, after = ({one.id: one for one in every} for every in (old, new))
-    if before.keys() != after.keys() or any(after[name].true != one.true for name, one in before.items()):
+    before, after = ({item.id: item for item in every} for every in (old, new))
+    if before.keys() != after.keys() or any(after[name].true != item.true for name, item in before.items()):
         raise ValueError("two versions are compared on the same things, with the same truth")
     names = sorted(before)
     a, b = [before[name] for name in names], [after[name] for name in names]
     group = clusters(a)
-    true = [one.true for one in a]
+    true = [item.true for item in a]
     gains = [(y.fired == y.true) - (x.fired == x.true) for x, y in zip(a, b, strict=True)]
     balances = np.bincount(group, gains).astype(int).tolist() if gains else []
-    one, other = (auroc([item.score for item in every], true, group) for every in (b, a))
+    entry, other = (auroc([item.score for item in every], true, group) for every in (b, a))
     precision, recall, false_alarms = _differences(a, b, group, seed)
     return Compared(
         better=gains.count(1),
@@ -56,7 +56,7 @@ def compare(old: Sequence[Labelled], new: Sequence[Labelled], *, seed: int = 0) 
         precision=precision,
         recall=recall,
         false_alarms=false_alarms,
-        area=None if one is None or other is None else area_difference(one, other, group),
+        area=None if entry is None or other is None else area_difference(entry, other, group),
     )
 
 
@@ -68,7 +68,7 @@ def flipped(balances: Sequence[int]) -> float:
     >>> flipped([1] * 8 + [-1]), flipped([1, -1]), flipped([8, -1])
     (0.0390625, 1.0, 1.0)
     """
-    sizes = [abs(one) for one in balances if one]
+    sizes = [abs(balance) for balance in balances if balance]
     total = sum(sizes)
     if total > EXACT:
         return math.erfc(abs(sum(balances)) / math.sqrt(2 * sum(size * size for size in sizes)))
@@ -102,10 +102,10 @@ def _differences(
 
 def _counted(old: Sequence[Labelled], new: Sequence[Labelled]) -> list[Floats]:
     """For each thing: found and marked by the new version, found and marked by the old, target, and 1."""
-    true = np.array([one.true for one in old], dtype=float)
+    true = np.array([item.true for item in old], dtype=float)
     rows: list[Floats] = []
     for every in (new, old):
-        fired = np.array([one.fired for one in every], dtype=float)
+        fired = np.array([item.fired for item in every], dtype=float)
         rows += [fired * true, fired]
     return [*rows, true, np.ones(len(old))]
 

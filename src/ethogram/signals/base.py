@@ -150,10 +150,10 @@ def make(
 
 def lookup(name: str) -> Signal:
     """The registered signal of that name; BadUsage where there is none."""
-    found = registry.signals.get(name)
-    if not isinstance(found, Signal):
+    result = registry.signals.get(name)
+    if not isinstance(result, Signal):
         raise BadUsage(f"the plug-in {name!r} is not a signal; decorate it with @signal({name!r}, ...)")
-    return found
+    return result
 
 
 def bounds(allowed: Range) -> tuple[float, float] | None:
@@ -168,17 +168,17 @@ def bounds(allowed: Range) -> tuple[float, float] | None:
     return None if isinstance(low, str) or isinstance(high, str) else (low, high)
 
 
-def checked(one: Signal, value: object, event: Event) -> Value:
+def checked(item: Signal, value: object, event: Event) -> Value:
     """The value as a reading, or an error that names the signal, the value and its range."""
-    limits = one.limits
+    limits = item.limits
     if limits is None:
-        if isinstance(value, str) and (one.range is None or value in one.range):
+        if isinstance(value, str) and (item.range is None or value in item.range):
             return value
     elif isinstance(value, (int, float)) and math.isfinite(value) and limits[0] <= value <= limits[1]:
         return float(value)
     raise EthogramError(
-        f"signal {one.name!r} measured {value!r:.80} at event {event.id!r:.80}; "
-        f"its range is {describe_range(one.range)}"
+        f"signal {item.name!r} measured {value!r:.80} at event {event.id!r:.80}; "
+        f"its range is {describe_range(item.range)}"
     )
 
 
@@ -190,7 +190,7 @@ def describe_range(allowed: Range) -> str:
     """
     limits = bounds(allowed)
     if limits is None:
-        return "any category" if allowed is None else ", ".join(str(one) for one in allowed)
+        return "any category" if allowed is None else ", ".join(str(item) for item in allowed)
     return f"{limits[0]:g} or more" if limits[1] == math.inf else f"{limits[0]:g} to {limits[1]:g}"
 
 
@@ -215,11 +215,11 @@ def _is_range(allowed: Range) -> bool:
     limits = bounds(allowed)
     if limits is not None:
         return limits[0] <= limits[1]
-    return allowed is None or (bool(allowed) and all(isinstance(one, str) for one in allowed))
+    return allowed is None or (bool(allowed) and all(isinstance(item, str) for item in allowed))
 
 
 def _state_of(name: str, made: Any) -> Mapping[str, Any]:
-    missing = [one for one in ("scope", "start", "max_state_bytes", "measure") if not hasattr(made, one)]
+    missing = [name for name in ("scope", "start", "max_state_bytes", "measure") if not hasattr(made, name)]
     if missing:
         raise BadUsage(f"signal {name!r} is a class without {', '.join(missing)}")
     if made.scope not in SCOPES:

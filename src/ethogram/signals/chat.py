@@ -172,7 +172,7 @@ VALUES_FORMS = {
 
 def values_of(outcome: Outcome, was_refused: bool) -> Values:
     """The readings of a user's turn, by name; what could not be measured in this language says so."""
-    found: dict[str, float | str | Unmeasured] = {
+    record: dict[str, float | str | Unmeasured] = {
         "risk": outcome.own,
         "harm_severity": outcome.severity,
         "refused_before": float(was_refused),
@@ -182,20 +182,20 @@ def values_of(outcome: Outcome, was_refused: bool) -> Values:
         "goal_directed": outcome.goal_directed,
     }
     if outcome.stage is not None and outcome.topic is not None:
-        found |= {"query_stage": STAGES[outcome.stage], "topic": outcome.topic}
-    for one in outcome.signals:
-        if (name := NAMES.get(one.name)) is not None:
-            if one.value is not None:
-                found[name] = one.value
-            elif "language" in one.reason:
-                found[name] = Unmeasured(one.reason)
-        if one.category is None:
+        record |= {"query_stage": STAGES[outcome.stage], "topic": outcome.topic}
+    for item in outcome.signals:
+        if (name := NAMES.get(item.name)) is not None:
+            if item.value is not None:
+                record[name] = item.value
+            elif "language" in item.reason:
+                record[name] = Unmeasured(item.reason)
+        if item.category is None:
             continue
-        if one.name == "after_refusal":
-            found["return_form"] = VALUES_FORMS.get(one.category, "disguise")
-        elif one.name in CATEGORIES:
-            found[CATEGORIES[one.name]] = one.category
-    return found
+        if item.name == "after_refusal":
+            record["return_form"] = VALUES_FORMS.get(item.category, "disguise")
+        elif item.name in CATEGORIES:
+            record[CATEGORIES[item.name]] = item.category
+    return record
 
 
 # A conversation followed event by event: one state of a thread for all readings of its turns.

@@ -159,7 +159,7 @@ def limits_of(options: Options) -> Limits:
 
 
 def _limits(options: Options) -> Limits:
-    names = {one.name for one in fields(Settings)}
+    names = {field.name for field in fields(Settings)}
     given = {name: value for name, value in options.usage.items() if name in names}
     settings = replace(Settings(), **given, inactivity=options.session_inactivity // 1_000_000)
     cohort = find_cohort(options.usage.get("cohort", 1))
@@ -197,7 +197,9 @@ def of_sessions(summary: Summary, now: int, settings: Settings) -> Mapping[str, 
     values: dict[str, float] = {}
     if stretch_count(summary) <= settings.known_sessions:
         return values
-    closed = [one for one in read_sessions(summary, now, settings) if is_closed(one, now, settings)]
+    closed = [
+        session for session in read_sessions(summary, now, settings) if is_closed(session, now, settings)
+    ]
     if trend := trend_of(closed, now, settings):
         values["session_trend"] = trend.surprise
         values["session_minutes"] = trend.minutes
@@ -385,15 +387,15 @@ def _ahead(
 
 
 def _told(
-    values: dict[str, float | Unmeasured], name: str, found: Ahead | None, today: Today, now: int
+    values: dict[str, float | Unmeasured], name: str, result: Ahead | None, today: Today, now: int
 ) -> int | None:
-    if found is None:
+    if result is None:
         return None
-    at = today.close + found.after * DAY
+    at = today.close + result.after * DAY
     values[f"{name}_after"] = (at * SECOND - now) / SECOND
-    values[f"{name}_days"] = float(found.days)
-    values[f"{name}_seen"] = float(found.seen)
-    values[f"{name}_usual"] = found.amount
+    values[f"{name}_days"] = float(result.days)
+    values[f"{name}_seen"] = float(result.seen)
+    values[f"{name}_usual"] = result.amount
     return at
 
 
@@ -423,8 +425,8 @@ BROKEN_OFF_READINGS: tuple[tuple[str, Range, str], ...] = (
 
 def measure_what_is_left(event: Event, state: Any, options: Options) -> tuple[Mapping[str, float], Any]:
     """The three readings by name, none where nothing is left open; and what is carried on."""
-    said = event.readings
-    if state is None and "emotional" not in said and "ended_abruptly" not in said:
+    readings = event.readings
+    if state is None and "emotional" not in readings and "ended_abruptly" not in readings:
         return {}, None
     if not event.timed:
         return {}, state

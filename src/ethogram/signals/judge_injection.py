@@ -161,12 +161,14 @@ def _is_telling(words: JudgeLiteralsWords) -> bool:
 
 def _without_beginnings(words: JudgeLiteralsWords) -> JudgeLiteralsWords:
     """Without the words that end with another of them: what follows one follows the other."""
-    return frozenset(one for one in words if not any(one[cut:] in words for cut in range(1, len(one) + 1)))
+    return frozenset(
+        word for word in words if not any(word[cut:] in words for cut in range(1, len(word) + 1))
+    )
 
 
 def _shortest(words: JudgeLiteralsWords) -> JudgeLiteralsWords:
     """Without the words that hold another of them."""
-    return frozenset(one for one in words if not any(two != one and two in one for two in words))
+    return frozenset(word for word in words if not any(two != word and two in word for two in words))
 
 
 # The cues by which a text that wants to steer its judge is known, read from vocabulary/judge_cues.txt.
@@ -260,15 +262,15 @@ def _weighed(weight: str, form: str) -> Weighed:
 
 def _sections(text: str) -> dict[str, list[tuple[str, str]]]:
     """The first word and the rest of every line, by the heading in brackets above it."""
-    found: dict[str, list[tuple[str, str]]] = {}
+    record: dict[str, list[tuple[str, str]]] = {}
     here: list[tuple[str, str]] = []
     for line in text.splitlines():
         if line.startswith("["):
-            here = found.setdefault(line.strip("[]"), [])
+            here = record.setdefault(line.strip("[]"), [])
         elif line and not line.startswith("#"):
             first, _, rest = line.partition(" ")
             here.append((first, rest))
-    return found
+    return record
 
 
 def _whole(form: str, parts: dict[str, str]) -> str:
@@ -290,12 +292,13 @@ _TAGS = {code: code - 0xE0000 for code in range(0xE0020, 0xE007F)}
 """Invisible doubles of the ASCII characters."""
 _TAG = re.compile("[\U000e0020-\U000e007e]")
 _CODED = re.compile(r"[A-Za-z0-9+/]{24,4000}")
-_CODE = bytes(97 if chr(one) in ascii_letters + digits + "+/" else 0 for one in range(256))
+_CODE = bytes(97 if chr(index) in ascii_letters + digits + "+/" else 0 for index in range(256))
 _LONG = b"a" * 24
 _PERCENT = re.compile(r"%([2-7][0-9A-Fa-f])")
 _APART = re.compile(r"\b[a-z0-9](?:[ .\-*|]{1,3}[a-z0-9]\b){5,400}")
 _KINDS = bytes(
-    97 if chr(one) in ascii_lowercase + digits else 32 if chr(one) in " .-*|" else 0 for one in range(256)
+    97 if chr(index) in ascii_lowercase + digits else 32 if chr(index) in " .-*|" else 0
+    for index in range(256)
 )
 _SIX_APART = re.compile(rb" a (?: {0,2}a ){3} {0,2}a")
 """The last five of six letters apart. It begins with letters of its own, which are found far quicker."""
@@ -375,13 +378,13 @@ def _may_be_enough(possible: list[int]) -> bool:
 
 def _cues(text: str, possible: list[int]) -> list[Cue]:
     """Those of the possible cues that are there."""
-    found: list[Cue] = []
+    cues: list[Cue] = []
     for number in possible:
         weight, form, alone = load_cues().cues[number]
         for match in islice(form.finditer(text), MOST_EACH):
             start, end = match.span()
-            found.append((start, end, weight, -end if number == PAIR else number, alone))
-    return found
+            cues.append((start, end, weight, -end if number == PAIR else number, alone))
+    return cues
 
 
 def _other_scripts(text: str) -> list[Cue]:
@@ -420,8 +423,8 @@ def _is_near(cues: list[Cue]) -> bool:
 def _weight(cues: list[Cue]) -> float:
     """What the heaviest that do not overlap weigh; 0 where each of them counts only beside another."""
     taken: list[Cue] = []
-    for cue in sorted(cues, key=lambda one: (-one[2], not one[4])):
-        if all(cue[3] != one[3] and (cue[0] >= one[1] or cue[1] <= one[0]) for one in taken):
+    for cue in sorted(cues, key=lambda cue: (-cue[2], not cue[4])):
+        if all(cue[3] != item[3] and (cue[0] >= item[1] or cue[1] <= item[0]) for item in taken):
             taken.append(cue)
     return sum(cue[2] for cue in taken) if any(cue[4] for cue in taken) else 0
 

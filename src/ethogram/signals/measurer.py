@@ -41,9 +41,9 @@ def plan(names: Iterable[str]) -> tuple[Signal, ...]:
         _visit(name, ordered, ())
     # As many as can at once, since those that need others are given a new copy of the event.
     depths: dict[str, int] = {}
-    for name, one in ordered.items():
-        depths[name] = max((depths[needed] + 1 for needed in one.needs if needed in depths), default=0)
-    return tuple(sorted(ordered.values(), key=lambda one: depths[one.name]))
+    for name, item in ordered.items():
+        depths[name] = max((depths[needed] + 1 for needed in item.needs if needed in depths), default=0)
+    return tuple(sorted(ordered.values(), key=lambda item: depths[item.name]))
 
 
 def _visit(name: str, ordered: dict[str, Signal], above: tuple[str, ...]) -> None:
@@ -51,10 +51,10 @@ def _visit(name: str, ordered: dict[str, Signal], above: tuple[str, ...]) -> Non
         raise BadUsage(f"signals need each other in a circle: {' > '.join((*above, name))}")
     if name in ordered or name not in registry.signals:
         return
-    one = lookup(name)
-    for needed in one.needs:
+    item = lookup(name)
+    for needed in item.needs:
         _visit(needed, ordered, (*above, name))
-    ordered[name] = one
+    ordered[name] = item
 
 
 def measure_event(
@@ -72,72 +72,72 @@ def measure_event(
     reasons: list[tuple[str, str]] = []
     shared: dict[str, Mapping[str, Any]] = {}
     kind, source, run = event.kind, event.source, _run(event.subject, event.thread)
-    for one in signals:
-        if one.kinds is not None and kind not in one.kinds:
+    for signal in signals:
+        if signal.kinds is not None and kind not in signal.kinds:
             continue
-        if one.together is not None:
-            if (values := shared.get(one.keeps)) is None:
-                values = shared[one.keeps] = _together(one, event, states, moved, options)
-            if (value := values.get(one.name)) is not None and one.name not in event.readings:
-                _put(one, value, event, added, reasons)
+        if signal.together is not None:
+            if (values := shared.get(signal.keeps)) is None:
+                values = shared[signal.keeps] = _together(signal, event, states, moved, options)
+            if (value := values.get(signal.name)) is not None and signal.name not in event.readings:
+                _put(signal, value, event, added, reasons)
             continue
-        if one.needs and not added.keys().isdisjoint(one.needs):
+        if signal.needs and not added.keys().isdisjoint(signal.needs):
             event, added = _with(event, added), {}
-        scope = one.scope
-        supplied = one.name in event.readings
-        key = (one.keeps, source, run) if scope == "run" else state_key(one, event) if scope else None
+        scope = signal.scope
+        supplied = signal.name in event.readings
+        key = (signal.keeps, source, run) if scope == "run" else state_key(signal, event) if scope else None
         if (supplied and scope is None) or (scope is not None and key is None):
             continue
-        state = one.start if key is None else states.get(key, one.start)
-        value, state = one.step(event, state, options)
+        state = signal.start if key is None else states.get(key, signal.start)
+        value, state = signal.step(event, state, options)
         # Most events say nothing to a signal of runs or threads: they leave no state behind.
-        if key is not None and (state is not one.start or scope in ALWAYS_KEPT or key in states):
+        if key is not None and (state is not signal.start or scope in ALWAYS_KEPT or key in states):
             moved[key] = state
         if value is not None and not supplied:
-            _put(one, value, event, added, reasons)
+            _put(signal, value, event, added, reasons)
     return _with(event, added), moved, reasons
 
 
 def _put(
-    one: Signal,
+    signal: Signal,
     value: object,
     event: Event,
     added: dict[str, tuple[Value, str]],
     reasons: list[tuple[str, str]],
 ) -> None:
     if isinstance(value, Unmeasured):
-        reasons.append((one.name, value.reason))
+        reasons.append((signal.name, value.reason))
     else:
-        added[one.name] = (checked(one, value, event), one.scorer)
+        added[signal.name] = (checked(signal, value, event), signal.scorer)
 
 
 def _together(
-    one: Signal,
+    signal: Signal,
     event: Event,
     states: Mapping[StateKey, State],
     moved: dict[StateKey, State],
     options: Options,
 ) -> Mapping[str, Any]:
     """The values of all signals that keep one state, which is moved on once."""
-    key = state_key(one, event)
-    if key is None or one.together is None:
+    key = state_key(signal, event)
+    if key is None or signal.together is None:
         return {}
-    values, state = one.together(event, states.get(key, one.start), options)
-    if state is not one.start or one.scope in ALWAYS_KEPT or key in states:
+    values, state = signal.together(event, states.get(key, signal.start), options)
+    if state is not signal.start or signal.scope in ALWAYS_KEPT or key in states:
         moved[key] = state
     return values  # type: ignore[no-any-return]
 
 
-def state_key(one: Signal, event: Event) -> StateKey | None:
+def state_key(signal: Signal, event: Event) -> StateKey | None:
     """Whose state a signal uses at this event; None without state, or where the event has no such thing."""
-    if one.scope == "subject":
-        return (one.keeps, event.source, event.subject)
-    if one.scope == "run":
-        return (one.keeps, event.source, _run(event.subject, event.thread))
-    if one.scope == "thread" and event.thread is not None:
-        return (one.keeps, event.source, event.thread)
-    if one.scope == "text" and event.text is not None and (mark := _mark(event.text)) is not None:
-        return (one.keeps, event.source, mark)
+    if signal.scope == "subject":
+        return (signal.keeps, event.source, event.subject)
+    if signal.scope == "run":
+        return (signal.keeps, event.source, _run(event.subject, event.thread))
+    if signal.scope == "thread" and event.thread is not None:
+        return (signal.keeps, event.source, event.thread)
+    if signal.scope == "text" and event.text is not None and (mark := _mark(event.text)) is not None:
+        return (signal.keeps, event.source, mark)
     return None
 
 
@@ -187,14 +187,14 @@ class Measurer:
         self.options = options or Options()
         self.unmeasured: Counter[tuple[str, str]] = Counter()
         self._states: dict[StateKey, State] = {}
-        self._of_texts = frozenset(one.keeps for one in self.signals if one.scope == "text")
+        self._of_texts = frozenset(signal.keeps for signal in self.signals if signal.scope == "text")
         self._texts: dict[StateKey, None] = {}
         self.most_threads: int | None = None
         """Threads whose states are held, those not heard of for longest let go first; None: all."""
-        self._of_threads = frozenset(one.keeps for one in self.signals if one.scope == "thread")
+        self._of_threads = frozenset(signal.keeps for signal in self.signals if signal.scope == "thread")
         self._threads: dict[StateKey, None] = {}
-        self._of_subjects = frozenset(one.keeps for one in self.signals if one.scope == "subject")
-        self._of_runs = frozenset(one.keeps for one in self.signals if one.scope == "run")
+        self._of_subjects = frozenset(signal.keeps for signal in self.signals if signal.scope == "subject")
+        self._of_runs = frozenset(signal.keeps for signal in self.signals if signal.scope == "run")
         self._runs: dict[StateKey, dict[StateKey, None]] = {}
         self._newest: tuple[tuple[str, str, str | None] | None, set[StateKey]] = (None, set())
         self._by_kind: dict[str, tuple[Signal, ...]] = {}
@@ -230,7 +230,7 @@ class Measurer:
 
     def save(self) -> dict[str, Any]:
         """Everything remembered, as plain JSON data."""
-        versions = {one.keeps: one.version for one in self.signals if one.scope}
+        versions = {signal.keeps: signal.version for signal in self.signals if signal.scope}
         # Runs and texts stand last and in the order in which they were last heard of.
         runs = [key for whose in sorted(self._runs) for key in self._runs[whose]]
         named = sorted(self._states.keys() - self._texts.keys() - set(runs))
@@ -244,7 +244,7 @@ class Measurer:
         """
         if saved.get("format") != FORMAT:
             raise BadUsage(f"saved signal states have format {saved.get('format')!r:.40}, not {FORMAT}")
-        current = {one.keeps: one.version for one in self.signals if one.scope}
+        current = {signal.keeps: signal.version for signal in self.signals if signal.scope}
         usable = {name for name, version in saved["versions"].items() if current.get(name) == version}
         self._states = {
             (name, source, whose): _frozen(state)
@@ -302,11 +302,11 @@ class Measurer:
 
     def _of_kind(self, kind: str) -> tuple[Signal, ...]:
         """The signals that have something to say about events of a kind."""
-        found = tuple(one for one in self.signals if one.is_about(kind, self.options))
+        signals = tuple(signal for signal in self.signals if signal.is_about(kind, self.options))
         # Kinds are named by the input, which may name any number of them.
         if len(self._by_kind) < MAX_REASONS:
-            self._by_kind[kind] = found
-        return found
+            self._by_kind[kind] = signals
+        return signals
 
     def _count(self, name: str, reason: str) -> None:
         # Reasons quote the input, so a stranger could make up any number of different ones.
@@ -326,7 +326,7 @@ def _with(event: Event, added: Mapping[str, tuple[Value, str]]) -> Event:
 def _frozen(value: Any) -> Any:
     # JSON has lists only; signals are promised the tuples they returned.
     if isinstance(value, list):
-        return tuple(_frozen(one) for one in value)
+        return tuple(_frozen(item) for item in value)
     if isinstance(value, dict):
-        return {name: _frozen(one) for name, one in value.items()}
+        return {name: _frozen(item) for name, item in value.items()}
     return value

@@ -31,10 +31,10 @@ def length(event: Event) -> float | None:
     """
     if event.text is not None:
         return float(len(event.text))
-    given = event.attributes.get("length")
-    if isinstance(given, bool) or not isinstance(given, (int, float)):
+    value = event.attributes.get("length")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(given) if 0 <= given < 1e300 else None
+    return float(value) if 0 <= value < 1e300 else None
 
 
 # question: whether something was asked.
@@ -75,8 +75,8 @@ def _count(event: Event, of: Callable[[Scan], float]) -> float | Unmeasured | No
     # What a subject says again and again counts once.
     if event.text is None or event.readings.get("copy") == 1.0:
         return None
-    found = _scan(event.text)
-    return of(found) if found.measured else _UNKNOWN
+    result = _scan(event.text)
+    return of(result) if result.measured else _UNKNOWN
 
 
 @signal("flags", range=_ANY_NUMBER, needs=("copy",))

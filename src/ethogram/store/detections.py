@@ -51,14 +51,14 @@ class Detections(Sql):
             ]
         if ids is not None:
             pieces = list(in_pieces(sorted(set(ids))))
-            queries = [one.where(DETECTIONS.id.in_(piece)) for one in queries for piece in pieces]
+            queries = [query.where(DETECTIONS.id.in_(piece)) for query in queries for piece in pieces]
         with self.reading() as connection:
             found = [
                 detection_of(record, state=state)
-                for one in queries
-                for record, state in connection.execute(one)
+                for query in queries
+                for record, state in connection.execute(query)
             ]
-        return sorted(found, key=lambda one: one.order)
+        return sorted(found, key=lambda item: item.order)
 
     def untold(self) -> list[Change]:
         """Changes that nobody was told of yet, in the order they were found."""
@@ -89,13 +89,13 @@ class Detections(Sql):
             return [{**row, "as_of": format_time(moment(row["as_of_us"]))} for row in rows]
 
 
-def keep(connection: Connection, change: str, found: Found, as_of_us: int) -> None:
+def keep(connection: Connection, change: str, result: Found, as_of_us: int) -> None:
     """Put a detection in place of what was kept under its id; a change that is named is remembered.
 
     Changes of parts and of patterns under test are nobody's to be told.
     """
-    one = found.detection
-    values = detection_values(one, part=found.part)
+    detection = result.detection
+    values = detection_values(detection, part=result.part)
     columns = ", ".join(values)
     updates = ", ".join(f"{name} = excluded.{name}" for name in values if name != "id")
     names = ", ".join(f":{name}" for name in values)
@@ -107,7 +107,9 @@ def keep(connection: Connection, change: str, found: Found, as_of_us: int) -> No
     if not change:
         return
     row = {name: values[name] for name in ("state", "severity", "version", "confidence")}
-    told = int(found.part or one.status == "test")
+    told = int(result.part or detection.status == "test")
     connection.execute(
-        schema.changes.insert().values(detection=one.id, change=change, as_of_us=as_of_us, told=told, **row)
+        schema.changes.insert().values(
+            detection=detection.id, change=change, as_of_us=as_of_us, told=told, **row
+        )
     )

@@ -45,7 +45,7 @@ class Events(Sql):
 
     def thread_mates(self, subjects: Sequence[Who], until: datetime) -> list[Event]:
         """Events of these subjects and of all others in their threads, in order."""
-        found: dict[tuple[str, str], Event] = {}
+        record: dict[tuple[str, str], Event] = {}
         for piece in in_pieces(list(subjects)):
             threads = (
                 select(EVENTS.source, EVENTS.thread)
@@ -57,12 +57,12 @@ class Events(Sql):
             )
             mates = tuple_(EVENTS.source, EVENTS.thread).in_(threads)
             query = _query(until).where(or_(_are(piece), mates))
-            found |= {(event.source, event.id): event for event in self._events(query)}
-        return sorted(found.values(), key=lambda event: event.order)
+            record |= {(event.source, event.id): event for event in self._events(query)}
+        return sorted(record.values(), key=lambda event: event.order)
 
     def authors(self, source: str, ids: Iterable[str]) -> dict[str, str]:
         """Who did the events of these ids; ids that are not there are left out."""
-        found: dict[str, str] = {}
+        record: dict[str, str] = {}
         with self.reading() as connection:
             for piece in in_pieces(sorted(set(ids))):
                 query = (
@@ -71,8 +71,8 @@ class Events(Sql):
                     .join(schema.sources, SOURCES.key == EVENTS.source)
                     .where(SOURCES.name == source, EVENTS.id.in_(piece))
                 )
-                found |= {row[0]: row[1] for row in connection.execute(query)}
-        return found
+                record |= {row[0]: row[1] for row in connection.execute(query)}
+        return record
 
     def sources(self) -> dict[str, Source]:
         """Every source by name."""
@@ -94,7 +94,7 @@ class Events(Sql):
 
     def add_readings(self, event: tuple[str, str], readings: Iterable[Reading]) -> int:
         """How many readings were kept with the event (source, id); a repeat replaces the one before."""
-        rows = [reading_values(one) for one in readings]
+        rows = [reading_values(reading) for reading in readings]
         find = """SELECT e.key FROM events e JOIN sources o ON o.key = e.source
           WHERE o.name = :source AND e.id = :id"""
         drop = "DELETE FROM readings WHERE event = :key AND signal = :signal AND scorer = :scorer"
@@ -139,12 +139,12 @@ def _are(subjects: Sequence[Who]) -> Any:
 
 
 def _measured(connection: Connection, keys: Sequence[int]) -> dict[int, list[Reading]]:
-    found: dict[int, list[Reading]] = {}
+    record: dict[int, list[Reading]] = {}
     for piece in in_pieces(keys):
         query = schema.readings.select().where(schema.readings.c.event.in_(piece))
         for event, *row in connection.execute(query):
-            found.setdefault(event, []).append(reading_of(*row))
-    return found
+            record.setdefault(event, []).append(reading_of(*row))
+    return record
 
 
 def subject_query() -> Select[Any]:

@@ -32,7 +32,7 @@ class Imports(Sql):
     def add(self, events: Sequence[Event], *, keep_text: bool = False) -> Added:
         """What became of events, all of which are kept now; Clashes, and none is, where an id is taken."""
         batch = [Staged(event, 0, number) for number, event in enumerate(events)]
-        rows = [_row(DIRECT, one, keep_text) for one in batch]
+        rows = [_row(DIRECT, item, keep_text) for item in batch]
         with self.writing() as connection:
             repeated, _ = stage_rows(connection, DIRECT, batch, rows, skip_clashes=False)
             moved = move(connection, DIRECT)
@@ -64,7 +64,7 @@ class Imports(Sql):
     ) -> tuple[Import, tuple[Clash, ...]]:
         """The import with one more batch, and what was left out of it; the state goes in the same commit."""
         received = None if received_at is None else micros(received_at)
-        rows = [_row(of.number, one, keep_text, received) for one in batch]
+        rows = [_row(of.number, item, keep_text, received) for item in batch]
         with self.writing() as connection:
             repeated, clashes = stage_rows(connection, of.number, batch, rows, skip_clashes=skip_clashes)
             more = """UPDATE imports SET staged = staged + :staged, repeated = repeated + :repeated,
@@ -159,9 +159,9 @@ def stage_rows(
     return repeated, tuple(clashes)
 
 
-def _row(number: int, one: Staged, keep_text: bool, received_us: int | None = None) -> Row:
-    event = one.event
-    where = (number, event.source, event.subject, one.file, one.line)
+def _row(number: int, staged: Staged, keep_text: bool, received_us: int | None = None) -> Row:
+    event = staged.event
+    where = (number, event.source, event.subject, staged.file, staged.line)
     return where + event_values(event, keep_text=keep_text, received_us=received_us)
 
 
@@ -169,7 +169,7 @@ def _insert(connection: Connection, batch: Iterable[Staged], rows: Sequence[Row]
     first = run(connection, "SELECT coalesce(max(n), 0) + 1 FROM staged").scalar_one()
     insert_rows(connection, schema.staged, [(first + i, *row) for i, row in enumerate(rows)])
     measured = [
-        (first + i, *reading_values(reading)) for i, one in enumerate(batch) for reading in one.measured
+        (first + i, *reading_values(reading)) for i, item in enumerate(batch) for reading in item.measured
     ]
     insert_rows(connection, schema.staged_readings, measured)
 

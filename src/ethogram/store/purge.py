@@ -46,7 +46,7 @@ class Purges(Sql):
         Where a subject goes as a whole, rows of others that mention it are counted; `redact` puts a
         placeholder there.
         """
-        found: dict[str, int] = {}
+        record: dict[str, int] = {}
         placeholder = None
         self.check_integrity()
         with self.writing() as connection:
@@ -54,21 +54,21 @@ class Purges(Sql):
             events, gone = _events(connection, subject, before)
             detections = _detections(connection, subject, before)
             if before is not None:
-                detections += sum(_rest(connection, one) for one in gone)
+                detections += sum(_rest(connection, item) for item in gone)
                 _silences(connection)
             for table in ("staged", "imports", "files"):
                 run(connection, f"DELETE FROM {table}")
             states = purge_states(connection, subject, before)
             if subject is not None and before is None:
                 if redact:
-                    found, placeholder = replace_mentions(connection, subject)
+                    record, placeholder = replace_mentions(connection, subject)
                 _forget(connection, subject)
                 if not redact:
-                    found = mentions(connection, subject)
+                    record = mentions(connection, subject)
             if before is not None:
                 earlier = run(connection, HORIZON, name=PURGED_BEFORE).scalar()
                 set_meta(connection, PURGED_BEFORE, max(micros(before), earlier or micros(before)))
-        return Purged(events, detections, self.scrub(), states, found, placeholder)
+        return Purged(events, detections, self.scrub(), states, record, placeholder)
 
     def scrub(self) -> bool:
         """Whether no copy of removed rows is left in the file."""
@@ -80,8 +80,8 @@ class Purges(Sql):
     def purged_before(self) -> int | None:
         """Microseconds since 1970 before which something was purged, if anything was."""
         with self.reading() as connection:
-            found: int | None = run(connection, HORIZON, name=PURGED_BEFORE).scalar()
-        return found
+            number: int | None = run(connection, HORIZON, name=PURGED_BEFORE).scalar()
+        return number
 
 
 def _values(subject: Who | str | None, before: datetime | None = None) -> dict[str, Any]:
@@ -95,25 +95,25 @@ def _events(
     connection: Connection, subject: Who | str | None, before: datetime | None
 ) -> tuple[int, list[Who]]:
     """Remove events; return how many, and the subjects that have none left."""
-    given = _values(subject, before)
+    record = _values(subject, before)
     conditions = {
         "name": "subject IN (SELECT u.key FROM subjects u WHERE u.name = :name)",
         "source": OF_SOURCE,
         "before": "at_us < :before",
     }
-    where = " AND ".join(conditions[name] for name in given)
-    touched = run(connection, f"SELECT DISTINCT subject FROM events WHERE {where}", **given).scalars().all()
-    removed: int = run(connection, f"DELETE FROM events WHERE {where}", **given).rowcount
+    where = " AND ".join(conditions[name] for name in record)
+    touched = run(connection, f"SELECT DISTINCT subject FROM events WHERE {where}", **record).scalars().all()
+    removed: int = run(connection, f"DELETE FROM events WHERE {where}", **record).rowcount
     gone = [_recount(connection, key) for key in touched]
     return removed, [who for who in gone if who is not None]
 
 
 def _forget(connection: Connection, subject: Who | str) -> None:
     """Take the name out of where others have it: what they did towards this one, and who looked."""
-    given = _values(subject)
-    here = f" AND {OF_SOURCE}" if "source" in given else ""
-    run(connection, f"UPDATE events SET target = NULL WHERE target = :name{here}", **given)
-    run(connection, "UPDATE looks SET person = NULL, why = '' WHERE person = :name", name=given["name"])
+    record = _values(subject)
+    here = f" AND {OF_SOURCE}" if "source" in record else ""
+    run(connection, f"UPDATE events SET target = NULL WHERE target = :name{here}", **record)
+    run(connection, "UPDATE looks SET person = NULL, why = '' WHERE person = :name", name=record["name"])
 
 
 def _recount(connection: Connection, key: int) -> Who | None:
@@ -131,18 +131,18 @@ def _recount(connection: Connection, key: int) -> Who | None:
 
 
 def _detections(connection: Connection, subject: Who | str | None, before: datetime | None) -> int:
-    given = _values(subject, before)
+    record = _values(subject, before)
     conditions = {
         "name": "(subject = :name OR target = :name)",
         "source": "source = :source",
         "before": "coalesce(closed_us, detected_us) < :before AND state <> 'opened'",
     }
-    where = " AND ".join(conditions[name] for name in given)
+    where = " AND ".join(conditions[name] for name in record)
     judged = f"detection IN (SELECT id FROM detections WHERE {where})"
     if subject is not None:
-        source = " AND source IN ('', :source)" if "source" in given else ""
+        source = " AND source IN ('', :source)" if "source" in record else ""
         judged = f"({judged} OR (subject = :name{source}))"
-    return _removed(connection, where, judged, **given)
+    return _removed(connection, where, judged, **record)
 
 
 def _rest(connection: Connection, who: Who) -> int:
@@ -242,23 +242,23 @@ def replace_mentions(connection: Connection, subject: Who | str) -> tuple[dict[s
         placeholder = "[purged]" if number == 1 else f"[purged-{number}]"
         query = "SELECT EXISTS (SELECT 1 FROM events WHERE id LIKE :like)"
         taken = run(connection, query, like=f"%{placeholder}%").scalar_one()
-    found = _each(connection, subject, placeholder)
-    if found:
+    record = _each(connection, subject, placeholder)
+    if record:
         set_meta(connection, REDACTIONS, number)
-    return found, placeholder
+    return record, placeholder
 
 
 def _each(connection: Connection, subject: Who | str, placeholder: str | None) -> dict[str, int]:
     source, name = (None, subject) if isinstance(subject, str) else subject
     replace = replacer(name, _others(connection, name), placeholder or "\0")
-    found: dict[str, int] = {}
+    record: dict[str, int] = {}
     for place in PLACES:
         if source is not None and place.of_source is None:
             continue  # who has that name elsewhere is somebody else
         count = _in_table(connection, place, source, name, replace, is_kept=placeholder is None)
         if count:
-            found[place.name] = count
-    return found
+            record[place.name] = count
+    return record
 
 
 def _in_table(
@@ -274,8 +274,8 @@ def _in_table(
     columns = tuple(place.columns)
     # Only what may hold the name is looked at. In JSON it may be written with escapes.
     may = " OR ".join(
-        f"CAST({one} AS TEXT) LIKE :{'escaped' if place.columns[one] == JSON else 'plain'} ESCAPE '!'"
-        for one in columns
+        f"CAST({column} AS TEXT) LIKE :{'escaped' if place.columns[column] == JSON else 'plain'} ESCAPE '!'"
+        for column in columns
     )
     where = f"({may})" if source is None else f"({may}) AND {place.of_source}"
     given = {"plain": _like(name), "escaped": _like(json.dumps(name)[1:-1])}
@@ -308,7 +308,7 @@ def _others(connection: Connection, name: str) -> list[str]:
     query = """SELECT name FROM subjects WHERE name LIKE :like ESCAPE '!'
       UNION SELECT target FROM events WHERE target LIKE :like ESCAPE '!'"""
     found = run(connection, query, like=_like(name)).scalars().all()
-    return sorted((one for one in found if one != name), key=lambda one: (-len(one), one))
+    return sorted((item for item in found if item != name), key=lambda item: (-len(item), item))
 
 
 def replacer(name: str, others: list[str], placeholder: str) -> Callable[[str], str]:
@@ -317,7 +317,7 @@ def replacer(name: str, others: list[str], placeholder: str) -> Callable[[str], 
     >>> replacer("ann", ["ann-2"], "[purged]")("ann asked ann-2 and joanna: Ann? ann.")
     '[purged] asked ann-2 and joanna: Ann? [purged].'
     """
-    pattern = re.compile("|".join([*(f"({_word(one)})" for one in others), _word(name)]))
+    pattern = re.compile("|".join([*(f"({_word(other)})" for other in others), _word(name)]))
     return lambda text: pattern.sub(lambda found: found[0] if found.lastindex else placeholder, text)
 
 
@@ -350,7 +350,7 @@ def _walked(value: Any, replace: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return replace(value)
     if isinstance(value, list):
-        return [_walked(one, replace) for one in value]
+        return [_walked(item, replace) for item in value]
     if isinstance(value, dict):
-        return {replace(name): _walked(one, replace) for name, one in value.items()}
+        return {replace(name): _walked(item, replace) for name, item in value.items()}
     return value

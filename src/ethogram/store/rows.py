@@ -83,9 +83,9 @@ def event_values(event: Event, *, keep_text: bool, received_us: int | None = Non
     )
 
 
-def _digest(at: int | None, said: tuple[str | None, ...]) -> bytes:
+def _digest(at: int | None, texts: tuple[str | None, ...]) -> bytes:
     """What tells two contents apart. Nulls cannot occur in what was read, so they part the fields."""
-    parts = "\0".join([ABSENT if one is None else one for one in said])
+    parts = "\0".join([ABSENT if item is None else item for item in texts])
     return blake2b(f"{at}\0{parts}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -108,12 +108,12 @@ def event_of(source: str, subject: str, row: Row, measured: Iterable[Reading] = 
     """The event of a row's EVENT_FIELDS; readings it came with win over those measured later."""
     name, _, at, seq, timed, received, target, thread, session, reply_to, kind, text, attributes, told = row
     readings, scorers, widths = _read(told)
-    for one in measured:
-        if one.signal not in readings:
-            readings[one.signal] = one.value
-            scorers[one.signal] = one.scorer
-            if one.width is not None:
-                widths[one.signal] = one.width
+    for item in measured:
+        if item.signal not in readings:
+            readings[item.signal] = item.value
+            scorers[item.signal] = item.scorer
+            if item.width is not None:
+                widths[item.signal] = item.width
     return Event(
         name,
         moment(at),
@@ -135,28 +135,28 @@ def event_of(source: str, subject: str, row: Row, measured: Iterable[Reading] = 
     )
 
 
-def _read(told: str | None) -> tuple[dict[str, Value], dict[str, str], dict[str, int]]:
+def _read(text: str | None) -> tuple[dict[str, Value], dict[str, str], dict[str, int]]:
     try:
-        readings: dict[str, Any] = _SCAN(told, 0)[0] if told else {}
+        readings: dict[str, Any] = _SCAN(text, 0)[0] if text else {}
     except StopIteration:
         raise ValueError("the readings of an event are no JSON") from None
     scorers: dict[str, str] = {}
     widths: dict[str, int] = {}
-    for name, one in readings.items():
-        if type(one) is dict:
-            readings[name] = one["value"]
-            if "scorer" in one:
-                scorers[name] = one["scorer"]
-            if "width" in one:
-                widths[name] = one["width"]
+    for name, reading in readings.items():
+        if type(reading) is dict:
+            readings[name] = reading["value"]
+            if "scorer" in reading:
+                scorers[name] = reading["scorer"]
+            if "width" in reading:
+                widths[name] = reading["width"]
     return readings, scorers, widths
 
 
-def reading_values(one: Reading) -> Row:
+def reading_values(reading: Reading) -> Row:
     """The values of tables.READING_FIELDS, in that order."""
-    is_text = isinstance(one.value, str)
-    number, text = (None, one.value) if is_text else (float(one.value), None)
-    return (one.signal, number, text, one.scorer, one.width)
+    is_text = isinstance(reading.value, str)
+    number, text = (None, reading.value) if is_text else (float(reading.value), None)
+    return (reading.signal, number, text, reading.scorer, reading.width)
 
 
 def reading_of(
@@ -179,8 +179,8 @@ def bare_attributes(kind: str, attributes: Mapping[str, Any]) -> Mapping[str, An
             return attributes
         if attributes.get("error"):
             kept.setdefault("error", True)
-        if isinstance(said := attributes.get("result"), str):
-            kept.setdefault("result_length", len(said))
+        if isinstance(result := attributes.get("result"), str):
+            kept.setdefault("result_length", len(result))
         return {**kept, MARK: True}
     if kind in ("message", "condensation") and not SAID.isdisjoint(attributes):
         return {
@@ -198,9 +198,9 @@ def _is_text(key: str, value: Any) -> bool:
 # --- detections -----------------------------------------------------------------------------------
 
 
-def record_of(one: Detection) -> str:
+def record_of(detection: Detection) -> str:
     """The whole detection as JSON."""
-    return encode({**one.to_dict(), **{name: getattr(one, name) for name in MORE}})
+    return encode({**detection.to_dict(), **{name: getattr(detection, name) for name in MORE}})
 
 
 def detection_of(record: str, **changed: Any) -> Detection:
@@ -209,38 +209,40 @@ def detection_of(record: str, **changed: Any) -> Detection:
     What a newer version added to the record is left out.
     """
     data: dict[str, Any] = {**json.loads(record), **changed}
-    known = {one.name for one in fields(Detection)}
+    known = {field.name for field in fields(Detection)}
     given = {name: value for name, value in data.items() if name in known}
     for name in TIMES:
         if isinstance(given.get(name), str):
             given[name] = parse_time(given[name])
-    given["evidence"] = tuple(_evidence(one) for one in given["evidence"])
+    given["evidence"] = tuple(_evidence(item) for item in given["evidence"])
     given["confirms"] = tuple(given["confirms"])
     given["parts"] = tuple(given["parts"])
     return Detection(**given)
 
 
-def _evidence(one: Mapping[str, Any]) -> Evidence:
-    return Evidence(one["step"], one["event"], parse_time(one["at"]), one["readings"], one.get("excerpt"))
+def _evidence(record: Mapping[str, Any]) -> Evidence:
+    return Evidence(
+        record["step"], record["event"], parse_time(record["at"]), record["readings"], record.get("excerpt")
+    )
 
 
-def detection_values(one: Detection, *, part: bool) -> dict[str, Any]:
+def detection_values(detection: Detection, *, part: bool) -> dict[str, Any]:
     """The row of a detection, by column."""
     return {
-        "id": one.id,
-        "pattern": one.pattern,
-        "version": one.version,
-        "state": one.state,
-        "status": one.status,
+        "id": detection.id,
+        "pattern": detection.pattern,
+        "version": detection.version,
+        "state": detection.state,
+        "status": detection.status,
         "part": int(part),
-        "source": one.source,
-        "subject": one.subject,
-        "target": one.target,
-        "thread": one.thread,
-        "severity": one.severity,
-        "confidence": one.confidence,
-        "opened_us": micros(one.opened_at),
-        "detected_us": micros(one.detected_at),
-        "closed_us": None if one.closed_at is None else micros(one.closed_at),
-        "record": record_of(one),
+        "source": detection.source,
+        "subject": detection.subject,
+        "target": detection.target,
+        "thread": detection.thread,
+        "severity": detection.severity,
+        "confidence": detection.confidence,
+        "opened_us": micros(detection.opened_at),
+        "detected_us": micros(detection.detected_at),
+        "closed_us": None if detection.closed_at is None else micros(detection.closed_at),
+        "record": record_of(detection),
     }

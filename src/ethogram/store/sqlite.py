@@ -104,12 +104,12 @@ class SQLiteStore(Imports, Events, Detections, Verdicts, Sweeps, States, Purges,
             counts = {name: run(connection, f"SELECT count(*) FROM {name}").scalar_one() for name in COUNTED}
             span = "SELECT min(at_us), max(at_us) FROM events e WHERE e.timed = 1"
             swept = run(connection, "SELECT max(as_of_us) FROM sweeps").scalar()
-            times = [None if one is None else moment(one) for one in (*run(connection, span).one(), swept)]
+            times = [None if item is None else moment(item) for item in (*run(connection, span).one(), swept)]
         beside = (self.path, Path(f"{self.path}-wal"))
         return Info(
             url=self.url,
             schema=SCHEMA.version,
-            bytes=sum(one.stat().st_size for one in beside if one.exists()),
+            bytes=sum(item.stat().st_size for item in beside if item.exists()),
             counts=counts,
             sources=tuple(self.sources().values()),
             first_at=times[0],

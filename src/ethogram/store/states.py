@@ -48,8 +48,8 @@ class States(Sql):
           ORDER BY name, key"""
         with self.reading() as connection:
             found = [StateRow(*row) for row in run(connection, query, subject=subject).all()]
-            for one in found:
-                one.to_dict(subject)  # so that a damaged row is told as one
+            for item in found:
+                item.to_dict(subject)  # so that a damaged row is told as one
         return found
 
 
@@ -63,14 +63,14 @@ def purge_states(connection: Connection, subject: Who | str | None, before: date
     if isinstance(subject, tuple) and subject[0] != TALKS:
         return 0
     where = "subject IS NOT NULL"
-    given: dict[str, str | int] = {}
+    record: dict[str, str | int] = {}
     if subject is not None:
         where += " AND subject = :name"
-        given["name"] = subject if isinstance(subject, str) else subject[1]
+        record["name"] = subject if isinstance(subject, str) else subject[1]
     if before is not None:
         where += " AND saved_us < :before"
-        given["before"] = micros(before)
-    removed: int = run(connection, f"DELETE FROM runner_states WHERE {where}", **given).rowcount
+        record["before"] = micros(before)
+    removed: int = run(connection, f"DELETE FROM runner_states WHERE {where}", **record).rowcount
     return removed
 
 
@@ -87,8 +87,8 @@ class Privacy(Sql):
 
     def _number(self, name: str) -> int | None:
         with self.reading() as connection:
-            found: int | None = run(connection, "SELECT value FROM meta WHERE name = :n", n=name).scalar()
-        return found
+            number: int | None = run(connection, "SELECT value FROM meta WHERE name = :n", n=name).scalar()
+        return number
 
     def make_private(self, check: int, salt: int | None = None) -> None:
         """Mark the store as one of pseudonyms; one that is marked stays as it is."""
@@ -105,7 +105,7 @@ class Privacy(Sql):
             "INSERT INTO looks (at_us, what, person, who, why) VALUES (:at_us, :what, :person, :who, :why)"
         )
         with self.writing() as connection:
-            run_many(connection, insert, [one._asdict() for one in looks])
+            run_many(connection, insert, [look._asdict() for look in looks])
 
     def looks(self, person: str | None = None) -> list[LookRow]:
         """The audit, oldest first: all, or the lines about one person."""
@@ -114,6 +114,6 @@ class Privacy(Sql):
         with self.reading() as connection:
             values = {} if person is None else {"person": person}
             found = [LookRow(*row) for row in run(connection, query, **values).all()]
-            for one in found:
-                one.to_dict()  # so that a damaged row is told as one
+            for item in found:
+                item.to_dict()  # so that a damaged row is told as one
         return found

@@ -65,8 +65,8 @@ class Sweeps(Sql):
             if threads and found:
                 mates = subject_query().where(enough, SUBJECTS.key.in_(_thread_mates(was, reasons, now)))
                 found += subject_rows(connection, mates)
-        found = list({one.who: one for one in found}.values())
-        return sorted((one for one in found if one.first_at <= as_of), key=lambda one: one.who)
+        found = list({item.who: item for item in found}.values())
+        return sorted((item for item in found if item.first_at <= as_of), key=lambda item: item.who)
 
     def last_sweep(self) -> datetime | None:
         """The latest moment that was swept as of, also by a sweep that was killed; None before the first."""
@@ -111,8 +111,14 @@ class Sweeps(Sql):
                 keep(connection, change, kept, now)
             how = {"selection": selection, "versions": versions, "as_of": now}
             rows = [
-                {**how, "source": one.who[0], "name": one.who[1], "changed": one.changed, "due": one.due_us}
-                for one in swept
+                {
+                    **how,
+                    "source": item.who[0],
+                    "name": item.who[1],
+                    "changed": item.changed,
+                    "due": item.due_us,
+                }
+                for item in swept
             ]
             run_many(connection, mark, rows)
 

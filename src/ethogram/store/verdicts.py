@@ -35,7 +35,7 @@ class Verdicts(Sql):
 
     def add_verdicts(self, verdicts: Sequence[Verdict]) -> None:
         """Keep all of them, or none."""
-        rows = [_row(one) for one in verdicts]
+        rows = [_row(verdict) for verdict in verdicts]
         with self.writing() as connection:
             if rows:
                 connection.execute(schema.verdicts.insert(), rows)
@@ -49,11 +49,11 @@ class Verdicts(Sql):
     def settle_verdicts(self, before: datetime) -> int:
         """How many things had their last verdict before a moment: these are counted, and the verdicts go."""
         with self.writing() as connection:
-            told: dict[Item, list[tuple[int, int]]] = {}
+            record: dict[Item, list[tuple[int, int]]] = {}
             for row in run(connection, f"SELECT {COLUMNS} FROM verdicts").mappings().all():
-                told.setdefault(item_of(_verdict(row)), []).append((row["at_us"], row["key"]))
+                record.setdefault(item_of(_verdict(row)), []).append((row["at_us"], row["key"]))
             # A thing goes as a whole: half of its judges would make another standing.
-            old = [[key for _, key in own] for own in told.values() if max(own)[0] < micros(before)]
+            old = [[key for _, key in own] for own in record.values() if max(own)[0] < micros(before)]
             for piece in in_pieces(old):
                 keys = ", ".join(str(key) for own in piece for key in own)
                 settle_where(connection, f"key IN ({keys})", remember=True)
@@ -63,7 +63,11 @@ class Verdicts(Sql):
         """Those of the verdicts that are about something whose verdicts were counted and are gone."""
         query = f"SELECT 1 FROM settled WHERE {' AND '.join(f'{name} = :{name}' for name in ITEM)}"
         with self.reading() as connection:
-            return [one for one in verdicts if run(connection, query, **_item(one)).first() is not None]
+            return [
+                verdict
+                for verdict in verdicts
+                if run(connection, query, **_item(verdict)).first() is not None
+            ]
 
     def settled_detections(self) -> frozenset[str]:
         """Ids of detections whose verdicts were counted and are gone."""
@@ -74,7 +78,7 @@ class Verdicts(Sql):
         """What judges made of these detections together: confirmed, false_alarm or disputed."""
         query = "SELECT detection, verdict FROM settled WHERE detection <> ''"
         with self.reading() as connection:
-            return {str(one): str(verdict) for one, verdict in run(connection, query).all()}
+            return {str(item): str(verdict) for item, verdict in run(connection, query).all()}
 
     def has_verdicts(self) -> bool:
         """Whether anything was ever judged, as far as is known."""
@@ -97,13 +101,13 @@ class Verdicts(Sql):
         with self.reading() as connection:
             return _ends(connection, _verdicts(connection, "WHERE detection IS NULL"))
 
-    def add_try(self, one: Try) -> int:
+    def add_try(self, item: Try) -> int:
         """The number under which an attempt to learn is kept."""
         insert = """INSERT INTO tries (at_us, pattern, version, data, record)
           VALUES (:at_us, :pattern, :version, :data, :record) RETURNING key"""
-        given = {"pattern": one.pattern, "version": one.version, "data": one.data}
+        given = {"pattern": item.pattern, "version": item.version, "data": item.data}
         with self.writing() as connection:
-            made = run(connection, insert, at_us=micros(one.at), record=encode(one.record), **given)
+            made = run(connection, insert, at_us=micros(item.at), record=encode(item.record), **given)
             return int(made.scalar_one())
 
     def tries(self, pattern: str | None = None) -> list[Try]:
@@ -123,7 +127,7 @@ def settle_where(connection: Connection, where: str, *, remember: bool, **given:
     `remember`: that they were, so that nothing is counted twice when somebody judges it again.
     """
     going = _verdicts(connection, f"WHERE {where}", **given)
-    ids = sorted({one.detection for one in going if one.detection is not None})
+    ids = sorted({item.detection for item in going if item.detection is not None})
     untimed = run(connection, "SELECT name FROM sources WHERE timed = 0").scalars().all()
     counts = tally(going, _detections(connection, ids), ends=_ends(connection, going), untimed=untimed)
     rows = [
@@ -138,7 +142,7 @@ def settle_where(connection: Connection, where: str, *, remember: bool, **given:
         names = ", ".join(f":{name}" for name in columns)
         insert = f"INSERT INTO settled ({', '.join(columns)}) VALUES ({names}) ON CONFLICT DO NOTHING"
         stood = standings(going)
-        gone = {item_of(one): {**_item(one), "verdict": stood[item_of(one)].verdict} for one in going}
+        gone = {item_of(item): {**_item(item), "verdict": stood[item_of(item)].verdict} for item in going}
         run_many(connection, insert, list(gone.values()))
     run(connection, f"DELETE FROM verdicts WHERE {where}", **given)
 
@@ -147,22 +151,22 @@ def _ends(connection: Connection, verdicts: Iterable[Verdict]) -> dict[Item, dat
     query = """SELECT max(e.at_us) FROM events e JOIN subjects u ON u.key = e.subject
       JOIN sources o ON o.key = u.source
       WHERE u.name = :subject AND e.id = :last_event AND :source IN ('', o.name)"""
-    found: dict[Item, datetime] = {}
-    for one in verdicts:
-        item = item_of(one)
-        if one.detection is None and item not in found:
-            given = {"subject": one.subject, "last_event": one.last_event, "source": one.source}
+    record: dict[Item, datetime] = {}
+    for verdict in verdicts:
+        item = item_of(verdict)
+        if verdict.detection is None and item not in record:
+            given = {"subject": verdict.subject, "last_event": verdict.last_event, "source": verdict.source}
             at = run(connection, query, **given).scalar()
-            found |= {} if at is None else {item: moment(at)}
-    return found
+            record |= {} if at is None else {item: moment(at)}
+    return record
 
 
 def _detections(connection: Connection, ids: Sequence[str]) -> list[Detection]:
-    found: list[Detection] = []
+    detections: list[Detection] = []
     for piece in in_pieces(ids):
         query = schema.detections.select().where(schema.detections.c.id.in_(piece))
-        found += [detection_of(row["record"]) for row in connection.execute(query).mappings()]
-    return found
+        detections += [detection_of(row["record"]) for row in connection.execute(query).mappings()]
+    return detections
 
 
 def _verdicts(connection: Connection, where: str, **given: Any) -> list[Verdict]:
@@ -175,13 +179,13 @@ def _verdict(row: Any) -> Verdict:
     return Verdict(by=row["judge"], at=moment(row["at_us"]), blind=bool(row["blind"]), **told)
 
 
-def _row(one: Verdict) -> dict[str, Any]:
-    told = {name: getattr(one, name) for name in FIELDS}
-    return {**told, "judge": one.by, "at_us": micros(one.at), "blind": int(one.blind)}
+def _row(verdict: Verdict) -> dict[str, Any]:
+    told = {name: getattr(verdict, name) for name in FIELDS}
+    return {**told, "judge": verdict.by, "at_us": micros(verdict.at), "blind": int(verdict.blind)}
 
 
-def _item(one: Verdict) -> dict[str, str]:
+def _item(verdict: Verdict) -> dict[str, str]:
     """The columns of ITEM: a detection by its id alone, a silence by all but that."""
-    if one.detection is not None:
-        return {name: one.detection if name == "detection" else "" for name in ITEM}
-    return {name: getattr(one, name) or "" for name in ITEM}
+    if verdict.detection is not None:
+        return {name: verdict.detection if name == "detection" else "" for name in ITEM}
+    return {name: getattr(verdict, name) or "" for name in ITEM}

@@ -43,7 +43,7 @@ def assert_quiet(pattern: Named, events: Events) -> None:
 
 def confidence(pattern: Named, events: Events) -> float:
     """The highest confidence of a pattern in a history; 0.0 where it finds nothing."""
-    return max((one.confidence for one in detections(pattern, events)), default=0.0)
+    return max((detection.confidence for detection in detections(pattern, events)), default=0.0)
 
 
 def detections(pattern: Named, events: Events) -> list[Detection]:
@@ -60,11 +60,11 @@ def _checked(pattern: Named, events: Events, stated: Example) -> list[Detection]
     for result in run_examples(replace(library, files={**library.files, name: file})):
         if not result.ok:
             raise AssertionError(str(result.fault))
-    found = analyze(own, patterns=library, settings=Settings()).every
+    every = analyze(own, patterns=library, settings=Settings()).every
     live = _live(library, own)
-    if [one.to_dict() for one in live] != [one.to_dict() for one in found]:
-        raise AssertionError(f"{name}: live {_brief(live)}, but over the whole history {_brief(found)}")
-    return found
+    if [item.to_dict() for item in live] != [item.to_dict() for item in every]:
+        raise AssertionError(f"{name}: live {_brief(live)}, but over the whole history {_brief(every)}")
+    return every
 
 
 def _library(pattern: Named) -> Library:
@@ -73,16 +73,20 @@ def _library(pattern: Named) -> Library:
         if len(found) != 1:
             raise AssertionError(f"{pattern} is {len(found)} patterns; name one of {', '.join(found.chosen)}")
         return found
-    names = [name for name, one in code_patterns().items() if _is(one, pattern)]
+    names = [name for name, item in code_patterns().items() if _is(item, pattern)]
     if len(names) != 1:
         how = "name the one meant" if names else "register this very object, or name the one meant"
         raise AssertionError(f"{pattern!r:.120} is registered as {', '.join(names) or 'no pattern'}; {how}")
     return select(names)
 
 
-def _is(one: CodePattern, given: Any) -> bool:
+def _is(code_pattern: CodePattern, value: Any) -> bool:
     """Whether a pattern in code is made of this very function or object, or of a class that was decorated."""
-    return given is one or given is one.made or (isinstance(given, type) and type(one.made) is given)
+    return (
+        value is code_pattern
+        or value is code_pattern.made
+        or (isinstance(value, type) and type(code_pattern.made) is value)
+    )
 
 
 def _events(events: Events) -> list[Event]:
@@ -91,20 +95,20 @@ def _events(events: Events) -> list[Event]:
 
 def _live(library: Library, events: Sequence[Event]) -> list[Detection]:
     """What a watch finds, saved and loaded half-way: the newest told of each detection."""
-    told: dict[str, Detection] = {}
+    record: dict[str, Detection] = {}
     watch = Watch(library, settings=Settings())
-    for place, event in enumerate(sorted(events, key=lambda one: one.order)):
+    for place, event in enumerate(sorted(events, key=lambda event: event.order)):
         if place == len(events) // 2:
             watch = Watch.load(json.loads(json.dumps(watch.save())), library, settings=Settings())
-        _note(told, watch, watch.observe(event))
-    _note(told, watch, watch.flush())
-    told |= {one.id: one for one in watch.open()}
-    return sorted(told.values(), key=lambda one: one.order)
+        _note(record, watch, watch.observe(event))
+    _note(record, watch, watch.flush())
+    record |= {item.id: item for item in watch.open()}
+    return sorted(record.values(), key=lambda item: item.order)
 
 
-def _note(told: dict[str, Detection], watch: Watch, new: Sequence[Detection]) -> None:
-    told |= {one.id: one for one in (*new, *watch.kept)}
+def _note(record: dict[str, Detection], watch: Watch, new: Sequence[Detection]) -> None:
+    record |= {item.id: item for item in (*new, *watch.kept)}
 
 
-def _brief(found: Sequence[Detection]) -> str:
-    return ", ".join(f"{one.pattern} {one.severity} at {one.fired_event}" for one in found) or "nothing"
+def _brief(result: Sequence[Detection]) -> str:
+    return ", ".join(f"{item.pattern} {item.severity} at {item.fired_event}" for item in result) or "nothing"

@@ -76,6 +76,6 @@ def _event(kind: str, subject: str, thread: str, **more: Any) -> Event:
 def numbered(events: Iterable[Event], *, every: timedelta = EVERY) -> list[Event]:
     """The events with ids, places and times, one `every` after the other; those that have an id keep all."""
     return [
-        replace(one, id=f"e{n}", seq=n, at=START + every * (n - 1)) if one.id == UNNUMBERED else one
-        for n, one in enumerate(events, start=1)
+        replace(event, id=f"e{n}", seq=n, at=START + every * (n - 1)) if event.id == UNNUMBERED else event
+        for n, event in enumerate(events, start=1)
     ]

@@ -100,8 +100,10 @@ def error_exploration_loop() -> list[Event]:
 def runaway_execution() -> list[Event]:
     """Away from the goal, and using more of everything with every step."""
     return [
-        replace(one, attributes={**one.attributes, "memory": 1e8 * 1.3**n}) if one.kind == "action" else one
-        for n, one in enumerate(goal_drift())
+        replace(item, attributes={**item.attributes, "memory": 1e8 * 1.3**n})
+        if item.kind == "action"
+        else item
+        for n, item in enumerate(goal_drift())
     ]
 
 
@@ -111,8 +113,8 @@ def confused_state() -> list[Event]:
 
 
 SCENARIOS: Mapping[str, Scenario] = {
-    one.__name__: one
-    for one in (
+    item.__name__: item
+    for item in (
         repetitive_errors,
         same_error_five_times,
         different_errors,

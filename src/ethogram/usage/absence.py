@@ -45,7 +45,7 @@ def absence_before(
     pauses = old_pauses(known, start - DAY // 2)
     if len(pauses) < settings.known_pauses:
         return None
-    surprise = _oddity(math.log(max(1.0, pause)), [math.log(one) for one in pauses], cohort)
+    surprise = _oddity(math.log(max(1.0, pause)), [math.log(pause) for pause in pauses], cohort)
     away = day_of(int(start - pause), state.ahead)
     missed = _quietest_week(_days_before(known, start), away) / WEEK * pause / DAY
     ratio = max(1.0, pause) / max(_latest(pauses))
@@ -92,24 +92,24 @@ def return_after_absence(state: Summary, as_of: float, cohort: Cohort, settings:
     current = _current(stretches)
     start = stretches[current][0]
     pause = start - stretches[current - 1][1] if current else 0
-    found = absence_before(state, start, pause, cohort, settings)
-    if found is None:
+    absence = absence_before(state, start, pause, cohort, settings)
+    if absence is None:
         return insufficient(name, f"{settings.known_pauses} earlier pauses between sessions")
     if as_of - stretches[-1][1] > CURRENT:
         return Finding(name, "ok", 0.0, "none", 0.0, "Not here now.")
     severity, strength = "none", 0.0
-    if is_heavy(found, settings):
+    if is_heavy(absence, settings):
         # Who was told that this person had gone quiet need not be told of the same absence again.
         before = _days_before(known_before(state, day_of(start, state.ahead)), start)
         is_told = is_quiet(look(Past(before.events), cohort, settings))
         severity, strength = ("low", 0.5) if is_told else ("medium", 1.0)
-    elif is_unusual(found, settings):
-        severity, strength = "low", min(0.9, 0.4 + found.surprise / 10)
-    usual = found.usual / HOUR
-    told = f"{pause / DAY:.1f} days away, where {usual:.0f} hours are usual"
+    elif is_unusual(absence, settings):
+        severity, strength = "low", min(0.9, 0.4 + absence.surprise / 10)
+    usual = absence.usual / HOUR
+    text = f"{pause / DAY:.1f} days away, where {usual:.0f} hours are usual"
     word = "Nothing unusual" if severity == "none" else "Return after absence"
-    details = {"days_away": pause / DAY, "usual_hours": usual, "missed": found.missed}
-    return Finding(name, "ok", float(severity != "none"), severity, strength, f"{word}: {told}.", details)
+    details = {"days_away": pause / DAY, "usual_hours": usual, "missed": absence.missed}
+    return Finding(name, "ok", float(severity != "none"), severity, strength, f"{word}: {text}.", details)
 
 
 def _quietest_week(days: Daily, away: int) -> int:
@@ -129,12 +129,12 @@ def _days_before(known: Summary, start: float) -> Daily:
 
 def _latest(pauses: Sequence[float]) -> list[float]:
     """The pauses of the last four weeks before, at least one."""
-    kept: list[float] = []
+    values: list[float] = []
     for pause in reversed(pauses):
-        kept.append(pause)
-        if sum(kept) > 4 * WEEK * DAY:
+        values.append(pause)
+        if sum(values) > 4 * WEEK * DAY:
             break
-    return kept
+    return values
 
 
 def _current(stretches: Sequence[tuple[int, int]]) -> int:

@@ -35,11 +35,11 @@ def frequency(days: Daily, cohort: Cohort, settings: Settings) -> tuple[Finding,
     change, much = usual.change(seen), usual.much(seen)
     value = max(-1.0, min(1.0, change / 3))
     details = {"surprise": change, "seen": float(seen), "expected": usual.mean}
-    told = f"{seen} on the last whole day, where {usual.mean:.1f} were to be expected"
+    text = f"{seen} on the last whole day, where {usual.mean:.1f} were to be expected"
     severity, strength = graded(much, settings.change_low, settings.spike_medium)
     word = "Nothing unusual" if severity == "none" else "Far more than usual"
     spike = {**details, "surprise": much}
     return (
-        Finding("frequency_change", "ok", value, "none", abs(value), f"Messages: {told}.", details),
-        Finding("spike", "ok", max(0.0, value), severity, strength, f"{word}: {told}.", spike),
+        Finding("frequency_change", "ok", value, "none", abs(value), f"Messages: {text}.", details),
+        Finding("spike", "ok", max(0.0, value), severity, strength, f"{word}: {text}.", spike),
     )

@@ -52,11 +52,15 @@ def check_words(text: str | None, what: str, subject: str | None = None) -> str:
     return said.encode("utf-8", "replace").decode()
 
 
-def check_ids(said: str, what: str, subjects: Iterable[str]) -> None:
+def check_ids(text: str, what: str, subjects: Iterable[str]) -> None:
     """Nothing, where a text has nobody's id in it, however it is written; else BadUsage."""
-    words = said.casefold()
-    for one in subjects if words else ():
-        if isinstance(one, str) and not isinstance(one, Pseudonym) and _has(words, one.strip().casefold()):
+    words = text.casefold()
+    for subject in subjects if words else ():
+        if (
+            isinstance(subject, str)
+            and not isinstance(subject, Pseudonym)
+            and _has(words, subject.strip().casefold())
+        ):
             why = "which no file may; the audit has the name anyway"
             raise BadUsage(f"{what} contains the person's id, {why}")
 

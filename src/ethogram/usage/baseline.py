@@ -45,13 +45,13 @@ LEAST = {
 """What a figure is at least: with a share of 0 a first night would be impossible, not rare."""
 
 
-def find_cohort(asked: int | str | Path) -> Cohort:
+def find_cohort(number: int | str | Path) -> Cohort:
     """The table of a shipped version, or the one in a file; BadConfig says what there is.
 
     >>> find_cohort(1).source
     'plain habits, written by hand'
     """
-    text = str(asked)
+    text = str(number)
     if text.isdecimal():
         if int(text) in COHORTS:
             return COHORTS[int(text)]
@@ -69,13 +69,13 @@ def learn_cohort(
     fewer than twenty people tell (lengths of messages, say) stays as in version 1, and so do all weights.
     Raises BadUsage where fewer than twenty people are known so well.
     """
-    known = [one for one in people if one.events >= 30 and one.newest - one.first >= 21 * DAY]
+    known = [person for person in people if person.events >= 30 and person.newest - person.first >= 21 * DAY]
     if len(known) < LEAST_PEOPLE:
         raise BadUsage(
             f"a cohort takes at least {LEAST_PEOPLE} people with three weeks and 30 events, "
             f"so that no figure is one person's; here are {len(known)}"
         )
-    rows = [_habits(one, settings) for one in known]
+    rows = [_habits(item, settings) for item in known]
     learnt = {name: _middle(name, [row[k] for row in rows]) for k, name in enumerate(FIGURES)}
     figures = {name: value for name, value in learnt.items() if value is not None}
     return replace(COHORTS[1], version=version, source=source, date=date, people=len(known), **figures)
@@ -83,7 +83,7 @@ def learn_cohort(
 
 def _middle(name: str, column: Sequence[float | None]) -> float | None:
     """The median of those who tell it, rounded; None where they are too few."""
-    told = [one for one in column if one is not None]
+    told = [item for item in column if item is not None]
     if len(told) < LEAST_PEOPLE:
         return None
     return max(LEAST.get(name, 0.0), float(f"{statistics.median(told):.2g}"))
@@ -94,21 +94,21 @@ def _habits(state: Summary, settings: Settings) -> tuple[float | None, ...]:
     days = recent_days(state)
     span = days[-1].day - max(days[0].day, day_of(state.first, state.ahead)) + 1
     night = night_slots(settings.night)
-    active = [one.active.bit_count() for one in days]
-    nights = sum((one.active & night).bit_count() for one in days)
+    active = [day.active.bit_count() for day in days]
+    nights = sum((day.active & night).bit_count() for day in days)
     logs = [math.log(pause) for pause in old_pauses(state, state.newest + 1)]
     sessions = read_sessions(state, state.newest, settings)
-    measured = sum(one.measured for one in sessions)
-    octaves = sum(one.octaves for one in sessions) / LENGTH_STEPS
+    measured = sum(session.measured for session in sessions)
+    octaves = sum(session.octaves for session in sessions) / LENGTH_STEPS
     return (
-        sum(one.events for one in days) / span,
+        sum(day.events for day in days) / span,
         sum(active) / span,
-        _extra([one.events for one in days], span),
+        _extra([day.events for day in days], span),
         _extra(active, span),
         nights / sum(active),
         statistics.fmean(logs) if logs else None,
         statistics.pstdev(logs) if len(logs) > 1 else None,
-        statistics.median(one.minutes for one in sessions),
+        statistics.median(session.minutes for session in sessions),
         2 ** (octaves / measured) - 1 if measured else None,
     )
 

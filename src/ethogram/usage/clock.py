@@ -115,12 +115,12 @@ def infer_zone(activity: Sequence[float], least: float = 40.0) -> Inferred:
 
 def _middle(places: Sequence[int]) -> float:
     """The middle of the longest run of places round the day."""
-    found = set(places)
+    result = set(places)
     runs = []
-    for first in found:
-        if (first - 1) % SLOTS not in found or len(found) == SLOTS:
+    for first in result:
+        if (first - 1) % SLOTS not in result or len(result) == SLOTS:
             length = 0
-            while (first + length) % SLOTS in found and length < SLOTS:
+            while (first + length) % SLOTS in result and length < SLOTS:
                 length += 1
             runs.append((length, -first))
     length, first = max(runs)

@@ -72,7 +72,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "session_minutes": (0, 1_440),
     "message_length": (0, 1_000_000),
 }
-_NAMES = tuple(one.name for one in fields(Cohort))
+_NAMES = tuple(field.name for field in fields(Cohort))
 
 
 def read_cohort(path: Path) -> Cohort:
@@ -102,22 +102,24 @@ def cohort_of(text: str, name: str) -> Cohort:
     ethogram.errors.BadConfig: mine.yaml: lacks source, events_a_day, ... message_length
     """
     faults: list[Fault] = []
-    found: dict[str, Any] = {}
+    record: dict[str, Any] = {}
     for line, key, value in _lines(text, name, faults):
         if key not in _NAMES:
             faults.append(Fault(name, line, 1, f"unknown name {key!r:.60}{did_you_mean(key, _NAMES)}"))
-        elif key in found:
+        elif key in record:
             faults.append(Fault(name, line, 1, f"{key} stands here a second time"))
         elif wrong := _wrong(key, value):
-            found[key] = None
+            record[key] = None
             faults.append(Fault(name, line, 1, f"{key} must be {wrong}; here is {value!r:.60}"))
         else:
-            found[key] = value
-    if lacking := [one for one in _NAMES if one not in found and one not in ("date", "people")]:
+            record[key] = value
+    if lacking := [name for name in _NAMES if name not in record and name not in ("date", "people")]:
         faults.append(Fault(name, 0, 0, f"lacks {_listed(lacking)}"))
     if faults:
-        raise BadConfig(sorted(faults, key=lambda one: (one.line == 0, one.line)))
-    figures: dict[str, Any] = {key: float(value) if key in _RANGES else value for key, value in found.items()}
+        raise BadConfig(sorted(faults, key=lambda fault: (fault.line == 0, fault.line)))
+    figures: dict[str, Any] = {
+        key: float(value) if key in _RANGES else value for key, value in record.items()
+    }
     return Cohort(**figures)
 
 
@@ -136,7 +138,7 @@ def cohort_text(cohort: Cohort) -> str:
 def _first() -> list[str]:
     """The names in the order they are written: what the table is, then its figures."""
     about = ["version", "source", "date", "people"]
-    return [*about, *(one for one in _NAMES if one not in about)]
+    return [*about, *(name for name in _NAMES if name not in about)]
 
 
 def _lines(text: str, name: str, faults: list[Fault]) -> Iterator[tuple[int, str, Any]]:
@@ -158,9 +160,9 @@ def _value(text: str) -> Any:
     if not text.startswith('"'):
         text = text.partition(" #")[0].strip()
     read: tuple[Callable[[str], Any], ...] = (int, float, json.loads)
-    for one in read[: 3 if text.startswith('"') else 2]:
+    for item in read[: 3 if text.startswith('"') else 2]:
         try:
-            return one(text)
+            return item(text)
         except ValueError:
             continue
     return text
@@ -199,6 +201,6 @@ def _listed(names: list[str]) -> str:
 
 
 COHORTS: Mapping[int, Cohort] = {
-    one.version: one for one in (read_cohort(path) for path in sorted(SHIPPED.glob("*.yaml")))
+    item.version: item for item in (read_cohort(path) for path in sorted(SHIPPED.glob("*.yaml")))
 }
 """The versions that come with the package, by number."""

@@ -128,13 +128,13 @@ def _whole(at: float, what: str) -> float:
 
 def check_at(at: Moment, latest: float) -> int:
     """Whole seconds of an event's moment; BadUsage where it is none or after `latest`."""
-    found = seconds(at)
-    if found > latest:
-        when, last = (format_time(datetime.fromtimestamp(int(one), UTC)) for one in (found, latest))
+    value = seconds(at)
+    if value > latest:
+        when, last = (format_time(datetime.fromtimestamp(int(item), UTC)) for item in (value, latest))
         raise BadUsage(f"at: {when} is in the future: expected a time up to {last} (see max_future)")
-    if not IN_TIME[0] <= found < IN_TIME[1]:
-        raise BadUsage(f"at is {found!r:.40} seconds since 1970; that is before there were services to use")
-    return int(found)
+    if not IN_TIME[0] <= value < IN_TIME[1]:
+        raise BadUsage(f"at is {value!r:.40} seconds since 1970; that is before there were services to use")
+    return int(value)
 
 
 def check_name(text: str, what: str) -> str:

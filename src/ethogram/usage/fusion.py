@@ -35,10 +35,10 @@ def behavioural_score(findings: Iterable[Finding]) -> tuple[float, dict[str, flo
     """The aggregate 0..1 with its parts by cause: 1 - product of (1 - part), scaled so that all at full
     give 1."""
     parts: dict[str, float] = {}
-    for one in findings:
-        if one.name in CAUSES and one.severity != "none":
-            cause, weight = CAUSES[one.name]
-            parts[cause] = max(parts.get(cause, 0.0), weight * one.strength)
+    for finding in findings:
+        if finding.name in CAUSES and finding.severity != "none":
+            cause, weight = CAUSES[finding.name]
+            parts[cause] = max(parts.get(cause, 0.0), weight * finding.strength)
     most: dict[str, float] = {}
     for cause, weight in CAUSES.values():
         most[cause] = max(most.get(cause, 0.0), weight)

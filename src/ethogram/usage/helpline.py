@@ -38,9 +38,9 @@ def helpline(texts: Mapping[str, str], region: str | None) -> Helpline | None:
     """
     if region is not None and not REGION.fullmatch(region):
         raise BadUsage(f"{region!r:.40} is no region; write it like DE or US-CA")
-    for one in (*(() if region is None else (region, region.partition("-")[0])), ANYWHERE):
-        if one in texts:
-            return Helpline(one, texts[one])
+    for item in (*(() if region is None else (region, region.partition("-")[0])), ANYWHERE):
+        if item in texts:
+            return Helpline(item, texts[item])
     return None
 
 

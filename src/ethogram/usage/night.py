@@ -42,7 +42,7 @@ class Nights:
 def nights_of(state: Summary, today: int, cohort: Cohort, settings: Settings) -> Nights | str:
     """The share of the newest closed days' activity that was at night, against that before; or what is not
     known."""
-    days = [one for one in recent_days(state) if one.day < today]
+    days = [day for day in recent_days(state) if day.day < today]
     past, spans = _split(days, today, settings)
     if not spans:
         return "ten active half-hours and a week before the newest days"
@@ -62,20 +62,20 @@ def nights_of(state: Summary, today: int, cohort: Cohort, settings: Settings) ->
 
 def late_night(state: Summary, today: int, cohort: Cohort, settings: Settings) -> Finding:
     """Whether a larger share of the newest days' activity was at night than before."""
-    found = nights_of(state, today, cohort, settings)
-    if isinstance(found, str):
-        return insufficient("late_night", found)
-    severity, strength = graded(found.surprise, settings.night_low, settings.night_medium)
-    said = "" if state.zoned else f" (own clock inferred, confidence {found.confidence:.2f})"
+    nights = nights_of(state, today, cohort, settings)
+    if isinstance(nights, str):
+        return insufficient("late_night", nights)
+    severity, strength = graded(nights.surprise, settings.night_low, settings.night_medium)
+    said = "" if state.zoned else f" (own clock inferred, confidence {nights.confidence:.2f})"
     begin, end = settings.night
-    share = f"{found.share:.0%}" if state.zoned else f"at least {found.share:.0%}"
-    told = (
+    share = f"{nights.share:.0%}" if state.zoned else f"at least {nights.share:.0%}"
+    record = (
         f"{share} of the newest activity was between {begin} and {end} o'clock at night, "
-        f"before {found.share_before:.0%}{said}"
+        f"before {nights.share_before:.0%}{said}"
     )
-    text = f"{'More at night than usual' if severity != 'none' else 'Nothing unusual'}: {told}."
-    value = found.share - found.share_before
-    details = {"share": found.share, "before": found.share_before, "confidence": found.confidence}
+    text = f"{'More at night than usual' if severity != 'none' else 'Nothing unusual'}: {record}."
+    value = nights.share - nights.share_before
+    details = {"share": nights.share, "before": nights.share_before, "confidence": nights.confidence}
     return Finding("late_night", "ok", value, severity, strength, text, details)
 
 

@@ -156,14 +156,14 @@ def _write(path: str | Path, keys: Keys) -> None:
         os.fsync(file.fileno())
 
 
-def find_keys(given: Keys | str | Path | None, *, is_made: bool = False) -> tuple[Keys, Path | None]:
+def find_keys(keys: Keys | str | Path | None, *, is_made: bool = False) -> tuple[Keys, Path | None]:
     """The keys that were given or that the environment names, and their file. BadUsage where none are.
 
     `is_made`: whether there is a store already, for which a new key is of no use.
     """
-    if isinstance(given, Keys):
-        return given, None
-    path = given if given is not None else os.environ.get(VARIABLE)
+    if isinstance(keys, Keys):
+        return keys, None
+    path = keys if keys is not None else os.environ.get(VARIABLE)
     if not path:
         how = f"`ethogram usage key new FILE` makes one; name it with --key (key=...) or {VARIABLE}"
         if is_made:

@@ -72,13 +72,13 @@ def due(state: Summary, policy: Policy) -> int:
     at = _cut(oldest) + HALF_HOUR + policy.retention
     if policy.exact:
         return at
-    fine = [one for one in (state.first, state.newest) if one % HALF_HOUR]
+    fine = [item for item in (state.first, state.newest) if item % HALF_HOUR]
     for half_hour, session, second, *_ in raw_stretches(state):
         # What was cut to half-hours has a name and begins with one; it is not due again.
         if not session or second:
             fine.append(half_hour * HALF_HOUR + second)
             break
-    return min([at, *(_day_start(one, state.ahead) + DAY for one in fine)])
+    return min([at, *(_day_start(item, state.ahead) + DAY for item in fine)])
 
 
 def _moments(state: Summary) -> Iterator[int]:
@@ -112,12 +112,14 @@ def forget_before(state: Summary, at: int) -> Summary | None:
     """
     if min(_moments(state), default=0) >= at:
         return state if state.events or state.stretches else None
-    rows = [one for one in read_stretches(state) if one.half_hour * HALF_HOUR + one.first >= at]
-    days = [one for one in read_days(state) if one.day * DAY + MORNING - state.ahead >= at]
+    rows = [
+        stretch for stretch in read_stretches(state) if stretch.half_hour * HALF_HOUR + stretch.first >= at
+    ]
+    days = [day for day in read_days(state) if day.day * DAY + MORNING - state.ahead >= at]
     broken = day_of(at, state.ahead)
-    if not any(one.day == broken for one in days):
+    if not any(day.day == broken for day in days):
         days = [*_days_of(rows, broken, state.ahead), *days]
-    events = sum(one.events for one in days)
+    events = sum(day.events for day in days)
     if not events and not rows:
         return None
     table, calendar = b"", b""
@@ -133,11 +135,11 @@ def forget_before(state: Summary, at: int) -> Summary | None:
 
 def _days_of(rows: Iterable[Stretch], day: int, ahead: int) -> list[Day]:
     """One day as its half-hours tell it; none where they tell nothing."""
-    mine = [one for one in rows if one.events and day_of(one.half_hour * HALF_HOUR + one.first, ahead) == day]
+    mine = [row for row in rows if row.events and day_of(row.half_hour * HALF_HOUR + row.first, ahead) == day]
     mask = 0
-    for one in mine:
-        mask |= 1 << slot_of(one.half_hour * HALF_HOUR + one.first, ahead)
-    return [Day(day, sum(one.events for one in mine), mask)] if mine else []
+    for item in mine:
+        mask |= 1 << slot_of(item.half_hour * HALF_HOUR + item.first, ahead)
+    return [Day(day, sum(item.events for item in mine), mask)] if mine else []
 
 
 # --- less exact ---------------------------------------------------------------------------------
@@ -169,7 +171,7 @@ def _sessions(state: Summary) -> list[list[Stretch]]:
     """Half-hours of one day that belong together: by name, and with no long pause between."""
     pause = Settings().inactivity
     last: dict[int, list[Stretch]] = {}
-    found: list[list[Stretch]] = []
+    stretcheses: list[list[Stretch]] = []
     for row in read_stretches(state):
         before, start = last.get(row.session), _start(row)
         longest = pause * (LONG_PAUSE if row.session else 1)
@@ -179,8 +181,8 @@ def _sessions(state: Summary) -> list[list[Stretch]]:
             before.append(row)
             continue
         last[row.session] = [row]
-        found.append(last[row.session])
-    return found
+        stretcheses.append(last[row.session])
+    return stretcheses
 
 
 def _start(row: Stretch) -> int:
@@ -196,23 +198,23 @@ def _on_the_half_hour(rows: list[Stretch], end: int) -> list[Stretch]:
     moved = end - rows[0].first
     name = rows[0].session or rows[0].half_hour % NAMES + 1
     final = moved // HALF_HOUR
-    found: list[Stretch] = []
+    stretches: list[Stretch] = []
     for row in rows:
         place = min(row.half_hour, final)
         last = moved % HALF_HOUR if place == final else HALF_HOUR - 1
         new = row._replace(half_hour=place, session=name, first=0, last=last)
-        if found and found[-1].half_hour == place:
-            found[-1] = _both(found[-1], new)
+        if stretches and stretches[-1].half_hour == place:
+            stretches[-1] = _both(stretches[-1], new)
         else:
-            found.append(new)
-    return found
+            stretches.append(new)
+    return stretches
 
 
-def _both(one: Stretch, later: Stretch) -> Stretch:
+def _both(stretch: Stretch, later: Stretch) -> Stretch:
     return later._replace(
-        events=min(NAMES, one.events + later.events),
-        measured=min(NAMES, one.measured + later.measured),
-        octaves=min(2**32 - 1, one.octaves + later.octaves),
+        events=min(NAMES, stretch.events + later.events),
+        measured=min(NAMES, stretch.measured + later.measured),
+        octaves=min(2**32 - 1, stretch.octaves + later.octaves),
         flags=later.flags,
     )
 
@@ -233,7 +235,7 @@ def rebuild(state: Summary, before: int, events: Sequence[StoredEvent]) -> Summa
     table = days = b""
     for event in events:
         if event.at // HALF_HOUR == half_hour:
-            table = put_stretch(table, _stretch(event, [one for one in rows if one.half_hour == half_hour]))
+            table = put_stretch(table, _stretch(event, [row for row in rows if row.half_hour == half_hour]))
     for row in rows:
         if row.half_hour > half_hour:
             table = put_stretch(table, row)
@@ -252,7 +254,7 @@ def _clock_ahead(event: StoredEvent, state: Summary) -> int:
 def _stretch(event: StoredEvent, known: Sequence[Stretch]) -> Stretch:
     """An event as a row, in the session of the half-hour that it was counted in."""
     flags = event.flags
-    one = record(
+    item = record(
         Summary(),
         event.at,
         length=event.length,
@@ -261,14 +263,14 @@ def _stretch(event: StoredEvent, known: Sequence[Stretch]) -> Stretch:
         closing=bool(flags & CLOSING),
         ended_abruptly=bool(flags & MARKED),
     )
-    (row,) = read_stretches(one)
+    (row,) = read_stretches(item)
     return row._replace(session=0 if event.session is None else _session(event, row.first, known))
 
 
 def _session(event: StoredEvent, second: int, known: Sequence[Stretch]) -> int:
     # After a rotation the name in the table is another than that which the mark was told from.
     told = session_mark((event.session or b"").hex())
-    marks = [one.session for one in known if one.session and one.first <= second <= one.last]
+    marks = [item.session for item in known if item.session and item.first <= second <= item.last]
     return told if told in marks or not marks else marks[0]
 
 
@@ -280,11 +282,11 @@ def own_data(store: UsageStore, name: bytes, person: Person | None) -> Iterator[
     looks = list(store.looks(name))
     if person is not None:
         yield _person(person)
-        yield from (_event(one) for one in store.events(name))
-        yield from (_day(one) for one in read_days(person.state))
-        yield from (_half_hour(one) for one in read_stretches(person.state))
-        yield from (_told(one) for one in sorted(person.told, key=lambda one: one.opened))
-    yield from (one.to_dict() for one in looks)
+        yield from (_event(event) for event in store.events(name))
+        yield from (_day(day) for day in read_days(person.state))
+        yield from (_half_hour(stretch) for stretch in read_stretches(person.state))
+        yield from (_told(item) for item in sorted(person.told, key=lambda entry: entry.opened))
+    yield from (look.to_dict() for look in looks)
 
 
 def _time(at: float) -> str:
@@ -303,46 +305,46 @@ def _person(person: Person) -> dict[str, Any]:
     }
 
 
-def _event(one: StoredEvent) -> dict[str, Any]:
+def _event(stored_event: StoredEvent) -> dict[str, Any]:
     return {
         "record": "usage_event",
-        "at": _time(one.at),
-        "length": one.length,
-        "is_user": not one.flags & BY_SERVICE,
-        "emotional": bool(one.flags & EMOTIONAL),
-        "closing": bool(one.flags & CLOSING),
-        "ended_abruptly": bool(one.flags & MARKED),
-        "session": None if one.session is None else one.session.hex(),
-        "clock_ahead": one.ahead,
+        "at": _time(stored_event.at),
+        "length": stored_event.length,
+        "is_user": not stored_event.flags & BY_SERVICE,
+        "emotional": bool(stored_event.flags & EMOTIONAL),
+        "closing": bool(stored_event.flags & CLOSING),
+        "ended_abruptly": bool(stored_event.flags & MARKED),
+        "session": None if stored_event.session is None else stored_event.session.hex(),
+        "clock_ahead": stored_event.ahead,
     }
 
 
-def _day(one: Day) -> dict[str, Any]:
-    hours = [hour_of(slot) for slot in range(48) if one.active >> slot & 1]
-    date = format_time(moment(one.day * 86_400_000_000))[:10]
-    return {"record": "usage_day", "day": date, "events": one.events, "active_hours": hours}
+def _day(day: Day) -> dict[str, Any]:
+    hours = [hour_of(slot) for slot in range(48) if day.active >> slot & 1]
+    date = format_time(moment(day.day * 86_400_000_000))[:10]
+    return {"record": "usage_day", "day": date, "events": day.events, "active_hours": hours}
 
 
-def _half_hour(one: Stretch) -> dict[str, Any]:
-    begin = one.half_hour * HALF_HOUR
-    typical = 2 ** (one.octaves / LENGTH_STEPS / one.measured) - 1 if one.measured else None
+def _half_hour(stretch: Stretch) -> dict[str, Any]:
+    begin = stretch.half_hour * HALF_HOUR
+    typical = 2 ** (stretch.octaves / LENGTH_STEPS / stretch.measured) - 1 if stretch.measured else None
     return {
         "record": "usage_half_hour",
-        "first_at": _time(begin + one.first),
-        "last_at": _time(begin + one.last),
-        "events": one.events,
+        "first_at": _time(begin + stretch.first),
+        "last_at": _time(begin + stretch.last),
+        "events": stretch.events,
         "typical_length": None if typical is None else round(typical, 1),
-        "emotional": bool(one.flags & EMOTIONAL),
-        "closing": bool(one.flags & CLOSING),
-        "ended_abruptly": bool(one.flags & MARKED),
+        "emotional": bool(stretch.flags & EMOTIONAL),
+        "closing": bool(stretch.flags & CLOSING),
+        "ended_abruptly": bool(stretch.flags & MARKED),
     }
 
 
-def _told(one: Episode) -> dict[str, Any]:
+def _told(episode: Episode) -> dict[str, Any]:
     return {
         "record": "usage_told",
-        "signal": signal_names().get(one.signal, str(one.signal)),
-        "severity": SEVERITIES[one.severity],
-        "since": _time(one.opened),
-        "last": _time(one.last),
+        "signal": signal_names().get(episode.signal, str(episode.signal)),
+        "severity": SEVERITIES[episode.severity],
+        "since": _time(episode.opened),
+        "last": _time(episode.last),
     }

@@ -38,7 +38,7 @@ def read_sessions(state: Summary, as_of: float, settings: Settings) -> list[Sess
     cannot be told. Named sessions are cut by name, and at a pause of hours.
     """
     under_way: dict[int, list[int]] = {}
-    found: list[list[int]] = []
+    numberses: list[list[int]] = []
     for half_hour, name, first, last, events, measured, octaves, flags in raw_stretches(state):
         begin = half_hour * HALF_HOUR
         if begin + first > as_of:
@@ -47,14 +47,14 @@ def read_sessions(state: Summary, as_of: float, settings: Settings) -> list[Sess
         pause = settings.inactivity * (LONG_PAUSE if name else 1)
         if before is None or begin + first - before[1] > pause:
             under_way[name] = [begin + first, begin + last, events, measured, octaves, flags, name]
-            found.append(under_way[name])
+            numberses.append(under_way[name])
             continue
         before[1] = max(before[1], begin + last)
         before[2] += events
         before[3] += measured
         before[4] += octaves
         before[5] = flags
-    return [Session(*one) for one in sorted(found, key=lambda one: (one[1], one[0], one[6]))]
+    return [Session(*item) for item in sorted(numberses, key=lambda entry: (entry[1], entry[0], entry[6]))]
 
 
 def activity(state: Summary, as_of: float, settings: Settings) -> list[tuple[int, int]]:
@@ -62,16 +62,16 @@ def activity(state: Summary, as_of: float, settings: Settings) -> list[tuple[int
 
     What sessions are called does not matter here: an absence is one under any name.
     """
-    found: list[tuple[int, int]] = []
+    numberses: list[tuple[int, int]] = []
     for half_hour, _, first, last, events, *_ in raw_stretches(state):
         begin, end = half_hour * HALF_HOUR + first, half_hour * HALF_HOUR + last
         if not events or begin > as_of:
             continue
-        if found and begin - found[-1][1] <= settings.inactivity:
-            found[-1] = (min(begin, found[-1][0]), max(end, found[-1][1]))
+        if numberses and begin - numberses[-1][1] <= settings.inactivity:
+            numberses[-1] = (min(begin, numberses[-1][0]), max(end, numberses[-1][1]))
         else:
-            found.append((begin, end))
-    return found
+            numberses.append((begin, end))
+    return numberses
 
 
 def is_closed(session: Session, as_of: float, settings: Settings) -> bool:

@@ -49,7 +49,7 @@ class UsageSignals:
         That a talk was not broken off is known of anybody, and says nothing of habits.
         """
         found = self.findings.items()
-        is_ok = any(one.is_ok and (name != PLAINEST or one.severity != "none") for name, one in found)
+        is_ok = any(item.is_ok and (name != PLAINEST or item.severity != "none") for name, item in found)
         return "ok" if is_ok else "insufficient"
 
     @property
@@ -60,31 +60,35 @@ class UsageSignals:
     def at_severity(self, severity: str = "medium") -> list[Finding]:
         """The findings at this severity or above."""
         order = ("none", "low", "medium")
-        return [one for one in self.findings.values() if order.index(one.severity) >= order.index(severity)]
+        return [
+            finding
+            for finding in self.findings.values()
+            if order.index(finding.severity) >= order.index(severity)
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """The seven plain fields, and with each signal its status and sentence."""
-        found = self.findings
+        findings = self.findings
         return {
-            "frequency_change": found["frequency_change"].value,
-            "is_late_night": found["late_night"].severity != "none",
-            "session_length_trend": TRENDS[found["session_length_trend"].value],
-            "withdrawal_detected": found["withdrawal"].severity != "none",
-            "return_after_absence": found["return_after_absence"].severity != "none",
-            "abrupt_termination": found["abrupt_termination"].severity != "none",
+            "frequency_change": findings["frequency_change"].value,
+            "is_late_night": findings["late_night"].severity != "none",
+            "session_length_trend": TRENDS[findings["session_length_trend"].value],
+            "withdrawal_detected": findings["withdrawal"].severity != "none",
+            "return_after_absence": findings["return_after_absence"].severity != "none",
+            "abrupt_termination": findings["abrupt_termination"].severity != "none",
             "behavioral_score": self.score,
             "status": self.status,
             "parts": dict(self.parts),
             "cohort": self.cohort,
             "signals": {
                 name: {
-                    "status": one.status,
-                    "value": round(one.value, 6),
-                    "severity": one.severity,
-                    "sentence": one.sentence,
-                    "details": {key: round(value, 6) for key, value in one.details.items()},
+                    "status": item.status,
+                    "value": round(item.value, 6),
+                    "severity": item.severity,
+                    "sentence": item.sentence,
+                    "details": {key: round(value, 6) for key, value in item.details.items()},
                 }
-                for name, one in found.items()
+                for name, item in findings.items()
             },
         }
 
@@ -101,7 +105,7 @@ def signals(
     days = closed_days(state, first, today if state.events else first)
     sessions = read_sessions(state, as_of, settings)
     # A mark that came when nobody was there is no session to be measured by.
-    closed = [one for one in sessions if one.events and is_closed(one, as_of, settings)]
+    closed = [session for session in sessions if session.events and is_closed(session, as_of, settings)]
     found = (
         *frequency(days, cohort, settings),
         *withdrawal(days, cohort, settings, is_here=bool(state.events) and newest >= today),
@@ -112,7 +116,7 @@ def signals(
         message_length(closed, settings),
     )
     score, parts = behavioural_score(found)
-    return UsageSignals({one.name: one for one in found}, score, parts, cohort.version)
+    return UsageSignals({item.name: item for item in found}, score, parts, cohort.version)
 
 
 # Telling: which of a person's findings are news, so that each change is told once.
@@ -146,7 +150,9 @@ class News:
     @property
     def severity(self) -> str:
         """The highest of the findings' severities."""
-        return max((one.severity for one in self.findings), key=SEVERITIES.index, default=SEVERITIES[0])
+        return max(
+            (finding.severity for finding in self.findings), key=SEVERITIES.index, default=SEVERITIES[0]
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
@@ -160,8 +166,8 @@ class News:
             "severity": self.severity,
             "behavioral_score": self.signals.score,
             "findings": [
-                {"signal": one.name, "severity": one.severity, "sentence": one.sentence}
-                for one in self.findings
+                {"signal": finding.name, "severity": finding.severity, "sentence": finding.sentence}
+                for finding in self.findings
             ],
         }
 
@@ -179,7 +185,7 @@ def signal_names() -> Mapping[int, str]:
 
 
 def news_of(
-    found: UsageSignals, told: Iterable[Episode], as_of: float, last_event: float = math.inf
+    usage_signals: UsageSignals, episodes: Iterable[Episode], as_of: float, last_event: float = math.inf
 ) -> tuple[tuple[Finding, ...], list[Episode]]:
     """The findings that nobody was told of yet, and the episodes as they stand with them.
 
@@ -188,10 +194,10 @@ def news_of(
     told (`last_event`: when they last did), the same finding is the same change.
     """
     newest: dict[int, Episode] = {}
-    for one in sorted(told, key=lambda one: one.opened):
-        newest[one.signal] = one
+    for item in sorted(episodes, key=lambda item: item.opened):
+        newest[item.signal] = item
     now, new, stand = int(as_of), [], []
-    for finding in found.at_severity("low"):
+    for finding in usage_signals.at_severity("low"):
         code, severity = code_of(finding.name), SEVERITIES.index(finding.severity)
         before = newest.get(code)
         is_same = before is not None and last_event <= before.last

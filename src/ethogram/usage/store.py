@@ -392,8 +392,8 @@ class UsageStore:
     def people(self, whom: Sequence[Who] | None = None) -> Iterator[Person]:
         """Yield everybody, a page at a time, or these."""
         if whom is not None:
-            for one in whom:
-                yield from (person for _, person in self._people("WHERE name = ?", self.name(one)))
+            for item in whom:
+                yield from (person for _, person in self._people("WHERE name = ?", self.name(item)))
             return
         last = 0
         while page := self._people("WHERE key > ? ORDER BY key LIMIT ?", last, PAGE):
@@ -403,12 +403,12 @@ class UsageStore:
     def _people(self, where: str, *values: object) -> list[tuple[int, Person]]:
         with self._reading() as raw:
             rows = _rows(raw, f"SELECT {PERSON} FROM people {where}", *values)
-            told: dict[int, list[Episode]] = {row.key: [] for row in rows}
+            record: dict[int, list[Episode]] = {row.key: [] for row in rows}
             if rows:
                 query = "SELECT person, signal, opened, severity, last FROM told WHERE person BETWEEN ? AND ?"
                 for person, *episode in raw.execute(query, (rows[0].key, rows[-1].key)):
-                    told.setdefault(person, []).append(Episode(*episode))
-        return [(row.key, Person(row.name, row.state, tuple(told[row.key]))) for row in rows]
+                    record.setdefault(person, []).append(Episode(*episode))
+        return [(row.key, Person(row.name, row.state, tuple(record[row.key]))) for row in rows]
 
     def events(self, name: bytes) -> list[StoredEvent]:
         """Return the stored events of a person, oldest first."""

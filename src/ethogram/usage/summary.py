@@ -126,23 +126,29 @@ def session_mark(session: str | None) -> int:
     return 0 if session is None else zlib.crc32(session.encode(errors="surrogatepass")) % _MOST + 1
 
 
-def merge(one: Summary, other: Summary) -> Summary:
+def merge(summary: Summary, other: Summary) -> Summary:
     """The summary of all events of both, as if they had been recorded in one."""
-    if not one.events or not other.events:
-        full, rest = (one, other) if one.events else (other, one)
+    if not summary.events or not other.events:
+        full, rest = (summary, other) if summary.events else (other, summary)
         stretches = full.stretches
         for row in read_stretches(rest):
             stretches = put_stretch(stretches, row)
         return Summary(full.first, full.newest, full.events, full.ahead, full.zoned, stretches, full.days)
-    stretches, days = one.stretches, one.days
+    stretches, days = summary.stretches, summary.days
     for row in read_stretches(other):
         stretches = put_stretch(stretches, row)
     for day in read_days(other):
         days = put_day(days, *day)
-    newest = max((one.newest, one.ahead), (other.newest, other.ahead))
-    zoned = one.zoned or other.zoned
+    newest = max((summary.newest, summary.ahead), (other.newest, other.ahead))
+    zoned = summary.zoned or other.zoned
     return Summary(
-        min(one.first, other.first), newest[0], one.events + other.events, newest[1], zoned, stretches, days
+        min(summary.first, other.first),
+        newest[0],
+        summary.events + other.events,
+        newest[1],
+        zoned,
+        stretches,
+        days,
     )
 
 
@@ -164,7 +170,7 @@ def read_days(state: Summary) -> Iterator[Day]:
 def recent_days(state: Summary) -> list[Day]:
     """Those of the newest 70 days, which is how far back a habit goes."""
     rows = list(read_days(state))
-    return [one for one in rows if one.day > rows[-1].day - DAYS]
+    return [row for row in rows if row.day > rows[-1].day - DAYS]
 
 
 def known_before(state: Summary, day: int) -> Summary:
@@ -217,9 +223,9 @@ def _place(table: bytes, rows: struct.Struct, key: tuple[int, ...]) -> int:
     return low * size
 
 
-def _joined(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+def _joined(numbers: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
     """Two rows of one half-hour and session as one; plain tuples, since most of the time goes here."""
-    half_hour, session, first, last, events, measured, octaves, flags = one
+    half_hour, session, first, last, events, measured, octaves, flags = numbers
     _, _, first2, last2, events2, measured2, octaves2, flags2 = other
     # The last one's own flags; of two in the same second, both's. Who writes after a mark did not break off.
     both = (flags if last >= last2 else 0) | (flags2 if last2 >= last else 0)

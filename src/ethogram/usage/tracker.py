@@ -119,12 +119,12 @@ class UsageTracker:
         begun = done
         while done < len(events):
             piece = events[done : done + AT_ONCE]
-            for one in piece:
-                _check_truth(one.get("is_user", True))
-            zoned = ({**one, "time_zone": one.get("time_zone") or self._zone} for one in piece)
-            made = [seen_of(store.keys, latest, **one) for one in zoned]
+            for item in piece:
+                _check_truth(item.get("is_user", True))
+            zoned = ({**item, "time_zone": item.get("time_zone") or self._zone} for item in piece)
+            made = [seen_of(store.keys, latest, **item) for item in zoned]
             done += len(piece)
-            new += store.add([one for one in made if is_activity(one[1])], now, (base, done))
+            new += store.add([item for item in made if is_activity(item[1])], now, (base, done))
             if progress is not None:
                 progress(done, len(events))
         return new, begun
@@ -141,8 +141,8 @@ class UsageTracker:
         Every call leaves a line in the audit: who asked, about whom, and why.
         """
         at = self._moment(as_of)
-        found = self._looked(subject, "signals", why)
-        return signals(Summary() if found is None else found.state, at, **self._how)
+        person = self._looked(subject, "signals", why)
+        return signals(Summary() if person is None else person.state, at, **self._how)
 
     def sweep(
         self, as_of: Moment | None = None, *, subjects: Iterable[str] | None = None, why: str | None = None
@@ -159,20 +159,22 @@ class UsageTracker:
         for what, said in (("why", words), ("who", self._who)):
             check_ids(said, what, given or ())
         self.tidy(at)
-        ids = None if given is None else {self._store.name(self._named(one)): one for one in given}
+        ids = None if given is None else {self._store.name(self._named(item)): item for item in given}
         whom = None if ids is None else [Pseudonym(name.hex()) for name in ids]
         self._store.tell([], [Look(self._clock(), "sweep", None, self._who, words)])
         told: list[tuple[bytes, Sequence[Episode]]] = []
         try:
-            for one in self._store.people(whom):
-                found = signals(one.state, at, **self._how)
-                new, stand = news_of(found, one.told, at, one.state.newest)
+            for person in self._store.people(whom):
+                usage_signals = signals(person.state, at, **self._how)
+                new, stand = news_of(usage_signals, person.told, at, person.state.newest)
                 if new:
                     # The line is written before the look, and what was told is remembered after it.
-                    self._store.tell([], [Look(self._clock(), "listed", one.name, self._who, words)])
-                    yield News(one.name.hex(), None if ids is None else ids[one.name], at, new, found)
+                    self._store.tell([], [Look(self._clock(), "listed", person.name, self._who, words)])
+                    yield News(
+                        person.name.hex(), None if ids is None else ids[person.name], at, new, usage_signals
+                    )
                 if stand:
-                    told.append((one.name, stand))
+                    told.append((person.name, stand))
                 if len(told) >= TOLD_AT_ONCE:
                     self._store.tell(told, [])
                     told = []
@@ -223,8 +225,8 @@ class UsageTracker:
 
     def export(self, subject: str, why: str | None = None) -> Iterator[dict[str, Any]]:
         """Everything that is kept of a person, as records: for the person themselves."""
-        found = self._looked(subject, "export", why)
-        yield from own_data(self._store, self._store.name(self._named(subject)), found)
+        person = self._looked(subject, "export", why)
+        yield from own_data(self._store, self._store.name(self._named(subject)), person)
 
     def audit(self, subject: str | None = None) -> Iterator[Look]:
         """Who looked at whom, oldest first: all lines, or those about one person."""
@@ -286,19 +288,19 @@ def _open_store(path: str | Path | None, key: Keys | str | Path | None, **how: A
     return UsageStore(path, keys, key_file=key_file, **how)
 
 
-def _retention(given: timedelta | float) -> int:
-    found = given.total_seconds() if isinstance(given, timedelta) else given
+def _retention(value: timedelta | float) -> int:
+    found = value.total_seconds() if isinstance(value, timedelta) else value
     if isinstance(found, bool) or not isinstance(found, int | float) or not 86_400 <= found < 1e10:
-        raise BadUsage(f"retention is a timedelta, or seconds, of one day or more; not {given!r:.40}")
+        raise BadUsage(f"retention is a timedelta, or seconds, of one day or more; not {value!r:.40}")
     return int(found)
 
 
-def _ahead(given: timedelta | float | None) -> float:
-    if given is None:
+def _ahead(value: timedelta | float | None) -> float:
+    if value is None:
         return math.inf
-    found = given.total_seconds() if isinstance(given, timedelta) else given
+    found = value.total_seconds() if isinstance(value, timedelta) else value
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < math.inf:
-        raise BadUsage(f"max_future is a timedelta, seconds of 0 or more, or None; not {given!r:.40}")
+        raise BadUsage(f"max_future is a timedelta, seconds of 0 or more, or None; not {value!r:.40}")
     return float(found)
 
 
@@ -307,10 +309,10 @@ def _check_truth(is_user: object) -> None:
         raise BadUsage(f"is_user is true or false; here is {is_user!r:.40}")
 
 
-def _seconds_of(given: float, what: str) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 3600:
-        raise BadUsage(f"{what} is a number of seconds from 0 to 3600, not {given!r:.40}")
-    return float(given)
+def _seconds_of(value: float, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 3600:
+        raise BadUsage(f"{what} is a number of seconds from 0 to 3600, not {value!r:.40}")
+    return float(value)
 
 
 # Two functions over one tracker in memory, for a service that needs no more than that.

@@ -45,10 +45,10 @@ def trend_of(closed: Sequence[Session], as_of: float, settings: Settings) -> Tre
     """
     if len(closed) < 2 * SIZES[0]:
         return None
-    week = sum(one.end > closed[-1].end - WEEK for one in closed)
+    week = sum(item.end > closed[-1].end - WEEK for item in closed)
     sizes = sorted({max(size, min(week, len(closed) // 2)) for size in SIZES if 2 * size <= len(closed)})
     found = ((_surprise(closed, size, len(sizes), as_of), size) for size in sizes)
-    (surprise, z), recent = max(found, key=lambda one: one[0][0])
+    (surprise, z), recent = max(found, key=lambda item: item[0][0])
     before, after = _typical(closed[:-recent]), _typical(closed[-recent:])
     ratio = after / before
     shorter, longer = settings.trend
@@ -73,7 +73,7 @@ def session_trend(closed: Sequence[Session], as_of: float, settings: Settings) -
     else:
         severity, strength = graded(-trend.surprise, settings.trend_shorter, math.inf)
     word = "stable" if severity == "none" else "increasing" if trend.surprise > 0 else "decreasing"
-    told = (
+    text = (
         f"the last {trend.recent} typically took {_minutes(trend.minutes)}, "
         f"those before {_minutes(trend.minutes_before)}"
     )
@@ -84,7 +84,7 @@ def session_trend(closed: Sequence[Session], as_of: float, settings: Settings) -
         "minutes_before": trend.minutes_before,
     }
     return Finding(
-        "session_length_trend", "ok", value, severity, strength, f"Sessions are {word}: {told}.", details
+        "session_length_trend", "ok", value, severity, strength, f"Sessions are {word}: {text}.", details
     )
 
 
@@ -92,8 +92,8 @@ def _surprise(closed: Sequence[Session], recent: int, sizes: int, as_of: float) 
     """Surprise a week, and z: who has many sessions is looked at anew more often, and must not bear it; nor
     who is looked at with more than one size."""
     past, now = closed[:-recent], closed[-recent:]
-    by_minutes = rank_sum_z([one.minutes for one in past], [one.minutes for one in now])
-    by_events = rank_sum_z([float(one.events) for one in past], [float(one.events) for one in now])
+    by_minutes = rank_sum_z([item.minutes for item in past], [item.minutes for item in now])
+    by_events = rank_sum_z([float(item.events) for item in past], [float(item.events) for item in now])
     z = (by_minutes + by_events) / 2
     chance = min(1.0, (sizes + LOOKS) * normal_tail(abs(z)))
     return weekly_surprise(surprise_of(chance), (as_of - now[0].end) / DAY), z
@@ -105,7 +105,7 @@ def _minutes(count: float) -> str:
 
 def _typical(sessions: Sequence[Session]) -> float:
     """The middle half's mean length in minutes, and a bit: a median that also tells many zeros apart."""
-    ordered = sorted(one.minutes for one in sessions)
+    ordered = sorted(session.minutes for session in sessions)
     cut = len(ordered) // 4
     return statistics.fmean(ordered[cut : len(ordered) - cut]) + STEADY
 
@@ -122,7 +122,7 @@ class Shift:
 
 def shift_of(closed: Sequence[Session], settings: Settings) -> Shift | None:
     """The typical message of the newest sessions against those before; None: too little is known."""
-    octaves = [one.octaves / LENGTH_STEPS / one.measured for one in closed if one.measured]
+    octaves = [item.octaves / LENGTH_STEPS / item.measured for item in closed if item.measured]
     if len(octaves) < settings.known_sessions:
         return None
     recent = max(3, min(settings.recent_sessions, len(octaves) // 3))
@@ -145,6 +145,6 @@ def message_length(closed: Sequence[Session], settings: Settings) -> Finding:
     word = (
         "Nothing unusual" if severity == "none" else f"Messages are {'longer' if octaves > 0 else 'shorter'}"
     )
-    told = f"typically {shift.length:.0f} characters, before {shift.length_before:.0f}"
+    text = f"typically {shift.length:.0f} characters, before {shift.length_before:.0f}"
     details = {"octaves": octaves, "length": shift.length, "length_before": shift.length_before}
-    return Finding(name, "ok", octaves, severity, strength, f"{word}: {told}.", details)
+    return Finding(name, "ok", octaves, severity, strength, f"{word}: {text}.", details)

@@ -120,8 +120,8 @@ def quietest(past: Past, end: int, span: int, settings: Settings) -> float | Non
     deviation promise too much.
     """
     if span < WEEK:
-        found = least_stretch(past, end, span, settings)
-        return None if found is None or found[1] < settings.visits_least else float(found[0])
+        numbers = least_stretch(past, end, span, settings)
+        return None if numbers is None or numbers[1] < settings.visits_least else float(numbers[0])
     week = least_stretch(past, end, WEEK, settings)
     if week is None or week[1] * span < settings.visits_least * WEEK:
         return None
@@ -216,7 +216,7 @@ def spans_of(silent: int) -> list[int]:
 
 def look(past: Past, cohort: Cohort, settings: Settings) -> list[Span]:
     """The newest days by every measure that applies; none: too little is known or was to be expected."""
-    found: list[Span] = []
+    spans: list[Span] = []
     silent = silent_days(past)
     last = past.days - silent
     # Who has paused for as long in the month before is not gone quiet by pausing again.
@@ -231,20 +231,20 @@ def look(past: Past, cohort: Cohort, settings: Settings) -> list[Span]:
             None if least is None else below_quietest(least, settings),
             None if week is None else below_usual(week, span, settings),
         )
-        known = [one for one in tried if one is not None]
-        known = [replace(one, quiet=-1) for one in known] if is_known else known
-        found += [Span(span, past.seen(end, past.days), one) for one in known]
-    return found
+        known = [item for item in tried if item is not None]
+        known = [replace(item, quiet=-1) for item in known] if is_known else known
+        spans += [Span(span, past.seen(end, past.days), item) for item in known]
+    return spans
 
 
 def is_quiet(spans: Iterable[Span]) -> bool:
     """Whether so little is to be told to a human."""
-    return any(one.seen <= one.measure.quiet for one in spans)
+    return any(span.seen <= span.measure.quiet for span in spans)
 
 
 def is_fewer(spans: Iterable[Span]) -> bool:
     """Whether it is worth knowing together with other things."""
-    return any(one.seen <= one.measure.few for one in spans)
+    return any(span.seen <= span.measure.few for span in spans)
 
 
 # Outlook: at the close of which day a person will count as gone quiet, if nothing more comes.
@@ -312,7 +312,7 @@ def outlook(past: Past, settings: Settings) -> Outlook:
     count, end = min(past.days + 1, settings.usual_back) // WEEK - 1, past.days + 1 - WEEK
     weeks = past.stretches(end, WEEK, count)
     visits = past.visits.seen(end - count * WEEK, end) if weeks else 0
-    squares = sum(one * one for one in weeks)
+    squares = sum(week * week for week in weeks)
     pause = past.longest_pause(past.days + 1 - settings.quiet_back, past.days)
     return Outlook(stretches=tuple(stretches), weeks=(sum(weeks), squares, len(weeks), visits), pause=pause)
 
@@ -349,8 +349,8 @@ def _note_weeks(
         amount = quietest(past, end, span, settings)
         if amount is not None and amount >= settings.few_least:
             _note(quiet, fewer, after, span, seen, amount, settings)
-        if week is not None and (one := _by_usual(week, span, seen, settings)):
-            quiet[after], fewer[after] = max(quiet[after], one), max(fewer[after], one)
+        if week is not None and (close := _by_usual(week, span, seen, settings)):
+            quiet[after], fewer[after] = max(quiet[after], close), max(fewer[after], close)
 
 
 def _note(
@@ -363,9 +363,9 @@ def _note(
     settings: Settings,
 ) -> None:
     # What has had half of it already can be neither quiet nor few.
-    if seen < amount / 2 and (one := below_quietest(amount, settings)):
-        quiet[after] = max(quiet[after], Close(one.quiet - seen, span, seen, amount))
-        fewer[after] = max(fewer[after], Close(one.few - seen, span, seen, amount))
+    if seen < amount / 2 and (measure := below_quietest(amount, settings)):
+        quiet[after] = max(quiet[after], Close(measure.quiet - seen, span, seen, amount))
+        fewer[after] = max(fewer[after], Close(measure.few - seen, span, seen, amount))
 
 
 def _by_usual(week: tuple[float, float, float], span: int, seen: int, settings: Settings) -> Close | None:
@@ -375,8 +375,8 @@ def _by_usual(week: tuple[float, float, float], span: int, seen: int, settings: 
         return None
     if count_at_most(seen + 1, amount, spread) > 10.0**-settings.usual_limit:
         return None
-    one = below_usual(week, span, settings)
-    return None if one is None else Close(one.quiet - seen, span, seen, one.amount)
+    measure = below_usual(week, span, settings)
+    return None if measure is None else Close(measure.quiet - seen, span, seen, measure.amount)
 
 
 def _least_other(past: Past, length: int, settings: Settings) -> tuple[int, int]:
@@ -426,8 +426,8 @@ def _soonest(of: Outlook, today: int, bar: float, pause: int, settings: Settings
     """After how many silent days so much was missed by the quietest stretches, the shortest first."""
     for days, (tail, other, visits, other_visits) in enumerate(of.stretches, 2):
         least, visited = min(other, tail + today), min(other_visits, visits + 1)
-        if least > 0 and (found := _first(days, bar, least, visited, pause, settings)):
-            return found
+        if least > 0 and (result := _first(days, bar, least, visited, pause, settings)):
+            return result
     return None
 
 
@@ -464,10 +464,10 @@ def _by_weeks(of: Outlook, today: int, pause: int, cohort: Cohort, settings: Set
     return Ahead(after, after, 0, mean * after / WEEK) if after <= LONGEST else None
 
 
-def _sooner(one: Ahead | None, other: Ahead | None) -> Ahead | None:
-    if one is None or other is None:
-        return one or other
-    return one if one.after < other.after else other
+def _sooner(item: Ahead | None, other: Ahead | None) -> Ahead | None:
+    if item is None or other is None:
+        return item or other
+    return item if item.after < other.after else other
 
 
 # Withdrawal, and fewer messages: what the closed days of a person say, as of the last close.
@@ -523,33 +523,38 @@ def _since(days: Daily, silent: int, cohort: Cohort, settings: Settings) -> tupl
     return _reached(quiet, silent), _reached(fewer, silent)
 
 
-def _reached(found: Ahead | None, silent: int) -> Ahead | None:
-    return found if found is not None and found.after <= silent else None
+def _reached(result: Ahead | None, silent: int) -> Ahead | None:
+    return result if result is not None and result.after <= silent else None
 
 
-def _strength(found: Ahead | None, silent: int) -> float:
+def _strength(result: Ahead | None, silent: int) -> float:
     """Full after four weeks, so that a longer silence never says less."""
-    lasted = 0 if found is None else silent - found.after
+    lasted = 0 if result is None else silent - result.after
     return min(LAST, FIRST + (LAST - FIRST) * lasted / FULL)
 
 
-def _told(spans: Iterable[Span], found: Ahead | None, silent: int) -> tuple[str, dict[str, float]]:
+def _told(spans: Iterable[Span], result: Ahead | None, silent: int) -> tuple[str, dict[str, float]]:
     """What was seen and what was to be expected, in words and as numbers."""
     clear = max(
         spans,
-        key=lambda one: (one.seen <= one.measure.quiet, one.seen <= one.measure.few, one.surprise, one.days),
+        key=lambda span: (
+            span.seen <= span.measure.quiet,
+            span.seen <= span.measure.few,
+            span.surprise,
+            span.days,
+        ),
         default=None,
     )
-    if clear is not None and (found is None or clear.seen <= clear.measure.quiet):
+    if clear is not None and (result is None or clear.seen <= clear.measure.quiet):
         by = _by(clear.days, clear.measure.amount, is_mean=clear.measure.is_mean)
         details = {"days": float(clear.days), "seen": float(clear.seen), "measure": clear.measure.amount}
         return f"{_messages(clear.seen)} in the last {clear.days} days; {by}", details
-    if found is None:
+    if result is None:
         return "nothing was looked at", {}
-    days = found.days + silent - found.after
-    details = {"days": float(days), "seen": float(found.seen), "measure": found.amount}
-    by = f"by their habit {found.amount:.0f} were to be expected in {found.days}"
-    return f"{_messages(found.seen)} in the last {days} days; {by}", details
+    days = result.days + silent - result.after
+    details = {"days": float(days), "seen": float(result.seen), "measure": result.amount}
+    by = f"by their habit {result.amount:.0f} were to be expected in {result.days}"
+    return f"{_messages(result.seen)} in the last {days} days; {by}", details
 
 
 def _by(days: int, amount: float, *, is_mean: bool) -> str:

@@ -15,9 +15,9 @@ from ethogram.errors import BadEvents, BadUsage
 from ethogram.risk.discrimination import limit_for
 
 
-def line(name: str, label: int | None = None, said: str = "hello") -> str:
+def line(name: str, label: int | None = None, text: str = "hello") -> str:
     turns = [
-        {"speaker": "u", "role": "user", "text": said},
+        {"speaker": "u", "role": "user", "text": text},
         {"speaker": "a", "role": "assistant", "text": "hi"},
     ]
     row: dict[str, Any] = {"conversation_id": name, "label": label, "labels": {}, "turns": turns}
@@ -49,8 +49,8 @@ def test_the_parts_are_one_half_and_two_quarters() -> None:
 
 
 def test_a_set_of_which_nobody_says_is_told_by_its_labels(folder: Path) -> None:
-    found = list(read_sets(chosen_sets(folder, ["mine", "mtbench"]), "all"))
-    assert [(one.name, one.kind, len(one.talks)) for one in found] == [
+    sets = list(read_sets(chosen_sets(folder, ["mine", "mtbench"]), "all"))
+    assert [(item.name, item.kind, len(item.talks)) for item in sets] == [
         ("mine: 1", "attack", 1),
         ("mine: 0", "harmless", 2),
         ("mtbench", "harmless", 2),
@@ -59,7 +59,7 @@ def test_a_set_of_which_nobody_says_is_told_by_its_labels(folder: Path) -> None:
 
 def test_what_a_set_is_can_be_said(folder: Path) -> None:
     files = chosen_sets(folder, attacks=["bare"], harmless=["mine"])
-    assert sorted((one.name, one.kind) for one in read_sets(files, "all")) == [
+    assert sorted((item.name, item.kind) for item in read_sets(files, "all")) == [
         ("bare", "attack"),
         ("mine", "harmless"),
     ]
@@ -99,7 +99,7 @@ def test_where_no_set_is_known_all_are_taken_by_their_labels(tmp_path):
     row = '{"id": "c%d", "label": %d, "messages": [{"speaker": "user", "content": "hi"}]}\n'
     (tmp_path / "ours.jsonl").write_text(row % (1, 1) + row % (2, 0))
     sets = list(read_sets(chosen_sets(tmp_path), "all"))
-    assert [(one.name, one.kind, one.talks[0].said) for one in sets] == [
+    assert [(item.name, item.kind, item.talks[0].said) for item in sets] == [
         ("ours: 1", "attack", ["hi"]),
         ("ours: 0", "harmless", ["hi"]),
     ]

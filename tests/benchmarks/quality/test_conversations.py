@@ -86,14 +86,14 @@ def scored(risk: float, **first: int) -> Scored:
 
 def test_alarms_have_a_rate_an_interval_and_a_turn() -> None:
     rows = [scored(0.6, CAUTIOUS=1, ELEVATED=1, SUSPECT=3), *[scored(0.1)] * 9]
-    one = TalkSet("made", "harmless", [talk("a")] * 10)
-    found = {record["mode"]: record for record in alarms(one, rows)}
+    talk_set = TalkSet("made", "harmless", [talk("a")] * 10)
+    found = {record["mode"]: record for record in alarms(talk_set, rows)}
     assert (found["SUSPECT"]["reached"], found["SUSPECT"]["per_1000"]) == (1, 100.0)
     assert (found["SUSPECT"]["median_turn"], found["SUSPECT"]["at_first_turn"]) == (3, 0.0)
     assert found["CRITICAL"]["median_turn"] is None
     low, high = found["SUSPECT"]["interval"]
     assert low < 100 < high
-    assert [record["per_1000"] for record in patterns(one, rows)] == [100.0]
+    assert [record["per_1000"] for record in patterns(talk_set, rows)] == [100.0]
 
 
 def test_attacks_are_compared_with_each_harmless_set_and_with_the_budget() -> None:
@@ -103,7 +103,7 @@ def test_attacks_are_compared_with_each_harmless_set_and_with_the_budget() -> No
         (TalkSet("sgd_test", "harmless", []), [scored(0.5)] * 4),
         (TalkSet("single", "tempting", []), [scored(0.9)] * 4),
     ]
-    found = {(one["against"], one["method"]): one for one in apart(sets)}
+    found = {(item["against"], item["method"]): item for item in apart(sets)}
     assert {against for against, _ in found} == {"casino", "sgd_test", "budget sets"}
     assert found["casino", "ethogram"]["auroc"] == 1.0
     assert found["sgd_test", "ethogram"]["auroc"] == 0.5
@@ -129,8 +129,8 @@ def test_a_reading_is_chosen_on_one_half_and_told_for_the_other() -> None:
 
 
 def test_readings_that_agree_rank_together() -> None:
-    one, other = np.array([1.0, 2.0, 3.0]), np.array([10.0, 30.0, 20.0])
-    assert list(together([("a: last", one), ("a: mean", -one), ("b", other)])) == [0.0, 1.5, 1.5]
+    item, other = np.array([1.0, 2.0, 3.0]), np.array([10.0, 30.0, 20.0])
+    assert list(together([("a: last", item), ("a: mean", -item), ("b", other)])) == [0.0, 1.5, 1.5]
 
 
 def test_shapes_are_over_the_turns_of_a_conversation() -> None:

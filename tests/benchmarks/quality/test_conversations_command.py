@@ -41,22 +41,22 @@ def folder(tmp_path: Path) -> Path:
 def told(capsys: pytest.CaptureFixture[str], folder: Path, *args: str) -> list[dict[str, Any]]:
     assert main(["quality", "conversations", "--json", "--data", str(folder), *args]) == 0
     found = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
-    for one in found:
-        check(one)
+    for item in found:
+        check(item)
     return found
 
 
 def test_every_record_is_as_its_schema_says(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = told(capsys, folder)
-    kinds = {one["record"] for one in found}
+    records = told(capsys, folder)
+    kinds = {item["record"] for item in records}
     wanted = "conversation_set conversation_mode conversation_apart conversation_reading conversation_summary"
     assert set(wanted.split()) <= kinds
-    apart = [one for one in found if one["record"] == "conversation_apart"]
-    assert {one["method"] for one in apart} == METHODS
-    assert {one["against"] for one in apart} == {"casino"}
-    ours = next(one for one in apart if one["method"] == "ethogram")
+    apart = [item for item in records if item["record"] == "conversation_apart"]
+    assert {item["method"] for item in apart} == METHODS
+    assert {item["against"] for item in apart} == {"casino"}
+    ours = next(item for item in apart if item["method"] == "ethogram")
     assert (ours["auroc"], ours["recall_at_1"]) == (1.0, 1.0)
-    summary = found[-1]
+    summary = records[-1]
     assert summary["bars"]["false_alarms_per_1000"] == {"value": 0.0, "bar": 5.0}
     assert summary["bars"]["auroc"]["value"] == 1.0
     assert "nothing is trained" in summary["tuned"]
@@ -64,7 +64,7 @@ def test_every_record_is_as_its_schema_says(folder: Path, capsys: pytest.Capture
 
 def test_the_text_names_everything(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["quality", "conversations", "--data", str(folder)]) == 0
-    said = capsys.readouterr().out
+    out = capsys.readouterr().out
     for part in (
         "4 attacks against 4 of casino",
         "fixed_formulas",
@@ -72,28 +72,28 @@ def test_the_text_names_everything(folder: Path, capsys: pytest.CaptureFixture[s
         "bag of words",
         "bar 0.85",
     ):
-        assert part in said
+        assert part in out
 
 
 def test_sets_of_ones_own_are_told_by_what_is_said_of_them(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "casino.jsonl").rename(folder / "mine.jsonl")
-    found = told(capsys, folder, "--attacks", "hh_harmless_test", "--harmless", "mine", "--most", "2")
-    assert {(one["set"], one["kind"]) for one in found if one["record"] == "conversation_set"} == {
+    records = told(capsys, folder, "--attacks", "hh_harmless_test", "--harmless", "mine", "--most", "2")
+    assert {(item["set"], item["kind"]) for item in records if item["record"] == "conversation_set"} == {
         ("hh_harmless_test", "attack"),
         ("mine", "harmless"),
     }
-    assert found[-1]["against"] == "mine"
-    assert found[-1]["most"] == 2
+    assert records[-1]["against"] == "mine"
+    assert records[-1]["most"] == 2
 
 
 def test_a_labelled_set_is_compared_with_itself(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "mentalmanip.jsonl").rename(folder / "mine.jsonl")
-    found = told(capsys, folder, "--set", "mine")
-    names = [one["set"] for one in found if one["record"] == "conversation_set"]
+    records = told(capsys, folder, "--set", "mine")
+    names = [item["set"] for item in records if item["record"] == "conversation_set"]
     assert names == ["mine: 1", "mine: 0"]
-    assert found[-1]["against"] == "mine: 0"
+    assert records[-1]["against"] == "mine: 0"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_labelled_set_is_compared_with_itself(folder: Path, capsys: pytest.Cap
     ],
 )
 def test_what_cannot_be_looked_at_is_told(
-    args: tuple[str, ...], said: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    args: tuple[str, ...], text: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["quality", "conversations", "--data", str(folder), *args]) == 2
-    assert said in capsys.readouterr().err
+    assert text in capsys.readouterr().err

@@ -26,10 +26,10 @@ def history(subject: str, noise: list[float | None], **fields) -> list[Event]:
             at=BEGIN + timedelta(minutes=i),
             subject=subject,
             seq=i,
-            readings={} if one is None else {"noise": one},
+            readings={} if item is None else {"noise": item},
             **fields,
         )
-        for i, one in enumerate(noise)
+        for i, item in enumerate(noise)
     ]
 
 
@@ -41,15 +41,15 @@ def outburst(tmp_path):
 
 def test_a_pattern_of_order_is_found_more_often_in_order(outburst):
     events = [event for n in range(40) for event in history(f"s{n}", [0.1, 0.9])]
-    (one,) = lift(events, outburst, shuffles=20, seed=1)
-    assert one.detections == 40
+    (item,) = lift(events, outburst, shuffles=20, seed=1)
+    assert item.detections == 40
     # Of two readings half of the shuffles keep the order: 20 of 40 on average.
-    assert 17 < one.mean < 23
-    assert one.ratio == pytest.approx(40 / one.mean, abs=1e-5)
-    assert one.low is not None
-    assert one.high is not None
-    assert 1.5 < one.low < one.ratio < one.high < 2.7
-    assert one.p == pytest.approx(1 / 21)
+    assert 17 < item.mean < 23
+    assert item.ratio == pytest.approx(40 / item.mean, abs=1e-5)
+    assert item.low is not None
+    assert item.high is not None
+    assert 1.5 < item.low < item.ratio < item.high < 2.7
+    assert item.p == pytest.approx(1 / 21)
 
 
 def test_a_threshold_is_found_as_often_in_any_order(tmp_path):
@@ -64,33 +64,33 @@ def test_a_threshold_is_found_as_often_in_any_order(tmp_path):
         ),
     )
     events = [event for n in range(10) for event in history(f"s{n}", [0.9, 0.8])]
-    (one,) = lift(events, load_patterns([threshold]), shuffles=5)
-    assert (one.detections, one.shuffled) == (10, (10,) * 5)
-    assert (one.ratio, one.low, one.high, one.p) == (1.0, 1.0, 1.0, 1.0)
+    (item,) = lift(events, load_patterns([threshold]), shuffles=5)
+    assert (item.detections, item.shuffled) == (10, (10,) * 5)
+    assert (item.ratio, item.low, item.high, item.p) == (1.0, 1.0, 1.0, 1.0)
 
 
 def test_readings_change_places_within_a_subject_and_nothing_else_moves():
     events = history("ann", [0.1, None, 0.2, 0.3]) + history("bo", [0.7, 0.8, 0.9])
     other = shuffled(events, random.Random(3))
-    assert [(one.id, one.at, one.subject) for one in other] == [
-        (one.id, one.at, one.subject) for one in events
+    assert [(item.id, item.at, item.subject) for item in other] == [
+        (event.id, event.at, event.subject) for event in events
     ]
     assert other[1].readings == {}
     for who in ("ann", "bo"):
         before, after = (
-            Counter(one.readings.get("noise") for one in group if one.subject == who)
+            Counter(item.readings.get("noise") for item in group if item.subject == who)
             for group in (events, other)
         )
         assert before == after
-    assert [one.readings for one in other] != [one.readings for one in events]
+    assert [item.readings for item in other] != [event.readings for event in events]
 
 
 def test_the_scorer_goes_with_the_reading():
     first = Event.sample(id="a", readings={"noise": 1.0}, scorers={"noise": "x"})
     second = Event.sample(id="b", readings={"noise": 2.0}, scorers={"noise": "y"})
     for seed in range(5):
-        for one in shuffled([first, second], random.Random(seed)):
-            assert one.scorers["noise"] == {1.0: "x", 2.0: "y"}[one.readings["noise"]]
+        for item in shuffled([first, second], random.Random(seed)):
+            assert item.scorers["noise"] == {1.0: "x", 2.0: "y"}[item.readings["noise"]]
 
 
 def test_the_same_seed_gives_the_same_and_another_seed_another(outburst):
@@ -101,9 +101,9 @@ def test_the_same_seed_gives_the_same_and_another_seed_another(outburst):
 
 
 def test_p_counts_the_real_arrangement_among_the_others():
-    one = Lift("x", "stable", 1, 0, 3, (1, 3, 4), None, None, None)
-    assert (one.mean, one.p) == (pytest.approx(8 / 3), 0.75)
-    assert one.sd == pytest.approx(1.527525, abs=1e-6)
+    item = Lift("x", "stable", 1, 0, 3, (1, 3, 4), None, None, None)
+    assert (item.mean, item.p) == (pytest.approx(8 / 3), 0.75)
+    assert item.sd == pytest.approx(1.527525, abs=1e-6)
     assert Lift("x", "stable", 1, 0, 3, (1,), None, None, None).sd == 0
 
 

@@ -39,9 +39,9 @@ def test_the_page_has_a_place_for_every_section() -> None:
 def test_false_alarms_have_a_column_for_each_severity() -> None:
     alarms = {"good_runs": 9, "any": 5, "medium": 3, "high": 1}
     made = {"runs": 9, "patterns": {}, "false_alarms": alarms}
-    said = list(runs({"false_alarms": alarms, "sets": {"made": made}}, "d1", "c1"))
-    assert "| all | 9 | 5 | 3 | 1 |" in said
-    assert "commit `c1`; data `d1`" in said[0]
+    text = list(runs({"false_alarms": alarms, "sets": {"made": made}}, "d1", "c1"))
+    assert "| all | 9 | 5 | 3 | 1 |" in text
+    assert "commit `c1`; data `d1`" in text[0]
 
 
 def test_planted_figures_say_how_they_were_got() -> None:
@@ -64,7 +64,7 @@ def people_records() -> list[dict[str, Any]]:
     """One set with everything that the section shows, once at each severity."""
     about = {"people": 9, "person_weeks": 100.0, "openings": 4, "rate": 0.04, "interval": [0.01, 0.07],
              "active_weeks": 50, "active_rate": 0.08, "active_interval": [0.02, 0.14]}  # fmt: skip
-    found: list[dict[str, Any]] = [
+    records: list[dict[str, Any]] = [
         {"record": "usage_set", "set": "made", "people": 9, "events": 900, "person_weeks": 100.0,
          "observed_days": 300, "zone": None, "cohort": 1, "half": "report", "seed": 5},
     ]  # fmt: skip
@@ -72,16 +72,16 @@ def people_records() -> list[dict[str, Any]]:
         named = {"set": "made", "background": "real", "severity": severity}
         for method, pattern in (("patterns", "all"), ("patterns", "withdrawal"), ("fixed limits", "all")):
             row = {"method": method, "pattern": pattern, "group": "all", "with_any": 0.3}
-            found.append({"record": "usage_rate", **named, **row, **about})
+            records.append({"record": "usage_rate", **named, **row, **about})
         share = {"recall": 0.9, "interval": [0.8, 0.95], "control": 0.1, "delay_days": 4.0}
         drawn = {"drawn": 44, "too_small": 0, "open_before": 4, "people": 30, "reached": 0.0, "rise": None}
         planted_one = {"change": "absence", "measure": "mean", "cases": 40, **drawn, **share}
-        found.append({"record": "usage_recall", **named, **planted_one})
+        records.append({"record": "usage_recall", **named, **planted_one})
         small = {"change": "night_shift", "rise": 0.3, "drawn": 1_610, "too_small": 1_566, "reached": 0.4}
-        found.append({"record": "usage_recall", **named, **planted_one, **small, "recall": 0.5})
-        found.append({"record": "usage_silence", **named, "days": 3, "people": 9, "quiet": 2})
+        records.append({"record": "usage_recall", **named, **planted_one, **small, "recall": 0.5})
+        records.append({"record": "usage_silence", **named, "days": 3, "people": 9, "quiet": 2})
     fall = {"days": 7, "periods": 50, "share": 0.5, "rate": 0.06}
-    return [*found, {"record": "usage_fall", "set": "made", **fall}]
+    return [*records, {"record": "usage_fall", "set": "made", **fall}]
 
 
 def test_figures_about_people_say_how_they_were_got() -> None:
@@ -92,10 +92,10 @@ def test_figures_about_people_say_how_they_were_got() -> None:
         "`python -m benchmarks quality usage --data FOLDER --set made --half report --seed 5 --draws 3`"
         in said
     )
-    one = "0.040 (0.010 to 0.070) | 0.080 | 0.30"
-    assert f"| patterns | all (9) | {one} | {one} |" in said
+    item = "0.040 (0.010 to 0.070) | 0.080 | 0.30"
+    assert f"| patterns | all (9) | {item} | {item} |" in said
     # Fixed limits have no severities, so they stand in one column only, and beside both of ours.
-    assert f"| fixed limits | all (9) | {one} | - | - | - |" in said
+    assert f"| fixed limits | all (9) | {item} | - | - | - |" in said
     assert "patterns 0.040 at severity low or above, 0.040 at severity medium; fixed limits" in said
     assert "| patterns | everybody (9) |" in said
     found = "40 of 30 (4) | 0.90 (0.80 to 0.95) | 0.10 | 4.0 d"
@@ -110,31 +110,31 @@ def test_figures_about_people_say_how_they_were_got() -> None:
 
 def conversation_records() -> list[dict[str, Any]]:
     """One set of each kind, with everything that the section shows."""
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for name, kind in (("mean", "attack"), ("calm", "harmless")):
-        found.append(
+        records.append(
             {"record": "conversation_set", "set": name, "kind": kind, "half": "report", "conversations": 40}
         )
         rate = {"per_1000": 25.0, "interval": [4.4, 128.8], "median_turn": 2, "at_first_turn": 0.5}
-        found += [
+        records += [
             {"record": "conversation_mode", "set": name, "kind": kind, "mode": mode, **rate}
             for mode in ("CAUTIOUS", "ELEVATED", "SUSPECT", "CRITICAL", "UNSAFE")
         ]
-        found.append(
+        records.append(
             {"record": "conversation_pattern", "set": name, "pattern": "escalation", "per_1000": 3.0}
         )
     for method in ("ethogram", "keywords"):
-        one: dict[str, Any] = {"record": "conversation_apart", "against": "calm", "method": method}
+        record: dict[str, Any] = {"record": "conversation_apart", "against": "calm", "method": method}
         for name in ("auroc", "recall_at_1", "recall_at_5"):
-            one |= {name: 0.8, f"{name}_interval": [0.7, 0.9]}
+            record |= {name: 0.8, f"{name}_interval": [0.7, 0.9]}
         limit = (
             {"limit": 0.5, "recall_at_limit": 0.4, "alarms_at_limit": 0.005} if method == "ethogram" else {}
         )
         none = dict.fromkeys(("limit", "recall_at_limit", "alarms_at_limit"))
-        found.append({**one, "attacks": 40, "harmless": 40, **none, **limit})
+        records.append({**record, "attacks": 40, "harmless": 40, **none, **limit})
     reading = {"reading": "you: last", "direction": "high", "tuned_auroc": 0.6, "auroc": 0.58}
     ends = {"interval": [0.5, 0.66], "bag_of_words": 0.65}
-    return [*found, {"record": "conversation_reading", "set": "made", **reading, **ends}]
+    return [*records, {"record": "conversation_reading", "set": "made", **reading, **ends}]
 
 
 def test_figures_about_conversations_say_how_they_were_got() -> None:

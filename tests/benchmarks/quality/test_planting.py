@@ -60,14 +60,14 @@ def planted_once(library, file, events, setting=AS_WRITTEN, number=0, **more):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_pattern_is_found_where_it_is_planted_as_its_examples_have_it(name):
-    (one,) = plant(name, strangers(5), episodes=4, setting=AS_WRITTEN)
-    assert (one.found, one.episodes) == (4, 4)
+    (item,) = plant(name, strangers(5), episodes=4, setting=AS_WRITTEN)
+    assert (item.found, item.episodes) == (4, 4)
 
 
 def test_what_happens_in_another_order_is_not_a_pattern_of_order():
-    (one,) = plant("information_gathering", strangers(5), episodes=30, setting=AS_WRITTEN)
-    assert one.recall == 1
-    assert one.found_scrambled < 10
+    (item,) = plant("information_gathering", strangers(5), episodes=30, setting=AS_WRITTEN)
+    assert item.recall == 1
+    assert item.found_scrambled < 10
 
 
 def test_alarms_are_those_of_the_background_without_any_episode(tmp_path):
@@ -78,8 +78,8 @@ def test_alarms_are_those_of_the_background_without_any_episode(tmp_path):
         for i in range(5)
     ]
     events = sorted(quiet + loud, key=lambda event: event.order)
-    (one,) = plant(busy, events, episodes=20, setting=AS_WRITTEN)
-    assert (one.alarms, one.histories) == (1, 5)
+    (item,) = plant(busy, events, episodes=20, setting=AS_WRITTEN)
+    assert (item.alarms, item.histories) == (1, 5)
     (without,) = plant(busy, quiet, episodes=20, setting=AS_WRITTEN)
     assert (without.alarms, without.histories) == (0, 4)
     assert without.to_dict()["alarms_per_100"] == 0
@@ -107,20 +107,20 @@ def test_the_same_seed_plants_the_same_and_another_seed_another():
 
 def test_an_episode_has_a_source_of_its_own_and_leaves_the_host_as_it_was(library, gaslighting):
     events = strangers(1, each=6, readings={"noise": 0.5})
-    one = planted_once(library, gaslighting, events)
-    host = [event for event in one.events if event.id.startswith("host-")]
-    assert {event.source for event in one.events} == {"gaslighting:0"}
+    item = planted_once(library, gaslighting, events)
+    host = [event for event in item.events if event.id.startswith("host-")]
+    assert {event.source for event in item.events} == {"gaslighting:0"}
     assert [(event.at, event.readings) for event in host] == [(event.at, event.readings) for event in events]
-    assert {event.subject for event in one.events} == {"stranger-0"}
-    assert len(one.planted) == 3
-    assert one.acts == one.planted
+    assert {event.subject for event in item.events} == {"stranger-0"}
+    assert len(item.planted) == 3
+    assert item.acts == item.planted
 
 
 def test_an_episode_is_set_where_its_host_is_and_keeps_its_time_of_day(library, gaslighting):
     events = strangers(3, each=20)
     for number in range(10):
-        one = planted_once(library, gaslighting, events, number=number)
-        times = [event.at for event in one.events if event.id in one.planted]
+        item = planted_once(library, gaslighting, events, number=number)
+        times = [event.at for event in item.events if event.id in item.planted]
         assert NOON - timedelta(days=3) < times[0] < NOON + timedelta(days=23)
         assert (times[0].hour, times[0].minute) == (0, 0)
         assert times == sorted(times)
@@ -134,11 +134,11 @@ def test_names_in_an_example_become_those_of_the_host(library, gaslighting):
 
 
 def test_several_subjects_of_an_example_are_played_by_several_hosts(library):
-    one = planted_once(library, library.files["trust_cascade"], strangers(4))
-    told = [event for event in one.events if event.id in one.planted]
-    assert len({event.subject for event in told}) == 2
+    item = planted_once(library, library.files["trust_cascade"], strangers(4))
+    events = [event for event in item.events if event.id in item.planted]
+    assert len({event.subject for event in events}) == 2
     # Whom the first one writes to is the other one, by its new name.
-    assert told[0].target in {event.subject for event in told} - {told[0].subject}
+    assert events[0].target in {event.subject for event in events} - {events[0].subject}
 
 
 def test_a_background_with_too_few_subjects_is_told():
@@ -150,13 +150,13 @@ def test_innocent_events_stand_between_those_of_an_episode(library, gaslighting)
     events = strangers(3, each=4, readings={"noise": 0.5}, text="hello")
     counts = Counter()
     for number in range(60):
-        one = planted_once(library, gaslighting, events, Setting((1, 1), 0, 0.5), number)
-        between = [event for event in one.events if event.id.startswith("between-")]
-        told = [event.at for event in one.events if event.id in one.planted]
-        assert all(told[0] <= event.at <= told[-1] for event in between)
+        item = planted_once(library, gaslighting, events, Setting((1, 1), 0, 0.5), number)
+        between = [event for event in item.events if event.id.startswith("between-")]
+        ats = [event.at for event in item.events if event.id in item.planted]
+        assert all(ats[0] <= event.at <= ats[-1] for event in between)
         assert {event.target for event in between} <= {f"bo-{number}"}
         assert all(event.readings == {"noise": 0.5} for event in between)
-        counts["gaps"] += len(told) - 1
+        counts["gaps"] += len(ats) - 1
         counts["between"] += len(between)
     # Half the gaps have one, half of those another: three in four on average.
     assert 0.5 < counts["between"] / counts["gaps"] < 1
@@ -169,40 +169,40 @@ def test_what_stands_between_steps_of_a_run_is_a_whole_step(library):
         call = {"tool": "read", "arguments": {"path": f"part_{n}.py"}, "call_id": f"c{n}"}
         lines.append({**about, "kind": "action", "attributes": call})
         lines.append({**about, "kind": "result", "attributes": {"call_id": f"c{n}", "result": f"text {n}"}})
-    one = planted_once(library, library.files["loop"], events_of(lines).events, Setting((1, 1), 0, 1))
-    between = [event for event in one.events if event.id.startswith("between-")]
+    item = planted_once(library, library.files["loop"], events_of(lines).events, Setting((1, 1), 0, 1))
+    between = [event for event in item.events if event.id.startswith("between-")]
     calls = [event.attributes["call_id"] for event in between if event.kind == "action"]
     results = [event.attributes["call_id"] for event in between if event.kind == "result"]
     assert calls == results
     assert len(set(calls)) == len(calls) > 2
     # Nothing stands between a call of the episode and what it gave.
-    for before, after in pairwise(one.events):
-        if before.id in one.planted and before.kind == "action":
-            assert after.id in one.planted
+    for before, after in pairwise(item.events):
+        if before.id in item.planted and before.kind == "action":
+            assert after.id in item.planted
 
 
 def test_what_does_not_matter_stands_in_another_order(library):
     file = library.files["love_bombing"]
     scripts = scripts_of(file, programs_of(library, file))
-    cool = next(one for one in scripts if one.story.startswith("cool with everybody"))
+    cool = next(script for script in scripts if script.story.startswith("cool with everybody"))
     assert sorted(cool.acts) == [12, 13, 14, 15]
     seen = set()
     for number in range(5):
-        one = episode(file.name, number, cool, background_of(strangers(2)), AS_WRITTEN, 0)
-        told = [event for event in one.events if event.id in one.planted]
-        seen.add(tuple(event.target for event in told[:12]))
-        assert [event.readings["compassion"] for event in told[12:]] == [0.5, 0.5, 0.5, 0.1]
+        item = episode(file.name, number, cool, background_of(strangers(2)), AS_WRITTEN, 0)
+        events = [event for event in item.events if event.id in item.planted]
+        seen.add(tuple(event.target for event in events[:12]))
+        assert [event.readings["compassion"] for event in events[12:]] == [0.5, 0.5, 0.5, 0.1]
     assert len(seen) > 1
 
 
 def test_noise_moves_events_a_little_and_never_past_one_another(library):
     file = library.files["sandbagging"]
-    one = planted_once(library, file, strangers(2), Setting((1, 1), 0.2, 0))
-    told = sorted(
-        (event for event in one.events if event.id in one.planted), key=lambda event: int(event.id[8:])
+    item = planted_once(library, file, strangers(2), Setting((1, 1), 0.2, 0))
+    events = sorted(
+        (event for event in item.events if event.id in item.planted), key=lambda event: int(event.id[8:])
     )
-    assert all(before.at < after.at for before, after in pairwise(told))
-    assert any(event.at.microsecond for event in told)
+    assert all(before.at < after.at for before, after in pairwise(events))
+    assert any(event.at.microsecond for event in events)
 
 
 def test_a_reading_is_pulled_towards_what_is_usual_in_the_background():
@@ -223,8 +223,8 @@ def test_yes_or_no_stays_yes_or_no_and_counts_stay_whole():
     ]
     how = varying(events, {"tokens": 9.0}, strength=0.5, noise=0.1)
     told = [how.varied(event.readings, random.Random(n)) for n, event in enumerate(events)]
-    assert [one["accused"] for one in told] == [1.0, 0.0]
-    assert all(float(one["tokens"]).is_integer() for one in told)
+    assert [item["accused"] for item in told] == [1.0, 0.0]
+    assert all(float(item["tokens"]).is_integer() for item in told)
     assert how.centres["tokens"] == 200.5  # the example's own mean, whatever the background's is
 
 
@@ -241,24 +241,24 @@ def test_readings_stay_inside_their_range():
 def test_the_quiet_after_a_silence_is_kept(library):
     file = library.files["withdrawal"]
     scripts = scripts_of(file, programs_of(library, file))
-    silent = next(one for one in scripts if one.after > timedelta(0))
-    one = episode(file.name, 0, silent, background_of(strangers(1, each=300)), AS_WRITTEN, 0)
-    last = max(event.at for event in one.events if event.id in one.planted)
-    assert not [event for event in one.events if last < event.at <= last + silent.after]
-    assert one.until == last + silent.after
+    silent = next(script for script in scripts if script.after > timedelta(0))
+    item = episode(file.name, 0, silent, background_of(strangers(1, each=300)), AS_WRITTEN, 0)
+    last = max(event.at for event in item.events if event.id in item.planted)
+    assert not [event for event in item.events if last < event.at <= last + silent.after]
+    assert item.until == last + silent.after
 
 
 def test_a_background_without_times_stays_without(library, gaslighting):
-    one = planted_once(library, gaslighting, strangers(2, each=5, timed=False))
-    assert not any(event.timed for event in one.events)
-    assert [event.seq for event in one.events] == list(range(len(one.events)))
+    item = planted_once(library, gaslighting, strangers(2, each=5, timed=False))
+    assert not any(event.timed for event in item.events)
+    assert [event.seq for event in item.events] == list(range(len(item.events)))
 
 
 def test_a_made_up_background_is_of_quiet_examples(gaslighting):
     events = generated(gaslighting, seed=0)
     assert events == generated(gaslighting, seed=0)
     assert [event.order for event in events] == sorted(event.order for event in events)
-    found = [one for one in analyze(events, ["gaslighting"]) if one.pattern == "gaslighting"]
+    found = [item for item in analyze(events, ["gaslighting"]) if item.pattern == "gaslighting"]
     assert found == []
 
 
@@ -266,8 +266,8 @@ def test_what_is_written_is_read_again_and_gives_the_same(tmp_path):
     done = plant("gaslighting", strangers(4, each=3), episodes=6, setting=AS_WRITTEN)
     path = tmp_path / "planted.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in done.lines()), encoding="utf-8")
-    found = {one.source for one in analyze(path, ["gaslighting"]) if one.pattern == "gaslighting"}
-    assert found == {f"gaslighting:{number}" for number in range(6)}
+    sources = {item.source for item in analyze(path, ["gaslighting"]) if item.pattern == "gaslighting"}
+    assert sources == {f"gaslighting:{number}" for number in range(6)}
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     marked = [line for line in lines if "planted" in line.get("attributes", {})]
     assert {line["attributes"]["planted"] for line in marked} == {"gaslighting"}

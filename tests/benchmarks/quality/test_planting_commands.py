@@ -26,7 +26,9 @@ LINES = [
 def data(tmp_path, monkeypatch) -> str:
     monkeypatch.delenv("ETHOGRAM_CONFIG", raising=False)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "events.jsonl").write_text("".join(json.dumps(one) + "\n" for one in LINES), encoding="utf-8")
+    (tmp_path / "events.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in LINES), encoding="utf-8"
+    )
     return "events.jsonl"
 
 
@@ -56,13 +58,13 @@ def test_lift_tells_what_was_found_and_with_which_seed(run, data):
 
 def test_lift_in_json_has_one_record_for_each_pattern_and_a_summary(run, data):
     code, out, _ = run("quality", "lift", "love_bombing", "--data", data, "--shuffles", "5", "--json")
-    one, summary = records(out)
+    item, summary = records(out)
     assert code == 0
-    assert list(one) == [
+    assert list(item) == [
         *("record", "pattern", "status", "histories", "insufficient", "detections", "shuffled_mean"),
         *("shuffled_sd", "shuffled", "ratio", "ratio_low", "ratio_high", "p", "lacking"),
     ]
-    assert (one["record"], one["detections"], len(one["shuffled"])) == ("lift", 3, 5)
+    assert (item["record"], item["detections"], len(item["shuffled"])) == ("lift", 3, 5)
     assert summary == {
         "record": "summary",
         "patterns": 1,
@@ -111,14 +113,14 @@ def test_plant_in_json_has_one_record_for_each_pattern_and_a_summary(run, data):
         *("quality", "planted", "--pattern", "love_bombing", "--data", data, "--episodes", "10", "--json"),
         *("--strength", "1", "--noise", "0", "--gaps", "0", "--seed", "7"),
     )
-    one, summary = records(out)
+    item, summary = records(out)
     assert code == 0
-    assert list(one) == [
+    assert list(item) == [
         *("record", "pattern", "status", "episodes", "found", "recall", "recall_low", "recall_high"),
         *("recall_weak", "recall_strong", "recall_scrambled", "alarms", "histories", "alarms_per_100"),
         "enough",
     ]
-    assert (one["record"], one["episodes"], one["alarms"], one["histories"]) == ("planted", 10, 3, 3)
+    assert (item["record"], item["episodes"], item["alarms"], item["histories"]) == ("planted", 10, 3, 3)
     assert summary == {
         "record": "summary",
         "patterns": 1,
@@ -151,8 +153,12 @@ def test_plant_writes_events_that_analyze_reads(run, data, capsys):
     assert (code, out[-1]) == (0, "the events: out.jsonl")
     assert ethogram(["analyze", "out.jsonl", "--patterns", "gaslighting", "--json"]) == 0
     out = capsys.readouterr().out.splitlines()
-    found = [one for one in records(out) if one["record"] == "detection" and one["pattern"] == "gaslighting"]
-    assert {one["source"] for one in found} == {f"gaslighting:{n}" for n in range(4)}
+    result = [
+        record
+        for record in records(out)
+        if record["record"] == "detection" and record["pattern"] == "gaslighting"
+    ]
+    assert {item["source"] for item in result} == {f"gaslighting:{n}" for n in range(4)}
 
 
 @pytest.mark.parametrize(

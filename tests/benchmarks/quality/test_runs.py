@@ -23,7 +23,7 @@ def test_what_only_marks_long_runs_has_no_lift_at_equal_length():
     short = [(f"s{n}", False, 5) for n in range(10)]
     long = [(f"l{n}", True, 50) for n in range(10)]
     runs = facts(*short, *long)
-    hits = [one for one in runs if one.steps == 50]
+    hits = [run for run in runs if run.steps == 50]
     assert lift(runs, hits, 1) == 2
     assert lift(runs, hits, 2) == 1
 
@@ -54,7 +54,7 @@ def test_a_folder_of_runs_is_validated(tmp_path):
         record("d", "success", 1),
     ]
     with gzip.open(tmp_path / "made.jsonl.gz", "wt") as file:
-        file.writelines(json.dumps(one) + "\n" for one in runs)
+        file.writelines(json.dumps(run) + "\n" for run in runs)
     found = validate_runs(tmp_path, ["loop", "repetitive_errors"])
     assert found["false_alarms"] == {"good_runs": 2, "any": 0, "medium": 0, "high": 0}
     made = found["sets"]["made"]

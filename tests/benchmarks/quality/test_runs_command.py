@@ -39,7 +39,7 @@ def run(name: str, label: str, *, loops: bool, labelled: bool = False) -> dict[s
 def folder(tmp_path: Path) -> Path:
     runs = [run(f"bad{k}", "failed", loops=True, labelled=True) for k in range(3)]
     runs += [run(f"good{k}", "passed", loops=False) for k in range(3)]
-    (tmp_path / "made.jsonl").write_text("".join(json.dumps(one) + "\n" for one in runs))
+    (tmp_path / "made.jsonl").write_text("".join(json.dumps(run) + "\n" for run in runs))
     return tmp_path
 
 
@@ -50,7 +50,11 @@ def told(capsys: pytest.CaptureFixture[str], *args: str | Path) -> list[dict[str
 
 def test_the_figures_are_those_one_can_reason_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = told(capsys, "--data", folder, "--patterns", "loop", "--patterns", "repetitive_errors")
-    found = {(one["pattern"], one["severity"]): one for one in records if one["record"] == "validated"}
+    found = {
+        (record["pattern"], record["severity"]): record
+        for record in records
+        if record["record"] == "validated"
+    }
     loop = found["loop", "any"]
     assert (loop["marked"], loop["failed_marked"], loop["good_marked"]) == (3, 3, 0)
     # All marked runs failed, and half of all did.
@@ -64,7 +68,9 @@ def test_the_figures_are_those_one_can_reason_out(folder: Path, capsys: pytest.C
 
 def test_a_severity_counts_those_above_it_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = told(capsys, "--data", folder, "--patterns", "repetitive_errors")
-    by_severity = {one["severity"]: one["marked"] for one in records if one["record"] == "validated"}
+    by_severity = {
+        record["severity"]: record["marked"] for record in records if record["record"] == "validated"
+    }
     assert list(by_severity) == ["any", "medium", "high"]
     # The same command failed six times: in each of the three runs that is grave, so also at least medium.
     assert by_severity == {"any": 3, "medium": 3, "high": 3}
@@ -86,7 +92,7 @@ def test_only_the_sets_named_are_looked_at(folder: Path, capsys: pytest.CaptureF
 
 def test_labelled_repetitions_lie_in_a_detection(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = told(capsys, "--data", folder)
-    (recall,) = [one for one in records if one["record"] == "repetition"]
+    (recall,) = [record for record in records if record["record"] == "repetition"]
     # Five labels in each of three runs, and all of them between equal calls.
     assert (recall["pairs"], recall["equal_pairs"]) == (15, 15)
     assert recall["found"] == 15

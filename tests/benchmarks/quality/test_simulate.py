@@ -25,8 +25,8 @@ def test_a_conversation_is_the_same_for_the_same_seed(kind: str) -> None:
 
 
 def test_the_phrases_share_no_term_with_the_lexicon() -> None:
-    said = [text for lines in phrases().values() for text in lines]
-    assert not [text for text in said for hit in find(tokens(text)) if hit.term.severity is not None]
+    texts = [text for lines in phrases().values() for text in lines]
+    assert not [text for text in texts for hit in find(tokens(text)) if hit.term.severity is not None]
 
 
 @pytest.mark.parametrize("kind", INNOCENT)
@@ -71,6 +71,6 @@ def test_kinds_are_summed_up_after_their_conversations() -> None:
     found = list(
         simulate(lambda name: Conversation(name, embedder=None), ["calm"], seed=1, count=2, turns=50)
     )
-    assert [one["record"] for one in found] == ["simulated", "simulated", "simulate_summary"]
-    assert [one.get("seed") for one in found] == [1, 2, None]
+    assert [item["record"] for item in found] == ["simulated", "simulated", "simulate_summary"]
+    assert [item.get("seed") for item in found] == [1, 2, None]
     assert found[-1]["reached"]["CAUTIOUS"] == 0

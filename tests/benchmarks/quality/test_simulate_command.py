@@ -22,8 +22,8 @@ def ran(capsys: pytest.CaptureFixture[str], *args: object) -> str:
 
 def records(text: str) -> list[dict[str, Any]]:
     found = [json.loads(line) for line in text.splitlines()]
-    for one in found:
-        check(one)
+    for item in found:
+        check(item)
     return found
 
 
@@ -32,20 +32,20 @@ def test_simulated_conversations_can_be_seen_and_scored(
 ) -> None:
     given = ("--kind", "student", "--count", 2, "--turns", 50, "--seed", 3)
     made = ran(capsys, *SIMULATE, *given, "--show")
-    assert [one["conversation_id"] for one in records(made)] == ["student/3", "student/4"]
+    assert [record["conversation_id"] for record in records(made)] == ["student/3", "student/4"]
     (tmp_path / "made.jsonl").write_text(made)
     assert ethogram(["chat", str(tmp_path / "made.jsonl"), "--json", "--summary"]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(one["conversation"], one["turns"]) for one in found] == [("student/3", 50), ("student/4", 50)]
+    assert [(item["conversation"], item["turns"]) for item in found] == [("student/3", 50), ("student/4", 50)]
 
 
 def test_when_detection_comes_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     given = ("--kind", "hostile", "--kind", "calm", "--count", 1, "--turns", 50, "--seed", 1)
-    found = records(ran(capsys, *SIMULATE, *given, "--json"))
-    assert [one["record"] for one in found] == ["simulated"] * 2 + ["simulate_summary"] * 2
-    said = ran(capsys, *SIMULATE, *given)
-    assert said.startswith("seed 1\n  hostile 1: 50 turns, means harm from turn 1; highest ")
-    assert "calm: of 1 reached nothing above SAFE" in said
+    result = records(ran(capsys, *SIMULATE, *given, "--json"))
+    assert [item["record"] for item in result] == ["simulated"] * 2 + ["simulate_summary"] * 2
+    text = ran(capsys, *SIMULATE, *given)
+    assert text.startswith("seed 1\n  hostile 1: 50 turns, means harm from turn 1; highest ")
+    assert "calm: of 1 reached nothing above SAFE" in text
 
 
 def test_a_kind_that_is_none_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -144,8 +144,8 @@ def test_fixed_limits_know_nothing_before_the_first_event() -> None:
 def test_an_episode_of_fixed_limits_ends_after_a_week_without_it() -> None:
     # One at three in the morning, the next within a week of it, and one more than a week later.
     times = [START + 3 * HOUR, START + 5 * DAY + 3 * HOUR, START + 15 * DAY + 3 * HOUR]
-    found = [at for name, at in fixed_episodes(times, None, times) if name == "late_night"]
-    assert found == [times[0], times[2]]
+    ats = [at for name, at in fixed_episodes(times, None, times) if name == "late_night"]
+    assert ats == [times[0], times[2]]
 
 
 def test_a_rate_is_openings_over_weeks() -> None:
@@ -179,11 +179,11 @@ def test_what_opens_after_the_last_event_is_told_apart() -> None:
     found = {"ann": [opening(last - DAY), opening(last + 5 * DAY)]}
     rows = rates({}, people, found, "UTC", "all", 0)
     whole = next(
-        one for one in rows if (one["group"], one["pattern"], one["severity"]) == ("all", "all", "medium")
+        row for row in rows if (row["group"], row["pattern"], row["severity"]) == ("all", "all", "medium")
     )
     assert whole["openings"] == 1
     silent = {
-        one["days"]: one["quiet"] for one in final_silence({}, people, found) if one["severity"] == "low"
+        item["days"]: item["quiet"] for item in final_silence({}, people, found) if item["severity"] == "low"
     }
     assert silent == {3: 0, 7: 1, 14: 1, 28: 1}
 
@@ -191,8 +191,8 @@ def test_what_opens_after_the_last_event_is_told_apart() -> None:
 def test_low_counts_medium_too_and_not_the_other_way() -> None:
     people = {"ann": every_day(28)}
     found = {"ann": [opening(START + DAY, severity="low"), opening(START + 20 * DAY)]}
-    told = {one["severity"]: one["openings"] for one in rates({}, people, found, None, "tune", 0)
-            if one["group"] == one["pattern"] == "all"}  # fmt: skip
+    told = {rate["severity"]: rate["openings"] for rate in rates({}, people, found, None, "tune", 0)
+            if rate["group"] == rate["pattern"] == "all"}  # fmt: skip
     assert told == {"low": 2, "medium": 1}
 
 
@@ -222,11 +222,11 @@ def test_the_same_seed_plants_the_same() -> None:
     people = {"ann": every_day(50), "bo": every_day(40, (8, 9, 20))}
     first, again, other = (list(planted(people, "UTC", seed, 2)) for seed in ("1", "1", "2"))
     assert first == again != other
-    assert {one.background for one in first} == {"real", "habit"}
-    assert {one.measure for one in first} == {"quietest", "mean"}
+    assert {item.background for item in first} == {"real", "habit"}
+    assert {item.measure for item in first} == {"quietest", "mean"}
     assert list(steady_rows(people, "UTC", "1", 1)) == list(steady_rows(people, "UTC", "1", 1))
     # Stretched, steady and what must rise by so much get half of the draws.
-    counts = {(one.change, one.rise): len(one.cases) for one in first}
+    counts = {(item.change, item.rise): len(item.cases) for item in first}
     assert counts["fewer_events", None] == counts["night_shift", None] == 2
     assert counts["stretched", None] <= 1
     assert counts["into_night", NIGHT_RISE] == 1
@@ -248,7 +248,7 @@ def test_a_change_that_comes_to_too_little_is_counted_where_it_is_left_out() -> 
     assert (len(whole.cases), whole.drawn, whole.too_small) == (4, 4, 0)
     # In turns: each time that ann is drawn bo is drawn too, the last time maybe not.
     clear = row((*name, 0.3), people, 4, rng, drawn)
-    assert ({one.who for one in clear.cases}, len(clear.cases)) == ({"ann"}, 4)
+    assert ({case.who for case in clear.cases}, len(clear.cases)) == ({"ann"}, 4)
     assert clear.drawn == 4 + clear.too_small
     assert clear.too_small in (3, 4)
     # What changes nothing is no change, and nobody stands in a row more often than that.
@@ -260,7 +260,9 @@ def test_a_change_that_comes_to_too_little_is_counted_where_it_is_left_out() -> 
 def test_a_draw_to_the_night_is_kept_however_little_it_comes_to() -> None:
     # A message in every hour of the day: wherever the day is moved, an eighth of it is night.
     people = {"ann": every_day(60, tuple(range(24)))}
-    rows = {one.rise: one for one in planted(people, "UTC", "1", 2, ["night_shift"]) if one.measure == "mean"}
+    rows = {
+        item.rise: item for item in planted(people, "UTC", "1", 2, ["night_shift"]) if item.measure == "mean"
+    }
     assert rows[None].drawn == MOST_EACH or len(rows[None].cases) == 2
     assert (rows[NIGHT_RISE].cases, rows[NIGHT_RISE].too_small) == ((), rows[NIGHT_RISE].drawn)
     assert rows[NIGHT_RISE].drawn > 0
@@ -270,7 +272,7 @@ def test_twice_as_long_is_twice() -> None:
     # A talk of three messages in ten minutes, one message, and a talk of two in four minutes.
     inside = [START, START + 120, START + 600, START + 5 * HOUR, START + 9 * HOUR, START + 9 * HOUR + 240]
     made = twice_as_long(inside, [], None, random.Random(1))
-    assert [(one[-1] - one[0]) // 60 for one in sessions_of(made)] == [20, 0, 8]
+    assert [(item[-1] - item[0]) // 60 for item in sessions_of(made)] == [20, 0, 8]
     assert made[:5] == [START, START + 120, START + 600, START + 720, START + 1200]
     assert mean_minutes(inside) == pytest.approx(14 / 3)
     assert reached("twice_as_long", inside, made, None) == pytest.approx(2)
@@ -292,8 +294,8 @@ def test_what_each_change_does() -> None:
     sessions = len(sessions_of(inside))
     # A fifth of 112, give or take three deviations of 4.2.
     assert 9 < len(made["fewer_events"]) < 36
-    kept = {tuple(one) for one in sessions_of(made["fewer_sessions"])}
-    assert kept < {tuple(one) for one in sessions_of(inside)}
+    kept = {tuple(item) for item in sessions_of(made["fewer_sessions"])}
+    assert kept < {tuple(item) for item in sessions_of(inside)}
     assert middle_hour(made["night_shift"], "UTC") == pytest.approx(3.5, abs=0.1)
     assert at_night(made["into_night"], "UTC") > 0.5
     assert sorted(at % DAY for at in made["into_night"]) != sorted(at % DAY for at in inside)
@@ -338,28 +340,28 @@ CASE = Case("ann", "fewer_sessions", "real", "mean", START, 14, START + 14 * DAY
     ],
 )
 def test_delay_is_from_the_change_to_the_first_wanted_opening(
-    found: list[Opening], severity: str, days: float | None
+    result: list[Opening], severity: str, days: float | None
 ) -> None:
-    assert delay(CASE, found, severity) == days
+    assert delay(CASE, result, severity) == days
 
 
 def test_recall_stands_beside_luck() -> None:
     hit, miss = [opening(START + 2 * DAY)], [opening(START + 99 * DAY)]
     cases = (replace(CASE, reached=0.1), replace(CASE, reached=0.3))
-    one = Row("fewer_sessions", "real", "mean", None, cases, 5, 3)
-    low, medium = recall({"set": "made"}, [one], [[(hit, hit), (hit, miss)]])
+    item = Row("fewer_sessions", "real", "mean", None, cases, 5, 3)
+    low, medium = recall({"set": "made"}, [item], [[(hit, hit), (hit, miss)]])
     assert (low["severity"], low["recall"], low["control"], low["delay_days"]) == ("low", 1.0, 0.5, 2.0)
     assert (low["drawn"], low["too_small"], low["people"], low["reached"]) == (5, 3, 1, 0.2)
     assert medium["found"] == 2
     # Two of two: Wilson's interval begins at 2 / (2 + 1.96 ** 2).
     assert low["interval"] == [pytest.approx(2 / (2 + 1.959964**2), abs=1e-4), 1.0]
-    assert [one["cases"] for one in low["by_expected"]] == [2, 0, 0]
+    assert [item["cases"] for item in low["by_expected"]] == [2, 0, 0]
 
 
 def test_what_was_open_before_counts_neither_as_found_nor_as_luck() -> None:
     open_, hit = [opening(START - DAY), opening(START + DAY)], [opening(START + DAY)]
-    one = Row("fewer_sessions", "real", "mean", None, (CASE, CASE), 2, 0)
-    low, _ = recall({"set": "made"}, [one], [[(open_, open_), (hit, [])]])
+    item = Row("fewer_sessions", "real", "mean", None, (CASE, CASE), 2, 0)
+    low, _ = recall({"set": "made"}, [item], [[(open_, open_), (hit, [])]])
     assert (low["cases"], low["open_before"], low["found"], low["control"]) == (1, 1, 1, 0.0)
 
 
@@ -372,10 +374,10 @@ def test_a_history_measured_from_where_it_changed_gives_what_analyze_gives() -> 
     for times, wanted in ((quiet, {"withdrawal", "return_after_absence"}), (nights, {"late_night_shift"})):
         whole = openings({"somebody": times}, "UTC", library, Settings())["somebody"]
         found = shared.openings(own, times)
-        assert [replace(one, medium_at=None) for one in found] == whole
-        assert wanted <= {one.pattern for one in whole}
-        assert all((one.severity == "low") == (one.medium_at is None) for one in found)
-        assert all((reached_at(one, "medium") or one.at) >= one.at for one in found)
+        assert [replace(item, medium_at=None) for item in found] == whole
+        assert wanted <= {item.pattern for item in whole}
+        assert all((item.severity == "low") == (item.medium_at is None) for item in found)
+        assert all((reached_at(item, "medium") or item.at) >= item.at for item in found)
 
 
 def test_an_opening_reaches_medium_when_its_severity_rises() -> None:
@@ -390,13 +392,13 @@ def test_an_opening_reaches_medium_when_its_severity_rises() -> None:
         replace(usage_event(k, START + k * DAY), readings={"x": value}) for k, value in enumerate(values)
     ]
     found = watched(compile_pattern(busier), events, datetime.fromtimestamp(START + 9 * DAY, UTC))
-    days = [((one.at - START) / DAY, ((one.medium_at or 0) - START) / DAY) for one in found]
+    days = [((item.at - START) / DAY, ((item.medium_at or 0) - START) / DAY) for item in found]
     assert days == [(1.0, 3.0), (6.0, 6.0)]
 
 
 def test_no_pattern_of_usage_is_a_combination() -> None:
     # Those would take detections: `watched` looks at events alone.
-    assert not any(one.is_combination for one in usage_patterns(Settings()).programs)
+    assert not any(program.is_combination for program in usage_patterns(Settings()).programs)
 
 
 def test_natural_falls_begin_once() -> None:

@@ -23,7 +23,7 @@ def at(day: int, hour: int, minute: int = 0) -> str:
 def conversation(who: str, days: int) -> dict[str, Any]:
     """One person: a short talk of two messages every day at ten."""
     told = [(day, 10, minute) for day in range(days) for minute in (0, 3)]
-    turns = [{"speaker": who, "role": "user", "text": "", "at": at(*one)} for one in told]
+    turns = [{"speaker": who, "role": "user", "text": "", "at": at(*item)} for item in told]
     return {"conversation_id": f"c-{who}", "label": None, "labels": {}, "source": "made", "turns": turns}
 
 
@@ -47,17 +47,17 @@ def test_every_record_is_as_its_schema_says(
     # Two of the changes are enough to see every kind of record.
     monkeypatch.setattr(usage, "CHANGES", ("fewer_events", "absence"))
     records = told(capsys, "--data", folder, "--draws", 1, "--seed", 3)
-    kinds = {one["record"] for one in records}
+    kinds = {record["record"] for record in records}
     expected = "usage_set usage_rate usage_recall usage_silence usage_fall usage_summary"
     assert kinds == set(expected.split())
-    for one in records:
-        check(one)
+    for record in records:
+        check(record)
     about, summary = records[0], records[-1]
     # Two people from the first of 35 days to the last; the third has too few days.
     assert (about["people"], about["events"], about["observed_days"]) == (2, 2 * 35 * 2, 2 * 35)
     assert about["person_weeks"] == pytest.approx(2 * 34 / 7, abs=0.05)
     assert (summary["seed"], summary["draws"], summary["half"]) == (3, 1, "all")
-    methods = {one["method"] for one in records if one["record"] == "usage_rate"}
+    methods = {record["method"] for record in records if record["record"] == "usage_rate"}
     assert methods == {"patterns", "asked daily", "fixed limits"}
 
 
@@ -66,22 +66,22 @@ def test_people_who_do_the_same_every_day_are_left_alone(
 ) -> None:
     records = told(capsys, "--data", folder, "--draws", 0)
     rates = {
-        (one["method"], one["severity"]): one["rate"]
-        for one in records
-        if one["record"] == "usage_rate" and one["group"] == one["pattern"] == "all"
+        (record["method"], record["severity"]): record["rate"]
+        for record in records
+        if record["record"] == "usage_rate" and record["group"] == record["pattern"] == "all"
     }
     assert rates["patterns", "low"] == rates["asked daily", "low"] == 0
     # While fixed limits tell of a spike at every talk.
     assert rates["fixed limits", "medium"] > 0
-    assert not any(one["record"] == "usage_recall" for one in records)
+    assert not any(record["record"] == "usage_recall" for record in records)
 
 
 def test_a_new_seed_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["quality", "usage", "--set", "made", "--data", str(folder), "--draws", "0"]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("seed ")
-    assert "made: 2 people" in said
-    assert "fixed limits" in said
+    out = capsys.readouterr().out
+    assert out.startswith("seed ")
+    assert "made: 2 people" in out
+    assert "fixed limits" in out
 
 
 @pytest.mark.parametrize(
@@ -93,10 +93,10 @@ def test_a_new_seed_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     ],
 )
 def test_what_cannot_be_looked_at_is_told(
-    args: tuple[str, ...], said: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    args: tuple[str, ...], text: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["quality", "usage", "--data", str(folder), *args]) == 2
-    assert said in capsys.readouterr().err
+    assert text in capsys.readouterr().err
 
 
 def test_nobody_known_well_enough_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

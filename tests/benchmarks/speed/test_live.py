@@ -20,9 +20,11 @@ def test_the_matcher_finds_what_an_interpreted_one_finds():
         mark = Mark(f"e{k}", moment(k), k, k, {}, {}, {})
         changes = ours.step(history, values, mark)
         new = [
-            one for one in changes if one.what == OPENED or one.episode.detected_at == one.episode.closed_at
+            change
+            for change in changes
+            if change.what == OPENED or change.episode.detected_at == change.episode.closed_at
         ]
-        found += sorted((one.episode.program.name, k) for one in new)
+        found += sorted((item.episode.program.name, k) for item in new)
         expected += sorted((name, k) for name in theirs.step(history, values))
     assert found == expected
     assert {name for name, _ in found} >= {"love_bombing", "darvo", "con_game", "sandbagging"}

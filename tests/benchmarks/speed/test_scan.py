@@ -29,24 +29,24 @@ def test_there_are_as_many_phrases_as_asked_for_and_no_two_alike():
 
 def test_both_bars_are_judged():
     records = verdicts(compare(100_000, rounds=1))
-    assert [one["name"] for one in records if one["record"] == "timing"] == [
+    assert [record["name"] for record in records if record["record"] == "timing"] == [
         "matching",
         "re",
         "end_to_end",
         "one_by_one",
     ]
-    assert [one["bar"] for one in records if one["record"] == "ratio"] == [80, 10]
+    assert [record["bar"] for record in records if record["record"] == "ratio"] == [80, 10]
 
 
 def test_a_file_is_read_a_message_a_line(tmp_path):
     file = tmp_path / "said.txt"
     file.write_text("act now\nwe met and you left\n" * 50, encoding="utf-8")
-    assert {one.name: one.hits for one in compare(10_000, rounds=1, data=file)}["end_to_end_real"] == 50
+    assert {item.name: item.hits for item in compare(10_000, rounds=1, data=file)}["end_to_end_real"] == 50
 
 
 def test_real_text_stands_beside_generated(tmp_path):
     file = tmp_path / "talk.jsonl"
     file.write_text(json.dumps({"turns": [{"text": "act now"}, {"text": None}]}) + "\n", encoding="utf-8")
     timings = compare(100_000, rounds=1, data=file)
-    assert {one.name: one.hits for one in timings}["end_to_end_real"] == 1
-    assert [one["bar"] for one in verdicts(timings) if one["record"] == "ratio"] == [80, 10, 10]
+    assert {timing.name: timing.hits for timing in timings}["end_to_end_real"] == 1
+    assert [verdict["bar"] for verdict in verdicts(timings) if verdict["record"] == "ratio"] == [80, 10, 10]

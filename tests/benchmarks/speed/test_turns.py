@@ -10,14 +10,14 @@ from ethogram.app.conversation import Conversation
 
 def test_early_and_late_turns_are_timed_beside_a_peer_and_every_bar_is_told():
     found = list(measure(lambda name: Conversation(name, embedder=None), 120))
-    timings = [one["name"] for one in found if one["record"] == "turns"]
+    timings = [item["name"] for item in found if item["record"] == "turns"]
     assert timings == [
         "first 30 user turns",
         "last 30 of 120 turns",
         "peer: whole history of 100",
         "peer: whole history of 120",
     ]
-    ratios = [one["what"] for one in found if one["record"] == "ratio"]
+    ratios = [item["what"] for item in found if item["record"] == "ratio"]
     assert ratios == [
         "ms a user turn (median)",
         "times an early turn for a late one",

@@ -7,8 +7,8 @@ from benchmarks.speed.usage import BARS, drawn, measure
 
 def test_every_step_is_timed_and_every_bar_is_told():
     found = list(measure(400, 50))
-    timings = {one["name"]: one for one in found if one["record"] == "timing"}
-    ratios = {one["what"]: one for one in found if one["record"] == "ratio"}
+    timings = {item["name"]: item for item in found if item["record"] == "timing"}
+    ratios = {item["what"]: item for item in found if item["record"] == "ratio"}
     assert {"memory", "file", "file, held 1 s", "questions", "sweep", "peer: lists"} <= timings.keys()
     assert {name for name, *_ in BARS.values()} <= timings.keys()
     assert ratios.keys() == {*BARS, "MB for 100,000 people"}

@@ -12,7 +12,7 @@ from run_cases import CLAUDE, answer, claude, gave, use
 
 def read(folder: Path, *told: Any, **options: Any) -> Batch:
     path = folder / "s.jsonl"
-    path.write_text("".join(json.dumps(one) + "\n" for one in told))
+    path.write_text("".join(json.dumps(item) + "\n" for item in told))
     return read_events([path], **options)
 
 
@@ -30,10 +30,10 @@ def shown(batch: Batch) -> list[str]:
 
 def test_lines_of_one_message_are_merged_and_its_tokens_count_once(tmp_path: Path):
     events = read(tmp_path, *CLAUDE).events
-    acts = [one for one in events if one.kind == "action"]
-    assert [one.attributes.get("tokens") for one in acts] == [15, 15, None]
-    assert [one.attributes.get("batch") for one in acts] == [None, "m2", "m2"]
-    assert [one.id for one in acts] == ["s-1/u3", "s-1/u5", "s-1/u6"]
+    acts = [event for event in events if event.kind == "action"]
+    assert [act.attributes.get("tokens") for act in acts] == [15, 15, None]
+    assert [act.attributes.get("batch") for act in acts] == [None, "m2", "m2"]
+    assert [act.id for act in acts] == ["s-1/u3", "s-1/u5", "s-1/u6"]
     assert acts[0].attributes["path"] == "parser.py"
 
 
@@ -85,8 +85,8 @@ def test_calls_made_at_once_are_not_taken_for_branches(tmp_path: Path):
 
 def test_lines_without_links_follow_each_other(tmp_path: Path):
     told = [claude("a", None, "user", said("One."), 0), claude("b", None, "user", said("Two."), 1)]
-    for one in told:
-        del one["parentUuid"]
+    for item in told:
+        del item["parentUuid"]
     assert shown(read(tmp_path, *told)) == ["One.", "Two."]
 
 
@@ -102,7 +102,7 @@ def test_after_a_compaction_what_went_before_is_kept(tmp_path: Path):
         claude("c", "b", "user", said("A summary."), 2, isCompactSummary=True),
         claude("d", "c", "assistant", answer("m", words("On we go.")), 3),
     )
-    assert [one.kind for one in batch.events] == ["message", "condensation", "condensation", "message"]
+    assert [event.kind for event in batch.events] == ["message", "condensation", "condensation", "message"]
     assert batch.events[1].attributes == {"trigger": "auto", "tokens": 900}
 
 
@@ -118,7 +118,7 @@ def test_a_sub_agent_is_a_subject_with_a_parent(tmp_path: Path):
     assert (asked.subject, asked.target) == ("agent", "agent/a7")
     assert (act.subject, act.attributes["parent"]) == ("agent/a7", "agent")
     assert (result.subject, result.attributes["parent"]) == ("agent/a7", "agent")
-    assert {one.thread for one in batch.events} == {"s-1"}
+    assert {event.thread for event in batch.events} == {"s-1"}
 
 
 def test_what_only_the_screen_shows_is_no_event(tmp_path: Path):
@@ -154,7 +154,7 @@ def test_an_unknown_type_is_counted(tmp_path: Path):
 
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path):
     batch = read(tmp_path, *CLAUDE[:3], {**CLAUDE[3], "message": 5}, "text", skip_bad=True)
-    assert [(one.line, one.message) for one in batch.bad] == [
+    assert [(item.line, item.message) for item in batch.bad] == [
         (4, "message must be an object, not a number"),
         (5, "a line must be an object, not text"),
     ]
@@ -167,5 +167,5 @@ def test_a_session_and_its_sub_agents_in_files_of_their_own_are_one_run(tmp_path
     (tmp_path / "s-1" / "subagents" / "agent-a7.jsonl").write_text(json.dumps(inner))
     (tmp_path / "s-1.jsonl").write_text("\n".join(map(json.dumps, CLAUDE)))
     batch = read_events([tmp_path])
-    assert {one.thread for one in batch.events} == {"s-1"}
-    assert {one.subject for one in batch.events} == {"agent", "agent/a7", "s-1/user"}
+    assert {event.thread for event in batch.events} == {"s-1"}
+    assert {event.subject for event in batch.events} == {"agent", "agent/a7", "s-1/user"}

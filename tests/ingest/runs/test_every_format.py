@@ -39,8 +39,8 @@ def of_kind(batch: Batch, kind: str) -> list:
     return [event for event in batch.events if event.kind == kind]
 
 
-def joined(told: Mapping[str, Any]) -> list[Any]:
-    return [told.get(key) for key in ("path", "command", "batch", "parent")]
+def joined(record: Mapping[str, Any]) -> list[Any]:
+    return [record.get(key) for key in ("path", "command", "batch", "parent")]
 
 
 def test_every_adapter_of_runs_has_a_case():
@@ -50,7 +50,7 @@ def test_every_adapter_of_runs_has_a_case():
 
 def test_exactly_one_adapter_recognises_it_by_its_content(case: Case):
     for name in ("a", "a.json", "a.jsonl", "a.txt"):
-        known = [one for one in PARTICULAR if registry.adapters.get(one).recognises(case.content, name)]
+        known = [item for item in PARTICULAR if registry.adapters.get(item).recognises(case.content, name)]
         assert known == [case.adapter]
     assert choose(case.content[:HEAD], "a") is registry.adapters.get(case.adapter)
 
@@ -80,26 +80,30 @@ def test_every_event_is_of_the_one_run(run: Batch):
 def test_a_result_follows_its_call_and_carries_what_the_call_said(run: Batch):
     calls: dict[str, list] = {}
     for event in run.events:
-        told = event.attributes
+        attributes = event.attributes
         if event.kind == "action":
-            calls.setdefault(told.get("call_id"), []).append(event)
+            calls.setdefault(attributes.get("call_id"), []).append(event)
         elif event.kind == "result":
-            waiting = [one for one in calls[told.get("call_id")] if one.attributes["tool"] == told["tool"]]
+            waiting = [
+                call
+                for call in calls[attributes.get("call_id")]
+                if call.attributes["tool"] == attributes["tool"]
+            ]
             assert waiting, "a result without its call"
-            assert joined(told) in [joined(one.attributes) for one in waiting]
+            assert joined(attributes) in [joined(item.attributes) for item in waiting]
             assert event.subject == waiting[0].subject
-            assert isinstance(told["result"], str)
+            assert isinstance(attributes["result"], str)
 
 
 def test_arguments_are_an_object_and_the_path_and_command_stand_apart(run: Batch):
     acts = of_kind(run, "action")
-    assert all(isinstance(one.attributes["arguments"], dict) for one in acts)
-    assert any("make test" in str(one.attributes.get("command")) for one in acts)
+    assert all(isinstance(act.attributes["arguments"], dict) for act in acts)
+    assert any("make test" in str(act.attributes.get("command")) for act in acts)
     assert acts[0].attributes.get("path", acts[0].attributes.get("command")) in ("parser.py", "cat parser.py")
 
 
 def test_the_first_message_of_the_user_is_the_task_and_the_user_is_not_the_agent(run: Batch):
-    first = next(one for one in of_kind(run, "message") if one.attributes["role"] == "user")
+    first = next(item for item in of_kind(run, "message") if item.attributes["role"] == "user")
     assert first.text == ASKED
     assert first.subject == f"{first.thread}/user"
 
@@ -108,32 +112,32 @@ def test_what_is_said_beside_a_call_is_its_thought_and_no_message(run: Batch):
     if run.events[0].thread == "t2":  # there the model and the tool are spans of their own
         return
     assert THOUGHT in of_kind(run, "action")[0].attributes["thought"]
-    assert THOUGHT not in [one.text for one in of_kind(run, "message")]
+    assert THOUGHT not in [item.text for item in of_kind(run, "message")]
 
 
 def test_results_are_what_the_tools_gave(run: Batch):
-    told = [one.attributes for one in of_kind(run, "result")]
-    given = [f"{one['result']} {one.get('error')}" for one in told]
+    attributes = [item.attributes for item in of_kind(run, "result")]
+    given = [f"{item['result']} {item.get('error')}" for item in attributes]
     for wanted in (CODE, FAILED, MISSING):
-        assert any(wanted in one for one in given)
+        assert any(wanted in item for item in given)
 
 
 def test_what_succeeded_has_no_error(run: Batch):
-    fine = next(one for one in of_kind(run, "result") if CODE in one.attributes["result"])
+    fine = next(item for item in of_kind(run, "result") if CODE in item.attributes["result"])
     assert "error" not in fine.attributes
     assert fine.attributes.get("exit_code", 0) == 0
 
 
 def test_calls_made_at_once_are_one_batch_and_others_are_in_none(run: Batch):
     acts = of_kind(run, "action")
-    batches = Counter(one.attributes.get("batch") for one in acts)
+    batches = Counter(act.attributes.get("batch") for act in acts)
     assert set(batches.values()) <= {1, 2, 3}
     if len(batches) > 1 and acts[0].attributes.get("batch") is None:
         assert batches[acts[1].attributes["batch"]] == 2
 
 
 def test_tokens_of_a_message_are_counted_once(run: Batch):
-    counted = [one.attributes["tokens"] for one in run.events if "tokens" in one.attributes]
+    counted = [event.attributes["tokens"] for event in run.events if "tokens" in event.attributes]
     assert len(counted) <= 3
 
 
@@ -149,7 +153,7 @@ def test_torn_files_give_faults_with_a_line_and_never_another_error(case: Case, 
     path = tmp_path / case.name
     path.write_bytes(case.content[: rng.randrange(len(case.content) // 2, len(case.content))])
     batch = read_events([path], skip_bad=True)
-    assert all(one.path == str(path) for one in batch.bad)
+    assert all(item.path == str(path) for item in batch.bad)
     if case.name.endswith((".jsonl", ".eval")):
         return
     assert batch.bad_count
@@ -162,15 +166,15 @@ def test_lines_before_a_torn_last_line_are_kept(case: Case, tmp_path: Path):
     path.write_bytes(case.content[:-20])
     batch = read_events([path], skip_bad=True)
     assert len(batch.events) >= len(read(case, tmp_path).events) - 2
-    assert [one.line for one in batch.bad] == [case.content.count(b"\n")]
+    assert [item.line for item in batch.bad] == [case.content.count(b"\n")]
 
 
 def test_runs_of_all_formats_can_be_read_from_one_folder(tmp_path: Path):
     for timed in (True, False):
         folder = tmp_path / str(timed)
         folder.mkdir()
-        for number, one in enumerate(one for one in RUNS if one.timed is timed):
+        for number, entry in enumerate(run for run in RUNS if run.timed is timed):
             (folder / str(number)).mkdir()
-            (folder / str(number) / one.name).write_bytes(one.content)
+            (folder / str(number) / entry.name).write_bytes(entry.content)
         batch = read_events([folder], skip_bad=True)
         assert {event.text for event in of_kind(batch, "message")} >= {ASKED, SAID}

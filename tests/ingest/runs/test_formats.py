@@ -46,11 +46,11 @@ def read(folder: Path, content: bytes, name: str = "run.json", **options: Any) -
 
 
 def acts(batch: Batch) -> list[Any]:
-    return [one for one in batch.events if one.kind == "action"]
+    return [event for event in batch.events if event.kind == "action"]
 
 
 def results(batch: Batch) -> list[Any]:
-    return [one.attributes for one in batch.events if one.kind == "result"]
+    return [event.attributes for event in batch.events if event.kind == "result"]
 
 
 # --- OpenHands --------------------------------------------------------------------------------
@@ -66,13 +66,13 @@ def test_openhands_keeps_exit_codes_apart_from_errors(tmp_path: Path):
 def test_openhands_evaluation_is_a_run_for_each_instance(tmp_path: Path):
     two = [EVALUATED[0], {**EVALUATED[0], "instance_id": "i-9"}]
     batch = read(tmp_path, lines(*two), "output.jsonl")
-    assert {one.thread for one in batch.events} == {f"{tmp_path.name}/output/i-{k}" for k in (1, 9)}
+    assert {event.thread for event in batch.events} == {f"{tmp_path.name}/output/i-{k}" for k in (1, 9)}
 
 
 def test_openhands_oldest_histories_hold_pairs(tmp_path: Path):
     pairs = [[HANDS[2], HANDS[3]], [HANDS[4], HANDS[5]]]
     batch = read(tmp_path, lines({**EVALUATED[0], "history": pairs}), "output.jsonl")
-    assert [one.kind for one in batch.events] == ["action", "result"] * 2
+    assert [event.kind for event in batch.events] == ["action", "result"] * 2
 
 
 def test_openhands_unknown_kinds_are_counted_and_known_noise_is_not(tmp_path: Path):
@@ -88,18 +88,20 @@ def test_openhands_sdk_files_of_one_folder_are_one_run(tmp_path: Path):
     for k, event in enumerate(SDK):
         (folder / f"event-{k:05d}-{event['id']}.json").write_bytes(text(event))
     batch = read_events([tmp_path])
-    assert {one.thread for one in batch.events} == {"talk-1"}
-    assert [one.kind for one in batch.events].count("action") == 3
+    assert {event.thread for event in batch.events} == {"talk-1"}
+    assert [event.kind for event in batch.events].count("action") == 3
     alone = read(tmp_path, lines(*SDK), "talk-1.jsonl")
-    assert [one.id.split("/")[-1] for one in batch.events] == [one.id.split("/")[-1] for one in alone.events]
-    failed = next(one for one in results(batch) if one.get("exit_code"))
+    assert [event.id.split("/")[-1] for event in batch.events] == [
+        event.id.split("/")[-1] for event in alone.events
+    ]
+    failed = next(result for result in results(batch) if result.get("exit_code"))
     assert (failed["tool"], failed["command"]) == ("terminal", "make test")
-    assert len({one.attributes["batch"] for one in acts(batch)}) == 2
+    assert len({act.attributes["batch"] for act in acts(batch)}) == 2
 
 
 def test_openhands_sdk_condensation(tmp_path: Path):
     batch = read(tmp_path, lines(*SDK, sdk(9, "Condensation", "environment", summary="short")), "a.jsonl")
-    assert [(one.kind, one.text) for one in batch.events][-1] == ("condensation", "short")
+    assert [(event.kind, event.text) for event in batch.events][-1] == ("condensation", "short")
 
 
 # --- SWE-agent, mini-swe-agent, tau-bench -------------------------------------------------------
@@ -108,41 +110,41 @@ def test_openhands_sdk_condensation(tmp_path: Path):
 @pytest.mark.parametrize("first", ["environment", "trajectory", "history", "info"])
 def test_swe_agent_in_any_order_of_keys(first: str, tmp_path: Path):
     batch = read(tmp_path, text({first: TRAJ[first], **TRAJ}), "i-3.traj")
-    assert [one.attributes["tool"] for one in acts(batch)] == ["open", "bash", "bash"]
-    assert {one.thread for one in batch.events} == {"i-3"}
+    assert [act.attributes["tool"] for act in acts(batch)] == ["open", "bash", "bash"]
+    assert {event.thread for event in batch.events} == {"i-3"}
 
 
 def test_swe_agent_says_what_is_known_of_the_run_once(tmp_path: Path):
     batch = read(tmp_path, text(TRAJ), "i-3.traj")
-    assert [one.attributes.get("labels", {}).get("exit_status") for one in batch.events][:2] == [
+    assert [event.attributes.get("labels", {}).get("exit_status") for event in batch.events][:2] == [
         "submitted",
         None,
     ]
-    assert "A demonstration." not in [one.text for one in batch.events]
+    assert "A demonstration." not in [event.text for event in batch.events]
     assert acts(batch)[0].attributes["path"] == "parser.py"
     assert results(batch)[2]["duration"] == 0.5
 
 
 def test_swe_agent_edits_are_of_the_open_file(tmp_path: Path):
     state = {"open_file": "/code/parser.py", "working_dir": "/code"}
-    one = {"action": "edit 1:2\nx = 1\nend_of_edit", "observation": "ok", "state": state}
-    act = acts(read(tmp_path, text({**TRAJ, "trajectory": [one]}), "a.traj"))[0].attributes
+    item = {"action": "edit 1:2\nx = 1\nend_of_edit", "observation": "ok", "state": state}
+    act = acts(read(tmp_path, text({**TRAJ, "trajectory": [item]}), "a.traj"))[0].attributes
     assert (act["tool"], act["path"], act["cwd"]) == ("edit", "/code/parser.py", "/code")
 
 
 def test_swe_agent_demonstrations_have_only_a_history(tmp_path: Path):
     batch = read(tmp_path, text({"history": TRAJ["history"]}), "demo.traj")
-    assert [one.attributes["role"] for one in batch.events] == ["system", "user", "assistant"]
+    assert [event.attributes["role"] for event in batch.events] == ["system", "user", "assistant"]
 
 
 def test_mini_swe_agent_reads_commands_and_return_codes(tmp_path: Path):
     batch = read(tmp_path, text(MINI))
-    assert [one.attributes["command"] for one in acts(batch)] == [
+    assert [act.attributes["command"] for act in acts(batch)] == [
         "cat parser.py",
         "make test",
         "cat notes.md",
     ]
-    assert [one["exit_code"] for one in results(batch)] == [0, 2, 1]
+    assert [result["exit_code"] for result in results(batch)] == [0, 2, 1]
     assert batch.events[0].thread == "i-2"
 
 
@@ -170,7 +172,7 @@ def test_mini_swe_agent_an_answer_without_one_command_is_a_message(tmp_path: Pat
         {"role": "user", "content": "One action."},
     ]
     batch = read(tmp_path, text({**MINI, "messages": talk}))
-    assert [one.attributes["role"] for one in batch.events] == ["system", "user", "assistant", "user"]
+    assert [event.attributes["role"] for event in batch.events] == ["system", "user", "assistant", "user"]
 
 
 def test_a_command_that_took_too_long_is_an_error(tmp_path: Path):
@@ -181,14 +183,14 @@ def test_a_command_that_took_too_long_is_an_error(tmp_path: Path):
 
 def test_tau_bench_results_that_begin_with_error_failed(tmp_path: Path):
     batch = read(tmp_path, text(TAU))
-    assert ["error" in one for one in results(batch)] == [False, False, True]
+    assert ["error" in result for result in results(batch)] == [False, False, True]
     assert batch.events[0].attributes["labels"] == {"reward": 0.0}
     assert batch.events[0].thread == "run/4-1" or batch.events[0].thread.endswith("run/4-1")
 
 
 def test_tau_bench_users_of_two_trials_are_two(tmp_path: Path):
     batch = read(tmp_path, text([*TAU, {**TAU[0], "trial": 2}]), "airline.json")
-    users = {one.subject for one in batch.events if one.attributes.get("role") == "user"}
+    users = {event.subject for event in batch.events if event.attributes.get("role") == "user"}
     assert users == {"airline/4-1/user", "airline/4-2/user"}
 
 
@@ -199,13 +201,13 @@ def test_atif_names_its_agent_and_tells_compactions(tmp_path: Path):
     batch = read(tmp_path, text(ATIF))
     assert acts(batch)[0].subject == "mender"
     assert (acts(batch)[0].attributes["cost"], acts(batch)[0].attributes["tokens"]) == (0.01, 4)
-    assert "condensation" in [one.kind for one in batch.events]
+    assert "condensation" in [event.kind for event in batch.events]
 
 
 def test_atif_observations_without_calls_are_those_of_a_terminal(tmp_path: Path):
     seen = step(1, "agent", "ls", observation={"results": [{"content": "files"}]})
     batch = read(tmp_path, text({**ATIF, "steps": [seen, step(2, "robot", "?")]}))
-    assert [one.attributes["tool"] for one in batch.events] == ["terminal", "terminal"]
+    assert [event.attributes["tool"] for event in batch.events] == ["terminal", "terminal"]
     assert batch.skipped == {"records of the unknown type 'robot'": 1}
 
 
@@ -229,7 +231,7 @@ def test_inspect_calls_that_ended_after_the_last_message_are_told(tmp_path: Path
 def test_spans_in_any_order_give_the_same_events(tmp_path: Path):
     forward = read(tmp_path, lines(*SPANS), "a.jsonl").events
     backward = read(tmp_path, lines(*reversed(SPANS)), "a.jsonl").events
-    assert [(one.kind, one.text) for one in forward] == [(one.kind, one.text) for one in backward]
+    assert [(item.kind, item.text) for item in forward] == [(item.kind, item.text) for item in backward]
 
 
 def test_an_agent_inside_another_is_its_sub_agent(tmp_path: Path):
@@ -244,8 +246,8 @@ def test_steps_of_an_agent_that_writes_code_are_calls(tmp_path: Path):
     said = {"llm.output_messages.0.message.content": "Thought: add.\n```py\nprint(1)\n```"}
     model = inferred(3, 2, "LLM", "call", 1, attributes=said)
     out = {"output.value": "Execution logs: 1"}
-    one = inferred(2, 1, "CHAIN", "Step 1", 1, attributes=out, children=[model], status_message="it broke")
-    batch = read(tmp_path, text({**INFERRED, "spans": [{**INFERRED["spans"][0], "child_spans": [one]}]}))
+    item = inferred(2, 1, "CHAIN", "Step 1", 1, attributes=out, children=[model], status_message="it broke")
+    batch = read(tmp_path, text({**INFERRED, "spans": [{**INFERRED["spans"][0], "child_spans": [item]}]}))
     act, result = acts(batch)[0].attributes, results(batch)[0]
     assert (act["tool"], act["command"]) == ("python", "print(1)")
     assert (result["error"], result["result"]) == ("it broke", "Execution logs: 1")
@@ -264,7 +266,7 @@ def test_chat_with_the_answer_beside_the_request(tmp_path: Path):
     answer = {"choices": [{"message": {"role": "assistant", "content": "Hi."}}], "usage": {"total_tokens": 4}}
     told = {"id": "q", "request": {"messages": CHAT[:2]}, "response": answer}
     batch = read(tmp_path, lines(told), "log.jsonl")
-    assert [one.text for one in batch.events][1:] == ["Mend the parser, please.", "Hi."]
+    assert [event.text for event in batch.events][1:] == ["Mend the parser, please.", "Hi."]
     assert batch.events[2].attributes["tokens"] == 4
 
 
@@ -280,9 +282,9 @@ def test_chat_arguments_may_be_objects_and_calls_may_be_of_the_old_kind(tmp_path
 
 def test_codex_reads_exit_codes_and_compactions(tmp_path: Path):
     batch = read(tmp_path, lines(*CODEX), "rollout.jsonl")
-    failed = next(one for one in results(batch) if "exit_code" in one)
+    failed = next(result for result in results(batch) if "exit_code" in result)
     assert (failed["exit_code"], failed["duration"], failed["command"]) == (1, 2, "make test")
-    assert [one.kind for one in batch.events][-1] == "condensation"
+    assert [event.kind for event in batch.events][-1] == "condensation"
     assert acts(batch)[0].attributes["model"] == "m"
 
 
@@ -292,7 +294,7 @@ def test_items_of_an_unknown_type_are_counted(tmp_path: Path):
 
 
 def test_langchain_states_that_repeat_messages_tell_each_once(tmp_path: Path):
-    named = [{**one, "data": {**one["data"], "id": str(k)}} for k, one in enumerate(LANGCHAIN)]
+    named = [{**item, "data": {**item["data"], "id": str(k)}} for k, item in enumerate(LANGCHAIN)]
     states = [{"messages": named[:k]} for k in range(1, len(named) + 1)]
     assert len(read(tmp_path, lines(*states), "states.jsonl").events) == len(
         read(tmp_path, text(LANGCHAIN)).events
@@ -320,7 +322,7 @@ def test_run_records_without_all_times_have_those_of_the_step_before(tmp_path: P
     ]
     batch = read(tmp_path, lines({**RECORDS, "steps": steps}), "runs.jsonl")
     assert batch.timed
-    assert {one.at.second for one in batch.events} == {5}
+    assert {event.at.second for event in batch.events} == {5}
 
 
 def test_run_records_with_unknown_kinds_and_faults(tmp_path: Path):
@@ -331,7 +333,7 @@ def test_run_records_with_unknown_kinds_and_faults(tmp_path: Path):
     }
     batch = read(tmp_path, lines(RECORDS, odd, {"run_id": "x", "steps": 3}), "runs.jsonl", skip_bad=True)
     assert batch.skipped == {"records of the unknown type 'dream'": 1}
-    assert {(one.line, one.message) for one in batch.bad} == {
+    assert {(item.line, item.message) for item in batch.bad} == {
         (2, "a step must be an object, not a number"),
         (2, "a call needs the name of its tool, not null"),
         (3, "a run needs its steps as a list"),
@@ -340,9 +342,9 @@ def test_run_records_with_unknown_kinds_and_faults(tmp_path: Path):
 
 def test_plain_lines_are_joined_without_being_changed(tmp_path: Path):
     batch = read(tmp_path, lines(*PLAIN), "plain.jsonl")
-    assert [one.get("command") for one in results(batch)] == [None, "make test", None]
-    assert [one.get("path") for one in results(batch)] == ["parser.py", None, "notes.md"]
-    assert [one["tool"] for one in results(batch)] == ["read_file", "bash", "read_file"]
+    assert [result.get("command") for result in results(batch)] == [None, "make test", None]
+    assert [result.get("path") for result in results(batch)] == ["parser.py", None, "notes.md"]
+    assert [result["tool"] for result in results(batch)] == ["read_file", "bash", "read_file"]
 
 
 def test_plain_lines_without_ids_are_joined_to_the_call_before(tmp_path: Path):

@@ -54,9 +54,9 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
         yield from places(inner)
 
 
-def written(case: Case, told: list[Any]) -> bytes:
+def written(case: Case, record: list[Any]) -> bytes:
     lines = case.name.endswith(".jsonl")
-    return b"\n".join(json.dumps(one, indent=None if lines else 1).encode() for one in told)
+    return b"\n".join(json.dumps(item, indent=None if lines else 1).encode() for item in record)
 
 
 def check(case: Case, content: bytes) -> None:
@@ -76,12 +76,12 @@ def check(case: Case, content: bytes) -> None:
 
 @pytest.mark.parametrize("case", JSON_CASES, ids=lambda case: case.id)
 def test_a_strange_value_in_any_one_place_is_a_fault_at_most(case: Case):
-    told = values(case)
-    count = sum(1 for one in told for _ in places(one))
+    record = values(case)
+    count = sum(1 for item in record for _ in places(item))
     rng = random.Random(5)
     for number in rng.sample(range(count), min(count, 120)):
-        changed = copy.deepcopy(told)
-        box, key = [place for one in changed for place in places(one)][number]
+        changed = copy.deepcopy(record)
+        box, key = [place for item in changed for place in places(item)][number]
         box[key] = rng.choice(STRANGE)
         check(case, written(case, changed))
 
@@ -91,7 +91,7 @@ def test_strange_values_in_many_places_are_faults_at_most(case: Case):
     rng = random.Random(6)
     for _ in range(40):
         changed = copy.deepcopy(values(case))
-        for box, key in [place for one in changed for place in places(one)]:
+        for box, key in [place for item in changed for place in places(item)]:
             if rng.random() < 0.15:
                 box[key] = rng.choice(STRANGE)
         check(case, written(case, changed))
@@ -99,11 +99,11 @@ def test_strange_values_in_many_places_are_faults_at_most(case: Case):
 
 @pytest.mark.parametrize("case", JSON_CASES, ids=lambda case: case.id)
 def test_keys_that_are_missing_are_faults_at_most(case: Case):
-    told = values(case)
+    record = values(case)
     rng = random.Random(8)
     for _ in range(60):
-        changed = copy.deepcopy(told)
-        for box, key in [place for one in changed for place in places(one)]:
+        changed = copy.deepcopy(record)
+        for box, key in [place for item in changed for place in places(item)]:
             if isinstance(box, dict) and rng.random() < 0.1:
                 box.pop(key, None)
         check(case, written(case, changed))
@@ -115,7 +115,7 @@ def test_an_empty_or_foreign_document_gives_no_event(case: Case, content: bytes)
     file = Input("a", io.BytesIO(content), content, {}, Limits())
     records = list(registry.adapters.get(case.adapter).read(file))
     if case.adapter != "run_lines":
-        assert not [one for one in records if isinstance(one[1], dict)]
+        assert not [record for record in records if isinstance(record[1], dict)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
@@ -157,9 +157,9 @@ def test_a_zip_that_unpacks_to_too_much_is_refused(tmp_path: Path):
     path = tmp_path / "a.eval"
     path.write_bytes(zipped(one=SAMPLE, two={**SAMPLE, "input": "x" * 3_000_000}))
     small = read_events([path], limits=Limits(unpacked=1_000_000), skip_bad=True)
-    assert [one.message[:28] for one in small.bad] == ["unpacks to more than 1,000,0"]
+    assert [item.message[:28] for item in small.bad] == ["unpacks to more than 1,000,0"]
     one_left = read_events([path], limits=Limits(whole=1_000_000), skip_bad=True)
-    assert [one.message[:26] for one in one_left.bad] == ["samples/two.json: larger t"]
+    assert [item.message[:26] for item in one_left.bad] == ["samples/two.json: larger t"]
     assert one_left.events
 
 
@@ -168,7 +168,7 @@ def test_a_zip_with_a_broken_member_keeps_the_others(tmp_path: Path):
     path.write_bytes(zipped(one=SAMPLE, two="{not json"))
     batch = read_events([path], skip_bad=True)
     assert len({event.thread for event in batch.events}) == 1
-    assert [one.message[:26] for one in batch.bad] == ["samples/two.json: not JSON"]
+    assert [item.message[:26] for item in batch.bad] == ["samples/two.json: not JSON"]
 
 
 def test_another_zip_is_not_taken_for_a_log(tmp_path: Path):

@@ -32,21 +32,25 @@ def documents(path: Path) -> list[Any]:
 
 
 def blocks(path: Path) -> Iterator[dict[str, Any]]:
-    for told in documents(path):
-        for line in told.get("loglines", [told]):
+    for document in documents(path):
+        for line in document.get("loglines", [document]):
             content = (line.get("message") or {}).get("content")
-            yield from (one for one in content if isinstance(one, dict)) if isinstance(content, list) else ()
+            yield from (
+                (item for item in content if isinstance(item, dict)) if isinstance(content, list) else ()
+            )
 
 
 def of_claude(path: Path) -> Counts:
-    kinds = Counter(one["type"] for one in blocks(path))
+    kinds = Counter(block["type"] for block in blocks(path))
     return kinds["tool_use"], kinds["tool_result"]
 
 
 def of_tau(path: Path) -> Counts:
     (told,) = documents(path)
-    talk = [one for trial in (told if isinstance(told, list) else [told]) for one in trial["traj"]]
-    return sum(len(one.get("tool_calls") or ()) for one in talk), sum(one["role"] == "tool" for one in talk)
+    talk = [item for trial in (told if isinstance(told, list) else [told]) for item in trial["traj"]]
+    return sum(len(item.get("tool_calls") or ()) for item in talk), sum(
+        item["role"] == "tool" for item in talk
+    )
 
 
 def of_swe_agent(path: Path) -> Counts:
@@ -56,30 +60,30 @@ def of_swe_agent(path: Path) -> Counts:
 
 def of_mini(path: Path) -> Counts:
     talk = documents(path)[0]["messages"]
-    count = sum(one["content"].count("```bash") == 1 for one in talk if one["role"] == "assistant")
+    count = sum(item["content"].count("```bash") == 1 for item in talk if item["role"] == "assistant")
     return count, count
 
 
 def of_openhands_v0(path: Path) -> Counts:
-    told = documents(path)
-    events = [one for run in told for one in (run if isinstance(run, list) else run["history"])]
-    acts = Counter(one.get("action") for one in events)
-    seen = Counter(one.get("observation") for one in events)
+    values = documents(path)
+    events = [item for run in values for item in (run if isinstance(run, list) else run["history"])]
+    acts = Counter(event.get("action") for event in events)
+    seen = Counter(event.get("observation") for event in events)
     known = ("run", "edit", "read", "think", "finish", "error", "write", "run_ipython")
-    return sum(acts[one] for one in known), sum(seen[one] for one in known)
+    return sum(acts[item] for item in known), sum(seen[item] for item in known)
 
 
 def of_openhands_sdk(path: Path) -> Counts:
-    kinds = Counter(one.get("kind") for one in documents(path))
+    kinds = Counter(document.get("kind") for document in documents(path))
     return kinds["ActionEvent"], kinds["ObservationEvent"] + kinds["AgentErrorEvent"]
 
 
 def of_atif(path: Path) -> Counts:
-    steps = [one for one in documents(path)[0]["steps"] if one["source"] == "agent"]
-    seen = [len(one.get("observation", {}).get("results", ())) for one in steps]
-    return sum(len(one["tool_calls"]) if "tool_calls" in one else "observation" in one for one in steps), sum(
-        seen
-    )
+    steps = [document for document in documents(path)[0]["steps"] if document["source"] == "agent"]
+    seen = [len(step.get("observation", {}).get("results", ())) for step in steps]
+    return sum(
+        len(step["tool_calls"]) if "tool_calls" in step else "observation" in step for step in steps
+    ), sum(seen)
 
 
 def of_inspect(path: Path) -> Counts:
@@ -89,21 +93,21 @@ def of_inspect(path: Path) -> Counts:
             samples = [json.loads(packed.read(name)) for name in names]
     else:
         samples = documents(path)[0]["samples"]
-    calls = sum(len(m.get("tool_calls") or ()) for one in samples for m in one["messages"])
-    seen = sum(m["role"] == "tool" for one in samples for m in one["messages"])
+    calls = sum(len(m.get("tool_calls") or ()) for sample in samples for m in sample["messages"])
+    seen = sum(m["role"] == "tool" for sample in samples for m in sample["messages"])
     # A call may end after the last message; then only an event has its result.
-    return calls, max(seen, sum(e["event"] == "tool" for one in samples for e in one.get("events", ())))
+    return calls, max(seen, sum(e["event"] == "tool" for sample in samples for e in sample.get("events", ())))
 
 
 def of_otel(path: Path) -> Counts:
     def walk(spans: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        for one in spans:
-            yield one
-            yield from walk(one["child_spans"])
+        for span in spans:
+            yield span
+            yield from walk(span["child_spans"])
 
     spans = list(walk(documents(path)[0]["spans"]))
-    tools = sum(one["span_attributes"].get("openinference.span.kind") == "TOOL" for one in spans)
-    steps = sum(one["span_name"].startswith("Step ") for one in spans)
+    tools = sum(span["span_attributes"].get("openinference.span.kind") == "TOOL" for span in spans)
+    steps = sum(span["span_name"].startswith("Step ") for span in spans)
     return tools + steps, tools + steps
 
 
@@ -144,10 +148,12 @@ def test_there_are_real_files():
     assert {name for name, _, _ in FILES} == {name for name, _, _, _ in FORMATS}
 
 
-@pytest.mark.parametrize(("name", "path", "count"), FILES, ids=[f"{one[0]}-{one[1].name}" for one in FILES])
+@pytest.mark.parametrize(
+    ("name", "path", "count"), FILES, ids=[f"{file[0]}-{file[1].name}" for file in FILES]
+)
 def test_a_real_file_is_read_in_full(name: str, path: Path, count: Callable[[Path], Counts]):
     head = head_of(path)
-    assert [one for one in PARTICULAR if registry.adapters.get(one).recognises(head, "a")] == [name]
+    assert [item for item in PARTICULAR if registry.adapters.get(item).recognises(head, "a")] == [name]
     batch = read_events([path])
     kinds = Counter(event.kind for event in batch.events)
     assert (kinds["action"], kinds["result"]) == count(path)

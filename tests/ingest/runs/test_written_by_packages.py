@@ -40,11 +40,11 @@ FLAGGED = {
 
 
 def acts(batch: Batch) -> list[Any]:
-    return [one for one in batch.events if one.kind == "action"]
+    return [event for event in batch.events if event.kind == "action"]
 
 
 def results(batch: Batch) -> list[Any]:
-    return [one for one in batch.events if one.kind == "result"]
+    return [event for event in batch.events if event.kind == "result"]
 
 
 def read(name: str) -> Batch:
@@ -52,33 +52,33 @@ def read(name: str) -> Batch:
         pytest.importorskip("pyarrow")
     batch = read_events([WRITTEN / name])
     assert not batch.skipped
-    assert len({one.thread for one in batch.events}) == 1
+    assert len({event.thread for event in batch.events}) == 1
     return batch
 
 
 @pytest.mark.parametrize("name", FLAGGED)
 def test_every_call_and_result_arrives_once(name: str) -> None:
     batch = read(name)
-    calls = [(one.attributes["call_id"], one.attributes["tool"]) for one in acts(batch)]
+    calls = [(act.attributes["call_id"], act.attributes["tool"]) for act in acts(batch)]
     assert calls == [("call_a1", "read_sensor"), ("call_a2", "read_file"), ("call_b1", "list_files")]
     assert acts(batch)[1].attributes["path"] == "logs/shed.txt"
-    told = {one.attributes["call_id"]: one.attributes for one in results(batch)}
+    told = {result.attributes["call_id"]: result.attributes for result in results(batch)}
     assert len(results(batch)) == len(told) == 3
-    assert {key: one["tool"] for key, one in told.items()} == dict(calls)
+    assert {key: item["tool"] for key, item in told.items()} == dict(calls)
     assert told["call_a1"]["result"] == "18.5 degrees"
-    assert [key for key, one in told.items() if "error" in one] == ["call_a2"] * FLAGGED[name][1]
+    assert [key for key, item in told.items() if "error" in item] == ["call_a2"] * FLAGGED[name][1]
     assert "no such file" in f"{told['call_a2']['result']} {told['call_a2'].get('error')}"
 
 
 @pytest.mark.parametrize("name", FLAGGED)
 def test_words_thoughts_and_tokens_arrive_once(name: str) -> None:
     batch = read(name)
-    said = [(one.attributes["role"], one.text) for one in batch.events if one.kind == "message"]
+    said = [(event.attributes["role"], event.text) for event in batch.events if event.kind == "message"]
     heard = [("system", "You look after a garden shed."), ("user", TASK)]
     # What a graph streams is what its steps add; the task is not among it.
     assert said == [*(heard if name != "langgraph_stream.jsonl" else []), ("assistant", ANSWER)]
     assert "I look at both." in acts(batch)[0].attributes["thought"]
-    counted = [one.attributes["tokens"] for one in batch.events if "tokens" in one.attributes]
+    counted = [event.attributes["tokens"] for event in batch.events if "tokens" in event.attributes]
     assert counted == TOKENS
     assert acts(batch)[0].attributes["batch"] == acts(batch)[1].attributes["batch"]
 
@@ -86,23 +86,23 @@ def test_words_thoughts_and_tokens_arrive_once(name: str) -> None:
 def test_codex_is_read_without_the_lines_it_writes_over_an_output() -> None:
     # codex-cli 0.166.0, with what it says of itself and of the machine left out.
     batch = read("codex.jsonl")
-    told = [one.attributes for one in results(batch)]
-    assert [one["command"] for one in told] == ["echo 18.5 degrees", "cat logs/shed.txt", "ls logs"]
-    assert [one["result"] for one in told] == [
+    attributes = [result.attributes for result in results(batch)]
+    assert [item["command"] for item in attributes] == ["echo 18.5 degrees", "cat logs/shed.txt", "ls logs"]
+    assert [item["result"] for item in attributes] == [
         "18.5 degrees\n",
         "cat: logs/shed.txt: No such file or directory\n",
         "garden.txt\n",
     ]
-    assert [one["exit_code"] for one in told] == [0, 1, 0]
-    assert [one.attributes["tokens"] for one in batch.events if "tokens" in one.attributes] == TOKENS
+    assert [item["exit_code"] for item in attributes] == [0, 1, 0]
+    assert [event.attributes["tokens"] for event in batch.events if "tokens" in event.attributes] == TOKENS
 
 
 def test_tokens_are_counted_where_no_content_was_recorded() -> None:
     # openai-v2 2.4b0 as it is by default: spans of models tell neither words nor calls.
     batch = read_events([WRITTEN / "otel_without_content.jsonl"])
-    assert [one.attributes["tool"] for one in acts(batch)] == ["read_sensor", "read_file", "list_files"]
+    assert [act.attributes["tool"] for act in acts(batch)] == ["read_sensor", "read_file", "list_files"]
     # The last answer is nowhere, so what it took stands with the call before it.
-    assert [one.attributes.get("tokens") for one in acts(batch)] == [120, None, 160 + 185]
+    assert [act.attributes.get("tokens") for act in acts(batch)] == [120, None, 160 + 185]
     assert sum(batch.skipped.values()) == 3
     assert "content was not recorded" in next(iter(batch.skipped))
 
@@ -130,15 +130,15 @@ BARE = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 100, "gen_
     ],
 )
 def test_a_model_call_recorded_by_two_libraries_is_one(spans: list[Any], tmp_path: Path) -> None:
-    (tmp_path / "spans.jsonl").write_text("".join(json.dumps(one) + "\n" for one in spans))
+    (tmp_path / "spans.jsonl").write_text("".join(json.dumps(span) + "\n" for span in spans))
     batch = read_events([tmp_path / "spans.jsonl"])
-    assert [(one.text, one.attributes["tokens"]) for one in batch.events] == [("Done.", 120)]
+    assert [(event.text, event.attributes["tokens"]) for event in batch.events] == [("Done.", 120)]
     assert not batch.skipped
 
 
-def request(said: list[str], answer: str) -> dict[str, Any]:
+def request(texts: list[str], answer: str) -> dict[str, Any]:
     roles = ("user", "assistant")
-    messages = [{"role": roles[n % 2], "content": one} for n, one in enumerate(said)]
+    messages = [{"role": roles[n % 2], "content": item} for n, item in enumerate(texts)]
     message = {"role": "assistant", "content": answer, "refusal": None}
     return {"request": {"messages": messages}, "response": {"choices": [{"message": message}]}}
 
@@ -151,10 +151,10 @@ def test_requests_of_several_conversations_are_told_apart(tmp_path: Path) -> Non
         request(["Good day.", "Good day to you.", "And now?"], "Now we talk."),
         request(["Hello."], "Hi."),  # once more from the beginning: a conversation of its own
     ]
-    (tmp_path / "log.jsonl").write_text("".join(json.dumps(one) + "\n" for one in log))
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(item) + "\n" for item in log))
     runs: dict[str | None, list[str]] = {}
-    for one in read_events([tmp_path / "log.jsonl"]).events:
-        runs.setdefault(one.thread, []).append(one.text or "")
+    for event in read_events([tmp_path / "log.jsonl"]).events:
+        runs.setdefault(event.thread, []).append(event.text or "")
     assert sorted(runs.values()) == [
         ["Good day.", "Good day to you.", "And now?", "Now we talk."],
         ["Hello.", "Hi."],
@@ -171,5 +171,5 @@ def test_without_what_unpacks_it_a_file_says_what_is_missing(monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     batch = read_events([WRITTEN / "inspect.eval"], skip_bad=True)
     assert not batch.events
-    assert all("Zstandard; pip install 'ethogram[parquet]'" in one.message for one in batch.bad)
+    assert all("Zstandard; pip install 'ethogram[parquet]'" in item.message for item in batch.bad)
     assert batch.bad_count == 2

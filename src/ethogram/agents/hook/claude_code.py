@@ -38,12 +38,14 @@ def answer(event: str, advice: Advice | None) -> dict[str, Any]:
         return {}
     if event == "PreToolUse":
         return _permission(advice)
-    told: dict[str, Any] = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": advice.text}}
+    record: dict[str, Any] = {
+        "hookSpecificOutput": {"hookEventName": event, "additionalContext": advice.text}
+    }
     if advice.person:
-        told["systemMessage"] = advice.person
+        record["systemMessage"] = advice.person
     if advice.rung == "stop":
-        told |= {"continue": False, "stopReason": advice.person or advice.text}
-    return told
+        record |= {"continue": False, "stopReason": advice.person or advice.text}
+    return record
 
 
 def _permission(advice: Advice) -> dict[str, Any]:
@@ -88,21 +90,21 @@ def plan_of(data: Mapping[str, Any]) -> Plan:
     )
 
 
-def handle(told: Mapping[str, Any], plan: Plan, db: sqlite3.Connection, now: float) -> dict[str, Any]:
+def handle(record: Mapping[str, Any], plan: Plan, db: sqlite3.Connection, now: float) -> dict[str, Any]:
     """What to answer to a payload; what it brings about is kept."""
-    name = text_at(told, "hook_event_name")
-    if name not in EVENTS or not plan.rules.has(text_at(told, "tool_name")):
+    name = text_at(record, "hook_event_name")
+    if name not in EVENTS or not plan.rules.has(text_at(record, "tool_name")):
         return {}
-    session = state_db.storable(text_at(told, "session_id")[:200]) or "session"
-    agent = state_db.storable(subject_of(told))
+    session = state_db.storable(text_at(record, "session_id")[:200]) or "session"
+    agent = state_db.storable(subject_of(record))
     at = datetime.fromtimestamp(now, UTC)
     with state_db.turn(db):
         state = {**begin(), **(state_db.load(db, session, agent) or {})}
-        state, observed, advice = HANDLERS[name](told, plan, state, at)
-        for one in observed:
-            for standing in one.standings:
-                state_db.find(db, session, agent, now, standing, one.state["n"], one.state["steps"])
-            for settled in one.settled:
+        state, observed, advice = HANDLERS[name](record, plan, state, at)
+        for item in observed:
+            for standing in item.standings:
+                state_db.find(db, session, agent, now, standing, item.state["n"], item.state["steps"])
+            for settled in item.settled:
                 state_db.settle(db, session, agent, settled)
         if name == "SessionEnd":
             state_db.end(db, session)
@@ -121,42 +123,44 @@ def _observe(plan: Plan, state: State, event: Event | None) -> Observed:
     return Observed(state) if event is None else observe(plan, state, event)
 
 
-def before(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
+def before(record: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
     """A call is about to be made: ask where it touches what nobody should touch unasked, or repeats."""
-    event = call_event(told, state["n"] + 1, at)
+    event = call_event(record, state["n"] + 1, at)
     advice = _stopped(state) or _critical(plan, state, event) or _asked(plan, state, event)
     seen = observe(plan, state, event)
-    state = {**seen.state, "calls": [*state["calls"], _call(told)][-MOST_CALLS:]}
+    state = {**seen.state, "calls": [*state["calls"], _call(record)][-MOST_CALLS:]}
     if advice is not None and advice.rung == "stop":
         state["stopping"] = None
     elif advice is not None:
         asked = list(advice.keys), advice.pattern, advice.step
-        state["asked"] = dict([*state["asked"].items(), (_call(told), asked)][-MOST_PATHS:])
+        state["asked"] = dict([*state["asked"].items(), (_call(record), asked)][-MOST_PATHS:])
         if not advice.keys:
             # Once is enough: whoever allowed it need not be asked about the next of the same.
-            state["asks"] = [one for one in state["asks"] if one[1] != advice.pattern]
+            state["asks"] = [item for item in state["asks"] if item[1] != advice.pattern]
             own = {"cause": "asked", "keys": [advice.pattern], "rung": 0, "step": state["steps"], "times": 1}
             state["given"] = [*state["given"], own]
     return state, [seen], advice
 
 
-def after(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
+def after(record: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
     """A call has ended."""
-    name, observed = text_at(told, "hook_event_name"), []
-    state, settled = _answered(state, _call(told))
-    if _call(told) not in state["calls"]:
-        observed.append(observe(plan, state, call_event(told, state["n"] + 1, at)))
+    name, observed = text_at(record, "hook_event_name"), []
+    state, settled = _answered(state, _call(record))
+    if _call(record) not in state["calls"]:
+        observed.append(observe(plan, state, call_event(record, state["n"] + 1, at)))
         state = observed[-1].state
-    seen = observe(plan, state, result_event(told, state["n"] + 1, at))
+    seen = observe(plan, state, result_event(record, state["n"] + 1, at))
     observed.append(replace(seen, settled=(*seen.settled, *settled)))
     state, advice = dict(seen.state), seen.advice
-    state["calls"] = [one for one in state["calls"] if one != _call(told)]
+    state["calls"] = [item for item in state["calls"] if item != _call(record)]
     if advice is not None and advice.rung == "stop" and name == "PostToolUseFailure":
         # After a call that failed, not every agent heeds it; so it is said again before the next.
         state["stopping"] = [advice.pattern, advice.severity, advice.person]
     if advice is not None and advice.rung == "ask":
-        own = {one["call"] for one in state["recent"] if {one["key"], one["error_key"]} & set(advice.keys)}
-        new = [[one, advice.pattern, list(advice.keys), advice.step] for one in sorted(own) if one]
+        own = {
+            item["call"] for item in state["recent"] if {item["key"], item["error_key"]} & set(advice.keys)
+        }
+        new = [[item, advice.pattern, list(advice.keys), advice.step] for item in sorted(own) if item]
         state["asks"] = [*state["asks"], *new][-20:]
     elif state["recent"] and state["recent"][-1]["progress"]:
         # It has found another way.
@@ -168,37 +172,37 @@ def _answered(state: State, call: str) -> tuple[State, list[Settled]]:
     """What became of questions, now that a call has ended: it was allowed if it was asked about, and what was
     asked about and not done for a while was not."""
     asked, approved, settled = {}, list(state["approved"]), []
-    for one, (keys, pattern, step) in state["asked"].items():
-        if one == call:
+    for name, (keys, pattern, step) in state["asked"].items():
+        if name == call:
             approved += keys
             settled.append(Settled(pattern, step, "allowed", 1))
         elif state["steps"] - step >= SETTLES:
             settled.append(Settled(pattern, step, "declined", state["steps"] - step))
         else:
-            asked[one] = (keys, pattern, step)
+            asked[name] = (keys, pattern, step)
     return {**state, "asked": asked, "approved": approved[-MOST_PATHS:]}, settled
 
 
-def prompted(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
+def prompted(record: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
     """The person says something."""
-    seen = _observe(plan, state, said_event(told, state["n"] + 1, at, "user", text_at(told, "prompt")))
+    seen = _observe(plan, state, said_event(record, state["n"] + 1, at, "user", text_at(record, "prompt")))
     return seen.state, [seen], None
 
 
-def condensed(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
+def condensed(record: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
     """The agent's memory is condensed."""
-    seen = observe(plan, state, condensed_event(told, state["n"] + 1, at))
+    seen = observe(plan, state, condensed_event(record, state["n"] + 1, at))
     return seen.state, [seen], None
 
 
-def stopped(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
+def stopped(record: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
     """The agent has said what it had to say. That is never answered, so it cannot go round in circles."""
-    words = text_at(told, "last_assistant_message")
-    seen = _observe(plan, state, said_event(told, state["n"] + 1, at, "assistant", words))
+    words = text_at(record, "last_assistant_message")
+    seen = _observe(plan, state, said_event(record, state["n"] + 1, at, "assistant", words))
     return seen.state, [seen], None
 
 
-def ended(told: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
+def ended(record: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
     """The session is over."""
     return state, [], None
 
@@ -215,8 +219,8 @@ HANDLERS: dict[str, Callable[[Mapping[str, Any], Plan, State, datetime], Handled
 }
 
 
-def _call(told: Mapping[str, Any]) -> str:
-    return digest(text_at(told, "tool_use_id")) if text_at(told, "tool_use_id") else ""
+def _call(record: Mapping[str, Any]) -> str:
+    return digest(text_at(record, "tool_use_id")) if text_at(record, "tool_use_id") else ""
 
 
 def _critical(plan: Plan, state: State, event: Event) -> Advice | None:

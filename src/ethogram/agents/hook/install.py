@@ -41,16 +41,16 @@ class Node:
 
     def get(self, name: str) -> Node | None:
         """The member of an object; of several with one name the last, as every reader has it."""
-        return next((one.node for one in reversed(self.members) if one.name == name), None)
+        return next((member.node for member in reversed(self.members) if member.name == name), None)
 
     def place_of(self, name: str) -> int:
         """Which of the members `get` gives."""
-        return max(n for n, one in enumerate(self.members) if one.name == name)
+        return max(n for n, member in enumerate(self.members) if member.name == name)
 
     @property
     def nodes(self) -> tuple[Node, ...]:
         """The values inside."""
-        return tuple(one.node for one in self.members)
+        return tuple(member.node for member in self.members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ class Edit:
 
 def undo(text: str, edits: Sequence[Edit]) -> str:
     """The text as it was before all of these."""
-    for one in reversed(edits):
-        text = one.undone(text)
+    for edit in reversed(edits):
+        text = edit.undone(text)
     return text
 
 
@@ -109,8 +109,8 @@ def fault(text: str, path: str, node: Node, message: str) -> Fault:
 
 
 def _past_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
 
 
 def _node(text: str, at: int) -> Node:
@@ -137,8 +137,8 @@ def _node(text: str, at: int) -> Node:
 
 
 def _end(what: re.Pattern[str], text: str, at: int) -> int:
-    found = what.match(text, at)
-    return found.end() if found else at
+    match = what.match(text, at)
+    return match.end() if match else at
 
 
 # Edits.
@@ -190,7 +190,7 @@ def _unit(text: str, root: Node) -> str | None:
 
 
 def _on_one_line(text: str, key: str, value: Any) -> tuple[str, str]:
-    if any(one in text for one in ('": ', '", ', "}, ")):
+    if any(name in text for name in ('": ', '", ', "}, ")):
         item = json.dumps(value, ensure_ascii=False)
         return ", ", f"{key} {item}" if key else item
     return ",", key + json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -203,8 +203,8 @@ def _laid_out(key: str, value: Any, unit: str, newline: str, base: str) -> str:
 
 def told(faults: Iterable[Fault]) -> None:
     """Nothing, or BadInput with all of the faults."""
-    if found := list(faults):
-        raise BadInput(sorted(found))
+    if result := list(faults):
+        raise BadInput(sorted(result))
 
 
 # Entries: what a coding agent's settings say of our hook, put in and taken out of the text of the file.
@@ -260,7 +260,7 @@ class Found:
 def found(root: Node) -> Iterator[Found]:
     """Every command of ours, in order; what has another form than expected holds none."""
     events = root.get("hooks")
-    for event in dict.fromkeys(one.name for one in _inside(events, "an object")):
+    for event in dict.fromkeys(item.name for item in _inside(events, "an object")):
         groups = events.get(event) if events else None
         for group, outer in enumerate(_inside(groups, "a list")):
             handlers = outer.node.get("hooks")
@@ -329,11 +329,11 @@ def with_hook(text: str, path: str, command: str) -> tuple[str, list[Edit]]:
 def _addition(text: str, root: Node, command: str) -> Edit | None:
     events = root.get("hooks")
     if events is None:
-        return appended(text, root, root, {one: [entry(one, command)] for one in EVENTS}, "hooks")
+        return appended(text, root, root, {event: [entry(event, command)] for event in EVENTS}, "hooks")
     ours = list(found(root))
     for event in EVENTS:
-        here = [one for one in ours if one.event == event]
-        plain = [one for one in here if one.kind == "ours"]
+        here = [our for our in ours if our.event == event]
+        plain = [item for item in here if item.kind == "ours"]
         groups = events.get(event)
         if plain and plain[0].command.text != command:
             return replaced(text, plain[0].command, command)
@@ -351,26 +351,26 @@ def without_hook(text: str, path: str, keep: frozenset[str] = frozenset()) -> st
     '' there keeps the object that holds them all."""
     while True:
         root = parse(text, path)
-        ours = next((one for one in found(root) if one.kind == "ours"), None)
+        ours = next((item for item in found(root) if item.kind == "ours"), None)
         if ours is None:
             return text
         text = _removal(text, root, ours, keep).done(text)
 
 
-def _removal(text: str, root: Node, one: Found, keep: frozenset[str]) -> Edit:
-    if len(one.handlers.members) > 1:
-        return removed(text, one.handlers, one.handler)
-    if len(one.groups.members) > 1 or one.event in keep:
-        return removed(text, one.groups, one.group)
-    if len(one.events.members) > 1 or "" in keep:
-        return removed(text, one.events, one.events.place_of(one.event))
+def _removal(text: str, root: Node, item: Found, keep: frozenset[str]) -> Edit:
+    if len(item.handlers.members) > 1:
+        return removed(text, item.handlers, item.handler)
+    if len(item.groups.members) > 1 or item.event in keep:
+        return removed(text, item.groups, item.group)
+    if len(item.events.members) > 1 or "" in keep:
+        return removed(text, item.events, item.events.place_of(item.event))
     return removed(text, root, root.place_of("hooks"))
 
 
 def kept_apart(text: str, path: str) -> frozenset[str]:
     """What stands in a file besides our entries: its events, and '' for the object that holds them."""
     events = parse(without_hook(text, path), path).get("hooks")
-    return frozenset() if events is None else frozenset({"", *(one.name for one in events.members)})
+    return frozenset() if events is None else frozenset({"", *(member.name for member in events.members)})
 
 
 # Installing: our entries in a coding agent's settings file, and out of it again without a trace.
@@ -411,8 +411,8 @@ def settings_path(scope: str, folder: str) -> Path:
     """The settings file of the agent: that of a project folder, or the person's own."""
     if scope == "project":
         return Path(folder, ".claude", "settings.json").absolute()
-    told = os.environ.get("CLAUDE_CONFIG_DIR")
-    return (Path(told) if told else Path.home() / ".claude").absolute() / "settings.json"
+    node = os.environ.get("CLAUDE_CONFIG_DIR")
+    return (Path(node) if node else Path.home() / ".claude").absolute() / "settings.json"
 
 
 def check_place(path: Path, folder: str) -> None:
@@ -426,9 +426,9 @@ def check_place(path: Path, folder: str) -> None:
 
 def own_command() -> str:
     """The command that starts our hook, for a shell: this executable, or this Python where there is none."""
-    for one in (Path(sys.argv[0]), Path(sys.executable).with_name(NAMES[0])):
-        if one.name in NAMES and one.is_file():
-            return f"{shlex.quote(str(one.absolute()))} hook"
+    for item in (Path(sys.argv[0]), Path(sys.executable).with_name(NAMES[0])):
+        if item.name in NAMES and item.is_file():
+            return f"{shlex.quote(str(item.absolute()))} hook"
     return f"{shlex.quote(sys.executable)} -P -m ethogram hook"
 
 
@@ -488,12 +488,12 @@ def digest(text: str) -> str:
 def _missing(folder: Path) -> list[str]:
     """The folders that must be made for this one, the innermost first."""
     above = [folder, *folder.parents]
-    return [str(one) for one in above if not one.exists()]
+    return [str(item) for item in above if not item.exists()]
 
 
 def difference(change: Change, shown: str) -> Iterator[str]:
     """The change as a unified diff, line by line."""
-    before, after = (("" if one is None else one).splitlines() for one in (change.before, change.after))
+    before, after = (("" if item is None else item).splitlines() for item in (change.before, change.after))
     first = shown if change.before is not None else os.devnull
     second = shown if change.after is not None else os.devnull
     yield from difflib.unified_diff(before, after, first, second, lineterm="")
@@ -555,14 +555,14 @@ def notes_path() -> Path:
 def notes() -> dict[str, dict[str, Any]]:
     """What is noted, by settings file; nothing where it cannot be read."""
     try:
-        told = json.loads(notes_path().read_bytes())
+        data = json.loads(notes_path().read_bytes())
     except (OSError, ValueError):
         return {}
-    return {path: one for path, one in told.items() if _is_note(one)} if isinstance(told, dict) else {}
+    return {path: item for path, item in data.items() if _is_note(item)} if isinstance(data, dict) else {}
 
 
-def _is_note(one: Any) -> bool:
-    return isinstance(one, dict) and {"created", "keep", "made", "edits", "digest"} <= one.keys()
+def _is_note(value: Any) -> bool:
+    return isinstance(value, dict) and {"created", "keep", "made", "edits", "digest"} <= value.keys()
 
 
 def remember(change: Change) -> None:
@@ -577,12 +577,12 @@ def forget(change: Change) -> None:
         _save(left)
 
 
-def _save(told: dict[str, dict[str, Any]]) -> None:
+def _save(record: dict[str, dict[str, Any]]) -> None:
     path = notes_path()
-    if not told:
+    if not record:
         path.unlink(missing_ok=True)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(OSError):
         path.parent.chmod(0o700)
-    write(path, json.dumps(told, indent=1) + "\n", 0o600)
+    write(path, json.dumps(record, indent=1) + "\n", 0o600)

@@ -61,13 +61,13 @@ class Chosen:
 def choose(library: Library) -> Chosen:
     """The programs that a hook can watch, and for each of the others the reason why it cannot."""
     watched, left_out = [], []
-    for one in library.programs:
-        if not library.is_chosen(one):
+    for program in library.programs:
+        if not library.is_chosen(program):
             continue
-        if reason := _hindrance(one):
-            left_out.append((one.name, reason))
+        if reason := _hindrance(program):
+            left_out.append((program.name, reason))
         else:
-            watched.append(Watched(one, rows_needed(one), read_by(one), hashed(one)))
+            watched.append(Watched(program, rows_needed(program), read_by(program), hashed(program)))
     return Chosen(tuple(watched), tuple(left_out))
 
 
@@ -75,20 +75,20 @@ def _hindrance(program: Program) -> str:
     """Why a hook cannot watch a program; '' where it can."""
     if any(name.startswith(PREFIX) for name in program.signals):
         return "it is a pattern in code, which a hook has no time to load"
-    if any(not one.__module__.startswith(SIGNALS) for one in plan(set(program.signals))):
+    if any(not item.__module__.startswith(SIGNALS) for item in plan(set(program.signals))):
         return "it needs a signal of a plug-in, which a hook has no time to load"
     if not isinstance(program.body, ThresholdProgram):
         return "only thresholds and trends are watched live"
     if program.group_by != ("subject", "thread"):
         return "its history is not one run"
     nodes = list(_nodes(program))
-    if any(isinstance(one, Attribute | Indicator | Elapsed | Cover | Difference) for one in nodes):
+    if any(isinstance(node, Attribute | Indicator | Elapsed | Cover | Difference) for node in nodes):
         return "it reads more than signals"
-    if any(isinstance(one, Measure) and one.window.over_subject for one in nodes):
+    if any(isinstance(node, Measure) and node.window.over_subject for node in nodes):
         return "it looks beyond the run"
     own = set(hashed(program))
-    texts = (one for one in nodes if isinstance(one, Compare))
-    if any({_name(one.left), _name(one.right)} & own and _is_text(one) for one in texts):
+    texts = (node for node in nodes if isinstance(node, Compare))
+    if any({_name(text.left), _name(text.right)} & own and _is_text(text) for text in texts):
         return "it compares what is kept as a digest only"
     return ""
 
@@ -103,24 +103,24 @@ def _name(node: Any) -> str:
     return node.name if isinstance(node, Signal) else ""
 
 
-def _is_text(one: Compare) -> bool:
-    return isinstance(one.left, Text) or isinstance(one.right, Text)
+def _is_text(compare: Compare) -> bool:
+    return isinstance(compare.left, Text) or isinstance(compare.right, Text)
 
 
 def read_by(program: Program) -> tuple[str, ...]:
     """The signals by which a program decides."""
-    return tuple(sorted({one.name for one in _nodes(program) if isinstance(one, Signal)}))
+    return tuple(sorted({node.name for node in _nodes(program) if isinstance(node, Signal)}))
 
 
 def hashed(program: Program) -> tuple[str, ...]:
     """The signals of a program that may say anything, so that only digests of them are kept."""
     found = ((name, registry.signals.get(name)) for name in read_by(program) if name in registry.signals)
-    return tuple(name for name, one in found if one.range is None)
+    return tuple(name for name, item in found if item.range is None)
 
 
 def rows_needed(program: Program) -> int:
     """How many rows a program's windows can reach back."""
-    needs = [_reach(one.window) for one in _nodes(program) if isinstance(one, Measure)]
+    needs = [_reach(node.window) for node in _nodes(program) if isinstance(node, Measure)]
     return max([1, *needs])
 
 
@@ -128,7 +128,7 @@ def _reach(window: Window) -> int:
     if window.keep is not None:
         # Those it does not keep lie in between; more than seven of eight would have to be such.
         return min(CAP, 8 * window.keep)
-    counts = [one.n for one in window.last if isinstance(one, Events)]
+    counts = [item.n for item in window.last if isinstance(item, Events)]
     if not counts or isinstance(window.skip, Duration):
         return CAP
     return min(CAP, min(counts) + (window.skip.n if isinstance(window.skip, Events) else 0))
@@ -136,7 +136,7 @@ def _reach(window: Window) -> int:
 
 def plan_of(chosen: Chosen, settings: Settings, folder: str | None = None) -> Plan:
     """What to watch, with which signals and by which rules; `folder` is where runs work that do not say."""
-    names = {name for one in chosen.watched for name in names_used(one.program)} | set(ALWAYS)
+    names = {name for item in chosen.watched for name in names_used(item.program)} | set(ALWAYS)
     options = Options.of(settings)
     # Whoever could change what is kept here could change what is told.
     ours = [state_dir(), *(str(path.parent) for path in (user_file(),) if path is not None)]
@@ -150,12 +150,12 @@ def plan_of(chosen: Chosen, settings: Settings, folder: str | None = None) -> Pl
 def data_of(made: Plan) -> dict[str, Any]:
     """The plan as plain data, from which `answer.plan_of` makes an equal one."""
     return {
-        "modules": sorted({one.__module__ for one in made.signals}),
-        "signals": [one.name for one in made.signals],
+        "modules": sorted({signal.__module__ for signal in made.signals}),
+        "signals": [signal.name for signal in made.signals],
         "options": asdict(made.options),
         "rules": asdict(made.rules),
         "watched": [
-            [one.program.to_json(), one.rows, list(one.names), list(one.hashed)] for one in made.watched
+            [item.program.to_json(), item.rows, list(item.names), list(item.hashed)] for item in made.watched
         ],
     }
 
@@ -169,9 +169,9 @@ def library_of(settings: Settings | Loaded) -> Library:
     """The patterns to watch: those of runs that are on and what the settings add, less what they turn off."""
     own = settings.settings if isinstance(settings, Loaded) else settings
     more = own.hook["patterns"]
-    names = {one.stem for one in (SHIPPED / "run").glob("*.yaml")}
+    names = {path.stem for path in (SHIPPED / "run").glob("*.yaml")}
     library = load_library(sorted(names | set(more)), settings)
-    on = (one.name for one in library if one.status in ACTIVE_STATUSES or one.name in more)
+    on = (item.name for item in library if item.status in ACTIVE_STATUSES or item.name in more)
     return replace(library, chosen=tuple(name for name in on if name not in own.hook["off"]))
 
 
@@ -180,7 +180,7 @@ def prepare(folder: str) -> Path:
     loaded = settings_of(folder)
     library = library_of(loaded)
     data = data_of(plan_of(choose(library), loaded.settings, folder))
-    files = [str(one) for one in settings_files(folder)] + [str(one.path) for one in library]
+    files = [str(file) for file in settings_files(folder)] + [str(item.path) for item in library]
     # A version of ours with other fields in its plans has another file here.
     files += [str(loaded.learned.absolute()), str(ethogram.__file__)]
     path = plan_path(folder)
@@ -210,7 +210,7 @@ def main(argv: Sequence[str]) -> int:
         prepare(folder)
     except EthogramError as error:
         write_data(
-            plan_path(folder) + FAILED, {"stamp": stamp_of([str(one) for one in settings_files(folder)])}
+            plan_path(folder) + FAILED, {"stamp": stamp_of([str(file) for file in settings_files(folder)])}
         )
         print(error, file=sys.stderr)
         return 2

@@ -42,76 +42,88 @@ def payloads(events: Iterable[Event], cwd: str) -> Iterator[tuple[Event, Payload
     waiting: dict[tuple[str, str], list[Call]] = {}
     own = list(events)
     for place, event in enumerate(own):
-        told = _payload(event, waiting, cwd)
-        if told is None:
+        payload = _payload(event, waiting, cwd)
+        if payload is None:
             continue
-        if told["hook_event_name"] == "Stop" and not _stops(event, own[place + 1 :]):
+        if payload["hook_event_name"] == "Stop" and not _stops(event, own[place + 1 :]):
             continue
-        if event.kind == "result" and "tool_use_id" not in told:
+        if event.kind == "result" and "tool_use_id" not in payload:
             # Nobody told of the call, but there was one.
-            told["tool_use_id"] = event.id
-            yield event, {**told, "hook_event_name": "PreToolUse"}
-        yield event, told
+            payload["tool_use_id"] = event.id
+            yield event, {**payload, "hook_event_name": "PreToolUse"}
+        yield event, payload
         if event.kind == "action" and any(event.attributes.get(name) is not None for name in OUTCOME):
             # One event tells the call and what came of it.
             base = {
-                name: told[name] for name in ("session_id", "cwd", "agent_id", "agent_type") if name in told
+                name: payload[name]
+                for name in ("session_id", "cwd", "agent_id", "agent_type")
+                if name in payload
             }
-            known = {**event.attributes, "call_id": told["tool_use_id"]}
+            known = {**event.attributes, "call_id": payload["tool_use_id"]}
             ended = replace(event, kind="result", attributes=known)
             yield event, base | _ended(ended, waiting[event.thread or "", event.subject])
 
 
 def _stops(event: Event, following: list[Event]) -> bool:
     after = next(
-        (one for one in following if one.thread == event.thread and one.kind != "condensation"), None
+        (item for item in following if item.thread == event.thread and item.kind != "condensation"), None
     )
     return after is None or (after.kind == "message" and after.attributes.get("role") == "user")
 
 
 def _payload(event: Event, waiting: dict[tuple[str, str], list[Call]], cwd: str) -> Payload | None:
-    said = event.attributes
+    attributes = event.attributes
     agent = "" if event.subject == AGENT else event.subject.removeprefix(f"{AGENT}/")
-    told: Payload = {"session_id": event.thread or "run", "cwd": str(said.get("cwd") or cwd)}
+    payload: Payload = {"session_id": event.thread or "run", "cwd": str(attributes.get("cwd") or cwd)}
     if event.kind in ("action", "result"):
-        told |= {"agent_id": agent, "agent_type": "general"} if agent else {}
+        payload |= {"agent_id": agent, "agent_type": "general"} if agent else {}
         calls = waiting.setdefault((event.thread or "", event.subject), [])
-        return told | (_called(event, calls) if event.kind == "action" else _ended(event, calls))
-    if event.kind == "message" and said.get("role") == "user":
-        return told | {"hook_event_name": "UserPromptSubmit", "prompt": event.text or ""}
-    if event.kind == "message" and said.get("role") == "assistant":
+        return payload | (_called(event, calls) if event.kind == "action" else _ended(event, calls))
+    if event.kind == "message" and attributes.get("role") == "user":
+        return payload | {"hook_event_name": "UserPromptSubmit", "prompt": event.text or ""}
+    if event.kind == "message" and attributes.get("role") == "assistant":
         words = event.text or ""
-        return told | {"hook_event_name": "Stop", "stop_hook_active": False, "last_assistant_message": words}
+        return payload | {
+            "hook_event_name": "Stop",
+            "stop_hook_active": False,
+            "last_assistant_message": words,
+        }
     if event.kind == "condensation":
-        return told | {"hook_event_name": "PreCompact", "trigger": "auto"}
+        return payload | {"hook_event_name": "PreCompact", "trigger": "auto"}
     return None
 
 
 def _called(event: Event, calls: list[Call]) -> Payload:
-    said = event.attributes
+    attributes = event.attributes
     call = {
-        "tool_name": str(said.get("tool")),
-        "tool_input": said.get("arguments") or _named(said),
-        "tool_use_id": str(said.get("call_id") or event.id),
+        "tool_name": str(attributes.get("tool")),
+        "tool_input": attributes.get("arguments") or _named(attributes),
+        "tool_use_id": str(attributes.get("call_id") or event.id),
     }
     calls.append(call)
     return {"hook_event_name": "PreToolUse", **call}
 
 
-def _named(said: Mapping[str, Any]) -> dict[str, Any]:
+def _named(record: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a call that are told by themselves."""
-    named = (("command", said.get("command")), ("path", said.get("path")))
+    named = (("command", record.get("command")), ("path", record.get("path")))
     return {name: value for name, value in named if isinstance(value, str)}
 
 
 def _ended(event: Event, calls: list[Call]) -> Payload:
-    said = event.attributes
+    attributes = event.attributes
     # Without an id it is the result of the oldest call that waits.
-    place = next((n for n, one in enumerate(calls) if one["tool_use_id"] == said.get("call_id")), None)
-    if place is None and said.get("call_id") is None and calls:
+    place = next(
+        (n for n, call in enumerate(calls) if call["tool_use_id"] == attributes.get("call_id")), None
+    )
+    if place is None and attributes.get("call_id") is None and calls:
         place = 0
-    call = calls.pop(place) if place is not None else {"tool_name": str(said.get("tool")), "tool_input": {}}
-    result, error, code = said.get("result", ""), said.get("error"), said.get("exit_code")
+    call = (
+        calls.pop(place)
+        if place is not None
+        else {"tool_name": str(attributes.get("tool")), "tool_input": {}}
+    )
+    result, error, code = attributes.get("result", ""), attributes.get("error"), attributes.get("exit_code")
     if error is True or (isinstance(error, str) and error == result[:MAX_ERROR]):
         return {"hook_event_name": "PostToolUseFailure", **call, "error": result}
     response: Any = result
@@ -186,12 +198,12 @@ def replay(
                 progress(done, len(events))
         for session in {run[0] for run in told}:
             state_db.end(db, session)
-        for one in state_db.said_so_far(db):
+        for item in state_db.said_so_far(db):
             yield {
                 "record": "hook_replayed",
-                "run": one["session"],
+                "run": item["session"],
                 **{
-                    name: one[name]
+                    name: item[name]
                     for name in ("agent", "step", "pattern", "severity", "rung", "effect", "text")
                 },
             }
@@ -212,21 +224,23 @@ def by_processes(
         yield from replay(events, folder, process=tell, path=path, progress=progress)
 
 
-def _summary(db: sqlite3.Connection, told: Told, folder: str) -> dict[str, Any]:
+def _summary(db: sqlite3.Connection, record: Told, folder: str) -> dict[str, Any]:
     found = state_db.found_so_far(db)
     notes = state_db.said_so_far(db)
     own = set()
-    for one in found:
-        event = told[_run(one)][one["opened"] - 1]
-        own.add((str(event.thread), event.subject, one["pattern"], event.id, one["severity"]))
+    for item in found:
+        event = record[_run(item)][item["opened"] - 1]
+        own.add((str(event.thread), event.subject, item["pattern"], event.id, item["severity"]))
     wanted = _by_analysis(
-        list({event.id: event for events in told.values() for event in events}.values()), folder
+        list({event.id: event for events in record.values() for event in events}.values()), folder
     )
-    saved = [steps for run in told if (steps := _saved(db, run, notes, found)) is not None]
+    saved = [steps for run in record if (steps := _saved(db, run, notes, found)) is not None]
     return {
         "record": "hook_replay",
-        "runs": sum(any(one.kind in ("action", "result") for one in events) for events in told.values()),
-        "runs_spoken_to": len({_run(one) for one in notes}),
+        "runs": sum(
+            any(event.kind in ("action", "result") for event in events) for events in record.values()
+        ),
+        "runs_spoken_to": len({_run(note) for note in notes}),
         "said": len(notes),
         "detections": len(own),
         "detections_by_analyze": len(wanted),
@@ -236,31 +250,31 @@ def _summary(db: sqlite3.Connection, told: Told, folder: str) -> dict[str, Any]:
     }
 
 
-def _run(one: dict[str, Any]) -> Run:
-    return one["session"], one["agent"]
+def _run(record: dict[str, Any]) -> Run:
+    return record["session"], record["agent"]
 
 
 def _by_analysis(events: list[Event], folder: str) -> set[tuple[str, ...]]:
     """The same detections by `analyze`, over the same events."""
     loaded = settings_of(folder)
-    names = [one.program.name for one in choose(library_of(loaded)).watched]
-    events.sort(key=lambda one: one.order)
+    names = [item.program.name for item in choose(library_of(loaded)).watched]
+    events.sort(key=lambda event: event.order)
     settings = replace(loaded.settings, cwd=loaded.settings.cwd or os.path.abspath(folder))
     found = analyze(events, patterns=names, settings=settings).detections if names else []
-    return {(str(one.thread), one.subject, one.pattern, one.fired_event, one.severity) for one in found}
+    return {(str(item.thread), item.subject, item.pattern, item.fired_event, item.severity) for item in found}
 
 
 def _saved(
-    db: sqlite3.Connection, run: Run, notes: list[dict[str, Any]], found: list[dict[str, Any]]
+    db: sqlite3.Connection, run: Run, notes: list[dict[str, Any]], records: list[dict[str, Any]]
 ) -> int | None:
     """Steps from the first word in a run to the end of what it was about; None where nothing was said."""
-    first = next((one for one in notes if _run(one) == run), None)
+    first = next((note for note in notes if _run(note) == run), None)
     if first is None:
         return None
     state = state_db.load(db, *run) or {"steps": 0}
     ends = [
-        state["steps"] if one["closed"] is None else one["closed_step"]
-        for one in found
-        if _run(one) == run and one["pattern"] == first["pattern"] and one["step"] <= first["step"]
+        state["steps"] if item["closed"] is None else item["closed_step"]
+        for item in records
+        if _run(item) == run and item["pattern"] == first["pattern"] and item["step"] <= first["step"]
     ]
     return max([0, *(int(end) - int(first["step"]) for end in ends)])

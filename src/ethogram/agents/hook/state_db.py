@@ -112,20 +112,29 @@ def save(db: sqlite3.Connection, session: str, agent: str, at: float, state: Sta
 
 
 def find(
-    db: sqlite3.Connection, session: str, agent: str, at: float, one: Standing, number: int, step: int
+    db: sqlite3.Connection, session: str, agent: str, at: float, standing: Standing, number: int, step: int
 ) -> None:
     """Remember a detection as far as it has come: `number` is the event's, `step` the step's."""
-    told = (session, agent, one.pattern, one.since, step, at, one.severity, one.confidence)
+    told = (
+        session,
+        agent,
+        standing.pattern,
+        standing.since,
+        step,
+        at,
+        standing.severity,
+        standing.confidence,
+    )
     db.execute(
         "insert into found (session, agent, pattern, opened, step, at, severity, confidence) "
         "values (?,?,?,?,?,?,?,?) on conflict do update "
         "set severity=excluded.severity, confidence=excluded.confidence",
         told,
     )
-    if one.change == "closed":
+    if standing.change == "closed":
         db.execute(
             "update found set closed=?, closed_step=? where session=? and agent=? and pattern=? and opened=?",
-            (number, step, session, agent, one.pattern, one.since),
+            (number, step, session, agent, standing.pattern, standing.since),
         )
 
 
@@ -147,12 +156,12 @@ def note(db: sqlite3.Connection, session: str, agent: str, at: float, advice: Ad
     )
 
 
-def settle(db: sqlite3.Connection, session: str, agent: str, one: Settled) -> None:
+def settle(db: sqlite3.Connection, session: str, agent: str, settled: Settled) -> None:
     """Remember what came of it: of two things said at one step, of the later."""
     db.execute(
         "update said set effect=?, after=? where id = (select max(id) from said "
         "where session=? and agent=? and pattern=? and step=? and effect='open')",
-        (one.effect, one.after, session, agent, one.pattern, one.step),
+        (settled.effect, settled.after, session, agent, settled.pattern, settled.step),
     )
 
 

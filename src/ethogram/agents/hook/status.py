@@ -64,28 +64,31 @@ class Effect:
         }
 
 
-def effects(said: Sequence[Mapping[str, Any]]) -> list[Effect]:
+def effects(records: Sequence[Mapping[str, Any]]) -> list[Effect]:
     """The effects of what was said, by pattern and rung from the mildest."""
-    until = steps_until(said)
+    until = steps_until(records)
     rows: dict[tuple[str, str], list[int]] = {}
-    for place, one in enumerate(said):
-        rows.setdefault((one["pattern"], one["rung"]), []).append(place)
+    for place, item in enumerate(records):
+        rows.setdefault((item["pattern"], item["rung"]), []).append(place)
     ordered = sorted(rows, key=lambda key: (key[0], RUNGS.index(key[1]) if key[1] in RUNGS else 9, key[1]))
-    return [_effect(key, rows[key], said, until) for key in ordered]
+    return [_effect(key, rows[key], records, until) for key in ordered]
 
 
 def _effect(
-    key: tuple[str, str], places: Iterable[int], said: Sequence[Mapping[str, Any]], until: Mapping[int, int]
+    key: tuple[str, str],
+    places: Iterable[int],
+    records: Sequence[Mapping[str, Any]],
+    until: Mapping[int, int],
 ) -> Effect:
     own = list(places)
-    known = [said[place]["effect"] for place in own]
+    known = [records[place]["effect"] for place in own]
     counts = {name: known.count(name) for name in EFFECTS}
     steps = tuple(until[place] for place in own if place in until)
-    returns = (said[place]["after"] for place in own if said[place]["effect"] == "went_on")
-    return Effect(*key, len(own), counts, steps, tuple(one for one in returns if one is not None))
+    returns = (records[place]["after"] for place in own if records[place]["effect"] == "went_on")
+    return Effect(*key, len(own), counts, steps, tuple(item for item in returns if item is not None))
 
 
-def steps_until(said: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+def steps_until(records: Sequence[Mapping[str, Any]]) -> dict[int, int]:
     """For each place where something stopped, the steps since the agent was first spoken to about it.
 
     What is said of one pattern to one agent counts as one thing until it stops; 0 is: stopped at once.
@@ -96,32 +99,32 @@ def steps_until(said: Sequence[Mapping[str, Any]]) -> dict[int, int]:
     """
     first: dict[tuple[str, str, str], int] = {}
     found = {}
-    for place, one in enumerate(said):
-        key = (one["session"], one["agent"], one["pattern"])
-        begun = first.setdefault(key, one["step"])
-        if one["effect"] == "stopped":
-            found[place] = one["step"] - begun
-        if one["effect"] in ("stopped", "ended"):
+    for place, item in enumerate(records):
+        key = (item["session"], item["agent"], item["pattern"])
+        begun = first.setdefault(key, item["step"])
+        if item["effect"] == "stopped":
+            found[place] = item["step"] - begun
+        if item["effect"] in ("stopped", "ended"):
             del first[key]
     return found
 
 
 def chosen(
-    said: Iterable[Mapping[str, Any]], session: str = "", since: float | None = None
+    records: Iterable[Mapping[str, Any]], session: str = "", since: float | None = None
 ) -> list[Mapping[str, Any]]:
     """What was said in a session, and from a moment on (that moment included)."""
     return [
-        one
-        for one in said
-        if (not session or one["session"] == session) and (since is None or one["at"] >= since)
+        item
+        for item in records
+        if (not session or item["session"] == session) and (since is None or item["at"] >= since)
     ]
 
 
-def said_record(one: Mapping[str, Any]) -> dict[str, Any]:
+def said_record(record: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON form of one intervention."""
     names = ("session", "agent", "step", "pattern", "severity", "rung", "text", "effect")
-    facts = {name: one[name] for name in names}
-    return {"record": "hook_said", "at": moment(one["at"]), **facts, "effect_after_steps": one["after"]}
+    facts = {name: record[name] for name in names}
+    return {"record": "hook_said", "at": moment(record["at"]), **facts, "effect_after_steps": record["after"]}
 
 
 def moment(at: float) -> str:
@@ -129,13 +132,13 @@ def moment(at: float) -> str:
     return format_time(datetime.fromtimestamp(int(at), UTC))
 
 
-def report_record(said: Sequence[Mapping[str, Any]], runs: int) -> dict[str, Any]:
+def report_record(records: Sequence[Mapping[str, Any]], runs: int) -> dict[str, Any]:
     """The JSON form of all effects."""
     return {
         "record": "hook_report",
         "runs": runs,
-        "given": len(said),
-        "effects": [one.to_dict() for one in effects(said)],
+        "given": len(records),
+        "effects": [effect.to_dict() for effect in effects(records)],
     }
 
 
@@ -173,7 +176,7 @@ def status(folder: str) -> dict[str, Any]:
         **watched_facts(seen),
         "settings": {
             "path": seen.loaded.path if seen else None,
-            "faults": [one.to_dict() for one in faults],
+            "faults": [fault.to_dict() for fault in faults],
             "warnings": list(seen.loaded.warnings) if seen else [],
         },
         "state": state(),
@@ -187,10 +190,10 @@ def watched_facts(seen: Watching | None) -> dict[str, Any]:
         return {"watched": None, "left_out": [], "ladder": None}
     rules = seen.rules
     return {
-        "watched": sorted(one.program.name for one in seen.chosen.watched),
+        "watched": sorted(item.program.name for item in seen.chosen.watched),
         "left_out": [{"pattern": name, "reason": reason} for name, reason in seen.chosen.left_out],
         "ladder": {
-            "rungs": [{"rung": one, "on": one in rules.climbed} for one in RUNGS],
+            "rungs": [{"rung": rung, "on": rung in rules.climbed} for rung in RUNGS],
             "off": list(rules.off),
             "cool_down": rules.cool_down,
             "most": rules.most,
@@ -206,31 +209,31 @@ def watched_facts(seen: Watching | None) -> dict[str, Any]:
 def place(scope: str, folder: str) -> dict[str, Any]:
     """Whether a hook of ours stands in a settings file: for all events, for some (partly), or not."""
     path = settings_path(scope, folder)
-    told: dict[str, Any] = {
+    record: dict[str, Any] = {
         "scope": scope,
         "path": str(path),
         "installed": "no",
         "command": None,
         "executable": None,
     }
-    told |= {"missing": list(EVENTS), "disabled": False, "fault": None}
+    record |= {"missing": list(EVENTS), "disabled": False, "fault": None}
     try:
         text = read(path, path)
         root = Node("an object", 0, 0) if text is None else parse(text.removeprefix("\ufeff"), str(path))
     except BadInput as error:
-        return told | {"installed": "unknown", "fault": error.faults[0].to_dict()}
+        return record | {"installed": "unknown", "fault": error.faults[0].to_dict()}
     except OSError as error:
         fault = Fault(str(path), 0, 0, error.strerror or str(error))
-        return told | {"installed": "unknown", "fault": fault.to_dict()}
-    ours = [one for one in found(root) if one.event in EVENTS]
-    missing = [one for one in EVENTS if one not in {each.event for each in ours}]
+        return record | {"installed": "unknown", "fault": fault.to_dict()}
+    ours = [item for item in found(root) if item.event in EVENTS]
+    missing = [event for event in EVENTS if event not in {each.event for each in ours}]
     off = root.get("disableAllHooks")
-    told["disabled"] = bool(off and text and text.removeprefix("\ufeff")[off.start : off.end] == "true")
+    record["disabled"] = bool(off and text and text.removeprefix("\ufeff")[off.start : off.end] == "true")
     if not ours:
-        return told
+        return record
     command = ours[0].command.text
     how = "partly" if missing else "yes"
-    return told | {
+    return record | {
         "installed": how,
         "command": command,
         "executable": is_there(command),
@@ -290,7 +293,7 @@ def folder_fault(folder: Path) -> str | None:
 
     A hook that cannot keep anything stays silent, so this is the only place where one is told.
     """
-    nearest = next(one for one in (folder, *folder.absolute().parents) if os.path.lexists(one))
+    nearest = next(parent for parent in (folder, *folder.absolute().parents) if os.path.lexists(parent))
     if not nearest.is_dir():
         return f"{nearest} is no folder"
     if not os.access(nearest, os.W_OK | os.X_OK):
@@ -300,7 +303,7 @@ def folder_fault(folder: Path) -> str | None:
 
 def _size(path: str) -> int:
     ends = (path + end for end in ("", "-wal", "-shm"))
-    return sum(os.path.getsize(one) for one in ends if os.path.exists(one))
+    return sum(os.path.getsize(end) for end in ends if os.path.exists(end))
 
 
 def plan_state(folder: str) -> dict[str, Any]:
@@ -363,7 +366,7 @@ def purge(session: str = "", before: float | None = None) -> Purged:
     if gone is None:
         files += _state_files() if is_all or os.path.exists(state_path()) else []
         gone = Purged()
-    removed = tuple(str(one) for one in files if _unlinked(one))
+    removed = tuple(str(file) for file in files if _unlinked(file))
     return replace(gone, files=removed)
 
 

@@ -138,8 +138,8 @@ def _interval(pairs: Sequence[Pair], seed: int) -> tuple[float | None, float | N
 
 def indicators(a: Side, b: Side) -> dict[str, int]:
     """Indicators found by each, and by both in the same message."""
-    one, other = _indicators(a), _indicators(b)
-    return {"a": len(one), "b": len(other), "both": len(one & other)}
+    item, other = _indicators(a), _indicators(b)
+    return {"a": len(item), "b": len(other), "both": len(item & other)}
 
 
 def _indicators(side: Side) -> set[tuple[str, str, str]]:
@@ -148,30 +148,39 @@ def _indicators(side: Side) -> set[tuple[str, str, str]]:
 
 def detections(a: Side, b: Side, library: Library, settings: Settings) -> dict[str, Any]:
     """What is detected by the readings of both, and by those of one alone; in all, and by pattern."""
-    one, other = (_detected(side, library, settings) for side in (a, b))
+    item, other = (_detected(side, library, settings) for side in (a, b))
     by_pattern = {
         name: {
-            "both": len([k for k in one & other if k[0] == name]),
-            "only_a": len([k for k in one - other if k[0] == name]),
-            "only_b": len([k for k in other - one if k[0] == name]),
+            "both": len([k for k in item & other if k[0] == name]),
+            "only_a": len([k for k in item - other if k[0] == name]),
+            "only_b": len([k for k in other - item if k[0] == name]),
         }
-        for name in sorted({key[0] for key in one | other})
+        for name in sorted({key[0] for key in item | other})
     }
     return {
-        "both": len(one & other),
-        "only_a": len(one - other),
-        "only_b": len(other - one),
+        "both": len(item & other),
+        "only_a": len(item - other),
+        "only_b": len(other - item),
         "by_pattern": by_pattern,
     }
 
 
 def _detected(side: Side, library: Library, settings: Settings) -> set[tuple[str, ...]]:
     ours = settings if side.scorer == GIVEN else settings_for(settings, side.scorer)
-    return {_about(one) for one in analyze_batch(Batch(side.events), library, settings=ours).detections}
+    return {
+        _about(detection)
+        for detection in analyze_batch(Batch(side.events), library, settings=ours).detections
+    }
 
 
-def _about(one: Detection) -> tuple[str, ...]:
-    return (one.pattern, one.source, one.subject, one.target or "", one.thread or "")
+def _about(detection: Detection) -> tuple[str, ...]:
+    return (
+        detection.pattern,
+        detection.source,
+        detection.subject,
+        detection.target or "",
+        detection.thread or "",
+    )
 
 
 def compared(a: Side, b: Side, library: Library, settings: Settings) -> Mapping[str, Any]:

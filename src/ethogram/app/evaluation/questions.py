@@ -62,23 +62,23 @@ class Questioner:
     def ask(self, event: Event) -> tuple[Route, Question | None]:
         """Where an event goes, and what is asked about it; its subject's history is for later."""
         route = self._router.route(event)
-        asked = None
+        question = None
         if route.depth is not None and event.text is not None:
-            asked = Question(
+            question = Question(
                 event.source, event.id, event.subject, event.text, route.scan, route.tier, self._before(route)
             )
         if self._with_threads and event.thread is not None and event.text is not None:
             said = self._threads.setdefault((event.source, event.thread), [])
             said.append((event.subject, event.text, route.scan))
             del said[:-LONGEST_THREAD]
-        return route, asked
+        return route, question
 
     def _before(self, route: Route) -> tuple[Said, ...]:
         prior, thread = PRIOR.get(route.tier, 0), route.event.thread
         if not prior or not self._with_threads or thread is None:
             return ()
-        said = self._threads.get((route.event.source, thread), ())
-        return tuple(said if prior < 0 else said[-prior:])
+        text = self._threads.get((route.event.source, thread), ())
+        return tuple(text if prior < 0 else text[-prior:])
 
 
 def routed(
@@ -95,15 +95,15 @@ Told = Callable[[Sequence[Event]], Sequence[Any]]
 """What was detected in some events of one subject."""
 
 
-def with_history(question: Question, own: Sequence[Event], told: Told | None = None) -> Question:
+def with_history(question: Question, own: Sequence[Event], record: Told | None = None) -> Question:
     """The question with what is known of its subject so far: counts, averages, trends, detections."""
     history: dict[str, Any] = {
         "messages": len(own),
-        "threads": len({one.thread for one in own if one.thread is not None}),
-        "signals": [one.to_dict() for one in signal_contexts(own)],
+        "threads": len({item.thread for item in own if item.thread is not None}),
+        "signals": [context.to_dict() for context in signal_contexts(own)],
     }
-    if told is not None:
-        history["detections"] = list(told(own))
+    if record is not None:
+        history["detections"] = list(record(own))
     return replace(question, history=history)
 
 
@@ -157,8 +157,8 @@ class Asking:
         self._waiting: dict[str, list[int]] = {}
         self._whole: dict[int, Question] = {}
         self._fetched: dict[str, Answer] = {}
-        for k, one in enumerate(questions):
-            self._order[one.source, one.subject].append(k)
+        for k, question in enumerate(questions):
+            self._order[question.source, question.subject].append(k)
         for line in self._order.values():
             line.reverse()
             self._ready += [k for k in line if not self._waits(k) or k == line[-1]]
@@ -188,7 +188,11 @@ class Asking:
 
     def without_history(self) -> dict[str, Question]:
         """The questions that need not wait for other answers, by their keys."""
-        return {one.key(self.identity): one for k, one in enumerate(self._questions) if not self._waits(k)}
+        return {
+            question.key(self.identity): question
+            for k, question in enumerate(self._questions)
+            if not self._waits(k)
+        }
 
     def fetched(self, key: str, answer: Answer) -> None:
         """An answer of this run that came some other way; what it cost counts."""
@@ -227,7 +231,9 @@ class Asking:
         """Whether the answer is there already; then it is taken."""
         known = self.answers.get(key)
         # Places in a text of another length are those of a file that somebody changed.
-        if known is None or any(one.end > len(self._questions[k].text) for one in known.indicators):
+        if known is None or any(
+            indicator.end > len(self._questions[k].text) for indicator in known.indicators
+        ):
             return False
         fetched = self._fetched.pop(key, None)
         if fetched is None:
@@ -288,8 +294,8 @@ class Asking:
         self._whole.pop(k, None)
         if self._answered is not None:
             self._answered(k, answer)
-        one = self._questions[k]
-        line = self._order[one.source, one.subject]
+        question = self._questions[k]
+        line = self._order[question.source, question.subject]
         before = line[-1] if line else None
         line.remove(k)
         # Whoever is first in line now may have waited for this one.

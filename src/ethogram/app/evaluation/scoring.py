@@ -121,14 +121,14 @@ class Evaluated:
 
     def must_have_scored(self) -> None:
         """Raise where somebody was asked and not a single answer could be used."""
-        if not self.answers and any(not one.final for one in self.missing.values()):
-            reason, _ = Counter(one.reason for one in self.missing.values()).most_common(1)[0]
+        if not self.answers and any(not item.final for item in self.missing.values()):
+            reason, _ = Counter(item.reason for item in self.missing.values()).most_common(1)[0]
             raise EvaluatorStopped(f"nothing could be scored: {reason}")
 
     def to_dict(self) -> dict[str, Any]:
         """The summary as JSON."""
-        asked = Counter(self.tiers.values())
-        measured = Counter(name for one in self.answers.values() for name in one.traits)
+        counter = Counter(self.tiers.values())
+        measured = Counter(name for answer in self.answers.values() for name in answer.traits)
         return {
             "record": "evaluate_summary",
             "evaluator": self.evaluator,
@@ -139,19 +139,19 @@ class Evaluated:
             "kept_before": len(self.kept),
             "untrusted": self.untrusted,
             "not_measured": len(self.missing),
-            "reasons": dict(Counter(one.reason for one in self.missing.values()).most_common()),
+            "reasons": dict(Counter(item.reason for item in self.missing.values()).most_common()),
             "not_asked": self.unasked,
             "in_batches": self.in_jobs,
             "stopped": self.stopped or None,
             "spent": None if self.unpriced else round(self.spent, 6),
             "traits": {name: measured[name] for name in TRAITS if measured[name]},
             "not_measured_traits": [name for name in TRAITS if not measured[name]],
-            "indicators": sum(len(one.indicators) for one in self.answers.values()),
+            "indicators": sum(len(answer.indicators) for answer in self.answers.values()),
             "dropped": dict(self.dropped.most_common()),
             "tiers": [
                 {
                     "tier": tier,
-                    "messages": asked[tier],
+                    "messages": counter[tier],
                     "cost": None if self.unpriced else round(self.cost[tier], 6),
                     "usage": asdict(self.usage.get(tier, Usage())),
                 }
@@ -165,7 +165,7 @@ class Evaluated:
 def scored(event: Event, answer: Evaluation) -> Event:
     """An event with the readings of an answer; what else scored its traits and indicators is left out."""
     new: dict[str, float] = {**answer.traits, **dimensions(answer.traits)}
-    new |= {one.id: one.confidence for one in answer.indicators}
+    new |= {indicator.id: indicator.confidence for indicator in answer.indicators}
     old = {name: value for name, value in event.readings.items() if not is_scored(name)}
     return replace(
         event,
@@ -242,8 +242,8 @@ def _ask_free(
     held: list[Question] = []
 
     def ask() -> None:
-        for one, answer in zip(held, evaluator.evaluate_many(held), strict=True):
-            out.take(one, answer)
+        for item, answer in zip(held, evaluator.evaluate_many(held), strict=True):
+            out.take(item, answer)
         held.clear()
         if tell is not None:
             tell(len(out.tiers), 0, 0.0)
@@ -295,7 +295,7 @@ class _Histories:
         self, events: Iterable[Event], questions: Sequence[Question], out: Evaluated, told: Told | None
     ) -> None:
         self._questions, self._out, self._told = questions, out, told
-        shown = {(one.source, one.subject) for one in questions if one.tier == WHOLE}
+        shown = {(question.source, question.subject) for question in questions if question.tier == WHOLE}
         self._events: Mapping[Key, list[Event]] = defaultdict(list)
         if shown:
             for event in events:
@@ -331,22 +331,22 @@ class Evaluate:
         Events after `as_of` are not asked about. What is on disk is there until the caller closes it.
         """
         if isinstance(gathered, Batch):
-            asked = [event for event in gathered.events if as_of is None or event.at <= as_of]
-            found = self._ask(asked)
-            return replace(gathered, events=tuple(map(found.readings_of, gathered.events))), found
+            events = [event for event in gathered.events if as_of is None or event.at <= as_of]
+            evaluated = self._ask(events)
+            return replace(gathered, events=tuple(map(evaluated.readings_of, gathered.events))), evaluated
         old = gathered.events.buckets
         with Buckets(count=1, folder=old.folder) as scratch:
             ordered = _Ordered(old, scratch.folder, None if as_of is None else micros(as_of))
-            found = self._ask(ordered)
+            evaluated = self._ask(ordered)
         new = Buckets(count=len(old.paths), folder=old.folder.parent)
         try:
             for number, event in enumerate(gathered.events):
-                new.put(row_of(found.readings_of(event), number))
+                new.put(row_of(evaluated.readings_of(event), number))
             new.flush()
         except BaseException:
             new.close()
             raise
-        return replace(gathered, events=EventsOnDisk(new)), found
+        return replace(gathered, events=EventsOnDisk(new)), evaluated
 
     def _ask(self, events: Collection[Event]) -> Evaluated:
         try:
@@ -376,8 +376,8 @@ class _Ordered(Collection[Event]):
     def __len__(self) -> int:
         return self._total
 
-    def __contains__(self, one: object) -> bool:
-        return any(one == event for event in self)
+    def __contains__(self, value: object) -> bool:
+        return any(value == event for event in self)
 
 
 def evaluator_of(
@@ -387,8 +387,8 @@ def evaluator_of(
 
     `options` are laid over those in the settings.
     """
-    for one in settings.evaluators:
-        registry.evaluators.get(one)
+    for evaluator in settings.evaluators:
+        registry.evaluators.get(evaluator)
     chosen = name or settings.evaluator
     if not chosen or chosen == "none":
         return None
@@ -414,7 +414,7 @@ def paying_for(
 
 def detections_told(library: Library, settings: Settings, scorer: str) -> Told:
     """What the patterns that look at scores find in a subject's events so far."""
-    programs = [one for one in library.programs if looks_at_scores(one)]
+    programs = [program for program in library.programs if looks_at_scores(program)]
     ours = settings_for(settings, scorer)
 
     def told(events: Sequence[Event]) -> list[dict[str, str]]:
@@ -424,9 +424,13 @@ def detections_told(library: Library, settings: Settings, scorer: str) -> Told:
         measured, _ = measured_events(supplied, programs, ours)
         found = find(programs, measured, as_of=events[-1].at)
         return [
-            {"pattern": one.pattern, "severity": str(one.severity), "at": format_time(one.detected_at)}
-            for one in found.detections
-            if one.status != "shadow"
+            {
+                "pattern": detection.pattern,
+                "severity": str(detection.severity),
+                "at": format_time(detection.detected_at),
+            }
+            for detection in found.detections
+            if detection.status != "shadow"
         ]
 
     return told

@@ -48,7 +48,7 @@ class Scanned:
         self.sampled += route.sampled
         self.copies += route.copy
         self.unknown_language += not found.measured
-        self.signals.update(one.kind for one in route.signals)
+        self.signals.update(signal.kind for signal in route.signals)
         if found.negative and not route.copy:
             self.flagged[event.subject] += 1
             self.flags[event.subject] += found.negative
@@ -130,12 +130,12 @@ def prompt_for(events: Sequence[Event], name: str, *, sampled: float = SAMPLED) 
         earlier.append(event)
     else:
         raise BadUsage(f"no message has the id {name!r:.80}")
-    thread = [one for one in earlier if event.thread is not None and one.thread == event.thread]
-    said: list[Said] = [(one.subject, one.text or "", scan(one.text or "")) for one in thread]
-    own = [one for one in earlier if (one.source, one.subject) == (event.source, event.subject)]
+    thread = [item for item in earlier if event.thread is not None and item.thread == event.thread]
+    saids: list[Said] = [(item.subject, item.text or "", scan(item.text or "")) for item in thread]
+    own = [item for item in earlier if (item.source, item.subject) == (event.source, event.subject)]
     history = {
         "messages": len(own),
-        "threads": len({one.thread for one in own}),
-        "signals": [one.to_dict() for one in signal_contexts(own)],
+        "threads": len({item.thread for item in own}),
+        "signals": [context.to_dict() for context in signal_contexts(own)],
     }
-    return evaluation_prompt(event.text or "", route.scan, route.tier, said, history)
+    return evaluation_prompt(event.text or "", route.scan, route.tier, saids, history)

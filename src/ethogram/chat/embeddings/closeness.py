@@ -115,7 +115,7 @@ TARGETS = {"harm": 1.0, "look-alike": -0.6, "ordinary": -1.0}
 @cache
 def exemplars() -> tuple[Exemplar, ...]:
     """All of them: harm, look-alikes, ordinary talk."""
-    return tuple(one for name, most in FILES.items() for one in read(CONTENT / f"{name}.txt", most))
+    return tuple(item for name, most in FILES.items() for item in read(CONTENT / f"{name}.txt", most))
 
 
 def read(path: Path, most: int = 24) -> list[Exemplar]:
@@ -185,8 +185,8 @@ class Quadratic:
 
 def weights_of(places: Vectors, exemplars: Sequence[Exemplar]) -> Vectors:
     """The weight of each exemplar. Each kind counts for its share in all, however many there are of it."""
-    kinds = [one.kind for one in exemplars]
-    targets = np.array([one.target for one in exemplars], dtype=np.float32)
+    kinds = [exemplar.kind for exemplar in exemplars]
+    targets = np.array([exemplar.target for exemplar in exemplars], dtype=np.float32)
     each = {kind: share * len(kinds) / kinds.count(kind) for kind, share in SHARES.items() if kind in kinds}
     shares = np.array([each[kind] for kind in kinds], dtype=np.float32)
     # In single precision and in place: there are many exemplars, and the ridge keeps the system tame.

@@ -32,9 +32,9 @@ FEWER = 5_000
 
 def version(embedder: Embedder) -> str:
     """Changes with the embedder's name, what it makes of some texts, and any word of the exemplars."""
-    said = "\n".join(f"{one.text}\t{one.target}" for one in exemplars())
+    said = "\n".join(f"{exemplar.text}\t{exemplar.target}" for exemplar in exemplars())
     # Every hundredth text: enough to see that a table of words was changed and the name was not.
-    probe = embedder.embed([one.text for one in exemplars()[::100]])
+    probe = embedder.embed([exemplar.text for exemplar in exemplars()[::100]])
     seen = np.round(probe * 50).astype(np.int8).tobytes()
     return sha256(f"{embedder.name}\n{said}".encode() + seen).hexdigest()[:12]
 
@@ -55,7 +55,7 @@ def surface(embedder: Embedder) -> Surface:
 
 def fit(embedder: Embedder, some: Sequence[Exemplar]) -> Quadratic:
     """The surface through these exemplars."""
-    places = embedder.embed([one.text for one in some])
+    places = embedder.embed([item.text for item in some])
     return quadratic(places, weights_of(places, some))
 
 
@@ -72,12 +72,12 @@ def save(embedder: Embedder) -> Path:
     return path
 
 
-def _read(kept: np.lib.npyio.NpzFile) -> Quadratic:
-    linear: Vectors = kept["linear"]
+def _read(npz_file: np.lib.npyio.NpzFile) -> Quadratic:
+    linear: Vectors = npz_file["linear"]
     matrix = np.zeros((len(linear), len(linear)), dtype=np.float32)
-    matrix[np.triu_indices(len(linear))] = kept["half"]
+    matrix[np.triu_indices(len(linear))] = npz_file["half"]
     matrix += np.triu(matrix, 1).T
-    return Quadratic(matrix, linear, float(kept["constant"]))
+    return Quadratic(matrix, linear, float(npz_file["constant"]))
 
 
 if __name__ == "__main__":
@@ -142,13 +142,13 @@ class Reader:
         self.name = embedder.name
 
     def read(
-        self, kept: dict[str, Any] | None, text: str, role: str, refuses: bool
+        self, saved: dict[str, Any] | None, text: str, role: str, refuses: bool
     ) -> tuple[dict[str, Any], Readings]:
         """The state after a turn, and the readings of a user's. `refuses`: an assistant's turn refuses."""
-        given: dict[str, Any] = {
-            name: tuple(one) if isinstance(one, list) else one for name, one in (kept or {}).items()
+        record: dict[str, Any] = {
+            name: tuple(item) if isinstance(item, list) else item for name, item in (saved or {}).items()
         }
-        state = State(**given)
+        state = State(**record)
         if role in ("system", "tool"):
             return _kept(state), NOTHING
         if role == "assistant":

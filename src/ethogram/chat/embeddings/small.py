@@ -98,19 +98,19 @@ def table() -> tuple[tuple[str, ...], dict[str, tuple[int, ...]], dict[str, int]
     """The names of the concepts; which each stem or phrase of stems belongs to; how long phrases with a
     first word are."""
     names: list[str] = []
-    found: dict[str, list[int]] = {}
+    record: dict[str, list[int]] = {}
     for name, words in _lines():
         for word in words:
             key = "_".join(stem(part) for part in word.split("_"))
-            known = found.setdefault(key, [])
+            known = record.setdefault(key, [])
             if len(names) not in known:
                 known.append(len(names))
         names.append(name)
     longest: dict[str, int] = {}
-    for key in found:
+    for key in record:
         parts = key.split("_")
         longest[parts[0]] = max(longest.get(parts[0], 1), len(parts))
-    return tuple(names), {key: tuple(places) for key, places in found.items()}, longest
+    return tuple(names), {key: tuple(places) for key, places in record.items()}, longest
 
 
 def _lines() -> Iterator[tuple[str, list[str]]]:

@@ -64,14 +64,14 @@ def cover(at: At, expr: Cover) -> Num:
     return Num(x, 2 * ULP * len(expr.weights) * size if len(expr.weights) > 1 else 0.0)
 
 
-def _known(read: At, items: tuple[Expr, ...], kept: Mask | None) -> Mask:
+def _known(read: At, items: tuple[Expr, ...], mask: Mask | None) -> Mask:
     """Where one of the indicators is known."""
     out = np.zeros(read.size, bool)
     for item in items:
         num = read.value(item).num
         if num is not None:
             out |= num == num
-    return out if kept is None else out & kept
+    return out if mask is None else out & mask
 
 
 def _before(mask: Mask) -> Ints:
@@ -204,13 +204,13 @@ def sliced(at: Any, look: Look) -> Floats:
     for k, a, b in bounds:
         part = values[a:b] if isinstance(values, list) else values[a:b].tolist()
         if here is not None:
-            found = _surprise(_selected(part), None if here[k] != here[k] else here[k], expr)
+            value = _surprise(_selected(part), None if here[k] != here[k] else here[k], expr)
         elif now is not None:
-            found = _faded(expr, part, times[a:b], now[k])
+            value = _faded(expr, part, times[a:b], now[k])
         else:
-            found = _value(expr, _selected(part))
-        if found is not None:
-            out[k] = found
+            value = _value(expr, _selected(part))
+        if value is not None:
+            out[k] = value
     return out
 
 
@@ -244,8 +244,8 @@ def _here(at: Any, look: Look) -> list[float]:
     """The value at each row itself."""
     from .expressions import At, exactly
 
-    found: list[float] = exactly(At(look.here, at.cap, look.ranges.at), look.expr.of).tolist()
-    return found
+    values: list[float] = exactly(At(look.here, at.cap, look.ranges.at), look.expr.of).tolist()
+    return values
 
 
 _NO_VIEW = View(0, (), (), None)
@@ -264,8 +264,8 @@ class _Clock:
 
 
 def _faded(expr: Measure, values: list[Any], times: list[int], now: int) -> float | None:
-    found: Any = (_Clock(times), 0, View(now, (), (), None), list(range(len(values))), values)
-    value: float | None = _value(expr, found)
+    result: Any = (_Clock(times), 0, View(now, (), (), None), list(range(len(values))), values)
+    value: float | None = _value(expr, result)
     return value
 
 
@@ -312,9 +312,9 @@ def number_measure(at: At, expr: Measure | Cover | Difference) -> Num:
     if isinstance(expr, Cover) and expr.window.keep is None and not at.exact:
         return cover(at, expr)
     if isinstance(expr, Difference) and not at.exact:
-        found = difference(at, expr)
-        if found is not None:
-            return found
+        num = difference(at, expr)
+        if num is not None:
+            return num
     if not isinstance(expr, Measure):
         return Num(once(at, expr, lambda some: as_floats(some.plain(expr))))
     if expr.name == "surprise_count":
@@ -325,10 +325,10 @@ def number_measure(at: At, expr: Measure | Cover | Difference) -> Num:
     if expr.name not in PREFIX or (expr.name in INEXACT and (at.exact or look.largest > WILD)):
         return Num(once(at, expr, lambda some: sliced(some, Look(some, expr))))
     with np.errstate(all="ignore"):
-        found = _COMPUTE[expr.name](look)
+        num = _COMPUTE[expr.name](look)
         if expr.window.at_least:
-            found = Num(_hidden(found.x, look.n < expr.window.at_least), found.err, found.doubt)
-    return found
+            num = Num(_hidden(num.x, look.n < expr.window.at_least), num.err, num.doubt)
+    return num
 
 
 def windows(at: At, expr: Measure) -> Windows:
@@ -354,9 +354,9 @@ def value_measure(at: At, expr: Measure) -> Values:
         return Values(None, None)
     pick = look.a if expr.name == "oldest" else look.b - 1
     if expr.name == "top":
-        found = once(at, expr, lambda asked: most_frequent(Look(asked, expr)))
-        some &= found == found
-        pick = np.where(some, found, 0).astype(np.intp)
+        floats = once(at, expr, lambda asked: most_frequent(Look(asked, expr)))
+        some &= floats == floats
+        pick = np.where(some, floats, 0).astype(np.intp)
     pick = np.where(some, pick, 0)
     num = None if read.num is None else np.where(some, read.num[pick], np.nan)
     return Values(num, None if read.code is None else np.where(some, read.code[pick], -1))
@@ -375,8 +375,8 @@ def once(at: At, expr: Expr, compute: Callable[[At], Floats]) -> Floats:
         asked.chain = None
         values[asked.positions] = compute(asked)
         done[asked.positions] = True
-    found: Floats = values[positions]
-    return found
+    floats: Floats = values[positions]
+    return floats
 
 
 def _count(look: Windows) -> Num:
@@ -418,12 +418,12 @@ def _std(look: Windows) -> Num:
         return Num(np.full(len(look.n), np.nan))
     # About their middle, so that squares do not swallow the spread.
     middle = look.middle
-    one, err1 = look.sums("centred", lambda values: values - middle)
+    item, err1 = look.sums("centred", lambda values: values - middle)
     two, err2 = look.sums("squares", lambda values: _squares(values, middle))
-    one /= look.counts
+    item /= look.counts
     two /= look.counts
-    one *= one
-    two -= one
+    item *= item
+    two -= item
     size = look.largest + abs(middle)
     err = err2 + 2 * size * err1 + err1 * err1 + 8 * ULP * size * size
     # Under a root a small variance is not to be trusted; and equal values have no spread at all.
@@ -497,9 +497,9 @@ def _rate(look: Look) -> Num:
 def _span(look: Look) -> Num:
     true, at, a, b = look.read.true, look.read.at, look.a, look.b
     if true is not None:
-        kept: Ints = look.shared("kept", lambda: np.flatnonzero(true))
+        ints: Ints = look.shared("kept", lambda: np.flatnonzero(true))
         before: Ints = look.shared("trues", lambda: np.concatenate(([0], np.cumsum(true))))
-        a, b, at = before[a], before[b], at[kept]
+        a, b, at = before[a], before[b], at[ints]
     if not len(at):
         return Num(np.full(len(a), np.nan))
     times = look.here.times[at]

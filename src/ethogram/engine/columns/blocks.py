@@ -66,9 +66,9 @@ def belong(block: Block, member: Membership) -> Mask | None:
 
 def key_codes(block: Block, name: str) -> Ints:
     """A number for each different value of a history field, -1 where it is lacking."""
-    found = group_codes(block.attribute(name), block.size)
+    ints = group_codes(block.attribute(name), block.size)
     if name in FIELDS:
-        return found
+        return ints
     read = block.reading(name)
     size = block.size
     both = Values(
@@ -78,13 +78,13 @@ def key_codes(block: Block, name: str) -> Ints:
     return group_codes(both, size)
 
 
-def _first(one: Any, other: Any, present: Mask) -> Any:
+def _first(value: Any, other: Any, present: Mask) -> Any:
     """The values of one where a row has any, else those of the other."""
-    if one is None and other is None:
+    if value is None and other is None:
         return None
-    like = one if one is not None else other
+    like = value if value is not None else other
     empty = np.full(len(present), np.nan if like.dtype == np.float64 else -1, like.dtype)
-    return np.where(present, empty if one is None else one, empty if other is None else other)
+    return np.where(present, empty if value is None else value, empty if other is None else other)
 
 
 def group_codes(values: Values, size: int) -> Ints:
@@ -174,8 +174,8 @@ class Arranged:
 
     def column(self, kind: str, name: str) -> Values:
         """Readings or attributes at all positions."""
-        found: Values = self.block.column(kind, name)
-        return found if self.index is None else found.at(self.index)
+        values: Values = self.block.column(kind, name)
+        return values if self.index is None else values.at(self.index)
 
     def is_full(self, name: str) -> bool:
         """Whether every position has a number as its reading."""
@@ -366,8 +366,8 @@ class Block:
 
     def forget(self) -> None:
         """Let go of what was worked out; histories already handed out stay good."""
-        for one in self._arranged.values():
-            one.forget()
+        for item in self._arranged.values():
+            item.forget()
         self._arranged.clear()
         self._kept.clear()
 

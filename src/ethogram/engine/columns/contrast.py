@@ -30,13 +30,13 @@ class Side:
     sum: Floats
     squares: Floats
 
-    def moved(self, by: Floats, kept: Mask) -> Side:
+    def moved(self, by: Floats, mask: Mask) -> Side:
         """The same with `by` taken from each reading, and nothing where `kept` is not set."""
         squares = self.squares - 2 * by * self.sum + self.n * by * by
         return Side(
-            np.where(kept, self.n, 0.0),
-            np.where(kept, self.sum - self.n * by, 0.0),
-            np.where(kept, squares, 0.0),
+            np.where(mask, self.n, 0.0),
+            np.where(mask, self.sum - self.n * by, 0.0),
+            np.where(mask, squares, 0.0),
         )
 
     def add(self, other: Side) -> None:
@@ -52,8 +52,8 @@ class Side:
     def error(self) -> Floats:
         """The sample variance over the count."""
         spread = np.maximum(self.squares - self.sum * self.sum / self.n, 0.0)
-        found: Floats = spread / (self.n - 1) / self.n
-        return found
+        floats: Floats = spread / (self.n - 1) / self.n
+        return floats
 
 
 def difference(at: At, expr: Difference) -> Num | None:
@@ -129,8 +129,8 @@ class Table:
         self.sums = Sums(values, mask, largest)
         self.squares = Sums(values * values, mask, largest * largest)
 
-    def over(self, found: Ranges) -> Side:
-        low, high = found.low, found.high
+    def over(self, result: Ranges) -> Side:
+        low, high = result.low, result.high
         n = (self.count[high] - self.count[low]).astype(np.float64)
         return Side(n, self.sums.over(low, high), self.squares.over(low, high))
 
@@ -152,8 +152,8 @@ def _tables(at: At, here: Arranged, expr: Difference) -> Tables | None:
     token = ("contrast", expr.of, expr.where, expr.against, expr.within_each, expr.window.where, at.cap)
     if token not in here.memo:
         here.memo[token] = _made(at, here, expr)
-    found: Tables | None = here.memo[token]
-    return found
+    tables: Tables | None = here.memo[token]
+    return tables
 
 
 def _made(at: At, here: Arranged, expr: Difference) -> Tables | None:
@@ -167,8 +167,8 @@ def _made(at: At, here: Arranged, expr: Difference) -> Tables | None:
         valid = valid & read.holds(expr.window.where)
     first, second = valid & read.holds(expr.where), valid & read.holds(expr.against)
     used = first | second
-    kept = values[used]
-    middle = float(kept.mean()) if len(kept) else 0.0
+    value = values[used]
+    middle = float(value.mean()) if len(value) else 0.0
     values = np.where(used, values - middle, 0.0)
     largest = highest(values)
     if largest > WILD or expr.window.keep is not None:

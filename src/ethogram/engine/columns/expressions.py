@@ -102,14 +102,14 @@ def _with_constant(op: str, a: Num, b: Num, wanted: bool) -> Judged:
 
 def _side(op: str, x: Floats, c: float, wanted: bool) -> Mask:
     """Where numbers lie on one side of another, as wanted."""
-    found: Mask
+    mask: Mask
     if op in (">", "<="):
         edge = lowest_above(c)
-        found = x >= edge if (op == ">") == wanted else x < edge
+        mask = x >= edge if (op == ">") == wanted else x < edge
     else:
         edge = highest_below(c)
-        found = x <= edge if (op == "<") == wanted else x > edge
-    return found
+        mask = x <= edge if (op == "<") == wanted else x > edge
+    return mask
 
 
 def equal_masks(a: Values | Num, b: Values | Num, same: bool, size: int) -> Judged:
@@ -145,7 +145,7 @@ def _known(parts: _Parts, size: int) -> Mask:
 
 def _equal_numbers(a: Num | None, b: Num | None, size: int) -> Judged:
     if a is None or b is None:
-        doubts = [one.doubt for one in (a, b) if one is not None]
+        doubts = [item.doubt for item in (a, b) if item is not None]
         return np.zeros(size, bool), joined(*doubts)
     for x, c in ((a.x, b.x), (b.x, a.x)):
         if isinstance(c, float) and not isinstance(x, float):
@@ -193,7 +193,7 @@ def kind(expr: Expr) -> str:
 @lru_cache(maxsize=4096)
 def measures_in(expr: Expr) -> tuple[Expr, ...]:
     """The measures an expression is made of."""
-    return tuple(one for one in walk(expr) if isinstance(one, (Measure, Cover, Difference)))
+    return tuple(item for item in walk(expr) if isinstance(item, (Measure, Cover, Difference)))
 
 
 @lru_cache(maxsize=4096)
@@ -201,9 +201,9 @@ def cost(expr: Expr) -> int:
     """0 without measures, 1 with columnar ones, 2 where the plain reader must be asked row by row."""
     return max(
         (
-            1 if isinstance(one, Measure) and one.name in PREFIX else 2
-            for one in walk(expr)
-            if isinstance(one, (Measure, Cover, Difference))
+            1 if isinstance(item, Measure) and item.name in PREFIX else 2
+            for item in walk(expr)
+            if isinstance(item, (Measure, Cover, Difference))
         ),
         default=0,
     )
@@ -212,17 +212,17 @@ def cost(expr: Expr) -> int:
 @lru_cache(maxsize=4096)
 def sayable(expr: Expr) -> bool:
     """Whether columns can say an expression: conditions stand only where conditions are due."""
-    if any(kind(one) == "none" for one in walk(expr)):
+    if any(kind(item) == "none" for item in walk(expr)):
         return False
-    return all(_fits(one) for one in walk(expr))
+    return all(_fits(item) for item in walk(expr))
 
 
 def _fits(expr: Expr) -> bool:
     match expr:
         case Compare() | Member():
-            return all(kind(one) != "truth" for one in children(expr))
+            return all(kind(child) != "truth" for child in children(expr))
         case And() | Or() | Not():
-            return all(kind(one) == "truth" for one in children(expr))
+            return all(kind(child) == "truth" for child in children(expr))
         case StepMean():
             return kind(expr.of) != "truth"
         case Measure():
@@ -288,20 +288,20 @@ class At:
     def holds(self, expr: Expr) -> Mask:
         """Where a condition is true."""
         memo, token = self.arranged.memo, ("holds", expr, self.cap)
-        found: Mask | None = memo.get(token) if self.chain is None else None
-        if found is not None:
-            return found if self.rows is None else found[self.rows]
-        found = simple_mask(self.arranged, expr, self.rows)
-        if found is None:
-            found = self._truth(expr, True)
+        mask: Mask | None = memo.get(token) if self.chain is None else None
+        if mask is not None:
+            return mask if self.rows is None else mask[self.rows]
+        mask = simple_mask(self.arranged, expr, self.rows)
+        if mask is None:
+            mask = self._truth(expr, True)
         if self.rows is None:
-            memo[token] = found
-        return found
+            memo[token] = mask
+        return mask
 
     def fails(self, expr: Expr) -> Mask:
         """Where a condition is false."""
-        found: Mask = self._once("fails", expr, lambda at: at._truth(expr, False))
-        return found
+        mask: Mask = self._once("fails", expr, lambda at: at._truth(expr, False))
+        return mask
 
     def _truth(self, expr: Expr, wanted: bool) -> Mask:
         match expr:
@@ -353,26 +353,26 @@ class At:
 
     def _ready(self, item: Expr) -> bool:
         """Whether the measures in a condition have been worked out at all positions."""
-        return all(("number", one, self.cap) in self.arranged.memo for one in measures_in(item))
+        return all(("number", entry, self.cap) in self.arranged.memo for entry in measures_in(item))
 
     def _rarest_first(self, items: tuple[Expr, ...], wanted: bool) -> list[Expr]:
         """The cheap ones first; of the others, the one that was rarest where it was last asked."""
         shares = self.arranged.block.columns.shares
-        return sorted(items, key=lambda one: (cost(one), shares.get((one, wanted), MANY)))
+        return sorted(items, key=lambda item: (cost(item), shares.get((item, wanted), MANY)))
 
     def _likeliest_first(self, items: tuple[Expr, ...], wanted: bool) -> list[Expr]:
         """The cheap ones first, then those worked out already, then the most frequent."""
         shares = self.arranged.block.columns.shares
         return sorted(
-            items, key=lambda one: (cost(one), not self._ready(one), -shares.get((one, wanted), MANY))
+            items, key=lambda item: (cost(item), not self._ready(item), -shares.get((item, wanted), MANY))
         )
 
     def _noted(self, item: Expr, wanted: bool) -> Mask:
-        found = self._item(item, wanted)
+        mask = self._item(item, wanted)
         if cost(item):
             shares = self.arranged.block.columns.shares
-            shares[item, wanted] = np.count_nonzero(found) / max(1, self.size)
-        return found
+            shares[item, wanted] = np.count_nonzero(mask) / max(1, self.size)
+        return mask
 
     def _item(self, item: Expr, wanted: bool) -> Mask:
         return self.holds(item) if wanted else self.fails(item)
@@ -383,10 +383,10 @@ class At:
             return self.holds(expr) | self.fails(expr)
         if kind(expr) == "value":
             return self.value(expr).present(self.size)
-        found = self.number(expr)
-        out = np.broadcast_to(np.equal(found.x, found.x), (self.size,)).copy()
-        if found.doubt is not None and found.doubt.any():
-            out[found.doubt] = self.some(found.doubt, exact=True).known(expr)
+        num = self.number(expr)
+        out = np.broadcast_to(np.equal(num.x, num.x), (self.size,)).copy()
+        if num.doubt is not None and num.doubt.any():
+            out[num.doubt] = self.some(num.doubt, exact=True).known(expr)
         return out
 
     def _compared(self, expr: Compare, wanted: bool) -> Mask:
@@ -436,8 +436,8 @@ class At:
 
     def value(self, expr: Expr) -> Values:
         """Numbers or texts."""
-        found: Values = self._once("value", expr, lambda at: at._value(expr))
-        return found
+        values: Values = self._once("value", expr, lambda at: at._value(expr))
+        return values
 
     def _value(self, expr: Expr) -> Values:
         match expr:
@@ -460,11 +460,11 @@ class At:
     def _as_value(self, expr: Expr) -> Values:
         if kind(expr) == "value":
             return self.value(expr)
-        found = self.number(expr)
-        numbers = np.broadcast_to(np.asarray(found.x, np.float64), (self.size,))
-        if not found.exact:
+        num = self.number(expr)
+        numbers = np.broadcast_to(np.asarray(num.x, np.float64), (self.size,))
+        if not num.exact:
             numbers = numbers.copy()
-            unsure = np.ones(self.size, bool) if found.err else found.doubt
+            unsure = np.ones(self.size, bool) if num.err else num.doubt
             assert unsure is not None
             numbers[unsure] = self.some(unsure, exact=True).number(expr).x
         return Values(numbers, None)
@@ -481,8 +481,8 @@ class At:
 
     def number(self, expr: Expr) -> Num:
         """Numbers; a text where a number is due is absent."""
-        found: Num = self._once("number", expr, lambda at: at._number(expr))
-        return found
+        num: Num = self._once("number", expr, lambda at: at._number(expr))
+        return num
 
     def _number(self, expr: Expr) -> Num:
         match expr:
@@ -496,8 +496,8 @@ class At:
                 return number_measure(self, expr)
             case StepValue() if kind(expr.of) == "number":
                 there, matched = self._step(expr.step)
-                found = there.number(expr.of)
-                return Num(np.where(matched, found.x, np.nan), found.err, found.doubt)
+                num = there.number(expr.of)
+                return Num(np.where(matched, num.x, np.nan), num.err, num.doubt)
             case StepCount() | StepMean():
                 return self._over_step(expr)
             case OrElse() if kind(expr) == "number":
@@ -551,10 +551,10 @@ class At:
 
 def exactly(at: At, expr: Expr) -> Floats:
     """Numbers right to the last bit, one for each row."""
-    found = at.number(expr)
-    if not found.exact:
-        found = At(at.arranged, at.cap, at.positions, at.chain, exact=True).number(expr)
-    return np.broadcast_to(np.asarray(found.x, np.float64), (at.size,))
+    num = at.number(expr)
+    if not num.exact:
+        num = At(at.arranged, at.cap, at.positions, at.chain, exact=True).number(expr)
+    return np.broadcast_to(np.asarray(num.x, np.float64), (at.size,))
 
 
 # Arithmetic on columns, with the same operations in the same order as the plain readers.
@@ -571,15 +571,15 @@ def arithmetic(at: At, expr: Expr) -> Num:
         case Arithmetic():
             name, args = expr.op, [at.number(expr.left), at.number(expr.right)]
         case Function():
-            name, args = expr.name, [at.number(one) for one in expr.args]
+            name, args = expr.name, [at.number(arg) for arg in expr.args]
         case _:
             raise TypeError(f"{type(expr).__name__} is no arithmetic")
-    if all(isinstance(one.x, float) and one.exact for one in args):
-        return Num(_constant(name, [float(one.x) for one in args]))
+    if all(isinstance(arg.x, float) and arg.exact for arg in args):
+        return Num(_constant(name, [float(arg.x) for arg in args]))
     with np.errstate(all="ignore"):
         if name == "log" and at.exact:
             return Num(np.array([_constant(name, [x]) for x in np.asarray(args[0].x).tolist()]))
-        x = _compute(name, [one.x for one in args])
+        x = _compute(name, [arg.x for arg in args])
         x = np.where(np.isfinite(x), x, np.nan)
         return _bounded(name, args, x)
 
@@ -629,8 +629,8 @@ def _is_zero(x: Floats | float) -> Mask:
 
 def _bounded(name: str, args: list[Num], x: Floats) -> Num:
     """The result with its error; log is never exact, since NumPy's may differ in the last place."""
-    doubt = joined(*(one.doubt for one in args))
-    errs = [one.err for one in args]
+    doubt = joined(*(arg.doubt for arg in args))
+    errs = [arg.err for arg in args]
     if name == "log":
         far = _near_zero(args[0], x) if errs[0] else None
         return Num(x, errs[0] / SMALL + 4 * ULP * _largest(x), joined(doubt, far))
@@ -659,9 +659,9 @@ def _bounded(name: str, args: list[Num], x: Floats) -> Num:
     return Num(x, err if math.isfinite(err) else math.inf, doubt)
 
 
-def _near_zero(one: Num, like: Floats) -> Mask:
+def _near_zero(num: Num, like: Floats) -> Mask:
     """Where a number is too near 0, or below it, to be trusted under a division, logarithm or root."""
-    small: Mask = np.abs(one.x) < SMALL
+    small: Mask = np.abs(num.x) < SMALL
     return np.broadcast_to(small, like.shape)
 
 

@@ -62,8 +62,8 @@ def enough(mask: Mask, arranged: Arranged, need: int) -> Mask:
     if len(left):
         rest = Pieces(starts[left], arranged.ends[left])
         n[left] = rest.count(mask[rest.at])
-    found: Mask = n >= need
-    return found
+    result: Mask = n >= need
+    return result
 
 
 SOON = 16

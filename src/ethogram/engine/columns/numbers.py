@@ -37,12 +37,12 @@ class Num:
 
 def joined(*doubts: Mask | None) -> Mask | None:
     """Where any doubts."""
-    found = [doubt for doubt in doubts if doubt is not None]
-    if not found:
+    result = [doubt for doubt in doubts if doubt is not None]
+    if not result:
         return None
-    out = found[0]
-    for one in found[1:]:
-        out = out | one
+    out = result[0]
+    for item in result[1:]:
+        out = out | item
     return out
 
 
@@ -131,25 +131,25 @@ def step_mean(values: Floats, exact: bool) -> Num:
     n = known.sum(axis=0)
     if exact:
         each = [column[column == column].tolist() for column in values.T]
-        return Num(np.array([math.fsum(one) / len(one) if one else np.nan for one in each]))
+        return Num(np.array([math.fsum(item) / len(item) if item else np.nan for item in each]))
     x = np.where(known, values, 0.0).sum(axis=0) / np.where(n > 0, n, np.nan)
     return Num(x, ULP * (len(values) + 1) * float(np.nanmax(np.abs(values), initial=0.0)))
 
 
-def only_where(kept: Mask, values: Values) -> Values:
-    num = None if values.num is None else np.where(kept, values.num, np.nan)
-    return Values(num, None if values.code is None else np.where(kept, values.code, -1))
+def only_where(mask: Mask, values: Values) -> Values:
+    num = None if values.num is None else np.where(mask, values.num, np.nan)
+    return Values(num, None if values.code is None else np.where(mask, values.code, -1))
 
 
-def gather(found: Any, rows: Ints) -> Any:
-    if isinstance(found, Num):
-        x = found.x if isinstance(found.x, float) else found.x[rows]
-        return Num(x, found.err, None if found.doubt is None else found.doubt[rows])
-    return found.at(rows) if isinstance(found, Values) else found[rows]
+def gather(value: Any, rows: Ints) -> Any:
+    if isinstance(value, Num):
+        x = value.x if isinstance(value.x, float) else value.x[rows]
+        return Num(x, value.err, None if value.doubt is None else value.doubt[rows])
+    return value.at(rows) if isinstance(value, Values) else value[rows]
 
 
 def first_known(first: Values, other: Values, size: int) -> Values:
     known = first.present(size)
-    nums = [np.full(size, np.nan) if one.num is None else one.num for one in (first, other)]
-    codes = [np.full(size, -1, np.int32) if one.code is None else one.code for one in (first, other)]
+    nums = [np.full(size, np.nan) if item.num is None else item.num for item in (first, other)]
+    codes = [np.full(size, -1, np.int32) if item.code is None else item.code for item in (first, other)]
     return Values(np.where(known, *nums), np.where(known, *codes))

@@ -145,9 +145,9 @@ def of_threshold(program: Program, body: ThresholdProgram, at: At) -> Hits | Non
     )
 
 
-def of_silence(program: Program, found: Silences, at: At) -> Hits | None:
+def of_silence(program: Program, result: Silences, at: At) -> Hits | None:
     """The silences."""
-    before, deadline, following = found.before, found.deadline, found.following
+    before, deadline, following = result.before, result.deadline, result.following
     if not len(before):
         return None
 
@@ -191,8 +191,8 @@ def run_columns(
 ) -> Outcome:
     """The same over columns."""
     outcome = Outcome()
-    for one in search(programs, columns, as_of=as_of, cap=cap, workers=workers):
-        one.report(outcome)
+    for item in search(programs, columns, as_of=as_of, cap=cap, workers=workers):
+        item.report(outcome)
     return outcome
 
 
@@ -204,7 +204,7 @@ def search(
     Blocks are shared out among `workers` (threads, since NumPy lets go of the lock); by default both cores
     where there is enough to do.
     """
-    plans = [Plan(one, columns, as_of, cap) for one in programs if not one.is_combination]
+    plans = [Plan(program, columns, as_of, cap) for program in programs if not program.is_combination]
     strange = {k: plan.everything() for k, plan in enumerate(plans) if plan.strange}
     workers = workers or (min(MOST_WORKERS, os.cpu_count() or 1) if columns.rows > MANY_ROWS else 1)
 
@@ -220,7 +220,9 @@ def search(
     else:
         parts = [look(block) for block in each]
     each_plan = enumerate(plans)
-    return [Run(p.program, [strange[k]] if k in strange else [one[k] for one in parts]) for k, p in each_plan]
+    return [
+        Run(p.program, [strange[k]] if k in strange else [part[k] for part in parts]) for k, p in each_plan
+    ]
 
 
 @dataclass(slots=True)
@@ -251,12 +253,12 @@ class Run:
         Gives the rows of these first events for what could not be judged.
         """
         outcome.checked[self.program.name] = sum(part.checked for part in self.parts)
-        found = [pair for part in self.parts for pair in part.found]
-        found += [pair for hits in self.hits for pair in hits.findings()]
+        pairs = [pair for part in self.parts for pair in part.found]
+        pairs += [pair for hits in self.hits for pair in hits.findings()]
         noted = [pair for part in self.parts for pair in (*part.noted, *self._notes(part))]
-        outcome.findings += [one for _, one in sorted(found, key=lambda pair: pair[0])]
+        outcome.findings += [item for _, item in sorted(pairs, key=lambda pair: pair[0])]
         noted.sort(key=lambda pair: pair[0])
-        outcome.insufficient += [one for _, one in noted]
+        outcome.insufficient += [item for _, item in noted]
         return [row for row, _ in noted]
 
     def _notes(self, part: Part) -> Iterator[tuple[int, Insufficient]]:
@@ -286,9 +288,9 @@ class Plan:
     def everything(self) -> Part:
         """What the plain runner finds in all rows."""
         events = [self.columns.event(row) for row in range(self.columns.rows)]
-        found = plain.run([self.program], events, as_of=self.as_of, cap=self.cap)
-        findings, notes = enumerate(found.findings), enumerate(found.insufficient)
-        return Part(found.checked[self.program.name], found=list(findings), noted=list(notes))
+        outcome = plain.run([self.program], events, as_of=self.as_of, cap=self.cap)
+        findings, notes = enumerate(outcome.findings), enumerate(outcome.insufficient)
+        return Part(outcome.checked[self.program.name], found=list(findings), noted=list(notes))
 
     def part(self, block: Block) -> Part:
         """What is found in a block."""
@@ -330,5 +332,5 @@ class Plan:
         for number, start in enumerate(arranged.starts.tolist()):
             outcome, row = Outcome(), arranged.row(start)
             plain.run_history(self.program, arranged.history(number), self.as_of, self.cap, outcome)
-            part.found += [(row, one) for one in outcome.findings]
-            part.noted += [(row, one) for one in outcome.insufficient]
+            part.found += [(row, finding) for finding in outcome.findings]
+            part.noted += [(row, item) for item in outcome.insufficient]

@@ -135,5 +135,5 @@ def pieces(arranged: Arranged, least: int) -> tuple[Ints, Ints, Ints]:
         starts += np.repeat(arranged.starts - first * PIECE + (least - PIECE), n)
         starts[first] = arranged.starts
         arranged.memo[token] = (starts, first, np.diff(starts, append=arranged.size))
-    found: tuple[Ints, Ints, Ints] = arranged.memo[token]
-    return found
+    intses: tuple[Ints, Ints, Ints] = arranged.memo[token]
+    return intses

@@ -56,14 +56,14 @@ def _place(body: SequenceProgram, i: int, at: At, stands: list[Ints], back: list
     found = np.flatnonzero(at.holds(alone)) if alone is not None else np.arange(at.size)
     came = np.searchsorted(earlier, found, "left") - 1
     before = earlier[came]
-    kept = (came >= 0) & (before >= at.arranged.start_of(found))
-    found, came, before = found[kept], came[kept], before[kept]
-    kept = _allowed(place, at, before, found)
-    found, came = found[kept], came[kept]
+    mask = (came >= 0) & (before >= at.arranged.start_of(found))
+    found, came, before = found[mask], came[mask], before[mask]
+    mask = _allowed(place, at, before, found)
+    found, came = found[mask], came[mask]
     if chained is not None and len(found):
         chain = _chain(body, i, trace(stands, back, i - 1, came))
-        kept = At(at.arranged, at.cap, found, chain).holds(chained)
-        found, came = found[kept], came[kept]
+        mask = At(at.arranged, at.cap, found, chain).holds(chained)
+        found, came = found[mask], came[mask]
     return found, came
 
 
@@ -250,10 +250,10 @@ class Gather:
         """How many events each firing matched in all."""
         out = np.full(len(self.starts), len(self.body.places))
         for rounds in self.also.values():
-            for one in rounds:
-                out += one >= 0
-        for one in self.filled.values():
-            out += one >= 0
+            for item in rounds:
+                out += item >= 0
+        for item in self.filled.values():
+            out += item >= 0
         return out
 
     def chain(self, k: int) -> dict[str, list[int]]:
@@ -263,7 +263,7 @@ class Gather:
         for place, positions in zip(self.body.places, self.matched.fired, strict=True):
             chain.setdefault(place.step, []).append(int(positions[k]) - start)
         for step, rounds in self.also.items():
-            found = [int(one[k]) - start for one in rounds if one[k] >= 0]
+            found = [int(item[k]) - start for item in rounds if item[k] >= 0]
             chain[step] = found[::-1] + chain[step]
         for step, at in self.filled.items():
             if at[k] >= 0:
@@ -300,15 +300,15 @@ def _filled(body: SequenceProgram, at: At, matched: Matched) -> dict[str, Ints]:
     """Optional steps, from the last to the first, each before the next one filled."""
     right: dict[int, Ints] = {}
     out: dict[str, Ints] = {}
-    for one in reversed(body.optionals):
-        low = matched.fired[one.after]
-        high = right.get(one.after, matched.fired[one.after + 1])
-        marks = np.flatnonzero(at.holds(one.condition))
+    for optional in reversed(body.optionals):
+        low = matched.fired[optional.after]
+        high = right.get(optional.after, matched.fired[optional.after + 1])
+        marks = np.flatnonzero(at.holds(optional.condition))
         found = np.full(len(low), NOWHERE)
         if len(marks):
             entry = np.searchsorted(marks, high, "left") - 1
             newest = marks[np.maximum(entry, 0)]
             found = np.where((entry >= 0) & (newest > low), newest, NOWHERE)
-        out[one.step] = found
-        right[one.after] = np.where(found >= 0, found, high)
+        out[optional.step] = found
+        right[optional.after] = np.where(found >= 0, found, high)
     return out

@@ -49,34 +49,34 @@ def silences(body: SilenceProgram, at: At, as_of: int) -> Silences:
     return Silences(found, deadline[found], following[found], unknown)
 
 
-def _unknown(at: At, body: SilenceProgram, asked: Mask, known: Mask) -> Ints:
+def _unknown(at: At, body: SilenceProgram, mask: Mask, known: Mask) -> Ints:
     arranged = at.arranged
     short = arranged.ends - arranged.starts < body.at_least
-    tried = np.logical_or.reduceat(asked, arranged.starts)
-    told = np.logical_or.reduceat(asked & known, arranged.starts)
+    tried = np.logical_or.reduceat(mask, arranged.starts)
+    told = np.logical_or.reduceat(mask & known, arranged.starts)
     return np.flatnonzero(short | (tried & ~told))
 
 
-def _held(at: At, condition: Expr, asked: Mask) -> Mask:
+def _held(at: At, condition: Expr, mask: Mask) -> Mask:
     """Where a condition holds among the positions asked about."""
     out = np.zeros(at.size, bool)
-    out[asked] = at.some(asked).holds(condition)
+    out[mask] = at.some(mask).holds(condition)
     return out
 
 
-def _seconds(at: At, body: SilenceProgram, asked: Mask, until: Ints) -> Floats:
+def _seconds(at: At, body: SilenceProgram, mask: Mask, until: Ints) -> Floats:
     """How long to wait at each position asked about, to the last bit wherever it could matter."""
     out = np.full(at.size, np.nan)
-    some = at.some(asked)
+    some = at.some(mask)
     found = some.number(body.longer_than)
-    out[asked] = found.x
+    out[mask] = found.x
     if found.exact:
         return out
     # Only a wait that may have run out needs to be known exactly.
-    left = (until[asked] - at.arranged.times[asked]) / 1e6
+    left = (until[mask] - at.arranged.times[mask]) / 1e6
     unsure = np.broadcast_to(found.x <= left + found.err + 1e-6, left.shape).copy()
     if found.doubt is not None:
         unsure |= found.doubt
-    rows = np.flatnonzero(asked)[unsure]
+    rows = np.flatnonzero(mask)[unsure]
     out[rows] = exactly(some.some(unsure, exact=True), body.longer_than)
     return out

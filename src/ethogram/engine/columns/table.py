@@ -71,13 +71,13 @@ class Texts:
 
     def code(self, text: str) -> int:
         """The number of a text; a new one where it has not been seen."""
-        found = self.codes.get(text)
-        if found is None:
+        value = self.codes.get(text)
+        if value is None:
             with self._lock:
-                found = self.codes.setdefault(text, len(self.texts))
-                if found == len(self.texts):
+                value = self.codes.setdefault(text, len(self.texts))
+                if value == len(self.texts):
                     self.texts.append(text)
-        return found
+        return value
 
     def encode(self, values: Iterable[Any]) -> Codes:
         """The numbers of texts, -1 for anything else."""
@@ -139,18 +139,18 @@ class Columns(ABC):
     def is_odd(self, expr: Expr) -> bool:
         """Whether some reading or attribute in an expression holds what columns cannot."""
         return any(
-            (isinstance(one, (Signal, Indicator)) and self.reading(one.name).odd)
-            or (isinstance(one, Attribute) and self.attribute(one.name).odd)
-            for one in walk(expr)
+            (isinstance(item, (Signal, Indicator)) and self.reading(item.name).odd)
+            or (isinstance(item, Attribute) and self.attribute(item.name).odd)
+            for item in walk(expr)
         )
 
     def _get(self, kind: str, name: str) -> Values:
-        found = self._kept.get((kind, name))
-        if found is None:
+        value = self._kept.get((kind, name))
+        if value is None:
             with self._lock:
-                found = self._kept.get((kind, name)) or self._column(kind, name)
-                self._kept[kind, name] = found
-        return found
+                value = self._kept.get((kind, name)) or self._column(kind, name)
+                self._kept[kind, name] = value
+        return value
 
 
 class EventColumns(Columns):
@@ -187,25 +187,27 @@ class EventColumns(Columns):
         return values_of([attribute(event, name) for event in self.events], self.texts)
 
 
-def values_of(found: list[Any], texts: Texts) -> Values:
+def values_of(values: list[Any], texts: Texts) -> Values:
     """A column of Python values; None is absent.
 
     >>> values_of([0.5, None, "a"], Texts()).code.tolist()
     [-1, -1, 0]
     """
-    kinds = set(map(type, found)) - {type(None)}
+    kinds = set(map(type, values)) - {type(None)}
     strings = any(issubclass(kind, str) for kind in kinds)
     numbers = any(issubclass(kind, (int, float)) for kind in kinds)
     odd = any(issubclass(kind, bool) or not issubclass(kind, (str, int, float)) for kind in kinds)
-    code = texts.encode(found) if strings else None
-    there = np.fromiter((x is not None for x in found), bool, len(found))
+    code = texts.encode(values) if strings else None
+    there = np.fromiter((x is not None for x in values), bool, len(values))
     if odd:
         return Values(None, code, True, there)
     if not numbers:
         return Values(None, code)
-    if any(isinstance(x, int) and abs(x) >= LARGEST_WHOLE for x in found if kinds - {float}):
+    if any(isinstance(x, int) and abs(x) >= LARGEST_WHOLE for x in values if kinds - {float}):
         return Values(None, code, True, there)
-    num = np.array([x if isinstance(x, (int, float)) else None for x in found] if kinds - {float} else found)
+    num = np.array(
+        [x if isinstance(x, (int, float)) else None for x in values] if kinds - {float} else values
+    )
     num = num.astype(np.float64)
     known = there if code is None else there & (code < 0)
     if not np.isfinite(num[known]).all():
@@ -307,9 +309,9 @@ class TableColumns(Columns):
         found = None if self.ids is None else self.ids(row)
         if found is not None:
             return found
-        said: dict[str, Any] = {"subject": self.names[self.subject[row]], "at": int(self.times[row])}
-        said["readings"] = {name: self.cell("reading", name, row) for name in self.readings}
-        return default_id(self.source, seq, said)
+        record: dict[str, Any] = {"subject": self.names[self.subject[row]], "at": int(self.times[row])}
+        record["readings"] = {name: self.cell("reading", name, row) for name in self.readings}
+        return default_id(self.source, seq, record)
 
 
 class Row:
@@ -406,10 +408,10 @@ class Cells(Mapping[str, Any]):
         return default if found is None else found
 
     def __getitem__(self, name: str) -> Value:
-        found: Value | None = self.get(name)
-        if found is None:
+        value: Value | None = self.get(name)
+        if value is None:
             raise KeyError(name)
-        return found
+        return value
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.get(name) is not None
@@ -450,16 +452,16 @@ def from_parquet(path: Path | str, *, signals: Collection[str] = (), source: str
         return values if order is None else values[order]
 
     def load(name: str) -> Values:
-        found = _values(file, name, texts)
-        return found if order is None else found.at(order)
+        result = _values(file, name, texts)
+        return result if order is None else result.at(order)
 
-    said: list[Any] = []
+    text: list[Any] = []
 
     def event_id(row: int) -> str | None:
-        if not said:
+        if not text:
             # Many texts that only detections ask for.
-            said.append(_column_of(file, "id") if "id" in names else None)
-        found = None if said[0] is None else said[0][row if order is None else int(order[row])].as_py()
+            text.append(_column_of(file, "id") if "id" in names else None)
+        found = None if text[0] is None else text[0][row if order is None else int(order[row])].as_py()
         return None if found is None else str(found)
 
     if order is not None:
@@ -521,12 +523,12 @@ def _values(file: Any, name: str, texts: Texts) -> Values:
 
     kind = file.schema_arrow.field(name).type
     if pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind) or pyarrow.types.is_boolean(kind):
-        found = _numbers(file, name, np.float32 if kind == pyarrow.float32() else np.float64)
-        return Values(found, None, full=not len(found) or not np.isnan(found.min()))
+        floats = _numbers(file, name, np.float32 if kind == pyarrow.float32() else np.float64)
+        return Values(floats, None, full=not len(floats) or not np.isnan(floats.min()))
     column = _column_of(file, name)
     if not pyarrow.types.is_dictionary(kind):
         column = column.dictionary_encode()
-    new = texts.encode([str(one) for one in column.dictionary.to_pylist()])
+    new = texts.encode([str(item) for item in column.dictionary.to_pylist()])
     codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return Values(None, np.where(codes < 0, -1, new[codes] if len(new) else -1).astype(np.int32))
 

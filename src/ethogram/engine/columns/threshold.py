@@ -41,8 +41,8 @@ def _clears(body: ThresholdProgram, at: At, opens: Ints) -> Ints:
     numbers = np.unique(at.arranged.number_of(opens))
     rows = Pieces(at.arranged.starts[numbers], at.arranged.ends[numbers]).at
     some = At(at.arranged, at.cap, rows)
-    found: Ints = rows[some.fails(body.when) if body.clears is None else some.holds(body.clears)]
-    return found
+    ints: Ints = rows[some.fails(body.when) if body.clears is None else some.holds(body.clears)]
+    return ints
 
 
 def _closings(at: At, opened: Ints, closed: Ints) -> Ints:
@@ -121,4 +121,4 @@ class Judges:
     def _plain_severity(self, k: int) -> int:
         number, here, chain = self._place(k)
         name = self.judge.severity(self.at.arranged.history(number), here, chain)
-        return [one for one, _ in self.program.severities].index(name)
+        return [item for item, _ in self.program.severities].index(name)

@@ -94,8 +94,8 @@ def until(here: Arranged, positions: Ints, back: int) -> Ints:
         return _until_one_by_one(here, positions, back)
     base = np.cumsum(room) - room
     line = times - np.repeat(first - base, here.ends - here.starts)
-    found: Ints = np.searchsorted(line, line[positions] - back, "right")
-    return found
+    ints: Ints = np.searchsorted(line, line[positions] - back, "right")
+    return ints
 
 
 def _until_one_by_one(here: Arranged, positions: Ints, back: int) -> Ints:
@@ -119,8 +119,8 @@ def latest(at: At, here: Arranged, condition: Expr) -> Ints:
         here.memo[token] = (
             np.concatenate(([-1], np.maximum.accumulate(marks))) if here.size else np.array([-1])
         )
-    found: Ints = here.memo[token]
-    return found
+    ints: Ints = here.memo[token]
+    return ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +137,12 @@ class Readings:
     code: np.ndarray | None = None
     true: Mask | None = None
 
-    def bounds(self, found: Ranges, keep: int | None) -> tuple[Ints, Ints]:
+    def bounds(self, result: Ranges, keep: int | None) -> tuple[Ints, Ints]:
         """The ranges in terms of readings."""
-        high = found.high if self.before is None else self.before[found.high]
+        high = result.high if self.before is None else self.before[result.high]
         if keep is None:
-            return (found.low if self.before is None else self.before[found.low]), high
-        start = found.start if self.before is None else self.before[found.start]
+            return (result.low if self.before is None else self.before[result.low]), high
+        start = result.start if self.before is None else self.before[result.start]
         return np.maximum(start, high - keep), high
 
 
@@ -152,8 +152,8 @@ def readings(at: At, of: Expr, window: Window, numeric: bool, condition: bool) -
     token = ("readings", of, window.where, numeric, condition, at.cap)
     if token not in here.memo:
         here.memo[token] = _readings(at, here, of, window.where, numeric, condition)
-    found: Readings = here.memo[token]
-    return found
+    result: Readings = here.memo[token]
+    return result
 
 
 def _readings(
@@ -214,15 +214,15 @@ class Sums:
 
     def over(self, a: Ints, b: Ints) -> Floats:
         """The sums from a up to, not including, b."""
-        found: Floats = (self.before[b] - self.before[a]) * self.scale
-        return found
+        floats: Floats = (self.before[b] - self.before[a]) * self.scale
+        return floats
 
     def so_far(self, starts: Ints, lengths: Ints) -> Floats:
         """The sums from the start of each history up to and including each position."""
         sums = np.repeat(self.before[starts], lengths)
         np.subtract(self.before[1:], sums, out=sums)
-        found: Floats = sums * self.scale
-        return found
+        floats: Floats = sums * self.scale
+        return floats
 
 
 def highest(values: Floats) -> float:
@@ -334,8 +334,8 @@ class Look:
     @property
     def largest(self) -> float:
         """The largest size of a reading."""
-        found: float = self.shared("largest", lambda: highest(self.values))
-        return found
+        value: float = self.shared("largest", lambda: highest(self.values))
+        return value
 
     @property
     def has_numbers(self) -> bool:
@@ -348,8 +348,8 @@ class Look:
     @property
     def middle(self) -> float:
         """About the mean of all readings: a point from which their distances are small."""
-        found: float = self.shared("middle", lambda: float(np.mean(self.values)) if len(self.values) else 0.0)
-        return found
+        value: float = self.shared("middle", lambda: float(np.mean(self.values)) if len(self.values) else 0.0)
+        return value
 
     @cached_property
     def widest(self) -> int:
@@ -362,8 +362,8 @@ class Look:
 
     def sums(self, what: str, make: Callable[[Floats], Floats]) -> tuple[Floats, float]:
         """The sums of something made of each value over the windows, and the error per value summed."""
-        found: Sums = self.shared(what, lambda: Sums(make(self.values)))
-        return found.over(self.a, self.b), found.err
+        sums: Sums = self.shared(what, lambda: Sums(make(self.values)))
+        return sums.over(self.a, self.b), sums.err
 
     def total(self) -> tuple[Floats, float]:
         return self.sums("sum", _same)
@@ -462,14 +462,14 @@ class SoFar:
         before: Any = np.empty(size + 1, np.int32)
         before[0] = 0
         np.cumsum(valid, out=before[1:], dtype=np.int32)
-        found: Ints = before[1:] - np.repeat(before[starts], lengths)
-        return found
+        ints: Ints = before[1:] - np.repeat(before[starts], lengths)
+        return ints
 
     @property
     def largest(self) -> float:
         """The largest size of a reading."""
-        found: float = self.shared("largest", self._largest)
-        return found
+        value: float = self.shared("largest", self._largest)
+        return value
 
     def _largest(self) -> float:
         of = self.expr.of
@@ -490,8 +490,8 @@ class SoFar:
     @property
     def middle(self) -> float:
         """About the mean of all readings: a point from which their distances are small."""
-        found: float = self.shared("middle", self._middle)
-        return found
+        value: float = self.shared("middle", self._middle)
+        return value
 
     def _middle(self) -> float:
         of = self.expr.of
@@ -505,8 +505,8 @@ class SoFar:
     @property
     def n(self) -> Ints:
         """How many readings each window has."""
-        found: Ints = self.shared("n", lambda: self._counts(self.valid))
-        return found
+        ints: Ints = self.shared("n", lambda: self._counts(self.valid))
+        return ints
 
     @property
     def is_full(self) -> bool:
@@ -517,14 +517,14 @@ class SoFar:
     @property
     def counts(self) -> Floats:
         """How many readings each window has, as floats."""
-        found: Floats = self.shared("counts", lambda: self.n.astype(np.float64))
-        return found
+        floats: Floats = self.shared("counts", lambda: self.n.astype(np.float64))
+        return floats
 
     def sums(self, what: str, make: Callable[[Floats], Floats]) -> tuple[Floats, float]:
         """The sums of something made of each value over the windows, and the error per value summed."""
         known = self.largest if what == "sum" else None
-        found: Sums = self.shared(what, lambda: Sums(make(self.values), self.valid, known))
-        return found.so_far(self.here.starts, self.here.lengths), found.err
+        sums: Sums = self.shared(what, lambda: Sums(make(self.values), self.valid, known))
+        return sums.so_far(self.here.starts, self.here.lengths), sums.err
 
     def total(self) -> tuple[Floats, float]:
         return self.sums("sum", lambda values: values)
@@ -545,6 +545,6 @@ class SoFar:
 def _middle(values: Floats) -> float:
     found = float(values.mean()) if len(values) else 0.0
     if found != found:
-        kept = values[values == values]
-        found = float(kept.mean()) if len(kept) else 0.0
+        value = values[values == values]
+        found = float(value.mean()) if len(value) else 0.0
     return found

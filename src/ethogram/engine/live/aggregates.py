@@ -401,13 +401,13 @@ def distance_of(expr: Difference, columns: Columns) -> Distance | None:
         group = 0 if stratum is None else rows.columns[stratum][i]
         if group is None:
             return False
-        one = sums.strata.setdefault(group, [0, 0.0, 0, 0.0])
+        item = sums.strata.setdefault(group, [0, 0.0, 0, 0.0])
         for k, x in ((0, a), (2, b)):
             if x is not None:
-                one[k] += sign
-                one[k + 1] += sign * x
+                item[k] += sign
+                item[k + 1] += sign * x
                 sums.largest = max(sums.largest, abs(x))
-        if not one[0] and not one[2]:
+        if not item[0] and not item[2]:
             del sums.strata[group]
         return True
 

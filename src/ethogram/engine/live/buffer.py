@@ -100,8 +100,8 @@ class Layout(NamedTuple):
 def trim(rows: Rows, need: int) -> None:
     """Forget all rows but the newest."""
     lists: list[list[Any]] = [rows.times, rows.marks, *rows.columns]
-    for one in lists:
-        del one[: max(0, len(one) - need)]
+    for item in lists:
+        del item[: max(0, len(item) - need)]
 
 
 def keep(rows: Rows, slot: int, value: Any, most: int, mark: Mark) -> None:
@@ -252,11 +252,11 @@ def _kept_picker(kind: str, of: Any, window: Window, columns: Columns) -> Callab
     def pick(rows: Rows) -> Picked:
         kept = rows.kept[slot]
         if skip:
-            kept = [one for one in kept[-most - skip :] if one.position < rows.n - skip]
+            kept = [item for item in kept[-most - skip :] if item.position < rows.n - skip]
         kept = kept[-most:] if most else []
         places = list(range(len(kept)))
-        times = _Times([one.us for one in kept], rows.timed)
+        times = _Times([item.us for item in kept], rows.timed)
         view = View(rows.us, places, (), None)
-        return Picked(times, view, places, [one.value for one in kept], [one.mark for one in kept])
+        return Picked(times, view, places, [item.value for item in kept], [item.mark for item in kept])
 
     return pick

@@ -50,7 +50,7 @@ class Deadlines:
         self._dropped[source] += 1
         queue = self.queues[source]
         if 2 * self._dropped[source] > len(queue):
-            queue[:] = [one for one in queue if one[3].waits == one[0]]
+            queue[:] = [item for item in queue if item[3].waits == item[0]]
             heapify(queue)
             del self._dropped[source]
 
@@ -236,7 +236,7 @@ class Routes:
 
 
 def _belonging(numbered: Mapping[int, Track], names: frozenset[str], evaluated: bool) -> dict[int, Track]:
-    return {n: one for n, one in numbered.items() if belongs(one.program, names, evaluated)}
+    return {n: item for n, item in numbered.items() if belongs(item.program, names, evaluated)}
 
 
 def _names_asked(tracks: Sequence[Track]) -> frozenset[str]:
@@ -274,7 +274,7 @@ class Stream:
     """Programs over events that come in order, source by source."""
 
     def __init__(self, programs: Iterable[Program], cap: int = CAP) -> None:
-        self.tracks = [Track(one, cap) for one in programs if not one.is_combination]
+        self.tracks = [Track(program, cap) for program in programs if not program.is_combination]
         self.cells = Cells(self.tracks)
         self._routes = Routes(self.tracks, self.cells)
         self._found, self._whole_cells = self._routes.found, self.cells.whole_cells
@@ -476,8 +476,8 @@ def _closed(track: Track, watched: Watched, us: int) -> Iterator[Change]:
 def _change(track: Track, watched: Watched, subject: str, moved: Any) -> Change:
     machine, program = track.machine, track.program
     if track.is_threshold:
-        what, one, closed = moved
-        change: Change = machine.change(what, program, *_whose(watched), one, closed)
+        what, item, closed = moved
+        change: Change = machine.change(what, program, *_whose(watched), item, closed)
         return change
     fired: Change = machine.change(program, *_whose(watched), subject, watched.rows, moved)
     return fired
@@ -509,13 +509,13 @@ def run(programs: Iterable[Program], events: Sequence[Event], *, as_of: int, cap
     """Episodes of all programs over events that are in order and not after `as_of` (microseconds)."""
     stream = Stream(programs, cap)
     outcome = Outcome()
-    found: list[Any] = outcome.findings
+    values: list[Any] = outcome.findings
     for event in events:
         changes = [*stream.advance(event.source, micros(event.at)), *stream.observe(event)]
-        found += [change.episode for change in changes if change.what == CLOSED]
+        values += [change.episode for change in changes if change.what == CLOSED]
     for source in stream.sources():
         stream.advance(source, as_of)
-    found += [change.episode for change in stream.open()]
+    values += [change.episode for change in stream.open()]
     outcome.checked = {track.program.name: len(track.watched) for track in stream.tracks}
     outcome.insufficient = insufficient(stream)
     return outcome

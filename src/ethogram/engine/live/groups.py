@@ -176,14 +176,14 @@ class Kind:
 
     def cell(self, key: Key) -> list[Any]:
         """What is watched in one history."""
-        found = self.cells.get(key)
-        if found is None:
-            found = self.cells[key] = [key, *self._blank]
+        cell = self.cells.get(key)
+        if cell is None:
+            cell = self.cells[key] = [key, *self._blank]
             for _ in self.groups:
-                found += (0, 0, [])
+                cell += (0, 0, [])
             if self._subject:
                 self._of_subject.setdefault((key[0], key[self._subject]), {})[key] = None
-        return found
+        return cell
 
     def keys_of(self, source: str, subject: str) -> list[Key]:
         """The keys of a subject's histories, the oldest first."""
@@ -233,8 +233,8 @@ class Kind:
 
     def bits(self, cell: list[Any], number: int) -> int:
         """What stands of a contiguous program, from the first place on."""
-        found: int = (cell[self.register] & self.mask(number)) >> self.shift[number]
-        return found
+        result: int = (cell[self.register] & self.mask(number)) >> self.shift[number]
+        return result
 
     def clear(self, cell: list[Any], number: int) -> None:
         """Forget what stands of a contiguous program."""
@@ -278,7 +278,9 @@ class Cells:
         for track in tracks:
             by_fields.setdefault(track.program.group_by, []).append(track)
         self.kinds = {fields: Kind(ones) for fields, ones in by_fields.items()}
-        self.wholes = dict(enumerate((one for one in tracks if one.plan.whole_layout is not None), start=1))
+        self.wholes = dict(
+            enumerate((track for track in tracks if track.plan.whole_layout is not None), start=1)
+        )
         self.whole_cells: ByKey = {}
         self._places = {
             id(track): (kind, number) for kind in self.kinds.values() for number, track in kind.tracks.items()

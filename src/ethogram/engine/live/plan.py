@@ -59,10 +59,10 @@ class Plan:
             case SequenceProgram() as body:
                 for i, place in enumerate(body.places):
                     self._truth(f"place {i}", place.condition)
-                    nevers = [self._writer.true(one) for one in place.nevers]
+                    nevers = [self._writer.true(never) for never in place.nevers]
                     self._ask(f"never {i}", " or ".join(nevers) or "False")
-                for i, one in enumerate(body.optionals):
-                    self._truth(f"optional {i}", one.condition)
+                for i, optional in enumerate(body.optionals):
+                    self._truth(f"optional {i}", optional.condition)
                 self._ask("first known", self._known(body.places[0].condition))
             case ThresholdProgram() as body:
                 self._truth("when", body.when)
@@ -106,7 +106,7 @@ class Plan:
         if isinstance(program.body, ThresholdProgram):
             from .threshold import counter
 
-            self.counted = tuple(counter(one, measures) for one in program.body.counted)
+            self.counted = tuple(counter(item, measures) for item in program.body.counted)
         self.running = along(program, measures)
         made = functions("\n".join(writer.lines), writer.names) if writer.lines else {}
         self._made = {name: made[function] for name, function in self._wanted.items()}
@@ -192,5 +192,7 @@ def _not_known(rows: Rows, limit: float) -> bool:
 def _steps(program: Program) -> tuple[str, ...]:
     if not isinstance(program.body, SequenceProgram):
         return ()
-    names = [place.step for place in program.body.places] + [one.step for one in program.body.optionals]
+    names = [place.step for place in program.body.places] + [
+        optional.step for optional in program.body.optionals
+    ]
     return tuple(dict.fromkeys(names))

@@ -121,7 +121,9 @@ class Carried(NamedTuple):
         if of == ABSENT:
             return ABSENT
         made = Member(of, tuple(map(self.reduce, expr.options)), expr.negated)
-        return _computed(made) if all(isinstance(one, CONSTANT) for one in (of, *made.options)) else made
+        return (
+            _computed(made) if all(isinstance(option, CONSTANT) for option in (of, *made.options)) else made
+        )
 
     def _logic(self, expr: And | Or | Not) -> Expr:
         if isinstance(expr, Not):
@@ -129,7 +131,7 @@ class Carried(NamedTuple):
             swapped = {TRUE: FALSE, FALSE: TRUE, ABSENT: ABSENT}
             return swapped.get(of, Not(of)) if of in swapped else Not(of)
         decides, neutral = (FALSE, TRUE) if isinstance(expr, And) else (TRUE, FALSE)
-        items = [one for one in dict.fromkeys(map(self.reduce, expr.items)) if one != neutral]
+        items = [fromkey for fromkey in dict.fromkeys(map(self.reduce, expr.items)) if fromkey != neutral]
         if decides in items:
             return decides
         if not items:
@@ -281,17 +283,17 @@ class Here(Writer):
         return str(self.carried.names.isdisjoint(item.name for item in items))
 
 
-def float_of(found: Any) -> float:
+def float_of(result: Any) -> float:
     """A reading as a number; NaN for what is none."""
-    value = number(found)
+    value = number(result)
     return nan if value is None else value
 
 
-def value_of(found: Any) -> Value | None:
+def value_of(value: Any) -> Value | None:
     """A reading where an attribute is asked for: as a value that can be compared."""
-    if isinstance(found, (bool, int, float)):
-        return float(found)
-    return found if isinstance(found, str) else None
+    if isinstance(value, (bool, int, float)):
+        return float(value)
+    return value if isinstance(value, str) else None
 
 
 def _is_small(text: str) -> bool:
@@ -383,7 +385,7 @@ class Quick(Here):
         match expr:
             case Difference():
                 return next(
-                    (f"(not {few}(S))" for one, few in self.few.items() if _may_alike(one, expr)), "True"
+                    (f"(not {few}(S))" for name, few in self.few.items() if _may_alike(name, expr)), "True"
                 )
             case _ if expr == ABSENT:
                 return "False"
@@ -453,17 +455,17 @@ def joined(texts: list[str], word: str, decides: str, neutral: str) -> str:
 
 def _cheapest_first(items: tuple[Expr, ...]) -> list[Expr]:
     """The contrast first, since it must see every event; then what is read at the event itself."""
-    return sorted(items, key=lambda one: (not _contrasts(one), _looks_back(one)))
+    return sorted(items, key=lambda item: (not _contrasts(item), _looks_back(item)))
 
 
-def _may_alike(one: Difference, other: Difference) -> bool:
+def _may_alike(difference: Difference, other: Difference) -> bool:
     """Whether two numbers of a contrast are there at the same events."""
     counts = ("n_where", "n_against")
-    return other.name not in counts and replace(one, name=other.name) == other
+    return other.name not in counts and replace(difference, name=other.name) == other
 
 
 def _contrasts(expr: Expr) -> bool:
-    return any(isinstance(one, Difference) for one in walk(expr))
+    return any(isinstance(item, Difference) for item in walk(expr))
 
 
 def _looks_back(expr: Expr) -> bool:
@@ -495,14 +497,14 @@ class Ask:
 
     def ask(self) -> list[str]:
         self._running()
-        found = f"H |= {1 << self.number}"
+        text = f"H |= {1 << self.number}"
         begins, question = self._begins(), self._question()
         if begins == "True" or question == "False":
-            return [found] if begins == "True" else []
-        asked = [f"if not A & {1 << self.number}:", " s = W.state", f" if {question}: {found}"]
+            return [text] if begins == "True" else []
+        asked = [f"if not A & {1 << self.number}:", " s = W.state", f" if {question}: {text}"]
         if begins == "False":
             return asked
-        return [f"if {begins}: {found}", f"el{asked[0]}", *asked[1:]]
+        return [f"if {begins}: {text}", f"el{asked[0]}", *asked[1:]]
 
     def _begins(self) -> str:
         """Whether something may begin while nothing is under way."""
@@ -524,14 +526,14 @@ class Ask:
         for slot, (kind, of, where) in enumerate(plan.layout.wanted):
             for name in ("max", "min"):
                 self.quick.newest |= {
-                    one: f"x{slot}"
-                    for one in plan.running.compared
-                    if isinstance(one, Measure)
-                    and one.name == name
-                    and (kind, of, where) == ("number", one.of, one.window.where)
-                    and one.window.skip is None
-                    and one.window.since is None
-                    and not one.window.over_subject
+                    item: f"x{slot}"
+                    for item in plan.running.compared
+                    if isinstance(item, Measure)
+                    and item.name == name
+                    and (kind, of, where) == ("number", item.of, item.window.where)
+                    and item.window.skip is None
+                    and item.window.since is None
+                    and not item.window.over_subject
                 }
         for expr, far in plan.far.items():
             name = f"far{self.number}_{len(quick.far)}"
@@ -574,8 +576,8 @@ class Ask:
     def _place(self, body: SequenceProgram, i: int) -> str:
         """Whether an event matters to a chain that waits for place i."""
         may, place = self.quick.may, body.places[i]
-        between = [may(one) for one in place.nevers]
-        between += [may(one.condition) for one in body.optionals if one.after == i - 1]
+        between = [may(never) for never in place.nevers]
+        between += [may(optional.condition) for optional in body.optionals if optional.after == i - 1]
         here = may(place.condition)
         if place.nevers:
             here = joined([f"not s.blocked[{i}]", here], "and", "False", "True")
@@ -657,7 +659,7 @@ class Part(Ask):
             anew = f"anew{self.number}"
             self.shared.names[anew] = maker(running)
             # What enters a window that skips is read into a name of its own: the newest stays as it is.
-            values = ["z" if getattr(one, "skip", 0) else f"x{one.column}" for one in running]
+            values = ["z" if getattr(item, "skip", 0) else f"x{item.column}" for item in running]
             lines += update_source(running, values, anew)
         return lines + ([f"if L > {2 * layout.need + 32}: trim(S, {layout.need})"] if layout.need else [])
 

@@ -104,10 +104,10 @@ Running = Sums | Signs | Trues
 
 def maker(running: Sequence[Running]) -> Callable[[Rows], None]:
     """A function that makes all that runs along with some rows anew."""
-    often = ANEW if all(isinstance(one, Sums) for one in running) else ANEW_COVER
+    often = ANEW if all(isinstance(item, Sums) for item in running) else ANEW_COVER
 
     def make(rows: Rows) -> None:
-        rows.running[:] = [rows.n + often, *(x for one in running for x in one.anew(rows))]
+        rows.running[:] = [rows.n + often, *(x for item in running for x in item.anew(rows))]
 
     return make
 
@@ -115,12 +115,12 @@ def maker(running: Sequence[Running]) -> Callable[[Rows], None]:
 def update_source(running: Sequence[Running], values: Sequence[str], anew: str) -> list[str]:
     """Source that moves all that runs along on by the event that was just entered."""
     lines = ["b = S.running", f"if n > b[0]: {anew}(S)", "else:"]
-    for k, (one, value) in enumerate(zip(running, values, strict=True)):
-        lines += [f" {line.replace('anew(S)', f'{anew}(S)')}" for line in one.update(k, value)]
-    summed = [(k, one) for k, one in enumerate(running) if isinstance(one, Sums)]
-    for reach in sorted({one.reach for _, one in summed}):
+    for k, (item, value) in enumerate(zip(running, values, strict=True)):
+        lines += [f" {line.replace('anew(S)', f'{anew}(S)')}" for line in item.update(k, value)]
+    summed = [(k, item) for k, item in enumerate(running) if isinstance(item, Sums)]
+    for reach in sorted({item.reach for _, item in summed}):
         lines.append(f" if L > {reach}:")
-        lines += [f"  {line}" for k, one in summed if one.reach == reach for line in one.leave(k)]
+        lines += [f"  {line}" for k, item in summed if item.reach == reach for line in item.leave(k)]
     return lines
 
 
@@ -150,13 +150,13 @@ def _is_timed(expr: Measure) -> bool:
 
 def _is_counted(window: Window) -> bool:
     """Whether only numbers of events say what is in a window."""
-    durations = any(isinstance(one, Duration) for one in (*window.last, window.skip))
+    durations = any(isinstance(item, Duration) for item in (*window.last, window.skip))
     return not durations and window.keep is None and window.since is None
 
 
 def _reach(window: Window, cap: int) -> int:
     """How many rows back a window goes, what it skips included."""
-    counts = [one.n for one in window.last if isinstance(one, Events)]
+    counts = [item.n for item in window.last if isinstance(item, Events)]
     skip = window.skip.n if isinstance(window.skip, Events) else 0
     return min(cap, min(counts) + skip) if counts else cap
 
@@ -209,8 +209,8 @@ def conditions_of(program: Program) -> list[Expr]:
     """The conditions that are asked at every event."""
     match program.body:
         case SequenceProgram() as body:
-            places = [one for place in body.places for one in (place.condition, *place.nevers)]
-            return places + [one.condition for one in body.optionals]
+            places = [never for place in body.places for never in (place.condition, *place.nevers)]
+            return places + [optional.condition for optional in body.optionals]
         case ThresholdProgram() as body:
             return [body.when]
         case SilenceProgram(after=after) if after is not None:
@@ -223,15 +223,15 @@ def along(program: Program, measures: Measures) -> Along:
     own: list[Running] = []
     whole: list[Running] = []
     of: dict[Expr, tuple[bool, int]] = {}
-    compared = tuple(dict.fromkeys(one for each in conditions_of(program) for one in _measured(each)))
+    compared = tuple(dict.fromkeys(item for each in conditions_of(program) for item in _measured(each)))
     for expr in compared:
         assert isinstance(expr, (Measure, Cover))
         over_subject = measures.narrow and expr.window.over_subject
-        found = running_of(expr, measures.columns_for(expr))
-        if found is not None:
+        running = running_of(expr, measures.columns_for(expr))
+        if running is not None:
             into = whole if over_subject else own
             of[expr] = (over_subject, len(into))
-            into.append(found)
+            into.append(running)
     return Along(tuple(own), tuple(whole), of, compared)
 
 
@@ -239,5 +239,5 @@ def _measured(expr: Expr) -> Iterator[Expr]:
     if isinstance(expr, (Measure, Cover)):
         yield expr
     elif not isinstance(expr, StepValue):
-        for one in children(expr):
-            yield from _measured(one)
+        for child in children(expr):
+            yield from _measured(child)

@@ -94,8 +94,8 @@ class Limit(NamedTuple):
 
 def limit_of(limits: Limits) -> Limit:
     """The narrowest of each kind."""
-    events = [one.n for one in limits if isinstance(one, Events)]
-    durations = [one.us for one in limits if isinstance(one, Duration)]
+    events = [limit.n for limit in limits if isinstance(limit, Events)]
+    durations = [limit.us for limit in limits if isinstance(limit, Duration)]
     return Limit(min(events, default=None), min(durations, default=None))
 
 
@@ -135,9 +135,9 @@ class Fired:
         evidence: list[tuple[int, str, Mark]] = []
         for i, link in enumerate(places):
             step = self.steps[i]
-            seen = [one for one in link.also if self._inside(one, fired, rows.timed)] + [link.seen]
-            evidence += [(one.position, self.body.places[i].step, one.mark) for one in seen]
-            all_[step] += [one.captured for one in seen]
+            seen = [item for item in link.also if self._inside(item, fired, rows.timed)] + [link.seen]
+            evidence += [(item.position, self.body.places[i].step, item.mark) for item in seen]
+            all_[step] += [item.captured for item in seen]
             for filled, (_, optional) in zip(link.fill, self.optionals[i - 1] if i else (), strict=False):
                 if filled is not None:
                     evidence.append((filled.position, self.plan.captures.steps[optional], filled.mark))
@@ -167,9 +167,9 @@ class Fired:
             ),
         )  # fmt: skip
 
-    def _inside(self, one: Seen, fired: Link, timed: bool) -> bool:
-        events = fired.seen.position - one.position + 1
-        return self.within.holds(events, fired.seen.mark.us - one.mark.us, timed)
+    def _inside(self, seen: Seen, fired: Link, timed: bool) -> bool:
+        events = fired.seen.position - seen.position + 1
+        return self.within.holds(events, fired.seen.mark.us - seen.mark.us, timed)
 
 
 # Sequences live: for each place, the latest chain that stands there, and what was read along it.
@@ -194,8 +194,10 @@ class SequenceMachine:
             place.step in body.collects and firsts[place.step] == i for i, place in enumerate(body.places)
         ]
         self.optionals: list[list[tuple[Ask, int]]] = [[] for _ in body.places]
-        for k, one in enumerate(body.optionals):
-            self.optionals[one.after].append((plan.must_ask(f"optional {k}"), steps.index(one.step)))
+        for k, optional in enumerate(body.optionals):
+            self.optionals[optional.after].append(
+                (plan.must_ask(f"optional {k}"), steps.index(optional.step))
+            )
         self.captures = [plan.ask(f"capture {s}") for s in range(len(steps))]
         self.known = plan.must_ask("first known")
         self.rest = plan.nothing[1:]
@@ -209,7 +211,7 @@ class SequenceMachine:
 
     def start(self) -> SequenceState:
         """The state of a history with no events."""
-        return SequenceState(len(self.body.places), [len(one) for one in self.optionals])
+        return SequenceState(len(self.body.places), [len(optional) for optional in self.optionals])
 
     def step(self, state: SequenceState, rows: Rows, mark: Mark) -> Link | None:
         """Move on by the event the rows stand at; the last place's link where the whole fires.
@@ -308,7 +310,7 @@ class SequenceMachine:
         floor = max(before, state.fired)
         if not run or run[0].position > floor:
             return run
-        return tuple([one for one in run if one.position > floor])
+        return tuple([item for item in run if item.position > floor])
 
     def _between(self, state: SequenceState, rows: Rows, mark: Mark, i: int) -> None:
         """Note what this event is to a chain that waits for place i: a never, or an optional step."""
@@ -358,7 +360,7 @@ def is_contiguous(plan: Plan) -> bool:
         (i == 0 or place.max_gap == 0)
         and not place.within
         and not place.nevers
-        and not any(isinstance(one, (*MEASURES, StepValue)) for one in walk(place.condition))
+        and not any(isinstance(item, (*MEASURES, StepValue)) for item in walk(place.condition))
         for i, place in enumerate(body.places)
     )
 
@@ -399,7 +401,7 @@ def marks_of(state: SequenceState, rows: Rows) -> list[Mark]:
     """The newest marks that the chains of a state are made of, oldest first."""
     standing = [link for link in state.standing if link is not None and link.seen.position == rows.n - 1]
     marks: list[Mark] = []
-    link = max(standing, key=lambda one: one.seen.position - one.first.position, default=None)
+    link = max(standing, key=lambda item: item.seen.position - item.first.position, default=None)
     while link is not None:
         marks.append(link.seen.mark)
         link = link.before

@@ -55,9 +55,9 @@ class SilenceMachine:
         program = plan.program
         told = (program.confidence, program.severities, program.details, program.explanation)
         self.at_once = plan.whole_layout is not None and any(
-            isinstance(one, MEASURES) and one.window.over_subject
+            isinstance(item, MEASURES) and item.window.over_subject
             for outer in expressions(told)
-            for one in walk(outer)
+            for item in walk(outer)
         )
 
         lowest = lowest_of(body.longer_than)

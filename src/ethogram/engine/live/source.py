@@ -69,7 +69,7 @@ def mean_of(captured: Sequence[Captured], slot: int) -> float | None:
     >>> mean_of([(1.0,), (None,), (2.0,)], 0)
     1.5
     """
-    known = [x for one in captured if (x := number(one[slot])) is not None]
+    known = [x for item in captured if (x := number(item[slot])) is not None]
     return math.fsum(known) / len(known) if known else None
 
 

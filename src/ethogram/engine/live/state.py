@@ -28,14 +28,14 @@ class Packer:
 
     def mark(self, mark: Mark) -> int:
         """The number of a mark."""
-        found = self._numbers.get(id(mark))
-        if found is None:
-            found = self._numbers[id(mark)] = len(self.marks)
+        number = self._numbers.get(id(mark))
+        if number is None:
+            number = self._numbers[id(mark)] = len(self.marks)
             self._held.append(mark)
             self.marks.append(
                 [mark.id, mark.us, mark.seq, dict(mark.readings), dict(mark.scorers), dict(mark.widths)]
             )
-        return found
+        return number
 
     def seen(self, seen: Seen | None) -> Any:
         """A matched event as plain data."""
@@ -45,15 +45,15 @@ class Packer:
         """The number of a link; those behind it come first."""
         if link is None:
             return None
-        found = self._numbers.get(id(link))
-        if found is None:
+        number = self._numbers.get(id(link))
+        if number is None:
             before = self.link(link.before)
-            last = [None if one is None else list(one) for one in link.last]
-            also, fill = [self.seen(one) for one in link.also], [self.seen(one) for one in link.fill]
+            last = [None if item is None else list(item) for item in link.last]
+            also, fill = [self.seen(item) for item in link.also], [self.seen(item) for item in link.fill]
             self.links.append([self.seen(link.seen), before, last, also, fill])
             self._held.append(link)
-            found = self._numbers[id(link)] = len(self.links) - 1
-        return found
+            number = self._numbers[id(link)] = len(self.links) - 1
+        return number
 
 
 class Unpacker:
@@ -73,9 +73,9 @@ class Unpacker:
                     here,
                     behind,
                     here if behind is None else behind.first,
-                    tuple(None if one is None else tuple(one) for one in last),
+                    tuple(None if item is None else tuple(item) for item in last),
                     self.seens(also),
-                    tuple(self.seen(one) for one in fill),
+                    tuple(self.seen(item) for item in fill),
                 )
             )
 
@@ -85,7 +85,7 @@ class Unpacker:
 
     def seens(self, data: list[Any]) -> tuple[Seen, ...]:
         """Several of them."""
-        return tuple(seen for one in data if (seen := self.seen(one)) is not None)
+        return tuple(seen for datum in data if (seen := self.seen(datum)) is not None)
 
     def link(self, number: int | None) -> Link | None:
         """The link under a number."""
@@ -103,7 +103,7 @@ def save_rows(rows: Rows, layout: Layout, packer: Packer) -> list[Any]:
         return values[-need:] if need else []
 
     kept = [
-        [[one.position, one.us, one.value, packer.mark(one.mark)] for one in ones[-most:]]
+        [[item.position, item.us, item.value, packer.mark(item.mark)] for item in ones[-most:]]
         for ones, most in zip(rows.kept, layout.keeps, strict=True)
     ]
     marks = [packer.mark(mark) for mark in newest(rows.marks)]
@@ -132,12 +132,16 @@ def save_state(track: Track, watched: Watched, packer: Packer) -> list[Any]:
             standing = [packer.link(link) for link in state.standing]
             return [standing, state.blocked, runs, fills, state.fired, state.known]
         case ThresholdState():
-            one = state.open
-            if one is None:
+            item = state.open
+            if item is None:
                 return [None, state.known]
-            marks = [packer.mark(one.opened), packer.mark(one.peak), [packer.mark(m) for m in one.evidence]]
-            rest = [one.fired_confidence, one.confidence, one.severity, one.peak_confidence, one.details]
-            return [[*marks, *rest, one.explanation, one.last, one.count, one.last_at], state.known]
+            marks = [
+                packer.mark(item.opened),
+                packer.mark(item.peak),
+                [packer.mark(m) for m in item.evidence],
+            ]
+            rest = [item.fired_confidence, item.confidence, item.severity, item.peak_confidence, item.details]
+            return [[*marks, *rest, item.explanation, item.last, item.count, item.last_at], state.known]
         case SilenceState():
             read = None
             track.machine.settle(state, watched.rows)
@@ -160,10 +164,10 @@ def load_state(state: Any, data: list[Any], unpacker: Unpacker) -> None:
             state.runs = [unpacker.seens(run) for run in runs]
             state.fills = [[_fill(fill, unpacker) for fill in gap] for gap in fills]
         case ThresholdState():
-            one, state.known = data
-            if one is not None:
+            item, state.known = data
+            if item is not None:
                 opened, peak, evidence, fired, highest, severity, at_peak, details, text, last, count, *at = (
-                    one
+                    item
                 )
                 marks = unpacker.marks
                 # Saved before the time was kept: the peak is the newest that is known.
@@ -190,7 +194,7 @@ def load_state(state: Any, data: list[Any], unpacker: Unpacker) -> None:
 
 
 def _fill(data: list[Any], unpacker: Unpacker) -> Fill:
-    return tuple(unpacker.seen(one) for one in data)
+    return tuple(unpacker.seen(datum) for datum in data)
 
 
 # Saving a stream: everything it remembers as plain JSON data, and back.
@@ -208,8 +212,8 @@ def save_stream(stream: Stream) -> dict[str, Any]:
     for track in stream.tracks:
         layout, whole = track.plan.layout, track.plan.whole_layout
         watched = [
-            [list(key), save_rows(one.rows, layout, packer), save_state(track, one, packer)]
-            for key, one in track.watched.items()
+            [list(key), save_rows(item.rows, layout, packer), save_state(track, item, packer)]
+            for key, item in track.watched.items()
         ]
         wholes = [
             [list(name), save_rows(rows, whole, packer)]

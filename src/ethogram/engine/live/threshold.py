@@ -176,30 +176,30 @@ class ThresholdMachine:
         return height > 0
 
     def change(
-        self, what: str, program: Program, source: str, key: Any, one: Open, closed: int | None
+        self, what: str, program: Program, source: str, key: Any, item: Open, closed: int | None
     ) -> Change:
         """The episode as it is now."""
-        evidence = [("counted", mark) for mark in one.evidence]
-        evidence.append(("opened", one.opened))
-        if one.peak.order != one.opened.order:
-            evidence.append(("peak", one.peak))
+        evidence = [("counted", mark) for mark in item.evidence]
+        evidence.append(("opened", item.opened))
+        if item.peak.order != item.opened.order:
+            evidence.append(("peak", item.peak))
         return Change(
             what,
             Episode(
                 program, source, key,
-                fired=one.opened,
-                first=one.opened.id,
-                last=one.last,
-                last_at=one.last_at,
-                count=one.count,
-                severity=one.severity,
-                confidence=one.confidence,
-                fired_confidence=one.fired_confidence,
-                opened_at=one.opened.us,
-                detected_at=one.opened.us,
+                fired=item.opened,
+                first=item.opened.id,
+                last=item.last,
+                last_at=item.last_at,
+                count=item.count,
+                severity=item.severity,
+                confidence=item.confidence,
+                fired_confidence=item.fired_confidence,
+                opened_at=item.opened.us,
+                detected_at=item.opened.us,
                 closed_at=closed,
                 evidence=tuple(evidence),
-                details=one.details,
-                explanation=one.explanation,
+                details=item.details,
+                explanation=item.explanation,
             ),
         )  # fmt: skip

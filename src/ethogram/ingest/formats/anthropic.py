@@ -17,10 +17,10 @@ OWN = frozenset((*CALLS, "tool_result", "thinking", "redacted_thinking"))
 TEXTS = frozenset(("text", "image", "document"))
 
 
-def has_blocks(told: Iterable[Any], depth: int = 0) -> bool:
+def has_blocks(values: Iterable[Any], depth: int = 0) -> bool:
     """Whether messages, or what holds them, have blocks that only Anthropic's have."""
-    for one in told:
-        record = dict_of(one)
+    for item in values:
+        record = dict_of(item)
         content = record.get("content")
         if record.get("type") == "message" and "stop_reason" in record and isinstance(content, list):
             return True
@@ -64,7 +64,7 @@ def tell_blocks(run: Run, record: Any) -> None:
         elif kind not in OWN | TEXTS:
             run.unknown(kind)
     if role != "assistant":
-        kept = [one for one in list_of(content) if _kind(one) in TEXTS]
+        kept = [item for item in list_of(content) if _kind(item) in TEXTS]
         run.message(str(role), content if isinstance(content, str) else text_of(kept), at=at)
 
 
@@ -73,9 +73,9 @@ def _assistant(run: Run, message: Mapping[str, Any], at: Any) -> None:
     run.turn(
         content if isinstance(content, str) else texts(content, "text", "text"),
         [
-            Call(one.get("name"), one.get("input"), one.get("id"))
-            for one in map(dict_of, list_of(content))
-            if _kind(one) in CALLS
+            Call(item.get("name"), item.get("input"), item.get("id"))
+            for item in map(dict_of, list_of(content))
+            if _kind(item) in CALLS
         ],
         thought=texts(content, "thinking", "thinking"),
         at=at,
@@ -95,7 +95,7 @@ class AnthropicMessages(Adapter):
     def recognises(self, head: bytes, name: str) -> bool:
         seen = list(look(head).objects)
         # A transcript holds such messages too, each inside a line of its own.
-        return has_blocks(seen) and not any("message" in one or "steps" in one for one in seen[:1])
+        return has_blocks(seen) and not any("message" in item or "steps" in item for item in seen[:1])
 
     def read(self, file: Input) -> Iterator[Record]:
         """The events of each conversation; messages on their own are one together."""
@@ -109,27 +109,27 @@ class AnthropicMessages(Adapter):
             elif isinstance(told, dict) and ("messages" in told or "request" in told):
                 runs += _conversation(told, line, file, name, log)
             else:
-                alone.tell(line, lambda one: tell_blocks(alone, one), told)
+                alone.tell(line, lambda item: tell_blocks(alone, item), told)
         for run in (*runs, alone):
             yield from run.records()
 
 
 def _conversation(
-    told: Mapping[str, Any], line: int, file: Input, name: str, log: Requests[Run]
+    record: Mapping[str, Any], line: int, file: Input, name: str, log: Requests[Run]
 ) -> list[Run]:
     """Tell what one request adds. The run, where it is a new one."""
-    request = dict_of(told.get("request")) or told
+    request = dict_of(record.get("request")) or record
     system = [{"role": "system", "content": request["system"]}] if request.get("system") is not None else []
     messages = [*system, *list_of(request.get("messages"))]
-    answer = [told["response"]] if told.get("response") is not None else []
+    answer = [record["response"]] if record.get("response") is not None else []
     new: list[Run] = []
 
     def made() -> Run:
-        new.append(Run(plain(told.get("id")) or (name if line == 1 else f"{name}/{line}"), file))
+        new.append(Run(plain(record.get("id")) or (name if line == 1 else f"{name}/{line}"), file))
         return new[0]
 
     # Conversations of their own may begin alike; only requests are sent again and again.
-    is_logged = bool(answer) or "request" in told
+    is_logged = bool(answer) or "request" in record
     run, known = log.run_of(messages, made) if is_logged else (made(), 0)
     run.line = line
     if not isinstance(request.get("messages"), list):
@@ -137,7 +137,7 @@ def _conversation(
     if system and not known:
         run.message("system", text_of(request["system"]))
     for message in [*messages[max(known, len(system)) :], *answer]:
-        run.tell(line, lambda one: tell_blocks(run, one), message)
+        run.tell(line, lambda item: tell_blocks(run, item), message)
     if is_logged:
         log.keep(run, messages, answer)
     return new

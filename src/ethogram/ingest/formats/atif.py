@@ -18,7 +18,7 @@ class Atif(Adapter):
     """An object whose `schema_version` begins with ATIF."""
 
     def recognises(self, head: bytes, name: str) -> bool:
-        return any((text_at(one, "schema_version") or "").startswith("ATIF") for one in look(head).objects)
+        return any((text_at(item, "schema_version") or "").startswith("ATIF") for item in look(head).objects)
 
     def read(self, file: Input) -> Iterator[Record]:
         """A message, or actions and their results, for each step; a compaction where a step says so."""
@@ -31,14 +31,14 @@ class Atif(Adapter):
                 yield from _run(told, line, file)
 
 
-def _run(told: Mapping[str, Any], line: int, file: Input) -> Iterator[Record]:
-    name, agent = run_name(file.name), dict_of(told.get("agent"))
-    thread = text_at(told, "session_id", "trajectory_id") or name
+def _run(record: Mapping[str, Any], line: int, file: Input) -> Iterator[Record]:
+    name, agent = run_name(file.name), dict_of(record.get("agent"))
+    thread = text_at(record, "session_id", "trajectory_id") or name
     # Parts of one session lie in files of their own.
     run = Run(thread, file, agent=text_at(agent, "name") or AGENT, prefix=f"{thread}/{name}")
     model = text_at(agent, "model_name")
-    for step in told["steps"]:
-        run.tell(line, lambda one: _step(run, one, model), step)
+    for step in record["steps"]:
+        run.tell(line, lambda item: _step(run, item, model), step)
     yield from run.records()
 
 
@@ -58,8 +58,8 @@ def _step(run: Run, record: Any, model: str | None) -> None:
 
 def _agent(run: Run, step: Mapping[str, Any], text: str, model: str | None) -> None:
     calls = [
-        Call(one.get("function_name"), one.get("arguments"), one.get("tool_call_id"))
-        for one in map(dict_of, list_of(step.get("tool_calls")))
+        Call(item.get("function_name"), item.get("arguments"), item.get("tool_call_id"))
+        for item in map(dict_of, list_of(step.get("tool_calls")))
     ]
     seen = _observed(step)
     if not calls and seen:
@@ -78,13 +78,13 @@ def _agent(run: Run, step: Mapping[str, Any], text: str, model: str | None) -> N
 
 
 def _results(run: Run, step: Mapping[str, Any]) -> None:
-    for one in _observed(step):
-        run.result(text_of(one.get("content")), call_id=one.get("source_call_id"), at=step.get("timestamp"))
+    for item in _observed(step):
+        run.result(text_of(item.get("content")), call_id=item.get("source_call_id"), at=step.get("timestamp"))
 
 
 def _observed(step: Mapping[str, Any]) -> list[dict[str, Any]]:
     results = list_of(dict_of(step.get("observation")).get("results"))
-    return [one for one in map(dict_of, results) if "content" in one]
+    return [item for item in map(dict_of, results) if "content" in item]
 
 
 def _is_compaction(step: Mapping[str, Any]) -> bool:

@@ -16,15 +16,15 @@ Line = tuple[int, Any]
 """A line's number, and what stands on it."""
 
 
-def agent_of(told: Mapping[str, Any]) -> str | None:
+def agent_of(record: Mapping[str, Any]) -> str | None:
     """The sub-agent whose line this is; None for the main agent.
 
     >>> agent_of({"isSidechain": True, "agentId": "a1"}), agent_of({"isSidechain": True}), agent_of({})
     ('a1', 'sidechain', None)
     """
-    if told.get("isSidechain") is not True:
+    if record.get("isSidechain") is not True:
         return None
-    return text_at(told, "agentId") or "sidechain"
+    return text_at(record, "agentId") or "sidechain"
 
 
 def abandoned(lines: Sequence[Line]) -> frozenset[int]:
@@ -36,11 +36,11 @@ def abandoned(lines: Sequence[Line]) -> frozenset[int]:
     nodes = _nodes(lines)
     if not nodes:
         return frozenset()
-    kept = _chain(nodes)
-    spoken = {_message(nodes[place]) for place in kept} - {None}
+    numbers = _chain(nodes)
+    spoken = {_message(nodes[place]) for place in numbers} - {None}
     left: set[int] = set()
     for place, node in nodes.items():  # parents stand before their children
-        if place in kept:
+        if place in numbers:
             continue
         if node["parent"] in left or _is_prompt(node) or _message(node) not in {None, *spoken}:
             left.add(place)
@@ -66,8 +66,8 @@ def _nodes(lines: Sequence[Line]) -> dict[int, dict[str, Any]]:
 
 def _chain(nodes: Mapping[int, Mapping[str, Any]]) -> set[int]:
     """The last line that says something, and all it follows."""
-    said = [place for place, node in nodes.items() if node["told"].get("type") in ("user", "assistant")]
-    place: int | None = (said or list(nodes))[-1]
+    places = [place for place, node in nodes.items() if node["told"].get("type") in ("user", "assistant")]
+    place: int | None = (places or list(nodes))[-1]
     chain: set[int] = set()
     while place is not None and place not in chain:
         chain.add(place)
@@ -80,7 +80,7 @@ def _is_prompt(node: Mapping[str, Any]) -> bool:
     if told.get("type") != "user" or told.get("isMeta") is True:
         return False
     content = dict_of(told.get("message")).get("content")
-    return not any(dict_of(one).get("type") == "tool_result" for one in list_of(content))
+    return not any(dict_of(item).get("type") == "tool_result" for item in list_of(content))
 
 
 def _message(node: Mapping[str, Any]) -> str | None:
@@ -113,7 +113,7 @@ class ClaudeCode(Adapter):
         seen = look(head)
         lines = [
             *seen.objects,
-            *(one for one in list_of(seen.first.get("loglines")) if isinstance(one, dict)),
+            *(item for item in list_of(seen.first.get("loglines")) if isinstance(item, dict)),
         ]
         return any(map(_is_line, lines))
 
@@ -124,7 +124,7 @@ class ClaudeCode(Adapter):
             if isinstance(told, Broken):
                 yield number_, str(told), column
             elif isinstance(told, dict) and isinstance(told.get("loglines"), list):
-                lines.extend((number_, one) for one in told["loglines"])
+                lines.extend((number_, item) for item in told["loglines"])
             else:
                 lines.append((number_, told))
         runs: dict[str, Session] = {}
@@ -140,14 +140,14 @@ class ClaudeCode(Adapter):
             yield from session.run.records()
 
 
-def _is_line(told: Mapping[str, Any]) -> bool:
-    kind = told.get("type")
+def _is_line(record: Mapping[str, Any]) -> bool:
+    kind = record.get("type")
     if not isinstance(kind, str) or kind not in SILENT | SPOKEN:
         return False
-    if "sessionId" in told:
+    if "sessionId" in record:
         return True
-    message = told.get("message")
-    return kind in ("user", "assistant") and isinstance(message, dict) and "timestamp" in told
+    message = record.get("message")
+    return kind in ("user", "assistant") and isinstance(message, dict) and "timestamp" in record
 
 
 class Session:
@@ -182,21 +182,21 @@ class Session:
         if text_at(record, "type") in SPOKEN:
             self.run.skip(LEFT)
 
-    def _who(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def _who(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Who acts, when, and the id; a sub-agent is a subject with a parent."""
-        who: dict[str, Any] = {"at": told.get("timestamp"), "id": text_at(told, "uuid")}
-        if (agent := agent_of(told)) is not None:
+        who: dict[str, Any] = {"at": record.get("timestamp"), "id": text_at(record, "uuid")}
+        if (agent := agent_of(record)) is not None:
             who |= {"subject": f"{AGENT}/{agent}", "parent": AGENT}
         return who
 
-    def _assistant(self, told: Mapping[str, Any]) -> None:
-        message = need(told.get("message"), dict, "message")
+    def _assistant(self, record: Mapping[str, Any]) -> None:
+        message = need(record.get("message"), dict, "message")
         content = message.get("content")
-        blocks = [one for one in list_of(content) if isinstance(one, dict)]
+        blocks = [item for item in list_of(content) if isinstance(item, dict)]
         calls = [
-            Call(one.get("name"), one.get("input"), one.get("id"))
-            for one in blocks
-            if one.get("type") in ("tool_use", "server_tool_use")
+            Call(block.get("name"), block.get("input"), block.get("id"))
+            for block in blocks
+            if block.get("type") in ("tool_use", "server_tool_use")
         ]
         turn: dict[str, Any] = {
             "text": content if isinstance(content, str) else texts(content, "text", "text"),
@@ -205,7 +205,7 @@ class Session:
             "thought": texts(content, "thinking", "thinking"),
             "usage": usage_of(message.get("usage")),
             "model": text_at(message, "model"),
-            **self._who(told),
+            **self._who(record),
         }
         if turn["name"] is None or turn["name"] != self._message:
             self.run.release()
@@ -217,11 +217,11 @@ class Session:
         else:
             self.run.hold(**turn)
 
-    def _user(self, told: Mapping[str, Any]) -> None:
-        content = need(told.get("message"), dict, "message").get("content")
-        who = self._who(told)
-        blocks = [one for one in list_of(content) if isinstance(one, dict)]
-        results = [one for one in blocks if one.get("type") == "tool_result"]
+    def _user(self, record: Mapping[str, Any]) -> None:
+        content = need(record.get("message"), dict, "message").get("content")
+        who = self._who(record)
+        blocks = [item for item in list_of(content) if isinstance(item, dict)]
+        results = [block for block in blocks if block.get("type") == "tool_result"]
         for block in results:
             text, failed = text_of(block.get("content")), block.get("is_error") is True
             code = _EXIT.match(text) if failed else None
@@ -231,12 +231,12 @@ class Session:
                 error=failed,
                 exit_code=int(code[1]) if code else None,
                 **who,
-                **_outcome(told.get("toolUseResult")),
+                **_outcome(record.get("toolUseResult")),
             )
-        if told.get("isMeta") is True:
+        if record.get("isMeta") is True:
             return
-        said = text_of([one for one in blocks if one not in results]) if blocks else text_of(content)
-        if told.get("isCompactSummary") is True:
+        said = text_of([block for block in blocks if block not in results]) if blocks else text_of(content)
+        if record.get("isCompactSummary") is True:
             self.run.condensation(said, **who)
         elif not said.startswith(NOISE) and COMMAND not in said:
             # In the file of a sub-agent it is the parent that speaks.
@@ -244,23 +244,26 @@ class Session:
             target = who.pop("subject", None)
             self.run.message("user", said, subject=parent, target=target, **who)
 
-    def _system(self, told: Mapping[str, Any]) -> None:
-        if told.get("subtype") == "compact_boundary":
-            facts = dict_of(told.get("compactMetadata"))
+    def _system(self, record: Mapping[str, Any]) -> None:
+        if record.get("subtype") == "compact_boundary":
+            facts = dict_of(record.get("compactMetadata"))
             self.run.condensation(
-                None, trigger=text_at(facts, "trigger"), tokens=number(facts, "preTokens"), **self._who(told)
+                None,
+                trigger=text_at(facts, "trigger"),
+                tokens=number(facts, "preTokens"),
+                **self._who(record),
             )
-        elif (subtype := text_at(told, "subtype")) not in NOTES:
+        elif (subtype := text_at(record, "subtype")) not in NOTES:
             self.run.unknown(f"system {subtype}")
 
 
-def _joined(one: str, other: str) -> str:
-    return "\n".join(part for part in (one, other) if part)
+def _joined(text: str, other: str) -> str:
+    return "\n".join(part for part in (text, other) if part)
 
 
-def _outcome(told: Any) -> dict[str, Any]:
+def _outcome(value: Any) -> dict[str, Any]:
     """What the program noted of a result beside its text."""
-    facts = dict_of(told)
+    facts = dict_of(value)
     millis = number(facts, "totalDurationMs", "durationMs")
     return {
         "duration": None if millis is None else millis / 1000,

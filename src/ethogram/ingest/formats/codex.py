@@ -25,34 +25,34 @@ class Codex(Adapter):
     def recognises(self, head: bytes, name: str) -> bool:
         objects = list(look(head).objects)
         if any(
-            one.get("type") in TYPES and isinstance(one.get("payload"), dict)
-            for one in objects
-            if _typed(one)
+            item.get("type") in TYPES and isinstance(item.get("payload"), dict)
+            for item in objects
+            if _typed(item)
         ):
             return True
-        return any("record_type" in one for one in objects) and any(map(is_item, objects))
+        return any("record_type" in item for item in objects) and any(map(is_item, objects))
 
     def read(self, file: Input) -> Iterator[Record]:
         """The events of one session."""
-        told: list[tuple[int, Any]] = []
+        numberses: list[tuple[int, Any]] = []
         for line, value, column in documents(file):
             if isinstance(value, Broken):
                 yield line, str(value), column
             else:
-                told.append((line, value))
-        session = Session(_name(told) or run_name(file.name), file)
-        for line, value in told:
+                numberses.append((line, value))
+        session = Session(_name(numberses) or run_name(file.name), file)
+        for line, value in numberses:
             session.run.tell(line, session.add, value)
         yield from session.run.records()
 
 
-def _typed(told: Mapping[str, Any]) -> bool:
-    return isinstance(told.get("type"), str)
+def _typed(record: Mapping[str, Any]) -> bool:
+    return isinstance(record.get("type"), str)
 
 
-def _name(told: list[tuple[int, Any]]) -> str | None:
+def _name(numberses: list[tuple[int, Any]]) -> str | None:
     """The name of the session, which its first line has."""
-    for _, value in told[:1]:
+    for _, value in numberses[:1]:
         return text_at(dict_of(value).get("payload"), "id") or text_at(value, "id")
     return None
 

@@ -40,7 +40,7 @@ class Conversations(Adapter):
             if isinstance(told, str):
                 yield number, told, column
             else:
-                yield from ((number, one, 0) for one in turns_of(told, number))
+                yield from ((number, item, 0) for item in turns_of(told, number))
 
 
 def turns_of(told: Mapping[str, Any], number: int) -> Iterator[dict[str, Any] | str]:
@@ -50,14 +50,14 @@ def turns_of(told: Mapping[str, Any], number: int) -> Iterator[dict[str, Any] | 
         yield "a conversation needs its turns as a list"
         return
     thread = name_of(told.get("conversation_id", told.get("id"))) or f"line {number}"
-    turns = [_spoken(one) for one in turns]
+    turns = [_spoken(turn) for turn in turns]
     roles = {
-        one["speaker"]: one.get("role")
-        for one in turns
-        if isinstance(one, dict) and isinstance(one.get("speaker"), str)
+        turn["speaker"]: turn.get("role")
+        for turn in turns
+        if isinstance(turn, dict) and isinstance(turn.get("speaker"), str)
     }
     pair = set(roles)
-    said: dict[str, str] = {}
+    record: dict[str, str] = {}
     for k, turn in enumerate(turns):
         if not isinstance(turn, dict) or not isinstance(turn.get("speaker"), str):
             yield f"turn {k + 1} of {thread:.60} is no object with a speaker"
@@ -68,10 +68,10 @@ def turns_of(told: Mapping[str, Any], number: int) -> Iterator[dict[str, Any] | 
             yield f"turn {k + 1} of {thread:.60}: at: {bad.message}"
             continue
         others = pair - {turn["speaker"]}
-        target = said.get(line.get("reply_to", "")) or (next(iter(others)) if len(pair) == 2 else None)
+        target = record.get(line.get("reply_to", "")) or (next(iter(others)) if len(pair) == 2 else None)
         if "target" not in line and target not in (None, turn["speaker"]):
             line["target"] = subject_of(str(target), roles.get(str(target)), thread)
-        said[line["id"]] = turn["speaker"]
+        record[line["id"]] = turn["speaker"]
         yield line
 
 
@@ -93,7 +93,7 @@ def subject_of(speaker: str, role: Any, thread: str) -> str:
     return f"{thread}/{speaker}" if part else speaker
 
 
-def _line(turn: Mapping[str, Any], thread: str, k: int, told: Mapping[str, Any]) -> dict[str, Any]:
+def _line(turn: Mapping[str, Any], thread: str, k: int, record: Mapping[str, Any]) -> dict[str, Any]:
     labels = turn.get("labels") if isinstance(turn.get("labels"), dict) else {}
     assert isinstance(labels, dict)
     line: dict[str, Any] = {
@@ -105,7 +105,7 @@ def _line(turn: Mapping[str, Any], thread: str, k: int, told: Mapping[str, Any])
     }
     if isinstance(turn.get("role"), str):
         line["attributes"]["role"] = turn["role"]
-    outer = told.get("labels")
+    outer = record.get("labels")
     if isinstance(outer, dict) and isinstance(outer.get("submolt"), str):
         line["attributes"]["place"] = outer["submolt"]
     at, clock = time_of(turn.get("at"))
@@ -117,6 +117,6 @@ def _line(turn: Mapping[str, Any], thread: str, k: int, told: Mapping[str, Any])
         if found := name_of(labels.get(key)):
             line[name] = found
     # Whatever it is, it is checked like the text of any event.
-    if said := turn.get("text", turn.get("content")):
-        line["text"] = said
+    if text := turn.get("text", turn.get("content")):
+        line["text"] = text
     return line

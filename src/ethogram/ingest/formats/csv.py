@@ -100,8 +100,8 @@ def attribute_cell(cell: str) -> float | str:
     >>> attribute_cell("1"), attribute_cell("2.5"), attribute_cell("007"), attribute_cell("1e5")
     (1, 2.5, '007', '1e5')
     """
-    if found := _PLAIN_NUMBER.fullmatch(cell):
-        return float(cell) if found[2] else int(cell)
+    if match := _PLAIN_NUMBER.fullmatch(cell):
+        return float(cell) if match[2] else int(cell)
     return _TRUTH.get(cell.lower(), cell)
 
 
@@ -111,7 +111,10 @@ def _whole_cell(cell: str) -> int | str:
 
 def _delimiter(head: bytes) -> str:
     """The delimiter with which the header has a column `subject`, else the one that gives most columns."""
-    return max(DELIMITERS, key=lambda one: ("subject" in _header(head, one), len(_header(head, one))))
+    return max(
+        DELIMITERS,
+        key=lambda delimiter: ("subject" in _header(head, delimiter), len(_header(head, delimiter))),
+    )
 
 
 def _header(head: bytes, delimiter: str) -> list[str]:

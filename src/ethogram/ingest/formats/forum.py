@@ -43,7 +43,7 @@ class Forum(Adapter):
             if isinstance(told, str):
                 yield number, told, column
             else:
-                yield from ((number, one, 0) for one in seen.messages(told, None, 0))
+                yield from ((number, message, 0) for message in seen.messages(told, None, 0))
 
 
 class Seen:
@@ -55,81 +55,81 @@ class Seen:
         self.texts: dict[str, int] = {}
         self.edits: dict[str, int] = {}
 
-    def messages(self, told: Mapping[str, Any], parent: str | None, depth: int) -> Iterator[Any]:
+    def messages(self, record: Mapping[str, Any], parent: str | None, depth: int) -> Iterator[Any]:
         """The event lines of a message and of all nested in it."""
-        if "subject" in told and "author" not in told:
+        if "subject" in record and "author" not in record:
             # An ordinary event among the messages.
-            yield dict(told)
+            yield dict(record)
             return
         if depth > MOST_DEPTH:
             yield f"replies nested deeper than {MOST_DEPTH}"
             return
-        found = name_of(told.get("id"))
+        found = name_of(record.get("id"))
         if found is None:
             yield "a message needs an id"
             return
-        if "author" not in told:
+        if "author" not in record:
             yield f"message {shown(found)} needs an author (null where it is gone)"
             return
-        above = parent or next((one for key in PARENTS if (one := _bare(told.get(key)))), None)
+        above = parent or next((item for key in PARENTS if (item := _bare(record.get(key)))), None)
         thread = self.threads.get(above, above) if above else found
         self.threads.setdefault(found, thread)
         try:
-            yield from self._event(told, found, above)
+            yield from self._event(record, found, above)
         except BadLine as bad:
             yield f"message {shown(found)}: {bad.message}"
         for key in NESTED:
-            for child in _list(told.get(key)):
+            for child in _list(record.get(key)):
                 if isinstance(child, Mapping):
                     yield from self.messages(child, found, depth + 1)
                 else:
                     yield f"{key} of {shown(found)} holds what is no message"
 
-    def _event(self, told: Mapping[str, Any], found: str, above: str | None) -> Iterator[Any]:
-        author, text = name_of(told.get("author")), _first_text(told)
-        gone = bool(told.get("deleted")) or text in GONE
-        known = self.authors.get(found)
+    def _event(self, record: Mapping[str, Any], result: str, above: str | None) -> Iterator[Any]:
+        author, text = name_of(record.get("author")), _first_text(record)
+        gone = bool(record.get("deleted")) or text in GONE
+        known = self.authors.get(result)
         if known is not None and author not in (None, known) and author not in GONE:
             raise BadLine(f"the id is that of a message by {shown(known)} before")
         author = known if author is None or author in GONE else author
         if author is None:
             yield Skipped("a message whose author is gone")
             return
-        line = self._line(told, found, above, author)
+        line = self._line(record, result, above, author)
         if known is not None:
-            if not self._later(line, told, found, gone, text):
+            if not self._later(line, record, result, gone, text):
                 return
         else:
-            self.authors[found] = author
-            self.texts[found] = hash(text)
+            self.authors[result] = author
+            self.texts[result] = hash(text)
             line["kind"] = "deletion" if gone else "comment" if above else "post"
         if not gone and text:
             line["text"] = text
         yield line
 
     def _later(
-        self, line: dict[str, Any], told: Mapping[str, Any], found: str, gone: bool, text: str | None
+        self, line: dict[str, Any], record: Mapping[str, Any], result: str, gone: bool, text: str | None
     ) -> bool:
         """Make the line one of an edit or deletion of what was said; False where it says nothing new."""
-        if not gone and self.texts[found] == hash(text):
+        if not gone and self.texts[result] == hash(text):
             return False
-        self.texts[found] = hash(text)
-        self.edits[found] = self.edits.get(found, 0) + 1
-        line["id"] = f"{found}@{'deleted' if gone else self.edits[found]}"
-        line["kind"], line["reply_to"] = ("deletion" if gone else "edit"), found
-        at = _time(told, ("edited_at", "deleted_at"))
+        self.texts[result] = hash(text)
+        self.edits[result] = self.edits.get(result, 0) + 1
+        line["id"] = f"{result}@{'deleted' if gone else self.edits[result]}"
+        line["kind"], line["reply_to"] = ("deletion" if gone else "edit"), result
+        at = _time(record, ("edited_at", "deleted_at"))
         if at is not None:
             line["at"] = at
         return True
 
-    def _line(self, told: Mapping[str, Any], found: str, above: str | None, author: str) -> dict[str, Any]:
-        line: dict[str, Any] = {"id": found, "subject": author, "thread": self.threads[found]}
+    def _line(self, record: Mapping[str, Any], text: str, above: str | None, author: str) -> dict[str, Any]:
+        line: dict[str, Any] = {"id": text, "subject": author, "thread": self.threads[text]}
         line["attributes"] = {
-            key: told[key]
+            key: record[key]
             for key in ("title", "score", "submolt", "subreddit", "edited_at")
-            if isinstance(told.get(key), str | int | float) and told[key] != ""
+            if isinstance(record.get(key), str | int | float) and record[key] != ""
         }
-        at = _time(told, TIMES)
+        at = _time(record, TIMES)
         if at is not None:
             line["at"] = at
         if above is not None:
@@ -140,9 +140,9 @@ class Seen:
         return line
 
 
-def _first_text(told: Mapping[str, Any]) -> str | None:
+def _first_text(record: Mapping[str, Any]) -> str | None:
     for key in TEXTS:
-        found = told.get(key)
+        found = record.get(key)
         if isinstance(found, str):
             return found
         if found is not None:
@@ -150,10 +150,10 @@ def _first_text(told: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _time(told: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+def _time(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     """The first of some times that is there; an edit mark that is no time is none."""
     for key in names:
-        if (given := told.get(key)) is not None and not isinstance(given, bool):
+        if (given := record.get(key)) is not None and not isinstance(given, bool):
             try:
                 at, clock = time_of(given)
             except BadLine as bad:
@@ -164,23 +164,23 @@ def _time(told: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     return None
 
 
-def _bare(given: Any) -> str | None:
+def _bare(value: Any) -> str | None:
     """A parent's id; a prefix that tells posts from comments (t3_abc) is not part of it."""
-    found = name_of(given)
+    found = name_of(value)
     return found[3:] if found is not None and found[:3] in ("t1_", "t3_") else found
 
 
-def _list(given: Any) -> list[Any]:
-    return given if isinstance(given, list) else []
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
-def _is_message(told: Mapping[str, Any]) -> bool:
+def _is_message(record: Mapping[str, Any]) -> bool:
     return (
-        "author" in told
-        and "id" in told
-        and "subject" not in told
-        and any(key in told for key in TEXTS)
-        and any(key in told for key in TIMES)
+        "author" in record
+        and "id" in record
+        and "subject" not in record
+        and any(key in record for key in TEXTS)
+        and any(key in record for key in TIMES)
     )
 
 
@@ -188,11 +188,11 @@ def _first_object(start: bytes) -> Mapping[str, Any] | None:
     """The first object of a file, as far as it can be read from the head."""
     text = start.decode("utf-8", "ignore").lstrip("[ \r\n\t")
     try:
-        found, _ = json.JSONDecoder().raw_decode(text)
+        value, _ = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
         # Longer than the head: its own fields mostly come before what is nested.
-        found = _cut(text)
-    return found if isinstance(found, Mapping) else None
+        value = _cut(text)
+    return value if isinstance(value, Mapping) else None
 
 
 def _cut(text: str) -> Any:

@@ -25,9 +25,9 @@ def tell_sample(run: Run, sample: dict[str, Any]) -> None:
     if messages is not None:
         need(messages, list, "messages")
     for message in list_of(messages):
-        run.tell(run.line, lambda one: _message(run, one, notes), message)
+        run.tell(run.line, lambda item: _message(run, item, notes), message)
     for event in notes.unseen():
-        run.tell(run.line, lambda one: _unseen(run, one, notes), event)
+        run.tell(run.line, lambda item: _unseen(run, item, notes), event)
     for at in notes.compactions:
         run.condensation(None, at=at)
 
@@ -40,15 +40,17 @@ class Notes:
         self.attached = dict_of(sample.get("attachments")) or dict_of(
             dict_of(sample.get("transcript")).get("content")
         )
-        told = [one for one in events if isinstance(one, dict)]
+        record = [event for event in events if isinstance(event, dict)]
         self.tools = {
-            one["id"]: one for one in told if one.get("event") == "tool" and isinstance(one.get("id"), str)
+            item["id"]: item
+            for item in record
+            if item.get("event") == "tool" and isinstance(item.get("id"), str)
         }
-        self.models = [one for one in told if one.get("event") == "model"]
-        self.compactions = [one.get("timestamp") for one in told if one.get("event") == "compaction"]
-        self.start = next((one.get("timestamp") for one in told), None)
+        self.models = [item for item in record if item.get("event") == "model"]
+        self.compactions = [item.get("timestamp") for item in record if item.get("event") == "compaction"]
+        self.start = next((item.get("timestamp") for item in record), None)
         self.seen: set[str] = set()
-        self._by_name = {name: one for one in self.models for name in _names(_said(one))}
+        self._by_name = {name: model for model in self.models for name in _names(_said(model))}
 
     def model_of(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
         """The event in which a message was made; nothing where that cannot be told."""
@@ -57,7 +59,7 @@ class Notes:
 
     def unseen(self) -> list[Mapping[str, Any]]:
         """Calls that ended after the last message."""
-        return [one for name, one in self.tools.items() if name not in self.seen]
+        return [tool for name, tool in self.tools.items() if name not in self.seen]
 
     def text(self, content: Any) -> str:
         """The text of a content; what stands apart is fetched."""
@@ -76,8 +78,8 @@ def _said(event: Mapping[str, Any]) -> dict[str, Any]:
 
 def _names(message: Mapping[str, Any]) -> Iterator[str]:
     """What a message is known by: its id, those of its calls, or else its words."""
-    calls = [text_at(one, "id") for one in list_of(message.get("tool_calls"))]
-    yield from (one for one in (text_at(message, "id"), *calls) if one)
+    calls = [text_at(item, "id") for item in list_of(message.get("tool_calls"))]
+    yield from (call for call in (text_at(message, "id"), *calls) if call)
     if said := text_of(message.get("content")):
         yield f"said {said}"
 
@@ -89,11 +91,11 @@ def _message(run: Run, record: Any, notes: Notes) -> None:
         event = notes.model_of(message) if message.get("source") != "input" else {}
         output = dict_of(event.get("output"))
         calls = [
-            Call(one.get("function"), one.get("arguments"), one.get("id"))
-            for one in map(dict_of, list_of(message.get("tool_calls")))
+            Call(item.get("function"), item.get("arguments"), item.get("id"))
+            for item in map(dict_of, list_of(message.get("tool_calls")))
         ]
         run.turn(
-            notes.text([one for one in content if dict_of(one).get("type") != "reasoning"])
+            notes.text([item for item in content if dict_of(item).get("type") != "reasoning"])
             if isinstance(content, list)
             else notes.text(content),
             calls,
@@ -187,28 +189,28 @@ def _is_wanted(name: str) -> bool:
     return name == "_journal/start.json" or (name.startswith("samples/") and name.endswith(".json"))
 
 
-def _log(told: Any, line: int, file: Input) -> Iterator[Record]:
-    if not isinstance(told, dict):
+def _log(value: Any, line: int, file: Input) -> Iterator[Record]:
+    if not isinstance(value, dict):
         yield line, "a log is an object {...}", 0
         return
-    samples = told.get("samples")
+    samples = value.get("samples")
     if samples is not None and not isinstance(samples, list):
         yield line, "samples must be a list", 0
-    for one in list_of(samples):
-        yield from _sample(one, line, file, dict_of(told.get("eval")).get("model"))
+    for item in list_of(samples):
+        yield from _sample(item, line, file, dict_of(value.get("eval")).get("model"))
 
 
-def _sample(told: Any, line: int, file: Input, model: Any) -> Iterator[Record]:
-    sample = dict_of(told)
-    name = "-".join(one for key in ("id", "epoch") if (one := plain(sample.get(key))))
+def _sample(value: Any, line: int, file: Input, model: Any) -> Iterator[Record]:
+    sample = dict_of(value)
+    name = "-".join(item for key in ("id", "epoch") if (item := plain(sample.get(key))))
     run = Run(f"{run_name(file.name)}/{name or line}", file)
-    run.tell(line, lambda one: tell_sample(run, need(one, dict, "a sample")), told)
+    run.tell(line, lambda item: tell_sample(run, need(item, dict, "a sample")), value)
     run.facts(model=model if isinstance(model, str) else None, labels=_labels(sample))
     yield from run.records()
 
 
 def _labels(sample: Mapping[str, Any]) -> dict[str, Any] | None:
-    scores = {key: dict_of(one).get("value") for key, one in dict_of(sample.get("scores")).items()}
+    scores = {key: dict_of(item).get("value") for key, item in dict_of(sample.get("scores")).items()}
     found = {
         "scores": scores or None,
         "limit": text_at(sample.get("limit"), "type"),

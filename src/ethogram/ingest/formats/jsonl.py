@@ -59,13 +59,13 @@ def _first_lines(start: bytes) -> Iterator[bytes]:
     return islice(filled, LOOKED)
 
 
-def _each_object(told: Iterator[Line], limits: Limits) -> Iterator[Line]:
+def _each_object(record: Iterator[Line], limits: Limits) -> Iterator[Line]:
     """Lines that are not blank. In place of an object spread over several: SPREAD, at its first line.
 
     It ends with a '}' that is not indented, or before a line that may be a whole event.
     """
     inside, swallowed = False, 0
-    for number, raw in told:
+    for number, raw in record:
         if isinstance(raw, str):
             yield number, raw
             continue

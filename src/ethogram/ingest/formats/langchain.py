@@ -27,9 +27,9 @@ class LangChain(Adapter):
 
     def recognises(self, head: bytes, name: str) -> bool:
         # Others have records of the type `system` too; a talk has somebody who answers.
-        told = (one for record in look(head).objects for one in (record, *_inside(record)))
-        found = [one for one in told if _is_message(one) and "uuid" not in one]
-        return any(_plain_form(one)[0] != "system" for one in found)
+        told = (item for record in look(head).objects for item in (record, *_inside(record)))
+        found = [item for item in told if _is_message(item) and "uuid" not in item]
+        return any(_plain_form(item)[0] != "system" for item in found)
 
     def read(self, file: Input) -> Iterator[Record]:
         """The events of one run; a state that repeats the messages before adds only what is new."""
@@ -40,48 +40,48 @@ class LangChain(Adapter):
             elif _is_message(told) or not ((inner := _inside(told)) or _is_debug(told)):
                 talk.run.tell(line, talk.add, told)
             else:
-                for one in inner:
-                    talk.run.tell(line, talk.add, one)
+                for item in inner:
+                    talk.run.tell(line, talk.add, item)
         yield from talk.run.records()
 
 
-def _plain_form(told: Any) -> tuple[str | None, Mapping[str, Any]]:
+def _plain_form(value: Any) -> tuple[str | None, Mapping[str, Any]]:
     """Type and fields of a message in any form."""
-    one = dict_of(told)
-    if one.get("type") == "constructor" and isinstance(one.get("id"), list) and one["id"]:
-        name = one["id"][-1]
-        return CLASSES.get(name) if isinstance(name, str) else None, dict_of(one.get("kwargs"))
-    kind = text_at(one, "type")
-    if isinstance(one.get("data"), dict):
-        return kind, one["data"]
-    return kind, one
+    item = dict_of(value)
+    if item.get("type") == "constructor" and isinstance(item.get("id"), list) and item["id"]:
+        name = item["id"][-1]
+        return CLASSES.get(name) if isinstance(name, str) else None, dict_of(item.get("kwargs"))
+    kind = text_at(item, "type")
+    if isinstance(item.get("data"), dict):
+        return kind, item["data"]
+    return kind, item
 
 
-def _is_message(told: Any) -> bool:
-    kind, fields = _plain_form(told)
+def _is_message(value: Any) -> bool:
+    kind, fields = _plain_form(value)
     return kind in KINDS and "content" in fields
 
 
-def _inside(told: Any) -> list[Any]:
+def _inside(value: Any) -> list[Any]:
     """The messages of a state, of a step of a graph, or of what a graph streams about either."""
-    if isinstance(told, list):  # (mode, what) or (place, mode, what)
-        return _inside(told[-1]) if told else []
-    one = dict_of(told)
-    if _is_debug(one):
-        return _inside({key: one["payload"].get(key) for key in ("values", "input", "result")})
-    if found := _messages(one.get("messages")):
-        return found
-    return [inner for state in one.values() for inner in _messages(dict_of(state).get("messages"))]
+    if isinstance(value, list):  # (mode, what) or (place, mode, what)
+        return _inside(value[-1]) if value else []
+    item = dict_of(value)
+    if _is_debug(item):
+        return _inside({key: item["payload"].get(key) for key in ("values", "input", "result")})
+    if values := _messages(item.get("messages")):
+        return values
+    return [inner for state in item.values() for inner in _messages(dict_of(state).get("messages"))]
 
 
-def _is_debug(told: Any) -> bool:
+def _is_debug(value: Any) -> bool:
     """Whether a graph tells of a task here: with the state it was given, or with what came of it."""
-    return text_at(told, "type") in DEBUG and isinstance(dict_of(told).get("payload"), dict)
+    return text_at(value, "type") in DEBUG and isinstance(dict_of(value).get("payload"), dict)
 
 
-def _messages(told: Any) -> list[Any]:
+def _messages(value: Any) -> list[Any]:
     """Messages under a key; one by itself is a list of one."""
-    return [told] if _is_message(told) else list_of(told)
+    return [value] if _is_message(value) else list_of(value)
 
 
 class Talk:
@@ -116,23 +116,23 @@ class Talk:
         elif kind != "remove":
             self.run.unknown(kind)
 
-    def _ai(self, told: Mapping[str, Any]) -> None:
-        given = [*list_of(told.get("tool_calls")), *list_of(told.get("invalid_tool_calls"))]
-        calls = [Call(one.get("name"), one.get("args"), one.get("id")) for one in map(dict_of, given)]
+    def _ai(self, record: Mapping[str, Any]) -> None:
+        given = [*list_of(record.get("tool_calls")), *list_of(record.get("invalid_tool_calls"))]
+        calls = [Call(item.get("name"), item.get("args"), item.get("id")) for item in map(dict_of, given)]
         if not calls:
-            for one in map(dict_of, list_of(dict_of(told.get("additional_kwargs")).get("tool_calls"))):
-                inner = dict_of(one.get("function"))
-                calls.append(Call(inner.get("name"), inner.get("arguments"), one.get("id")))
-        meta = dict_of(told.get("response_metadata"))
-        content = told.get("content")
+            for item in map(dict_of, list_of(dict_of(record.get("additional_kwargs")).get("tool_calls"))):
+                inner = dict_of(item.get("function"))
+                calls.append(Call(inner.get("name"), inner.get("arguments"), item.get("id")))
+        meta = dict_of(record.get("response_metadata"))
+        content = record.get("content")
         if isinstance(content, list):  # calls stand there too, in the provider's own form
-            content = [one for one in content if text_at(one, "type") in (None, "text", "output_text")]
-        name = text_at(told, "name")
+            content = [item for item in content if text_at(item, "type") in (None, "text", "output_text")]
+        name = text_at(record, "name")
         self.run.turn(
             text_of(content),
             calls,
             subject=name,
-            name=plain(told.get("id")),
-            usage=usage_of(told.get("usage_metadata") or meta.get("token_usage") or meta.get("usage")),
+            name=plain(record.get("id")),
+            usage=usage_of(record.get("usage_metadata") or meta.get("token_usage") or meta.get("usage")),
             model=text_at(meta, "model_name", "model"),
         )

@@ -31,7 +31,7 @@ class OpenAiChat(Adapter):
         if messages is not None:
             return bool(messages) and all(map(is_message, messages))
         # Messages on their own: every object is one, so that no other record is taken for it.
-        return all(map(is_message, objects)) and not any("subject" in one for one in objects)
+        return all(map(is_message, objects)) and not any("subject" in item for item in objects)
 
     def read(self, file: Input) -> Iterator[Record]:
         """The events of each conversation; messages on their own are one together."""
@@ -48,48 +48,50 @@ class OpenAiChat(Adapter):
                 alone.line = line
                 _answers(alone, told)
             else:
-                alone.tell(line, lambda one: tell_message(alone, one), told)
+                alone.tell(line, lambda item: tell_message(alone, item), told)
         for run in (*runs, alone):
             yield from run.records()
 
 
-def _messages(told: Mapping[str, Any]) -> list[Any] | None:
-    found = told.get("messages", dict_of(told.get("request")).get("messages"))
-    return found if isinstance(found, list) else None
+def _messages(record: Mapping[str, Any]) -> list[Any] | None:
+    messages = record.get("messages", dict_of(record.get("request")).get("messages"))
+    return messages if isinstance(messages, list) else None
 
 
 def _conversation(
-    told: Mapping[str, Any], line: int, file: Input, name: str, log: Requests[Run]
+    record: Mapping[str, Any], line: int, file: Input, name: str, log: Requests[Run]
 ) -> list[Run]:
     """Tell what one request adds. The run, where it is a new one."""
-    own = next((one for key in NAMES if (one := plain(told.get(key)))), None)
+    own = next((item for key in NAMES if (item := plain(record.get(key)))), None)
     new: list[Run] = []
 
     def made() -> Run:
         new.append(Run(own or (name if line == 1 else f"{name}/{line}"), file))
         return new[0]
 
-    messages, answered = _messages(told) or [], dict_of(told.get("response")) or told
+    messages, answered = _messages(record) or [], dict_of(record.get("response")) or record
     # Conversations of their own may begin alike; only requests are sent again and again.
-    is_logged = "request" in told or "choices" in answered
+    is_logged = "request" in record or "choices" in answered
     run, known = log.run_of(messages, made) if is_logged else (made(), 0)
     run.line = line
-    if _messages(told) is None:
+    if _messages(record) is None:
         run.fault("messages must be a list")
     for message in messages[known:]:
-        run.tell(line, lambda one: tell_message(run, one), message)
+        run.tell(line, lambda item: tell_message(run, item), message)
     _answers(run, answered)
     if is_logged:
-        log.keep(run, messages, [dict_of(one).get("message") for one in list_of(answered.get("choices"))[:1]])
+        log.keep(
+            run, messages, [dict_of(item).get("message") for item in list_of(answered.get("choices"))[:1]]
+        )
     return new
 
 
-def _answers(run: Run, told: Mapping[str, Any]) -> None:
+def _answers(run: Run, record: Mapping[str, Any]) -> None:
     """Tell the first answer of a completion: the others were not taken."""
-    choices = list_of(told.get("choices"))
+    choices = list_of(record.get("choices"))
     if not choices:
         return
     message = dict_of(dict_of(choices[0]).get("message"))
-    facts = {"usage": told.get("usage"), "model": told.get("model"), "created_at": told.get("created")}
+    facts = {"usage": record.get("usage"), "model": record.get("model"), "created_at": record.get("created")}
     given = {key: value for key, value in facts.items() if value is not None}
-    run.tell(run.line, lambda one: tell_message(run, one), {"role": "assistant", **given, **message})
+    run.tell(run.line, lambda item: tell_message(run, item), {"role": "assistant", **given, **message})

@@ -42,18 +42,18 @@ def is_output(kind: Any) -> bool:
     return isinstance(kind, str) and kind.endswith("_output")
 
 
-def is_item(told: Any) -> bool:
+def is_item(value: Any) -> bool:
     """Whether an object is an item of its own kind; plain messages are written elsewhere too."""
-    kind = text_at(told, "type")
+    kind = text_at(value, "type")
     return (
         kind in OWN
-        or (is_output(kind) and "call_id" in dict_of(told))
-        or (kind == "message" and _has_parts(told))
+        or (is_output(kind) and "call_id" in dict_of(value))
+        or (kind == "message" and _has_parts(value))
     )
 
 
-def _has_parts(told: Any) -> bool:
-    parts = list_of(dict_of(told).get("content"))
+def _has_parts(value: Any) -> bool:
+    parts = list_of(dict_of(value).get("content"))
     return bool(parts) and text_at(parts[0], "type") in ("input_text", "output_text", "refusal")
 
 
@@ -113,9 +113,9 @@ class Items:
         )
         if kind in SERVED and item.get("status") not in ("in_progress", None):
             error = item.get("error")
-            said = item.get("output", item.get("results", item.get("outputs")))
+            output = item.get("output", item.get("results", item.get("outputs")))
             failed = text_of(error) if error is not None else item.get("status") == "failed"
-            self.run.result(text_of(said), call_id=call_id, error=failed, at=at)
+            self.run.result(text_of(output), call_id=call_id, error=failed, at=at)
 
     def _taken(self) -> str | None:
         said, self._thought = "\n".join(self._thought), []
@@ -140,10 +140,10 @@ def _outcome(output: Any) -> tuple[str, dict[str, Any]]:
             "duration": number(metadata, "duration_seconds"),
         }
     said = text_of(output)
-    if (found := _RAN.match(said)) is None:
+    if (match := _RAN.match(said)) is None:
         return said, {}
-    code, lasted = _EXIT.search(found[0]), _WALL.search(found[0])
-    return said[found.end() :], {
+    code, lasted = _EXIT.search(match[0]), _WALL.search(match[0])
+    return said[match.end() :], {
         "exit_code": int(code[1]) if code else None,
         "duration": float(lasted[1]) if lasted else None,
     }
@@ -158,9 +158,9 @@ class OpenAiResponses(Adapter):
 
     def recognises(self, head: bytes, name: str) -> bool:
         objects = list(look(head).objects)
-        if any("payload" in one or "record_type" in one for one in objects):
+        if any("payload" in item or "record_type" in item for item in objects):
             return False
-        return any(is_item(one) or _is_response(one) for one in objects)
+        return any(is_item(item) or _is_response(item) for item in objects)
 
     def read(self, file: Input) -> Iterator[Record]:
         """The events of each run: the items in their order; items on their own are one run together."""
@@ -188,11 +188,11 @@ class Talk:
         self.items = Items(self.run)
         self._instructions: str | None = None
 
-    def instruct(self, told: Any) -> None:
+    def instruct(self, value: Any) -> None:
         """Tell instructions, where they are new."""
-        if isinstance(told, str) and told != self._instructions:
-            self.run.message("system", told)
-            self._instructions = told
+        if isinstance(value, str) and value != self._instructions:
+            self.run.message("system", value)
+            self._instructions = value
 
     def answer(self, response: Mapping[str, Any]) -> None:
         """Tell the items of a response. Its usage counts once, so it stands on the first of them."""
@@ -206,37 +206,37 @@ class Talk:
         }
         usage = usage_of(response.get("usage"))
         for item in list_of(output):
-            self.run.tell(self.run.line, lambda one: self.items.add(one, usage=usage, **facts), item)
+            self.run.tell(self.run.line, lambda item: self.items.add(item, usage=usage, **facts), item)
 
 
-def _is_exchange(told: Mapping[str, Any]) -> bool:
+def _is_exchange(record: Mapping[str, Any]) -> bool:
     """Whether this is a request, a response, or both; and no item."""
-    return "type" not in told and any(key in told for key in ("output", "input", "request", "response"))
+    return "type" not in record and any(key in record for key in ("output", "input", "request", "response"))
 
 
-def _is_response(told: Mapping[str, Any]) -> bool:
-    if text_at(told, "object") == "response" or text_at(told.get("response"), "object") == "response":
+def _is_response(record: Mapping[str, Any]) -> bool:
+    if text_at(record, "object") == "response" or text_at(record.get("response"), "object") == "response":
         return True
-    inner = [*list_of(told.get("output")), *list_of(told.get("input"))]
-    return any(map(is_item, inner)) and "type" not in told
+    inner = [*list_of(record.get("output")), *list_of(record.get("input"))]
+    return any(map(is_item, inner)) and "type" not in record
 
 
 def _exchange(
-    told: Mapping[str, Any], name: str, alone: Talk, log: Requests[Talk], file: Input
+    record: Mapping[str, Any], name: str, alone: Talk, log: Requests[Talk], file: Input
 ) -> list[Talk]:
     """Tell what a request and its response add. The run, where it is a new one."""
-    request, response = dict_of(told.get("request")) or told, dict_of(told.get("response")) or told
-    given = request.get("input")
+    request, response = dict_of(record.get("request")) or record, dict_of(record.get("response")) or record
+    value = request.get("input")
     new: list[Talk] = []
 
     def made() -> Talk:
         # Answers on their own, and the first request, are the run of the file.
-        if given is None or (not alone.run.events and not log.is_begun):
+        if value is None or (not alone.run.events and not log.is_begun):
             return alone
         new.append(Talk(f"{name}/{alone.run.line}", file))
         return new[0]
 
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else list_of(given)
+    items = [{"role": "user", "content": value}] if isinstance(value, str) else list_of(value)
     before = text_at(request, "previous_response_id") or text_at(response, "previous_response_id")
     talk, known = log.run_of(items, made, before)
     talk.run.line = alone.run.line

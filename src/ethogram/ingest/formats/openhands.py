@@ -41,7 +41,7 @@ class OpenHandsV0(Adapter):
         first = seen.first
         if "instance_id" in first and ("history" in first or "agent_class" in dict_of(first.get("metadata"))):
             return True
-        return any(_is_event(one) for one in seen.objects)
+        return any(_is_event(item) for item in seen.objects)
 
     def read(self, file: Input) -> Iterator[Record]:
         """The events of one run, or of each run of an evaluation."""
@@ -57,26 +57,29 @@ class OpenHandsV0(Adapter):
         yield from single.records()
 
 
-def _is_event(told: Mapping[str, Any]) -> bool:
-    does = isinstance(told.get("action"), str) and isinstance(told.get("args"), dict)
-    sees = isinstance(told.get("observation"), str) and "content" in told
-    return "source" in told and "id" in told and (does or sees)
+def _is_event(record: Mapping[str, Any]) -> bool:
+    does = isinstance(record.get("action"), str) and isinstance(record.get("args"), dict)
+    sees = isinstance(record.get("observation"), str) and "content" in record
+    return "source" in record and "id" in record and (does or sees)
 
 
-def _evaluated(told: Mapping[str, Any], line: int, file: Input, name: str) -> Iterator[Record]:
-    run = Session(f"{name}/{plain(told.get('instance_id')) or line}", file)
+def _evaluated(record: Mapping[str, Any], line: int, file: Input, name: str) -> Iterator[Record]:
+    run = Session(f"{name}/{plain(record.get('instance_id')) or line}", file)
     run.line = line
-    metadata, report = dict_of(told.get("metadata")), dict_of(dict_of(told.get("test_result")).get("report"))
-    labels = {"resolved": report.get("resolved"), "error": text_at(told, "error")}
+    metadata, report = (
+        dict_of(record.get("metadata")),
+        dict_of(dict_of(record.get("test_result")).get("report")),
+    )
+    labels = {"resolved": report.get("resolved"), "error": text_at(record, "error")}
     run.facts(
         model=text_at(metadata.get("llm_config"), "model"),
         labels={key: value for key, value in labels.items() if value is not None} or None,
     )
-    if not isinstance(told.get("history"), list):
+    if not isinstance(record.get("history"), list):
         run.fault("history must be a list of events")
-    for one in list_of(told.get("history")):
+    for item in list_of(record.get("history")):
         # The oldest files hold pairs of an action and its observation.
-        for event in one if isinstance(one, list) else [one]:
+        for event in item if isinstance(item, list) else [item]:
             run.tell(line, run.add, event)
     yield from run.records()
 
@@ -205,9 +208,9 @@ class OpenHandsSdk(Adapter):
         yield from run.records()
 
 
-def _openhands_sdk_is_event(told: Mapping[str, Any]) -> bool:
-    kind = told.get("kind")
-    return isinstance(kind, str) and kind in EVENTS and "source" in told and "timestamp" in told
+def _openhands_sdk_is_event(record: Mapping[str, Any]) -> bool:
+    kind = record.get("kind")
+    return isinstance(kind, str) and kind in EVENTS and "source" in record and "timestamp" in record
 
 
 class Events(Run):
@@ -245,13 +248,13 @@ class Events(Run):
     def _action(self, event: Mapping[str, Any], who: Mapping[str, Any]) -> None:
         call = dict_of(event.get("tool_call"))
         action = dict_of(event.get("action"))
-        given = call.get("arguments", {key: value for key, value in action.items() if key != "kind"})
+        arguments = call.get("arguments", {key: value for key, value in action.items() if key != "kind"})
         told = {"path": path_in(action), "command": command_in(action)}
         told = {key: value for key, value in told.items() if value is not None}
         name = event.get("tool_name") or call.get("name")
         self.turn(
             text_of(event.get("thought")),
-            [Call(name, given, event.get("tool_call_id"), told)],
+            [Call(name, arguments, event.get("tool_call_id"), told)],
             thought=text_at(event, "reasoning_content"),
             name=text_at(event, "llm_response_id"),
             security_risk=text_at(event, "security_risk"),

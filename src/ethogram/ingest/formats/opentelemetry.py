@@ -47,23 +47,23 @@ class Span:
         return max(0.0, (self.end - self.start).total_seconds())
 
 
-def is_span(told: Any) -> bool:
+def is_span(value: Any) -> bool:
     """Whether an object looks like a span."""
-    one = dict_of(told)
-    named = ("span_id" in one or "spanId" in one) and ("trace_id" in one or "traceId" in one)
-    context = dict_of(one.get("context"))
+    item = dict_of(value)
+    named = ("span_id" in item or "spanId" in item) and ("trace_id" in item or "traceId" in item)
+    context = dict_of(item.get("context"))
     return (named or "span_id" in context) and (
-        "name" in one or "span_name" in one or _event_name(one) == DETAILS
+        "name" in item or "span_name" in item or _event_name(item) == DETAILS
     )
 
 
-def _event_name(one: Mapping[str, Any]) -> str | None:
-    return text_at(one, "event_name", "eventName")
+def _event_name(record: Mapping[str, Any]) -> str | None:
+    return text_at(record, "event_name", "eventName")
 
 
-def spans_in(told: Any, depth: int = 0) -> Iterator[Span | str]:
+def spans_in(value: Any, depth: int = 0) -> Iterator[Span | str]:
     """Every span in a value, those nested in others included; text says what is wrong with one."""
-    one = dict_of(told)
+    item = dict_of(value)
     if depth > DEEPEST:
         yield f"spans nested deeper than {DEEPEST}"
         return
@@ -71,45 +71,45 @@ def spans_in(told: Any, depth: int = 0) -> Iterator[Span | str]:
         *("resourceSpans", "resource_spans", "scopeSpans", "scope_spans", "spans", "child_spans", "data"),
         *("resourceLogs", "scopeLogs", "logRecords"),
     )
-    if is_span(one):
+    if is_span(item):
         try:
-            yield _span(one)
+            yield _span(item)
         except BadLine as bad:
-            yield f"span {plain(one.get('span_id', one.get('spanId')))}: {bad.message}"
-    elif not any(key in one for key in boxes):
+            yield f"span {plain(item.get('span_id', item.get('spanId')))}: {bad.message}"
+    elif not any(key in item for key in boxes):
         yield "neither a span nor an object with spans"
     for key in boxes:
-        for inner in list_of(one.get(key)):
+        for inner in list_of(item.get(key)):
             yield from spans_in(inner, depth + 1)
 
 
-def _span(one: Mapping[str, Any]) -> Span:
-    context = dict_of(one.get("context"))
-    start = _time(one, *STARTS)
-    end = _time(one, "endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
-    if end is None and start is not None and (lasted := seconds(one.get("duration"))) is not None:
+def _span(record: Mapping[str, Any]) -> Span:
+    context = dict_of(record.get("context"))
+    start = _time(record, *STARTS)
+    end = _time(record, "endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
+    if end is None and start is not None and (lasted := seconds(record.get("duration"))) is not None:
         end = start + timedelta(seconds=min(lasted, 1e9))
-    given = next((one[key] for key in ("attributes", "span_attributes") if key in one), None)
-    kind = text_at(one, "span_kind")
+    given = next((record[key] for key in ("attributes", "span_attributes") if key in record), None)
+    kind = text_at(record, "span_kind")
     attributes = nested(given)
     if kind and kind.isupper() and "openinference" not in attributes:  # Phoenix keeps it apart
         attributes["openinference"] = {"span": {"kind": kind}}
     return Span(
-        plain(one.get("traceId", one.get("trace_id", context.get("trace_id")))) or "trace",
-        plain(one.get("spanId", one.get("span_id", context.get("span_id")))) or "",
-        plain(one.get("parentSpanId", one.get("parent_span_id", one.get("parent_id")))),
-        text_at(one, "name", "span_name") or _event_name(one) or "",
+        plain(record.get("traceId", record.get("trace_id", context.get("trace_id")))) or "trace",
+        plain(record.get("spanId", record.get("span_id", context.get("span_id")))) or "",
+        plain(record.get("parentSpanId", record.get("parent_span_id", record.get("parent_id")))),
+        text_at(record, "name", "span_name") or _event_name(record) or "",
         start,
         end,
         attributes,
-        tuple(event for event in list_of(one.get("events")) if isinstance(event, dict)),
-        _error(one),
+        tuple(event for event in list_of(record.get("events")) if isinstance(event, dict)),
+        _error(record),
     )
 
 
-def _time(one: Mapping[str, Any], *keys: str) -> datetime | None:
+def _time(record: Mapping[str, Any], *keys: str) -> datetime | None:
     for key in keys:
-        if (given := one.get(key)) in (None, ""):
+        if (given := record.get(key)) in (None, ""):
             continue
         if "ano" in key and (nanos := plain(given)) is not None and nanos.isdigit() and len(nanos) < 20:
             return EPOCH + timedelta(microseconds=int(nanos) // 1000)
@@ -117,12 +117,12 @@ def _time(one: Mapping[str, Any], *keys: str) -> datetime | None:
     return None
 
 
-def _error(one: Mapping[str, Any]) -> str | bool | None:
-    status = dict_of(one.get("status"))
-    code = str(status.get("code", status.get("status_code", one.get("status_code"))))
+def _error(record: Mapping[str, Any]) -> str | bool | None:
+    status = dict_of(record.get("status"))
+    code = str(status.get("code", status.get("status_code", record.get("status_code"))))
     if code.upper() not in ("2", "ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR"):
         return None
-    return text_at(status, "message", "description") or text_at(one, "status_message") or True
+    return text_at(status, "message", "description") or text_at(record, "status_message") or True
 
 
 def nested(given: Any) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def nested(given: Any) -> dict[str, Any]:
     ({'a': {'b': 1, 'c': {'0': 2}}}, {'a': 3})
     """
     if isinstance(given, list):
-        given = {str(dict_of(one).get("key")): _value(dict_of(one).get("value")) for one in given}
+        given = {str(dict_of(item).get("key")): _value(dict_of(item).get("value")) for item in given}
     out: dict[str, Any] = {}
     for key, value in dict_of(given).items():
         box, parts = out, key.split(".")[:DEEPEST]
@@ -158,10 +158,10 @@ def _value(value: Any, depth: int = 0) -> Any:
     if kind == "intValue" and isinstance(inner, str) and inner.lstrip("-").isdigit() and len(inner) < 20:
         return int(inner)
     if kind == "arrayValue":
-        return [_value(one, depth + 1) for one in list_of(dict_of(inner).get("values"))]
+        return [_value(item, depth + 1) for item in list_of(dict_of(inner).get("values"))]
     if kind == "kvlistValue":
         pairs = map(dict_of, list_of(dict_of(inner).get("values")))
-        return {str(one.get("key")): _value(one.get("value"), depth + 1) for one in pairs}
+        return {str(pair.get("key")): _value(pair.get("value"), depth + 1) for pair in pairs}
     return inner if kind in ("stringValue", "intValue", "doubleValue", "boolValue", "bytesValue") else value
 
 
@@ -189,8 +189,8 @@ def listed(value: Any) -> list[Any]:
 def kind_of(span: Span) -> str | None:
     """What a span is, in the words of either convention; None where it is no part of an agent."""
     for key in ("openinference.span.kind", "gen_ai.operation.name", "traceloop.span.kind"):
-        if isinstance(found := at_path(span.attributes, key), str) and found:
-            return {"tool": "TOOL", "agent": "AGENT", "task": "CHAIN", "workflow": "CHAIN"}.get(found, found)
+        if isinstance(value := at_path(span.attributes, key), str) and value:
+            return {"tool": "TOOL", "agent": "AGENT", "task": "CHAIN", "workflow": "CHAIN"}.get(value, value)
     return None
 
 
@@ -212,24 +212,24 @@ class Said:
 
 def input_messages(span: Span) -> list[dict[str, Any]]:
     """The messages a model was given, each with role, content and (of tools) tool_call_id."""
-    found: list[dict[str, Any]] = []
-    told = at_path(span.attributes, "gen_ai.system_instructions")
-    if told is not None and (said := text_of(listed(told) or told)):
-        found.append({"role": "system", "content": said})
-    for one in _messages(span, INPUTS):
-        found.extend(_given(one))
+    records: list[dict[str, Any]] = []
+    value = at_path(span.attributes, "gen_ai.system_instructions")
+    if value is not None and (said := text_of(listed(value) or value)):
+        records.append({"role": "system", "content": said})
+    for message in _messages(span, INPUTS):
+        records.extend(_given(message))
     for event in span.events:
         name = text_at(event, "name") or ""
         if name.startswith("gen_ai.") and name.endswith(".message"):
             body = nested(event.get("attributes"))
             role = text_at(body, "role") or name.split(".")[1]
-            found.append({"role": role, "content": body.get("content"), "tool_call_id": body.get("id")})
-    return found
+            records.append({"role": role, "content": body.get("content"), "tool_call_id": body.get("id")})
+    return records
 
 
-def _given(one: Mapping[str, Any]) -> list[dict[str, Any]]:
-    role = text_at(one, "role") or "user"
-    results = [part for part in _parts(one) if part.get("type") == "tool_call_response"]
+def _given(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    role = text_at(record, "role") or "user"
+    results = [part for part in _parts(record) if part.get("type") == "tool_call_response"]
     given = [
         {
             "role": "tool",
@@ -238,8 +238,8 @@ def _given(one: Mapping[str, Any]) -> list[dict[str, Any]]:
         }
         for part in results
     ]
-    if not results or _text(one):  # somebody may say something beside what the tools gave
-        said = {"role": role, "content": _text(one), "tool_call_id": one.get("tool_call_id")}
+    if not results or _text(record):  # somebody may say something beside what the tools gave
+        said = {"role": role, "content": _text(record), "tool_call_id": record.get("tool_call_id")}
         given.append(said)
     return given
 
@@ -254,54 +254,56 @@ def output_of(span: Span) -> Said | None:
         if text_at(event, "name") == "gen_ai.choice":
             body = nested(event.get("attributes"))
             answered.append(dict_of(body.get("message")) or body)
-    if not answered and (said := at_path(span.attributes, "output.value")) is not None:
-        answered = [{"content": said}]
-    calls = [call for one in answered for call in _calls(one)]
+    if not answered and (value := at_path(span.attributes, "output.value")) is not None:
+        answered = [{"content": value}]
+    calls = [call for item in answered for call in _calls(item)]
     text, thought = _joined(map(_text, answered)), _joined(map(_thought, answered))
     return Said(text, thought, calls) if text or thought or calls else None
 
 
 def _joined(texts: Iterable[str]) -> str:
-    return "\n".join(one for one in texts if one.strip())
+    return "\n".join(text for text in texts if text.strip())
 
 
 def _messages(span: Span, paths: tuple[str, ...]) -> list[dict[str, Any]]:
     for path in paths:
-        if found := listed(at_path(span.attributes, path)):
-            return [dict_of(dict_of(one).get("message", one)) for one in found]
+        if values := listed(at_path(span.attributes, path)):
+            return [dict_of(dict_of(item).get("message", item)) for item in values]
     return []
 
 
 def _parts(message: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [dict_of(one) for one in list_of(message.get("parts"))]
+    return [dict_of(item) for item in list_of(message.get("parts"))]
 
 
 def _text(message: Mapping[str, Any]) -> str:
     if parts := _parts(message):
-        return "\n".join(text_of(one.get("content")) for one in parts if one.get("type") == "text")
+        return "\n".join(text_of(part.get("content")) for part in parts if part.get("type") == "text")
     if contents := _contents(message):
-        return text_of([one for one in contents if one.get("type") not in (*THOUGHTS, "tool_use")])
+        return text_of(
+            [content for content in contents if content.get("type") not in (*THOUGHTS, "tool_use")]
+        )
     return text_of(message.get("content"))
 
 
 def _thought(message: Mapping[str, Any]) -> str:
-    told = [one.get("content") for one in _parts(message) if one.get("type") in THOUGHTS]
-    told += [one.get("text") for one in _contents(message) if one.get("type") in THOUGHTS]
-    return _joined(text_of(one) for one in told)
+    told = [part.get("content") for part in _parts(message) if part.get("type") in THOUGHTS]
+    told += [content.get("text") for content in _contents(message) if content.get("type") in THOUGHTS]
+    return _joined(text_of(item) for item in told)
 
 
 def _contents(message: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [dict_of(dict_of(one).get("message_content", one)) for one in listed(message.get("contents"))]
+    return [dict_of(dict_of(item).get("message_content", item)) for item in listed(message.get("contents"))]
 
 
 def _calls(message: Mapping[str, Any]) -> list[Call]:
     calls = [
-        Call(one.get("name"), one.get("arguments"), one.get("id"))
-        for one in _parts(message)
-        if one.get("type") == "tool_call"
+        Call(part.get("name"), part.get("arguments"), part.get("id"))
+        for part in _parts(message)
+        if part.get("type") == "tool_call"
     ]
-    for one in map(dict_of, listed(message.get("tool_calls"))):
-        told = dict_of(one.get("tool_call", one))
+    for item in map(dict_of, listed(message.get("tool_calls"))):
+        told = dict_of(item.get("tool_call", item))
         inner = dict_of(told.get("function")) or told
         calls.append(Call(inner.get("name"), inner.get("arguments"), told.get("id")))
     return calls
@@ -344,11 +346,11 @@ def once(spans: Sequence[Placed]) -> list[Placed]:
 def _inside(models: Sequence[Span]) -> set[str]:
     outer = {span.id: span for span in models}
     inner = [(outer[span.parent], span) for span in models if span.parent in outer and span.id != span.parent]
-    told = {around.id for around, span in inner if _tells(span)}
+    ids = {around.id for around, span in inner if _tells(span)}
     return {
-        around.id if around.id in told and not _tells(around) else span.id
+        around.id if around.id in ids and not _tells(around) else span.id
         for around, span in inner
-        if _tells(around) or around.id in told or usage(around.attributes)
+        if _tells(around) or around.id in ids or usage(around.attributes)
     }
 
 
@@ -420,7 +422,7 @@ class Trace:
 
     def records(self) -> Iterator[Record]:
         """The events, in order."""
-        for line, _, act in sorted(self._todo, key=lambda one: one[1]):
+        for line, _, act in sorted(self._todo, key=lambda item: item[1]):
             self.run.tell(line, lambda told: told(), act)
         self._spend_rest()
         yield from self.run.records()
@@ -464,7 +466,7 @@ class Trace:
             at_path(span.attributes, key) for key in ("gen_ai.agent.name", "agent.name", "gen_ai.agent.id")
         )
         called = span.name.removeprefix("invoke_agent ").removesuffix(".run")
-        return next((one for one in named if isinstance(one, str) and one), called or AGENT)
+        return next((item for item in named if isinstance(item, str) and item), called or AGENT)
 
     def _who(self, span: Span) -> dict[str, Any]:
         """The agent that a span is part of; one inside another is its sub-agent."""
@@ -514,15 +516,15 @@ class Trace:
             "duration": span.duration,
         }
         counted = usage(span.attributes)
-        if (said := output_of(span)) is not None:
+        if (text := output_of(span)) is not None:
             above = self.spans.get(span.parent or "")
-            calls = said.calls
+            calls = text.calls
             if not calls and above is not None and is_step(above):
-                calls = [Call(PYTHON, _code(said.text), above.id)]
+                calls = [Call(PYTHON, _code(text.text), above.id)]
             # Also heard: the next span hands it to the model again.
             at = span.end or span.start
             who = self._who(span)
-            self.run.turn(said.text, calls, at=at, usage=counted, thought=said.thought, **facts, **who)
+            self.run.turn(text.text, calls, at=at, usage=counted, thought=text.thought, **facts, **who)
         elif span.error is None:
             # Programs record no content unless they are told to; what it took is known all the same.
             self._spent = _sum(self._spent, counted)
@@ -574,7 +576,7 @@ def _tool(span: Span) -> str:
 
 def _first(attributes: Mapping[str, Any], *paths: str) -> Any:
     found = (at_path(attributes, path) for path in paths)
-    return next((one for one in found if one is not None), None)
+    return next((item for item in found if item is not None), None)
 
 
 def _sum(counts: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
@@ -582,8 +584,8 @@ def _sum(counts: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _code(text: str) -> dict[str, str]:
-    found = _CODE.search(text)
-    return {"code": found[1].strip()} if found else {"input": text}
+    match = _CODE.search(text)
+    return {"code": match[1].strip()} if match else {"input": text}
 
 
 # OpenTelemetry: spans of agents as JSON, by the GenAI conventions or those of OpenInference.
@@ -614,17 +616,19 @@ class OtelSpans(Adapter):
             yield from Trace(_thread(spans) or name, name, spans, file).records()
 
 
-def _has_spans(told: Mapping[str, Any]) -> bool:
-    if "resourceSpans" in told or "resource_spans" in told or is_span(told) or _has_logs(told):
+def _has_spans(record: Mapping[str, Any]) -> bool:
+    if "resourceSpans" in record or "resource_spans" in record or is_span(record) or _has_logs(record):
         return True
-    inner = list_of(told.get("spans")) or list_of(told.get("data"))
+    inner = list_of(record.get("spans")) or list_of(record.get("data"))
     return bool(inner) and is_span(inner[0])
 
 
 def _has_logs(told: Mapping[str, Any]) -> bool:
     """Whether these are log records with at least one of a model call; others are no business of ours."""
     scopes = [
-        scope for one in list_of(told.get("resourceLogs")) for scope in list_of(dict_of(one).get("scopeLogs"))
+        scope
+        for item in list_of(told.get("resourceLogs"))
+        for scope in list_of(dict_of(item).get("scopeLogs"))
     ]
     records = [record for scope in scopes for record in list_of(dict_of(scope).get("logRecords"))]
     return any(map(is_span, records))
@@ -634,6 +638,6 @@ def _thread(spans: list[tuple[int, Span]]) -> str | None:
     """The conversation that a trace is part of."""
     for _, span in spans:
         for key in THREADS:
-            if isinstance(found := at_path(span.attributes, key), str) and found:
-                return found
+            if isinstance(value := at_path(span.attributes, key), str) and value:
+                return value
     return None

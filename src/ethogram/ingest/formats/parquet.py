@@ -84,13 +84,13 @@ def _open(file: Input) -> tuple[Any, int]:
 def _check(metadata: Any, size: int, limits: Limits) -> None:
     """Raise Unreadable where the metadata claim more than a file of so many bytes can say."""
     groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
-    rows = max(metadata.num_rows, sum(one.num_rows for one in groups))
+    rows = max(metadata.num_rows, sum(group.num_rows for group in groups))
     if rows > limits.events:
         raise Unreadable(over("events", limits.events, f"{rows:,} rows: expected at most {limits.events}"))
     if rows > (most := FREE_RECORDS + TIGHT * limits.density * size):
         what = f"{rows:,} rows in {size:,} bytes: expected at most {most:,}"
         raise Unreadable(over("density", limits.density, what))
-    if sum(one.total_byte_size for one in groups) > limits.most_unpacked(size):
+    if sum(group.total_byte_size for group in groups) > limits.most_unpacked(size):
         raise Unreadable(too_large(limits, size))
 
 
@@ -133,8 +133,8 @@ def _values(column: Any) -> list[Any]:
         column = column.cast(pyarrow.timestamp("us", column.type.tz), safe=False)
     if pyarrow.types.is_dictionary(column.type):
         indices = column.indices.to_pylist()
-        words = {one: _value(column.dictionary[one]) for one in set(indices) if one is not None}
-        return [words.get(one) for one in indices]
+        words = {index: _value(column.dictionary[index]) for index in set(indices) if index is not None}
+        return [words.get(index) for index in indices]
     try:
         values: list[Any] = column.to_pylist()
     except (pyarrow.ArrowException, ValueError, OverflowError, KeyError):
@@ -171,11 +171,11 @@ def _plain(column: Column, value: Any) -> Any:
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, dict):
-        return {name: _plain(_INNER, one) for name, one in value.items() if one is not None}
+        return {name: _plain(_INNER, item) for name, item in value.items() if item is not None}
     if isinstance(value, list):
-        return [_plain(_INNER, one) for one in value]
+        return [_plain(_INNER, item) for item in value]
     if isinstance(value, tuple):
-        return tuple(_plain(_INNER, one) for one in value)
+        return tuple(_plain(_INNER, item) for item in value)
     return value
 
 

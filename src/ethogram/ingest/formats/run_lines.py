@@ -25,7 +25,7 @@ class RunLines(Adapter):
 
     def recognises(self, head: bytes, name: str) -> bool:
         seen = look(head)
-        return not seen.is_array and any("subject" in one and _is_call(one) for one in seen.objects)
+        return not seen.is_array and any("subject" in item and _is_call(item) for item in seen.objects)
 
     def read(self, file: Input) -> Iterator[Record]:
         """The lines as they are; an action with its path and command, a result with those of its call."""
@@ -36,25 +36,25 @@ class RunLines(Adapter):
             yield number, told, column
 
 
-def _is_call(told: Any) -> bool:
-    attributes = dict_of(dict_of(told).get("attributes"))
-    return dict_of(told).get("kind") == "action" and "tool" in attributes and "arguments" in attributes
+def _is_call(value: Any) -> bool:
+    attributes = dict_of(dict_of(value).get("attributes"))
+    return dict_of(value).get("kind") == "action" and "tool" in attributes and "arguments" in attributes
 
 
-def _complete(told: dict[str, Any], calls: dict[tuple[Any, ...], dict[str, Any]]) -> None:
-    attributes = told.get("attributes")
+def _complete(record: dict[str, Any], calls: dict[tuple[Any, ...], dict[str, Any]]) -> None:
+    attributes = record.get("attributes")
     if not isinstance(attributes, dict):
         return
-    place = tuple(str(told.get(key)) for key in ("source", "subject", "thread"))
+    place = tuple(str(record.get(key)) for key in ("source", "subject", "thread"))
     key = (*place, plain(attributes.get("call_id")))
-    if told.get("kind") == "action":
+    if record.get("kind") == "action":
         arguments = dict_of(attributes.get("arguments"))
         for name, found in (("path", path_in(arguments)), ("command", command_in(arguments))):
             if found is not None:
                 attributes.setdefault(name, found)
         # Without an id, a result belongs to the call before it.
         calls[key] = attributes
-    elif told.get("kind") == "result" and (call := calls.pop(key, None)) is not None:
+    elif record.get("kind") == "result" and (call := calls.pop(key, None)) is not None:
         for name in JOINED:
             if call.get(name) is not None:
                 attributes.setdefault(name, call[name])

@@ -38,34 +38,34 @@ class RunRecords(Adapter):
                 yield from _run(told, line, file)
 
 
-def _run(told: Mapping[str, Any], line: int, file: Input) -> Iterator[Record]:
-    run = Run(plain(told.get("run_id")) or f"line {line}", file)
+def _run(record: Mapping[str, Any], line: int, file: Input) -> Iterator[Record]:
+    run = Run(plain(record.get("run_id")) or f"line {line}", file)
     run.line = line
-    meta = dict_of(told.get("meta"))
+    meta = dict_of(record.get("meta"))
     run.facts(
-        **{key: told.get(key) for key in ("task", "label", "labels")},
+        **{key: record.get(key) for key in ("task", "label", "labels")},
         **{key: meta.get(key) for key in ("model", "cwd", "agent")},
     )
-    steps = told["steps"]
+    steps = record["steps"]
     before: Mapping[str, Any] = {}
     for k, step in enumerate(steps):
         after = steps[k + 1] if k + 1 < len(steps) else None
         if _is_thought(step, after):
             before = step
             continue
-        run.tell(line, lambda one, thought=before: _step(run, one, thought), step)  # type: ignore[misc]
+        run.tell(line, lambda item, thought=before: _step(run, item, thought), step)  # type: ignore[misc]
         before = {}
     yield from run.records()
 
 
 def _is_thought(step: Any, after: Any) -> bool:
     """Whether a step is what somebody says in the same breath as the call that follows."""
-    one, next_ = dict_of(step), dict_of(after)
+    item, next_ = dict_of(step), dict_of(after)
     return (
-        one.get("kind") == "message"
+        item.get("kind") == "message"
         and next_.get("kind") == "tool_call"
-        and isinstance(one.get("text"), str)
-        and one.get("actor") == next_.get("actor")
+        and isinstance(item.get("text"), str)
+        and item.get("actor") == next_.get("actor")
     )
 
 

@@ -51,7 +51,7 @@ def _event_line(message: Mapping[str, Any]) -> tuple[dict[str, Any] | str, int]:
     if not isinstance(indicators, list):
         return "indicators must be a list of {id, confidence}", 0
     try:
-        found = _confidences(indicators)
+        record = _confidences(indicators)
     except ValueError as error:
         return str(error), 0
     line = {name: message[name] for name in NAMES if message.get(name) is not None}
@@ -62,18 +62,18 @@ def _event_line(message: Mapping[str, Any]) -> tuple[dict[str, Any] | str, int]:
         "attributes": {
             key: value for key, value in message.items() if key not in TAKEN and value is not None
         },
-        "readings": {**traits, **found},
+        "readings": {**traits, **record},
     }, 0
 
 
 def _confidences(indicators: list[Any]) -> dict[str, float]:
     """Indicator to its highest confidence; ValueError says what is wrong with one."""
-    found: dict[str, float] = {}
-    for one in indicators:
-        name = one.get("id") if isinstance(one, Mapping) else None
-        value = one.get("confidence") if isinstance(one, Mapping) else None
+    record: dict[str, float] = {}
+    for indicator in indicators:
+        name = indicator.get("id") if isinstance(indicator, Mapping) else None
+        value = indicator.get("confidence") if isinstance(indicator, Mapping) else None
         if not isinstance(name, str) or isinstance(value, bool) or not isinstance(value, (int, float)):
             raise ValueError("an indicator needs an id and a confidence, a number from 0 to 1")
         key = name.replace("-", "_")
-        found[key] = max(value, found.get(key, 0.0))
-    return found
+        record[key] = max(value, record.get(key, 0.0))
+    return record

@@ -61,21 +61,21 @@ class SweAgent(Adapter):
                 yield from _run(told, line, file)
 
 
-def _run(told: Mapping[str, Any], line: int, file: Input) -> Iterator[Record]:
+def _run(record: Mapping[str, Any], line: int, file: Input) -> Iterator[Record]:
     run = Run(run_name(file.name), file)
     run.line = line
-    info, steps, history = (told.get(key) for key in ("info", "trajectory", "history"))
+    info, steps, history = (record.get(key) for key in ("info", "trajectory", "history"))
     run.facts(labels=_labels(dict_of(info)))
-    for one in list_of(history):
-        if dict_of(one).get("role") == "assistant" and steps:
+    for item in list_of(history):
+        if dict_of(item).get("role") == "assistant" and steps:
             break
         # Without steps the history is all there is; a demonstration in it is not what the agent did.
-        if dict_of(one).get("is_demo") is not True:
-            run.tell(line, lambda message: tell_message(run, message), one)
+        if dict_of(item).get("is_demo") is not True:
+            run.tell(line, lambda message: tell_message(run, message), item)
     if steps is not None and not isinstance(steps, list):
         run.fault("trajectory must be a list")
     for step in list_of(steps):
-        run.tell(line, lambda one: _step(run, one), step)
+        run.tell(line, lambda item: _step(run, item), step)
     yield from run.records()
 
 
@@ -167,10 +167,10 @@ class MiniSweAgent(Adapter):
                 yield from run.records()
 
 
-def is_trajectory(told: Mapping[str, Any]) -> bool:
+def is_trajectory(record: Mapping[str, Any]) -> bool:
     """Whether an object says that this program wrote it."""
-    named = text_at(told, "trajectory_format") or ""
-    return "mini_version" in dict_of(told.get("info")) or named.startswith("mini-swe-agent")
+    named = text_at(record, "trajectory_format") or ""
+    return "mini_version" in dict_of(record.get("info")) or named.startswith("mini-swe-agent")
 
 
 class Talk(Run):

@@ -30,25 +30,25 @@ class TauBench(Adapter):
                 yield from _trial(told, line, file)
 
 
-def _is_trial(told: Mapping[str, Any]) -> bool:
-    messages = list_of(told.get("traj"))
+def _is_trial(record: Mapping[str, Any]) -> bool:
+    messages = list_of(record.get("traj"))
     return (
-        "traj" in told
-        and ("task_id" in told or "reward" in told)
+        "traj" in record
+        and ("task_id" in record or "reward" in record)
         and all("role" in dict_of(m) for m in messages)
     )
 
 
-def _trial(told: Mapping[str, Any], line: int, file: Input) -> Iterator[Record]:
-    numbers = [one for key in ("task_id", "trial") if (one := plain(told.get(key))) is not None]
+def _trial(record: Mapping[str, Any], line: int, file: Input) -> Iterator[Record]:
+    numbers = [item for key in ("task_id", "trial") if (item := plain(record.get(key))) is not None]
     run = Run("/".join([run_name(file.name), "-".join(numbers) or f"line {line}"]), file)
-    info = dict_of(told.get("info"))
-    reward = told.get("reward")
+    info = dict_of(record.get("info"))
+    reward = record.get("reward")
     run.facts(
         task=text_at(info.get("task"), "instruction"),
         labels={"reward": reward} if isinstance(reward, int | float) else None,
     )
     run.line = line
-    for message in told["traj"]:
-        run.tell(line, lambda one: tell_message(run, one, errors=True), message)
+    for message in record["traj"]:
+        run.tell(line, lambda item: tell_message(run, item, errors=True), message)
     yield from run.records()

@@ -58,5 +58,5 @@ class ErrorKey:
 
 def _could_not_run(line: str) -> bool:
     return any(
-        said in line for said in ("command not found", "No module named pytest", "No such file or directory")
+        name in line for name in ("command not found", "No module named pytest", "No such file or directory")
     )

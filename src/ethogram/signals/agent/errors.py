@@ -74,8 +74,8 @@ def telling_line(text: str, *, first: bool = False) -> str:
     lines = text.splitlines()
     if len(lines) > 2 * SOME_LINES:
         lines = lines[:SOME_LINES] + lines[-SOME_LINES:]
-    if (found := _speaking(lines)) is not None:
-        return _bare(found)
+    if (result := _speaking(lines)) is not None:
+        return _bare(result)
     # Where there is nothing but noise, the last of it that says more than a number.
     said = [line for line in lines if not _is_noise(line)]
     said = said or [line for line in lines if len(line.strip()) > LEAST][-1:]
@@ -94,7 +94,7 @@ def told_line(error: str, result: str) -> str:
     if not said:
         return telling_line(error)
     is_exit = EXIT.fullmatch(code) is not None
-    if is_exit or not any(one.isspace() for one in code):
+    if is_exit or not any(item.isspace() for item in code):
         line = telling_line(said, first=not is_exit)
         if is_exit or not line or len(code) > LONGEST_CODE or code in line or _is_noise(code):
             return line or code
@@ -128,7 +128,7 @@ def _listed(lines: list[str]) -> str | None:
         if _WITH_CODE.match(line[:400]):
             return line
         if _HEADING.fullmatch(line.strip()[:80]):
-            after = next((one for one in lines[place + 1 :] if one.strip()), "")
+            after = next((line for line in lines[place + 1 :] if line.strip()), "")
             if _IN_LIST.match(after) or EXCEPTION.match(after[:400]):
                 return after
     return None
@@ -292,10 +292,10 @@ def _failure_line(step: Step, operation: str) -> str | None:
         answer = text.partition("\n")[0] if edits and text[0] not in "{[" else text
         if '"' in answer and _found(_JSON_ERROR, _JSON_SIGNS, answer):
             return telling_line(text)
-    if edits and (found := _REPORT.search("\n".join(text.split("\n", HEAD_LINES)[:HEAD_LINES]))) is not None:
-        return telling_line(text[found.start() :])
-    if acts and (found := _broken(text[:8_000])) is not None:
-        return telling_line(text[text.rfind("\n", 0, found.start()) + 1 :])
+    if edits and (match := _REPORT.search("\n".join(text.split("\n", HEAD_LINES)[:HEAD_LINES]))) is not None:
+        return telling_line(text[match.start() :])
+    if acts and (match := _broken(text[:8_000])) is not None:
+        return telling_line(text[text.rfind("\n", 0, match.start()) + 1 :])
     if acts and (text.startswith("Traceback (most recent") or _ends_in_exception(text)):
         return telling_line(text)
     return None
@@ -308,15 +308,15 @@ def _says_so(text: str, acts: bool, edits: bool) -> bool:
         # What follows is the file.
         return _SAYS_SO.match(lines[0][:200]) is not None
     said = (*lines[:3], text[-300:].rpartition("\n")[2]) if acts else lines[:2]
-    return any(_SAYS_SO.match(one[:200]) for one in said)
+    return any(_SAYS_SO.match(item[:200]) for item in said)
 
 
 def _is_content(step: Step, operation: str) -> bool:
     """Whether what the source took for an error is a line of a file, or a file's name, that was shown."""
     error = step.error or ""
     if _NUMBERED.match(error):
-        numbers = [int(one) for one in _NUMBERED.findall(step.result or error)]
-        return sum(one + 1 == other for one, other in pairwise(numbers)) >= CONTENT_LINES - 1
+        numbers = [int(item) for item in _NUMBERED.findall(step.result or error)]
+        return sum(item + 1 == other for item, other in pairwise(numbers)) >= CONTENT_LINES - 1
     looks = operation in ("read", "list", "search") and _FILE_NAME.fullmatch(error.strip()) is not None
     return looks and len(step.result.split(None, CONTENT_LINES)) >= CONTENT_LINES
 

@@ -57,18 +57,18 @@ def bucket(gram: str) -> int:
 
 def counted(words: tuple[str, ...], seen: tuple[int, ...]) -> tuple[int, ...]:
     """In how many steps each bucket was seen, with a step of these words."""
-    now = {bucket(one) for word in words for one in grams(word)}
+    now = {bucket(gram) for word in words for gram in grams(word)}
     return tuple(min(count + (place in now), 9_999) for place, count in enumerate(seen))
 
 
 @lru_cache(maxsize=64)
 def _by_start(goal: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """Words of the goal by their first two letters: others are not compared."""
-    found: dict[str, list[str]] = {}
+    record: dict[str, list[str]] = {}
     for word in goal:
         if len(word) > SIZE:
-            found.setdefault(word[:2], []).append(word)
-    return {start: tuple(some) for start, some in found.items()}
+            record.setdefault(word[:2], []).append(word)
+    return {start: tuple(some) for start, some in record.items()}
 
 
 def nearness(word: str, goal: tuple[str, ...], seen: tuple[int, ...]) -> float:
@@ -81,7 +81,7 @@ def nearness(word: str, goal: tuple[str, ...], seen: tuple[int, ...]) -> float:
     """
     if len(word) <= SIZE:
         return 0.0
-    best = max((_alike(word, one, seen) for one in _by_start(goal).get(word[:2], ())), default=0.0)
+    best = max((_alike(word, item, seen) for item in _by_start(goal).get(word[:2], ())), default=0.0)
     return best if best >= NEAR else 0.0
 
 
@@ -89,9 +89,9 @@ def _alike(word: str, other: str, seen: tuple[int, ...]) -> float:
     """The weight of the parts two words share, over that of the parts of both on average."""
     a, b = grams(word), grams(other)
     most = max(seen, default=0) + 1
-    weights = {one: math.log(1 + most / (1 + seen[bucket(one)])) for one in a | b}
-    both, whole = sum(weights[one] for one in a & b), sum(weights[one] for one in a)
-    return 2 * both / (whole + sum(weights[one] for one in b))
+    weights = {item: math.log(1 + most / (1 + seen[bucket(item)])) for item in a | b}
+    both, whole = sum(weights[item] for item in a & b), sum(weights[item] for item in a)
+    return 2 * both / (whole + sum(weights[item] for item in b))
 
 
 # alignment: how much a step has to do with the goal of its run, by the words they share.
@@ -140,7 +140,7 @@ class Alignment:
         shares = {word: _counts(word, goal, early) for word in words}
         if options.semantic_analysis == "advanced":
             seen = counted(words, seen or (0,) * BUCKETS)
-            shares = {one: max(share, nearness(one, goal, seen)) for one, share in shares.items()}
+            shares = {name: max(share, nearness(name, goal, seen)) for name, share in shares.items()}
         shared = sum(min(len(word), 10) * share for word, share in shares.items())
         if len(early) < MOST_WORDS // 3:
             new = (word for word in words if _counts(word, goal, early) == 0)
@@ -153,8 +153,8 @@ def _counts(word: str, goal: tuple[str, ...], early: tuple[str, ...]) -> float:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    found = (one.lower()[:SHOWN] for one in _word().findall(text))
-    return tuple(dict.fromkeys(one for one in found if one not in COMMON and len(one) > 2))[:MOST_WORDS]
+    found = (item.lower()[:SHOWN] for item in _word().findall(text))
+    return tuple(dict.fromkeys(item for item in found if item not in COMMON and len(item) > 2))[:MOST_WORDS]
 
 
 @cache

@@ -78,7 +78,7 @@ def _sort(step: Step, operation: str, line: str, marks: tuple[str, ...], known: 
     if _NO_TOOL.search(line):
         return "reference"
     looks = operation in ("read", "write", "delete") and bool(marks)
-    return "file" if looks and _ABSENT.search(line) and not any(one in known for one in marks) else "none"
+    return "file" if looks and _ABSENT.search(line) and not any(mark in known for mark in marks) else "none"
 
 
 def _kept(step: Step) -> tuple[str, tuple[str, ...]]:

@@ -47,7 +47,7 @@ class StepKey:
         """The key, and what is remembered."""
         calls, batch, thoughts = state
         strength = options.normalization
-        step, kept, own, calls = outcome(event, calls, lambda one: _call(one, strength))
+        step, kept, own, calls = outcome(event, calls, lambda call: _call(call, strength))
         if step is None:
             return None, (calls, batch, thoughts)
         shown, mark, is_thought = kept

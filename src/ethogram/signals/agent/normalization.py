@@ -105,7 +105,7 @@ def has_sign(text: str, signs: tuple[str, ...]) -> bool:
     for sign in signs:
         if sign in said:
             return True
-    return not text.isascii() and any(one in text for one in _TAKEN_FOR_ASCII)
+    return not text.isascii() and any(item in text for item in _TAKEN_FOR_ASCII)
 
 
 def _temporary(found: re.Match[str]) -> str:

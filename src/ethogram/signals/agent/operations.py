@@ -27,7 +27,7 @@ BEFORE = 2
 LOGS = ("--log", "--log-failed")
 
 
-def asks_for_status(program: str, given: tuple[str, ...]) -> bool:
+def asks_for_status(program: str, texts: tuple[str, ...]) -> bool:
     """Whether a program with these words asks for the status of something.
 
     A look at the log of a finished run is reading, and what git says of the working tree changes only by
@@ -38,12 +38,12 @@ def asks_for_status(program: str, given: tuple[str, ...]) -> bool:
     """
     if program in ALWAYS:
         return True
-    bare = [word for word in given if not word.startswith("-")]
+    bare = [word for word in texts if not word.startswith("-")]
     if program == "aws":
         return any(word.startswith("describe-") for word in bare[: BEFORE + 2])
     if program in VERBS:
         return not VERBS[program].isdisjoint(bare)
-    if program not in ASKING or any(word in LOGS for word in given):
+    if program not in ASKING or any(word in LOGS for word in texts):
         return False
     return any(
         tuple(bare[place : place + len(asked)]) == asked
@@ -194,8 +194,8 @@ def is_shell(step: Step) -> bool:
 def operations_of(step: Step) -> tuple[str, ...]:
     """Everything a call does: of several commands, on one line or more, what each of them does."""
     found = [operation_of(step)]
-    if step.command and is_shell(step) and not CODE & {one.lower() for one in _WORD.findall(step.tool)}:
-        found += [_of_simple(one) for one in simple_commands(step.command)]
+    if step.command and is_shell(step) and not CODE & {item.lower() for item in _WORD.findall(step.tool)}:
+        found += [_of_simple(command) for command in simple_commands(step.command)]
     return tuple(dict.fromkeys(found))
 
 
@@ -210,11 +210,11 @@ def of_tool(name: str) -> str:
         return "other"
     if name.lower() in WAITING_TOOLS:
         return "wait"
-    found = [WORDS[word] for one in _WORD.findall(name) if (word := one.lower()) in WORDS]
+    found = [WORDS[word] for item in _WORD.findall(name) if (word := item.lower()) in WORDS]
     if not found:
         return "other"
     return (
-        next((one for one in found if one in ("write", "delete")), found[0])
+        next((item for item in found if item in ("write", "delete")), found[0])
         if found[0] != "search"
         else "search"
     )
@@ -228,21 +228,21 @@ def of_command(line: str) -> str:
     ['search', 'write', 'test']
     """
     commands = simple_commands(line)
-    kinds = [_of_simple(one) for one in commands]
+    kinds = [_of_simple(command) for command in commands]
     best = max(kinds, key=RANK.__getitem__, default="other")
     # To ask how far something is after running something is no waiting.
-    asks = best == "wait" and not any(one.program in SLEEPERS for one in commands)
+    asks = best == "wait" and not any(command.program in SLEEPERS for command in commands)
     if asks and "run" in kinds:
         return "run"
     # A program whose output goes to a file still does first of all what the program does.
-    by_output = any(one.outputs and _is_kept(one) for one in commands)
+    by_output = any(command.outputs and _is_kept(command) for command in commands)
     if by_output and (asks or best in ("other", "read", "list", "search", "fetch")):
         return "write"
     return best
 
 
-def _of_simple(one: Simple) -> str:
-    program, words = one.program, one.words
+def _of_simple(simple: Simple) -> str:
+    program, words = simple.program, simple.words
     first = next((word for word in words if not word.startswith("-")), "")
     if program in SILENT or not program:
         return "other"
@@ -269,12 +269,12 @@ def _of_simple(one: Simple) -> str:
     if program in BUILDERS:
         return "test" if any(_TEST_WORD.search(word) for word in words) else "run"
     if program.startswith("python") or program in ("node", "ruby", "php", "deno", "bun"):
-        return _of_script(one)
+        return _of_script(simple)
     return PROGRAMS.get(program, "run")
 
 
-def _of_script(one: Simple) -> str:
-    words = one.words
+def _of_script(simple: Simple) -> str:
+    words = simple.words
     if "-m" in words[:2]:
         module = words[words.index("-m") + 1 : words.index("-m") + 2]
         if module and module[0] in TESTERS:
@@ -283,7 +283,7 @@ def _of_script(one: Simple) -> str:
             return "write" if "install" in words else "read"
     if "test" in words[:3] or "--test" in words:
         return "test"
-    return "write" if _CODE_WRITES.search(one.code or " ".join(words)[:2_000]) else "run"
+    return "write" if _CODE_WRITES.search(simple.code or " ".join(words)[:2_000]) else "run"
 
 
 def _is_test_script(word: str) -> bool:
@@ -291,5 +291,5 @@ def _is_test_script(word: str) -> bool:
     return name in TESTERS or name in ("runtests", "run_tests.sh", "run_tests.py", "test.sh")
 
 
-def _is_kept(one: Simple) -> bool:
-    return any(out not in ("/dev/null", "/dev/stderr", "/dev/stdout", "") for out in one.outputs)
+def _is_kept(simple: Simple) -> bool:
+    return any(out not in ("/dev/null", "/dev/stderr", "/dev/stdout", "") for out in simple.outputs)

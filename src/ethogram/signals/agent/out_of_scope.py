@@ -63,20 +63,20 @@ class OutOfScope:
     def measure(self, event: Event, state: State, options: Options) -> tuple[float | None, State]:
         """Whether one of the paths is outside, and what the run has shown so far."""
         calls, before, shown = state
-        told = _first(before, told_by(event.attributes))
+        record = _first(before, told_by(event.attributes))
         if event.kind == "message":
-            return None, state if told is before else (calls, told, shown)
+            return None, state if record is before else (calls, record, shown)
         step, kept, _, calls = same_outcome(event, calls, touched)
         if step is None:
-            return None, (calls, told, shown)
-        said = event.readings.get("told_paths")
-        said = said if isinstance(said, str) else ""
-        here = _first(_first(told, read_told(said)), (options.cwd or "", options.allow, options.deny))
+            return None, (calls, record, shown)
+        told_paths = event.readings.get("told_paths")
+        told_paths = told_paths if isinstance(told_paths, str) else ""
+        here = _first(_first(record, read_told(told_paths)), (options.cwd or "", options.allow, options.deny))
         paths = tuple((placed(here[0], path), bool(changes)) for path, changes in kept)
         if not options.inference_enabled:
-            return _by_told(paths, here), (calls, told, shown)
+            return _by_told(paths, here), (calls, record, shown)
         shown = _with_roots(paths, here, shown)
-        asked = read_asked(said)
+        asked = read_asked(told_paths)
         outside = any(_is_outside(path, changes, here, asked, shown) for path, changes in paths)
         if (
             step.is_outcome
@@ -85,14 +85,14 @@ class OutOfScope:
         ):
             known = learned(step, tuple(path for path, _ in paths), here[0], shown[2])
             shown = (shown[0], shown[1], known)
-        return (float(outside) if paths else None), (calls, told, shown)
+        return (float(outside) if paths else None), (calls, record, shown)
 
 
-def _first(told: Told, other: Told) -> Told:
+def _first(record: Told, other: Told) -> Told:
     """What the first says, and where it says nothing what the other does."""
     if other == UNTOLD:
-        return told
-    return told[0] or other[0], told[1] or other[1], told[2] or other[2]
+        return record
+    return record[0] or other[0], record[1] or other[1], record[2] or other[2]
 
 
 def _by_told(paths: tuple[tuple[str, bool], ...], here: Told) -> float | None:
@@ -115,31 +115,31 @@ def _with_roots(paths: tuple[tuple[str, bool], ...], here: Told, shown: Shown) -
     return roots, min(count + 1, EARLY), known
 
 
-def _is_outside(path: str, changes: bool, here: Told, asked: Asked, shown: Shown) -> bool:
+def _is_outside(path: str, changes: bool, here: Told, request: Asked, shown: Shown) -> bool:
     cwd, allow, deny = here
-    named, seen, only, barred = asked
+    named, seen, only, barred = request
     if deny and matches(path, deny, cwd):
         return True
-    if changes and any(fits(path, one, cwd, loose=False) for one in barred):
+    if changes and any(fits(path, item, cwd, loose=False) for item in barred):
         return True
     if allow:
         return not matches(path, allow, cwd) and not is_harmless(path, changes)
     if is_harmless(path, changes):
         return False
     if changes and only:
-        return not any(fits(path, one, cwd, loose=True) for one in (*only, *named))
+        return not any(fits(path, item, cwd, loose=True) for item in (*only, *named))
     if not is_far(path) or (cwd and is_below(path, cwd)) or root_of(path) in shown[0]:
         return False
-    if any(covers(one, path, cwd) for one in (*named, *only)) or is_known(path, changes, shown[2]):
+    if any(covers(item, path, cwd) for item in (*named, *only)) or is_known(path, changes, shown[2]):
         return False
-    return changes or not any(covers(one, path, cwd) for one in seen)
+    return changes or not any(covers(item, path, cwd) for item in seen)
 
 
-def _is_project(path: str, cwd: str, shown: Shown, asked: Asked) -> bool:
+def _is_project(path: str, cwd: str, shown: Shown, request: Asked) -> bool:
     """Whether a path is in the project itself, and not merely harmless or all there is."""
     if not is_far(path) or (cwd and is_below(path, cwd)):
         return True
-    wide = path.count("/") < 2 and path.startswith("/") and not any(path == one for one in asked[0])
+    wide = path.count("/") < 2 and path.startswith("/") and not any(path == item for item in request[0])
     return not wide and not is_harmless(path, True) and root_of(path) in shown[0]
 
 
@@ -165,14 +165,14 @@ class CriticalPath:
         step, kept, _, state = same_outcome(event, state, touched)
         if step is None or not kept:
             return None, state
-        said = event.readings.get("told_paths")
-        said = said if isinstance(said, str) else ""
-        cwd = read_told(said)[0] or options.cwd or ""
-        asked = read_asked(said)
+        told_paths = event.readings.get("told_paths")
+        told_paths = told_paths if isinstance(told_paths, str) else ""
+        cwd = read_told(told_paths)[0] or options.cwd or ""
+        asked = read_asked(told_paths)
         return float(any(_counts(path, bool(changes), options, asked, cwd) for path, changes in kept)), state
 
 
-def _counts(path: str, changes: bool, options: Options, asked: Asked, cwd: str) -> bool:
+def _counts(path: str, changes: bool, options: Options, request: Asked, cwd: str) -> bool:
     if options.critical_paths and matches(path, options.critical_paths, cwd):
         return True
     if not is_critical(path, changes):
@@ -181,4 +181,4 @@ def _counts(path: str, changes: bool, options: Options, asked: Asked, cwd: str) 
     if options.allow and matches(path, options.allow, cwd) and not is_guarded(path):
         return False
     denied = bool(options.deny) and matches(path, options.deny, cwd)
-    return denied or not is_asked_for(path, changes, asked, cwd)
+    return denied or not is_asked_for(path, changes, request, cwd)

@@ -68,18 +68,22 @@ def in_command(line: str) -> Touched:
     >>> in_command("cd app && sed -i 's/a/b/' x.py && cat /etc/hosts | grep -n 'lib/y'")
     (('app/x.py', 1), ('/etc/hosts', 0))
     """
-    found: dict[str, int] = {}
+    record: dict[str, int] = {}
     folder = ""
-    for one in simple_commands(line):
-        if one.program == "cd":
-            folder = joined(folder, one.words[0]) if one.words and looks_like_folder(one.words[0]) else folder
+    for command in simple_commands(line):
+        if command.program == "cd":
+            folder = (
+                joined(folder, command.words[0])
+                if command.words and looks_like_folder(command.words[0])
+                else folder
+            )
             continue
-        for path, changes in _in_simple(one):
+        for path, changes in _in_simple(command):
             full = _cut(joined(folder, path))
-            found[full] = max(changes, found.get(full, 0))
-            if len(found) >= MOST_PATHS:
-                return tuple(found.items())
-    return tuple(found.items())
+            record[full] = max(changes, record.get(full, 0))
+            if len(record) >= MOST_PATHS:
+                return tuple(record.items())
+    return tuple(record.items())
 
 
 def looks_like_folder(word: str) -> bool:
@@ -97,37 +101,39 @@ def joined(folder: str, path: str) -> str:
     return posixpath.normpath(whole) if whole else ""
 
 
-def _in_simple(one: Simple) -> list[tuple[str, int]]:
-    found = [(out, 1) for out in one.outputs if out.startswith("/") or looks_like_path(out)]
-    found = [pair for pair in found if not pair[0].startswith("/dev/")]
-    if one.program in NO_PATHS:
-        return found
-    words = _bare_words(one.words)
-    if one.program == "find":
+def _in_simple(simple: Simple) -> list[tuple[str, int]]:
+    pairs = [(out, 1) for out in simple.outputs if out.startswith("/") or looks_like_path(out)]
+    pairs = [pair for pair in pairs if not pair[0].startswith("/dev/")]
+    if simple.program in NO_PATHS:
+        return pairs
+    words = _bare_words(simple.words)
+    if simple.program == "find":
         words = words[:1]
-    elif one.program in PATTERN_FIRST and not any(word.startswith("-e") for word in one.words):
+    elif simple.program in PATTERN_FIRST and not any(word.startswith("-e") for word in simple.words):
         words = words[1:]
-    edits = one.program in ("sed", "perl") and any(IN_PLACE.match(word) for word in one.words)
+    edits = simple.program in ("sed", "perl") and any(IN_PLACE.match(word) for word in simple.words)
     all_change = (
         edits
-        or one.program in DELETERS
-        or (one.program in WRITERS and one.program not in ("cp", "tar", "unzip"))
+        or simple.program in DELETERS
+        or (simple.program in WRITERS and simple.program not in ("cp", "tar", "unzip"))
     )
     paths = [
-        word for word in words if looks_like_path(word) or (one.program in FILES and looks_like_folder(word))
+        word
+        for word in words
+        if looks_like_path(word) or (simple.program in FILES and looks_like_folder(word))
     ]
-    paths, copies = _target_first(one, paths), one.program == "cp" and len(paths) > 1
+    paths, copies = _target_first(simple, paths), simple.program == "cp" and len(paths) > 1
     for place, word in enumerate(paths):
-        found.append((word.partition("::")[0], int(all_change or (copies and place == 0))))
-    return found
+        pairs.append((word.partition("::")[0], int(all_change or (copies and place == 0))))
+    return pairs
 
 
-def _target_first(one: Simple, paths: list[str]) -> list[str]:
+def _target_first(simple: Simple, paths: list[str]) -> list[str]:
     """The paths of a copy or a move with what is written before what it is made from."""
-    if one.program not in ("cp", "mv") or len(paths) < 2:
+    if simple.program not in ("cp", "mv") or len(paths) < 2:
         return paths
-    into = one.words.index("-t") + 1 if "-t" in one.words else len(one.words)
-    target = one.words[into] if into < len(one.words) and one.words[into] in paths else paths[-1]
+    into = simple.words.index("-t") + 1 if "-t" in simple.words else len(simple.words)
+    target = simple.words[into] if into < len(simple.words) and simple.words[into] in paths else paths[-1]
     return [target, *(path for path in paths if path != target)]
 
 

@@ -40,7 +40,7 @@ def learned(step: Step, paths: tuple[str, ...], cwd: str, known: tuple[str, ...]
     else:
         return known
     marks = (how + _mark(path) for how, path in found if is_far(path) and _may_be_known(path))
-    new = [one for one in dict.fromkeys(marks) if one not in known]
+    new = [fromkey for fromkey in dict.fromkeys(marks) if fromkey not in known]
     return (*known, *new[:MOST_KNOWN])[-MOST_KNOWN:] if new else known
 
 
@@ -67,15 +67,15 @@ def _is_listing(step: Step) -> bool:
     if not step.command:
         return step.tool.lower() in LIST_TOOLS
     commands = simple_commands(step.command)
-    lists = any(_lists(one) for one in commands)
-    return lists and all(_lists(one) or one.program in QUIET for one in commands)
+    lists = any(_lists(command) for command in commands)
+    return lists and all(_lists(command) or command.program in QUIET for command in commands)
 
 
-def _lists(one: Simple) -> bool:
-    if one.program == "git":
-        return one.words[:1] in (("ls-files",), ("rev-parse",), ("worktree",))
-    acts = any(word.startswith(("-exec", "-ok", "-x", "--exec", "-fprint")) for word in one.words)
-    return one.program in LISTERS and not acts
+def _lists(simple: Simple) -> bool:
+    if simple.program == "git":
+        return simple.words[:1] in (("ls-files",), ("rev-parse",), ("worktree",))
+    acts = any(word.startswith(("-exec", "-ok", "-x", "--exec", "-fprint")) for word in simple.words)
+    return simple.program in LISTERS and not acts
 
 
 def _may_be_known(path: str) -> bool:
@@ -123,10 +123,10 @@ def _imported(result: str, path: str) -> list[str]:
         "cpp",
         "hpp",
     ):
-        found = [f"{folder or '.'}/{one}" for one in _quoted().findall(text)[:60]]
+        found = [f"{folder or '.'}/{item}" for item in _quoted().findall(text)[:60]]
     elif ending in ("json", "mod", "toml"):
-        found = [f"{folder or '.'}/{one}" for one in _linked().findall(text)[:60]]
-    return [posixpath.normpath(one.rstrip("/")) for one in found]
+        found = [f"{folder or '.'}/{item}" for item in _linked().findall(text)[:60]]
+    return [posixpath.normpath(item.rstrip("/")) for item in found]
 
 
 @cache

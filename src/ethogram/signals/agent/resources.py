@@ -52,8 +52,8 @@ def memory_mb(event: Event, options: Options) -> float | None:
     """Memory in use at this step, in megabytes; absent where the source does not tell."""
     if "memory_mb" not in options.resources_monitored:
         return None
-    told = _number(event.attributes.get("memory"))
-    return None if told is None else told / 1_000_000
+    value = _number(event.attributes.get("memory"))
+    return None if value is None else value / 1_000_000
 
 
 # calls and file_operations: how much a run does in a minute.
@@ -69,9 +69,9 @@ NONE: Times = (None, ())
 def _count(event: Event, times: Times, many: int) -> tuple[float | None, Times]:
     now = micros(event.at)
     begun = now if times[0] is None else times[0]
-    kept = (*(one for one in times[1] if now - one[0] < MINUTE), (now, many))[-PACE_MOST:]
+    time = (*(time for time in times[1] if now - time[0] < MINUTE), (now, many))[-PACE_MOST:]
     # In its first minute a run can only do more and more.
-    return float(sum(one[1] for one in kept)) if now - begun >= MINUTE else None, (begun, kept)
+    return float(sum(item[1] for item in time)) if now - begun >= MINUTE else None, (begun, time)
 
 
 @signal("calls", range=(0, math.inf), kinds=("action",))
@@ -169,9 +169,9 @@ def _growth(readings: tuple[float, ...]) -> float:
     """The slope of the logarithms, by least squares; 0 where there are too few, or one is not above 0."""
     if len(readings) < FEWEST or min(readings) <= 0:
         return 0.0
-    logs = [math.log(one) for one in readings]
+    logs = [math.log(reading) for reading in readings]
     middle, mean = (len(logs) - 1) / 2, sum(logs) / len(logs)
-    above = sum((place - middle) * (one - mean) for place, one in enumerate(logs))
+    above = sum((place - middle) * (log - mean) for place, log in enumerate(logs))
     return above / sum((place - middle) ** 2 for place in range(len(logs)))
 
 
@@ -203,13 +203,13 @@ class BudgetShare:
         if event.thread is None:
             return None, state
         own = short_hash(event.thread)
-        _, calls, good = next((one for one in state if one[0] == own), (own, 0, 0))
+        _, calls, good = next((item for item in state if item[0] == own), (own, 0, 0))
         told = event.attributes.get("label") or event.attributes.get("outcome")
         if isinstance(told, str) and told.lower() in GOOD | BAD:
             good = 1 if told.lower() in GOOD else -1
         calls += event.kind == "action"
-        place = next((n for n, one in enumerate(state) if one[0] == own), len(state))
-        before = sorted(one[1] for one in state[:place] if one[2] >= 0 and one[1] > 0)
+        place = next((n for n, item in enumerate(state) if item[0] == own), len(state))
+        before = sorted(item[1] for item in state[:place] if item[2] >= 0 and item[1] > 0)
         state = (*state[:place], (own, calls, good), *state[place + 1 :])[-MOST_RUNS:]
         if event.kind != "action" or len(before) < BUDGET_SHARE_FEWEST:
             return None, state

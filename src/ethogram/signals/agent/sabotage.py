@@ -46,7 +46,7 @@ def disables_test(step: Step) -> bool:
         return False
     if step.command:
         commands = simple_commands(step.command)
-        removed = (word for one in commands if one.program in DELETERS for word in one.words)
+        removed = (word for command in commands if command.program in DELETERS for word in command.words)
         return any(_TEST_FILE.search(word) for word in removed) or any(map(_goes_round, commands))
     return _adds_skip(step)
 
@@ -57,40 +57,46 @@ def _adds_skip(step: Step) -> bool:
     return len(_SKIP.findall(added)) > len(_SKIP.findall(old))
 
 
-def _goes_round(one: Simple) -> bool:
-    return one.program == "git" and bool({"commit", "push"} & set(one.words)) and "--no-verify" in one.words
+def _goes_round(simple: Simple) -> bool:
+    return (
+        simple.program == "git"
+        and bool({"commit", "push"} & set(simple.words))
+        and "--no-verify" in simple.words
+    )
 
 
 def edits_log(step: Step) -> bool:
     """Whether a record of what was done is changed or removed."""
-    if any(one.program == "history" and "-c" in one.words for one in simple_commands(step.command)):
+    if any(
+        command.program == "history" and "-c" in command.words for command in simple_commands(step.command)
+    ):
         return True
     return any(changes and _RECORD.search(path) for path, changes in touched(step))
 
 
 def copies_out(step: Step) -> bool:
     """Whether files are sent to another machine."""
-    return any(_sends(one) for one in simple_commands(step.command)) if step.command else False
+    return any(_sends(command) for command in simple_commands(step.command)) if step.command else False
 
 
-def _sends(one: Simple) -> bool:
-    words = one.words
-    if one.program in ("scp", "rsync", "sftp"):
+def _sends(simple: Simple) -> bool:
+    words = simple.words
+    if simple.program in ("scp", "rsync", "sftp"):
         return bool(words) and re.match(r"(?:[\w.-]+@)?[\w.-]+:(?!\\)", words[-1]) is not None
-    if one.program == "curl":
+    if simple.program == "curl":
         return any(word in ("-T", "--upload-file") for word in words) or any(
             word[:1] == "@" or "=@" in word for word in words
         )
-    if one.program == "wget":
+    if simple.program == "wget":
         return any(word.startswith(("--post-file", "--body-file")) for word in words)
-    if one.program in ("aws", "gsutil", "rclone"):
+    if simple.program in ("aws", "gsutil", "rclone"):
         return bool({"cp", "sync", "copy", "mv"} & set(words)) and re.match(r"\w+:", words[-1]) is not None
     return False
 
 
 def _value(step: Step, names: tuple[str, ...]) -> str:
-    found: dict[str, Any] = {name: step.arguments[name] for name in names if name in step.arguments}
-    return argument_text(found, frozenset()) if found else ""
+    record: dict[str, Any] = {name: step.arguments[name] for name in names if name in step.arguments}
+    return argument_text(record, frozenset()) if record else ""
 
 
 # test_disabled, log_edited and copied_out: steps that hide, weaken or carry away.
@@ -111,7 +117,7 @@ class _Done:
 
     def measure(self, event: Event, state: Calls) -> tuple[float | None, Calls]:
         """Whether it is so, and the calls that wait."""
-        step, kept, _, state = outcome(event, state, lambda one: int(self.did(one)))
+        step, kept, _, state = outcome(event, state, lambda item: int(self.did(item)))
         return (None if step is None else float(kept)), state
 
 

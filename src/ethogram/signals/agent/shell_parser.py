@@ -55,7 +55,7 @@ def simple_commands(line: str) -> tuple[Simple, ...]:
     sed ('-i', 's/x/y/', 'b') ('out.txt',)
     """
     line, code = _without_heredocs(line)
-    found: list[Simple] = []
+    simples: list[Simple] = []
     words: list[str] = []
     outputs: list[str] = []
     redirect = ""
@@ -65,9 +65,9 @@ def simple_commands(line: str) -> tuple[Simple, ...]:
             continue
         said = token[kind]
         if kind == "end":
-            _close(found, words, outputs, code)
+            _close(simples, words, outputs, code)
             words, outputs, redirect = [], [], ""
-            if len(found) >= MOST_COMMANDS:
+            if len(simples) >= MOST_COMMANDS:
                 break
         elif kind == "redirect":
             redirect = "" if "&" in said and said[-1].isdigit() else said
@@ -78,8 +78,8 @@ def simple_commands(line: str) -> tuple[Simple, ...]:
                 redirect = ""
             elif len(words) < MOST_WORDS:
                 words.append(said)
-    _close(found, words, outputs, code)
-    return tuple(found[:MOST_COMMANDS])
+    _close(simples, words, outputs, code)
+    return tuple(simples[:MOST_COMMANDS])
 
 
 def unquoted(word: str) -> str:
@@ -102,7 +102,7 @@ def looks_like_path(word: str) -> bool:
     return not (_EXPRESSION.match(word) or _FIGURES.fullmatch(word))
 
 
-def _close(found: list[Simple], words: list[str], outputs: list[str], code: str) -> None:
+def _close(simples: list[Simple], words: list[str], outputs: list[str], code: str) -> None:
     place = 0
     while place < len(words) and (
         words[place] in PREFIXES
@@ -112,9 +112,9 @@ def _close(found: list[Simple], words: list[str], outputs: list[str], code: str)
         place += 1
     if place < len(words):
         program = unquoted(words[place]).rpartition("/")[2]
-        found.append(Simple(program, tuple(map(unquoted, words[place + 1 :])), tuple(outputs), code))
+        simples.append(Simple(program, tuple(map(unquoted, words[place + 1 :])), tuple(outputs), code))
     elif outputs:
-        found.append(Simple("", (), tuple(outputs), code))
+        simples.append(Simple("", (), tuple(outputs), code))
 
 
 def _without_heredocs(line: str) -> tuple[str, str]:

@@ -65,29 +65,31 @@ def read_step(event: Event) -> Step | None:
 def _read(event: Event) -> Step | None:
     if event.kind not in ("action", "result"):
         return None
-    told = event.attributes
-    arguments, result = _arguments(told.get("arguments")), _text(told.get("result"), MAX_RESULT)
+    attributes = event.attributes
+    arguments, result = _arguments(attributes.get("arguments")), _text(attributes.get("result"), MAX_RESULT)
     is_call = event.kind == "action"
-    code = told.get("exit_code")
+    code = attributes.get("exit_code")
     return Step(
         is_call=is_call,
-        is_outcome=not is_call or _tells_outcome(told),
-        tool=_name(told.get("tool")),
+        is_outcome=not is_call or _tells_outcome(attributes),
+        tool=_name(attributes.get("tool")),
         arguments=arguments,
-        command=_text(told.get("command") or (command_in(arguments) if arguments else None), LONGEST_COMMAND),
-        path=_text(told.get("path") or _path(arguments), LONGEST_COMMAND),
-        call_id=_name(told.get("call_id")),
-        batch=_name(told.get("batch")),
+        command=_text(
+            attributes.get("command") or (command_in(arguments) if arguments else None), LONGEST_COMMAND
+        ),
+        path=_text(attributes.get("path") or _path(arguments), LONGEST_COMMAND),
+        call_id=_name(attributes.get("call_id")),
+        batch=_name(attributes.get("batch")),
         result=result,
-        length=_length(told.get("result_length"), len(result)),
+        length=_length(attributes.get("result_length"), len(result)),
         exit_code=int(code) if isinstance(code, int) and -(2**31) < code < 2**32 else None,
-        error=_error(told.get("error")),
+        error=_error(attributes.get("error")),
     )
 
 
-def _tells_outcome(told: Mapping[str, Any]) -> bool:
+def _tells_outcome(record: Mapping[str, Any]) -> bool:
     # Most calls name none of these, which is quicker to see than what each of them is.
-    return not _OF_OUTCOMES.isdisjoint(told) and any(told.get(name) is not None for name in OUTCOME)
+    return not _OF_OUTCOMES.isdisjoint(record) and any(record.get(name) is not None for name in OUTCOME)
 
 
 def _arguments(value: Any) -> Mapping[str, Any]:
@@ -145,21 +147,21 @@ def _text(value: Any, most: int) -> str:
 
 def _leaves(value: Any, most: int) -> list[str]:
     """Names and values in the order they stand; breadth and depth are bounded."""
-    found: list[str] = []
+    texts: list[str] = []
     waiting: list[Any] = [value]
     size = 0
-    while waiting and size < most and len(found) < 2_000:
-        one = waiting.pop()
-        if isinstance(one, Mapping):
-            pairs = list(one.items())[:500]
+    while waiting and size < most and len(texts) < 2_000:
+        entry = waiting.pop()
+        if isinstance(entry, Mapping):
+            pairs = list(entry.items())[:500]
             waiting.extend(part for name, item in reversed(pairs) for part in (item, str(name)))
-        elif isinstance(one, list | tuple):
-            waiting.extend(reversed(one[:500]))
-        elif isinstance(one, str | bool | int | float):
-            said = str(one)[:most] if not isinstance(one, int) or abs(one) < 2**63 else "N"
-            found.append(said)
+        elif isinstance(entry, list | tuple):
+            waiting.extend(reversed(entry[:500]))
+        elif isinstance(entry, str | bool | int | float):
+            said = str(entry)[:most] if not isinstance(entry, int) or abs(entry) < 2**63 else "N"
+            texts.append(said)
             size += len(said)
-    return found
+    return texts
 
 
 def argument_text(arguments: Mapping[str, Any], leave_out: frozenset[str]) -> str:

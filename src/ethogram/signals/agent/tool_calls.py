@@ -65,9 +65,9 @@ def same_outcome(event: Event, calls: Calls, keep: Callable[[Step], Any]) -> Out
     known = _last.get(keep)
     if known is not None and known[0] is step and known[1] == event.id and known[2] == calls:
         return known[3]
-    found = outcome(event, calls, keep)
-    _last[keep] = (step, event.id, calls, found)
-    return found
+    steps = outcome(event, calls, keep)
+    _last[keep] = (step, event.id, calls, steps)
+    return steps
 
 
 def _answered(waiting: Waiting, step: Step) -> tuple[tuple[str, str, Any] | None, Waiting]:
@@ -77,9 +77,9 @@ def _answered(waiting: Waiting, step: Step) -> tuple[tuple[str, str, Any] | None
     """
     own = _mark(step)
     for wanted in (own, "") if own else ("",):
-        for place, one in enumerate(waiting):
-            if one[0] == wanted:
-                return one, (*waiting[:place], *waiting[place + 1 :])
+        for place, item in enumerate(waiting):
+            if item[0] == wanted:
+                return item, (*waiting[:place], *waiting[place + 1 :])
     if not own and waiting:
         return waiting[0], waiting[1:]
     return None, waiting

@@ -28,8 +28,8 @@ class TouchedPath:
     def measure(self, event: Event, state: Calls) -> tuple[str | None, Calls]:
         """The path, and the calls that wait."""
         if event.kind not in ("action", "result"):
-            told = event.attributes.get("path")
-            return (told[:200] if isinstance(told, str) and told else None), state
+            path = event.attributes.get("path")
+            return (path[:200] if isinstance(path, str) and path else None), state
         step, kept, _, state = same_outcome(event, state, touched)
         return (kept[0][0] if step is not None and kept else None), state
 
@@ -51,7 +51,7 @@ def depth(event: Event, options: Options) -> float | None:
         return None
     cwd = options.cwd or ""
     inside = path[len(cwd) + 1 :] if cwd and path.startswith(f"{cwd}/") else path
-    return float(len([one for one in _folder(inside).split("/") if one not in ("", ".")]))
+    return float(len([part for part in _folder(inside).split("/") if part not in ("", ".")]))
 
 
 @signal("distance", range=(0, 1), version=2, needs=("touched_path",), kinds=("action", "result"))
@@ -72,8 +72,8 @@ class Distance:
             return None, state
         folder = _folder(path)[:200]
         if folder in state:
-            return 0.0, (*(one for one in state if one != folder), folder)
-        far = min((_apart(folder, one) for one in state), default=None)
+            return 0.0, (*(item for item in state if item != folder), folder)
+        far = min((_apart(folder, item) for item in state), default=None)
         return far, (*state, folder)[-MOST_KNOWN:]
 
 
@@ -82,8 +82,8 @@ def _folder(path: str) -> str:
     return posixpath.dirname(path) if "." in last.strip(".") else path.rstrip("/")
 
 
-def _apart(one: str, other: str) -> float:
-    a, b = one.split("/"), other.split("/")
+def _apart(text: str, other: str) -> float:
+    a, b = text.split("/"), other.split("/")
     shared = 0
     for left, right in zip(a, b, strict=False):
         if left != right:

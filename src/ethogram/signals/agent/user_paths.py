@@ -29,7 +29,7 @@ def split(text: str) -> tuple[list[str], list[str]]:
     >>> split("Fix it.\\n> do not touch a.py\\n  File \\"/srv/a.py\\", line 3\\n```\\ncat b.py\\n```")
     (['Fix it.'], ['> do not touch a.py', '  File "/srv/a.py", line 3', 'cat b.py'])
     """
-    said: list[str] = []
+    texts: list[str] = []
     shown: list[str] = []
     until = ""
     # The last line may be cut in the middle: half a name is no name.
@@ -44,12 +44,12 @@ def split(text: str) -> tuple[list[str], list[str]]:
         elif bare.startswith(("```", "~~~")):
             until = bare[:3]
         elif closing := _closing(bare):
-            if any(one.strip().startswith(closing) for one in lines[place + 1 : OWN_WORDS_MOST_LINES]):
+            if any(line.strip().startswith(closing) for line in lines[place + 1 : OWN_WORDS_MOST_LINES]):
                 until = closing
             shown.append(line)
         else:
-            (shown if _is_shown(line, bare) else said).append(line)
-    return said, shown
+            (shown if _is_shown(line, bare) else texts).append(line)
+    return texts, shown
 
 
 def _closing(bare: str) -> str:
@@ -58,8 +58,8 @@ def _closing(bare: str) -> str:
     >>> _closing("<system-reminder>"), _closing("<b>bold</b> words"), _closing("a < b")
     ('</system-reminder', '</b', '')
     """
-    found = _tag().match(bare)
-    return f"</{found[1]}" if found else ""
+    match = _tag().match(bare)
+    return f"</{match[1]}" if match else ""
 
 
 def _is_shown(line: str, bare: str) -> bool:
@@ -129,7 +129,7 @@ def _is_path(bare: str, marked: bool) -> bool:
         return ending in EXTENSIONS and last[0] != "."
     if bare[0] in "/~" or bare.startswith(("./", "../")) or bare.endswith("/") or ending[:1].isalpha():
         return True
-    return (marked or bare.count("/") > 1) and any(one.isalpha() for one in bare)
+    return (marked or bare.count("/") > 1) and any(item.isalpha() for item in bare)
 
 
 @cache
@@ -195,13 +195,13 @@ def wishes(text: str) -> tuple[Wish, ...]:
     (('only', 'src/a.py'), ('only', 'src/b.py'))
     """
     said, shown = split(text)
-    found: dict[Wish, None] = {}
+    record: dict[Wish, None] = {}
     for line in said:
         for sentence in _stop().split(line):
-            found.update(dict.fromkeys(_in_sentence(sentence)))
+            record.update(dict.fromkeys(_in_sentence(sentence)))
     for line in shown:
-        found.update(dict.fromkeys(("shown", path) for path in _paths(line.split())))
-    return tuple(found)[:MOST]
+        record.update(dict.fromkeys(("shown", path) for path in _paths(line.split())))
+    return tuple(record)[:MOST]
 
 
 def _in_sentence(sentence: str) -> list[Wish]:
@@ -214,7 +214,7 @@ def _in_sentence(sentence: str) -> list[Wish]:
     paths = _paths(parts)
     if not paths:
         return []
-    plain = {one.strip(",.:;!?()").lower().replace("’", "'") for one in parts}
+    plain = {part.strip(",.:;!?()").lower().replace("’", "'") for part in parts}
     # A path in a sentence that says no is not asked for.
     kind = "shown" if plain & NEGATIVE or plain & REPORTING else "named"
     return [(kind, path) for path in paths]
@@ -226,7 +226,9 @@ def _restriction(sentence: str) -> list[Wish]:
     if len(lowered) != len(sentence):
         return []
     bar, only = _bar().search(lowered), _only().search(lowered)
-    found = min((one for one in (bar, only) if one is not None), key=lambda one: one.start(), default=None)
+    found = min(
+        (item for item in (bar, only) if item is not None), key=lambda item: item.start(), default=None
+    )
     if found is None or not _is_asked(lowered[: found.start()]):
         return []
     kind, rest = ("only" if found is only else "barred"), sentence[found.end() :].split()
@@ -246,7 +248,7 @@ def _is_asked(before: str) -> bool:
     [True, True, False, False, True, False]
     """
     parts = before.split()
-    if any(one.strip(",.:;()\"'") in REPORTING for one in parts):
+    if any(part.strip(",.:;()\"'") in REPORTING for part in parts):
         return False
     if not parts:
         return True
@@ -293,7 +295,7 @@ def _ends(after: list[str], kind: str) -> bool:
 
     After `only` they must not go on to another object, which may be a further place that is allowed.
     """
-    said = [one.lower().strip(",.;:!?").replace("’", "'") for one in after[:2]]
+    said = [item.lower().strip(",.;:!?").replace("’", "'") for item in after[:2]]
     if not said or not said[0] or said[0] in ENDING:
         return True
     if said[0] in JOINING or said[0] == "but":
@@ -389,23 +391,23 @@ def _globs(value: Any) -> tuple[str, ...]:
         value = [value]
     if not isinstance(value, list | tuple):
         return ()
-    found = (one for one in value[:MOST_GLOBS] if isinstance(one, str) and one)
-    return tuple(one[:200] for one in found if "\n" not in one)
+    found = (item for item in value[:MOST_GLOBS] if isinstance(item, str) and item)
+    return tuple(item[:200] for item in found if "\n" not in item)
 
 
-def with_told(text: str, told: Told) -> str:
+def with_told(text: str, record: Told) -> str:
     """What was told before, and what attributes tell now; who said it first is right.
 
     >>> with_told("cwd /a", ("/b", ("src/**",), ()))
     'cwd /a\\nallow src/**'
     """
-    if told == UNTOLD:
+    if record == UNTOLD:
         return text
     known = read_told(text)
-    lines = [f"cwd {told[0]}"] if told[0] and not known[0] else []
+    lines = [f"cwd {record[0]}"] if record[0] and not known[0] else []
     for place, kind in ((1, "allow"), (2, "deny")):
         if not known[place]:
-            lines += [f"{kind} {one}" for one in told[place]]
+            lines += [f"{kind} {item}" for item in record[place]]
     # These stand first, so that no number of paths in a message can push them out.
     before = text.split("\n") if text else []
     explicit = [line for line in before if line.startswith(EXPLICIT)]
@@ -469,7 +471,7 @@ def is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
-def fits(path: str, told: str, cwd: str, *, loose: bool) -> bool:
+def fits(path: str, text: str, cwd: str, *, loose: bool) -> bool:
     """Whether a path is what a person named, or below it.
 
     A name without a slash is one at any depth of the project, and `*.md` an ending. `loose`: so is a path
@@ -480,7 +482,7 @@ def fits(path: str, told: str, cwd: str, *, loose: bool) -> bool:
     >>> fits("/w/x/src/a.py", "src/a.py", "/w", loose=True), fits("/x/.env", ".env", "/w", loose=True)
     (True, False)
     """
-    wanted = told.rstrip("/")
+    wanted = text.rstrip("/")
     if is_far(wanted):
         return is_below(path, placed(cwd, wanted))
     inside = _inside(path, cwd)
@@ -502,24 +504,24 @@ def _inside(path: str, cwd: str) -> str:
     return "" if cwd or not path.startswith("/") or path.startswith(SYSTEM) else path
 
 
-def is_asked_for(path: str, changes: bool, asked: Asked, cwd: str) -> bool:
+def is_asked_for(path: str, changes: bool, request: Asked, cwd: str) -> bool:
     """Whether a person named this path, which is critical, by its own name or that of its critical folder."""
-    named, barred = asked[0], asked[3]
-    if changes and any(fits(path, one, cwd, loose=False) for one in barred):
+    named, barred = request[0], request[3]
+    if changes and any(fits(path, item, cwd, loose=False) for item in barred):
         return False
     return any(
-        _is_meant(one, changes) and fits(path, one, cwd, loose=True) for one in named if _same(path, one)
+        _is_meant(item, changes) and fits(path, item, cwd, loose=True) for item in named if _same(path, item)
     )
 
 
-def _same(path: str, told: str) -> bool:
+def _same(path: str, text: str) -> bool:
     """Whether the last part of what was told is in the path: a wide folder stands for no file in it."""
-    last = told.rstrip("/").rpartition("/")[2]
+    last = text.rstrip("/").rpartition("/")[2]
     return path.endswith(f"/{last}") or path == last or f"/{last}/" in f"/{path}"
 
 
-def _is_meant(told: str, changes: bool) -> bool:
-    bare = told.rstrip("/")
+def _is_meant(text: str, changes: bool) -> bool:
+    bare = text.rstrip("/")
     wide = bare.startswith("/") and bare.count("/") < 2
     return not wide and (is_critical(bare, changes) or is_critical(f"{bare}/x", changes))
 
@@ -534,13 +536,13 @@ def root_of(path: str) -> str:
     return "/".join(parts[: 4 if parts[1:2] and parts[1] in SHARED else 2])
 
 
-def covers(told: str, path: str, cwd: str) -> bool:
+def covers(text: str, path: str, cwd: str) -> bool:
     """Whether a path is where a person said that the work is: below what they named, or in the same project.
 
     >>> covers("/srv/app/web/a.ts", "/srv/app/web/b.ts", ""), covers("/etc/hosts", "/etc/fstab", "")
     (True, False)
     """
-    whole = placed(cwd, told)
+    whole = placed(cwd, text)
     if not is_far(whole):
         return False
     top = whole.split("/")[1:2]
@@ -574,35 +576,39 @@ class ToldPaths:
 
     def measure(self, event: Event, state: State, options: Options) -> tuple[str | None, State]:
         """What is told by now, and who has acted."""
-        told, actors = state
+        record, actors = state
         if event.kind != "result":
-            told = with_told(told, told_by(event.attributes))
+            record = with_told(record, told_by(event.attributes))
             if options.inference_enabled:
-                told = _with_words(told, event, actors)
+                record = _with_words(record, event, actors)
         if event.kind == "message":
-            return None, state if told == state[0] else (told, actors)
+            return None, state if record == state[0] else (record, actors)
         if event.kind == "action" and len(actors) < MOST_ACTORS:
             own = mark(event.subject)
             actors = actors if own in actors else (*actors, own)
-        said = told
+        text = record
         if options.goal and options.inference_enabled:
-            said = with_wishes(told, _wishes(options.goal))
-        return said or None, state if (told, actors) == state else (told, actors)
+            text = with_wishes(record, _wishes(options.goal))
+        return text or None, state if (record, actors) == state else (record, actors)
 
 
-def _with_words(told: str, event: Event, actors: tuple[str, ...]) -> str:
+def _with_words(record: str, event: Event, actors: tuple[str, ...]) -> str:
     attributes = event.attributes
     for text in (attributes.get("task"), attributes.get("goal")):
         if isinstance(text, str) and text.strip():
-            told = with_wishes(told, _wishes(text))
+            record = with_wishes(record, _wishes(text))
     if event.kind == "message" and event.text and _is_person(event, actors):
-        told = with_wishes(told, _wishes(event.text))
-    return told
+        record = with_wishes(record, _wishes(event.text))
+    return record
 
 
 def _is_person(event: Event, actors: tuple[str, ...]) -> bool:
-    told = event.attributes
-    return told.get("role") == "user" and not told.get("parent") and mark(event.subject) not in actors
+    attributes = event.attributes
+    return (
+        attributes.get("role") == "user"
+        and not attributes.get("parent")
+        and mark(event.subject) not in actors
+    )
 
 
 @lru_cache(maxsize=16)
