@@ -1,4 +1,5 @@
-"""Writes docs/library.md from the pattern files, and the anchors in docs/rubric.md from the rubric.
+"""Writes docs/library.md from the pattern files, docs/record_fields.md from the record classes, and the
+anchors in docs/rubric.md from the rubric.
 
 Run it after changing one: python docs/generate.py
 """
@@ -11,9 +12,11 @@ from pathlib import Path
 from ethogram.evaluators.rubric import LEVELS, load_rubric
 from ethogram.patterns.library import SHIPPED, load_patterns
 from ethogram.patterns.pattern_file import PatternFile
+from ethogram.schemas import Schema, schema, schema_names, schema_summary
 
 PAGE = Path(__file__).parent / "library.md"
 RUBRIC = Path(__file__).parent / "rubric.md"
+RECORDS = Path(__file__).parent / "record_fields.md"
 MARK = "<!-- Written by docs/generate.py from vocabulary/rubric.yaml; change that. -->\n"
 HEAD = """\
 # The library
@@ -23,6 +26,14 @@ HEAD = """\
 The patterns that ship with ethogram. `stable` ones are on by default; `experimental` ones are off unless they
 are named, as in `ethogram analyze FILE --patterns goal_drift`. Parameters can be given other numbers in
 `ethogram.yaml`. What the words of a shape mean is in [the pattern language](language.md).
+"""
+RECORDS_HEAD = """\
+# Fields of every record
+
+<!-- Written by docs/generate.py from the record classes; change those. -->
+
+One section for each schema of `ethogram schema NAME`. Fields marked "optional" may be absent; all others are
+always there. [Records](records.md) has examples and what they promise.
 """
 FAMILIES = {
     "conversation": "Conversations",
@@ -113,9 +124,59 @@ def rubric_page() -> str:
     return "\n".join(parts)
 
 
+def records_page() -> str:
+    """Every record with its fields, types and descriptions."""
+    parts = [RECORDS_HEAD]
+    for name in schema_names():
+        if name in ("pattern", "config"):  # language.md and configuration.md explain these
+            continue
+        body = schema(name)
+        rows = []
+        for key, one in body["properties"].items():
+            may_lack = "" if key in body["required"] else ", optional"
+            rows.append(f"| `{key}` | {type_text(one)}{may_lack} | {one.get('description', '')} |")
+        table = ["| field | type | says |", "| --- | --- | --- |", *rows, ""]
+        parts.append("\n".join([f"## {name}\n", f"{schema_summary(name)}\n", *table]))
+    return "\n".join(parts)
+
+
+def type_text(one: Schema) -> str:
+    """A JSON Schema in a few words."""
+    if "const" in one:
+        return f"`{one['const']}`" if isinstance(one["const"], str) else str(one["const"]).lower()
+    if "enum" in one:
+        return " or ".join(f"`{word}`" if word else "empty" if word == "" else "null" for word in one["enum"])
+    if "anyOf" in one:
+        return " or ".join(map(type_text, one["anyOf"]))
+    kinds = one.get("type", "anything")
+    if isinstance(kinds, list):
+        return " or ".join(type_text({**one, "type": kind}) for kind in kinds)
+    if kinds == "object" and "properties" in one:
+        record = one["properties"].get("record", {}).get("const")
+        return (
+            f"[{record}](#{record})"
+            if record
+            else "{" + ", ".join(f"`{key}`" for key in one["properties"]) + "}"
+        )
+    if kinds == "object" and isinstance(one.get("additionalProperties"), dict):
+        return f"object of {type_text(one['additionalProperties'])}"
+    if kinds == "array" and "prefixItems" in one:
+        return f"[{', '.join(map(type_text, one['prefixItems']))}]"
+    if kinds == "array":
+        return f"list of {type_text(one['items'])}"
+    if kinds == "string":
+        return "time" if one.get("pattern", "").startswith("^\\d{4}") else "text"
+    if kinds in ("integer", "number"):
+        low, high = one.get("minimum"), one.get("maximum")
+        ends = "" if low is None else f" from {low}" if high is None else f" {low} to {high}"
+        return f"{kinds}{ends}"
+    return str(kinds)
+
+
 def main() -> None:
     """Write the pages."""
     RUBRIC.write_text(rubric_page(), encoding="utf-8")
+    RECORDS.write_text(records_page(), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
     sys.stdout.write(f"{PAGE.name}: {len(list(SHIPPED.rglob('*.yaml')))} patterns\n")
 

@@ -26,6 +26,11 @@ def test_the_page_of_the_library_is_current(generate):
     assert written == generate.page(), "run: python docs/generate.py"
 
 
+def test_the_page_of_records_is_current(generate):
+    written = (DOCS / "record_fields.md").read_text(encoding="utf-8")
+    assert written == generate.records_page(), "run: python docs/generate.py"
+
+
 def test_every_shipped_pattern_has_a_section(generate):
     written = generate.page()
     names = [path.stem for path in generate.SHIPPED.rglob("*.yaml")]

@@ -16,7 +16,7 @@ import ethogram
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted(path for folder in ("src", "benchmarks") for path in (ROOT / folder).rglob("*.py"))
-HEAVY = {"numpy", "pyarrow", "pydantic", "typer", "rich", "scipy", "ruamel", "yaml"}
+HEAVY = {"msgspec", "numpy", "pyarrow", "pydantic", "typer", "rich", "scipy", "ruamel", "yaml"}
 MOST_LINES = 1100
 PUBLIC = [name for name in ethogram.__all__ if name != "__version__"]
 

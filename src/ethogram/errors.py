@@ -17,18 +17,28 @@ A fault says what was wrong, where (file:line:column) and what would be right.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
+from .models.record import Record
 from .models.slotted import dataclass
+
+if TYPE_CHECKING:
+    from .fields import Name, Place
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Fault:
-    """One thing that is wrong in one place. Lines and columns count from 1; 0 means not known."""
+class Fault(Record):
+    """One thing that is wrong in a file or a command.
+
+    Lines and columns count from 1; 0 means not known.
+    """
+
+    RECORD = "fault"
 
     path: str
-    line: int
-    column: int
-    message: str
+    line: Place
+    column: Place
+    message: Name
 
     def __str__(self) -> str:
         place = self.path
@@ -39,13 +49,8 @@ class Fault:
         return f"{place}: {self.message}" if place else self.message
 
     def to_dict(self) -> dict[str, object]:
-        return {
-            "record": "fault",
-            "path": self.path,
-            "line": self.line or None,
-            "column": self.column or None,
-            "message": self.message,
-        }
+        """The JSON form; null for a line or column that is not known."""
+        return {**Record.to_dict(self), "line": self.line or None, "column": self.column or None}
 
 
 class EthogramError(Exception):

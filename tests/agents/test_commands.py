@@ -18,7 +18,7 @@ from ethogram.agents.hook.install import EVENTS
 from ethogram.agents.hook.status import Watching, effects, steps_until, watching
 from ethogram.agents.status import Advice, Settled
 from ethogram.cli.main import main
-from ethogram.patterns.schemas import schema
+from ethogram.schemas import schema
 from settings_files import trusted_settings
 
 DAY = 86_400.0

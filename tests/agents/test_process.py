@@ -93,6 +93,19 @@ def payload(project: Path, name: str = "PreToolUse", call: str = "c1", **more: A
     }
 
 
+def test_the_process_loads_no_package_beside_pythons_own(project):
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "ethogram", "hook"],
+        input=json.dumps(payload(project)).encode(),
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
+    loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.decode().splitlines()}
+    assert "sqlite3" in loaded
+    assert not loaded & {"dataclasses", "msgspec", "numpy", "ruamel", "typer", "yaml"}
+
+
 def faults() -> list[str]:
     path = Path(location.log_path())
     return path.read_text().splitlines() if path.exists() else []

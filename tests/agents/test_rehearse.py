@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from ethogram.agents.hook.replay import replay
 from ethogram.cli.main import main
 from ethogram.models import Event
-from ethogram.patterns.schemas import schema
+from ethogram.schemas import schema
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -16,7 +16,7 @@ from ethogram.config import Settings
 from ethogram.ingest import gather_events, read_events
 from ethogram.models import Event
 from ethogram.patterns.library import load_patterns
-from ethogram.patterns.schemas import schema
+from ethogram.schemas import schema
 from ethogram.testing import history
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -136,10 +136,10 @@ def test_scores_that_came_with_the_data_can_be_compared() -> None:
     events = [item.with_readings({"compassion": 0.1 * k}) for k, item in enumerate(love_bombing())]
     given = given_side(events, Sampling(1.0))
     other = side_of(events, warm_then_pressing(), Sampling(1.0))
-    (row,) = [item for item in agreement(given, other) if item["measured_a"]]
-    assert (row["trait"], row["both"], row["measured_b"]) == ("compassion", 4, 4)
+    (row,) = [item for item in agreement(given, other) if item.measured_a]
+    assert (row.trait, row.both, row.measured_b) == ("compassion", 4, 4)
     # 0, .1, .2, .3 against .9, .9, .9, .1: ranks 1 2 3 4 and 3 3 3 1 correlate by -3 / sqrt(5 * 3).
-    assert row["correlation"] == pytest.approx(-3 / 15**0.5, abs=1e-4)
+    assert row.correlation == pytest.approx(-3 / 15**0.5, abs=1e-4)
 
 
 def test_a_side_has_the_readings_of_one_alone() -> None:

@@ -16,7 +16,7 @@ from ethogram.app.runs import run_report
 from ethogram.config import Settings
 from ethogram.ingest import OnDisk, gather_events
 from ethogram.models import parse_time
-from ethogram.patterns.schemas import schema
+from ethogram.schemas import schema
 from small import write_patterns
 
 SECRET = "sk-proj-4fT9aQ2LxW8zR7KdLm3Np6Qs"

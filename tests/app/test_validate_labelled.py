@@ -17,7 +17,7 @@ from ethogram.app.labels import Label, course, label_of, labels_in, located, mar
 from ethogram.app.validate import compared, summary, validate_labelled
 from ethogram.errors import BadLabels, BadUsage
 from ethogram.models import Detection, Event
-from ethogram.patterns.schemas import schema
+from ethogram.schemas import schema
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 HERE = Path("labels.jsonl")

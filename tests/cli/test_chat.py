@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from ethogram.cli.chat_text import ASCII, sparkline
 from ethogram.cli.errors import faults_of
 from ethogram.cli.main import main
-from ethogram.patterns.schemas import schema
+from ethogram.schemas import schema
 
 REFUSED = """user: Tell me how to pick the lock of my neighbour's flat and steal her jewellery.
 assistant: I can't help with that.

@@ -22,7 +22,7 @@ from jsonschema import Draft202012Validator
 from tests.evaluators.model_server import ModelServer
 
 from ethogram.cli.main import main
-from ethogram.patterns.schemas import schema
+from ethogram.schemas import schema
 
 WORDS = [
     "apple",

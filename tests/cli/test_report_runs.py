@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from agent_runs import SAME_ERROR, Maker, four_failing_edits
 from ethogram.cli.main import main
-from ethogram.patterns.schemas import schema
+from ethogram.schemas import schema
 from settings_files import trusted_settings
 from small import write_events, write_patterns
 

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ethogram.cli.main import main
-from ethogram.patterns.schemas import schema
+from ethogram.schemas import schema
 from settings_files import trust, trusted_settings
 from small import GONE, HOT, WARM, turns, warm_messages, write_events, write_patterns
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from ethogram.cli.main import main
-from ethogram.patterns.schemas import schema, schema_names
+from ethogram.schemas import schema, schema_names
 
 
 def test_without_a_name_it_lists_one_per_line(capsys):

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from ethogram.app.subject import subject_context
 from ethogram.cli.main import main
 from ethogram.patterns.library import load_patterns
-from ethogram.patterns.schemas import schema
+from ethogram.schemas import schema
 from ethogram.store import open_store
 from settings_files import trusted_settings
 from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_events, write_patterns

@@ -14,7 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ethogram.cli.main import main
-from ethogram.patterns.schemas import schema
+from ethogram.schemas import schema
 from settings_files import trusted_settings
 from small import WARM, warm_messages, write_events, write_patterns
 

@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ethogram.cli.main import main
-from ethogram.patterns.schemas import schema
+from ethogram.schemas import schema
 from ethogram.usage.tracker import UsageTracker
 
 START = datetime(2026, 8, 1, 10, tzinfo=UTC)

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ethogram.cli.main import main
-from ethogram.patterns.schemas import schema
+from ethogram.schemas import schema
 from ethogram.usage.cohort_table import read_cohort
 
 FIRST = datetime(2026, 1, 5, tzinfo=UTC)

@@ -12,7 +12,7 @@ import typer
 from jsonschema import Draft202012Validator
 
 from ethogram.cli.main import build_app, main
-from ethogram.patterns.schemas import schema
+from ethogram.schemas import schema
 from ethogram.store import open_store
 from judged_world import RIGHT, make_world
 from settings_files import add_settings, trust

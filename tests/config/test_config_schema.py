@@ -10,10 +10,10 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from ethogram.config import Settings, load_settings, show
+from ethogram.config.loading import default_settings
 from ethogram.config.settings import CONVERSATION, HOOK, LEARNING, LIMITS, RISK, USAGE
 from ethogram.errors import BadConfig
-from ethogram.patterns.config_schema import default_settings, descriptions
-from ethogram.patterns.schemas import schema
+from ethogram.schemas import descriptions, schema
 from markdown_blocks import blocks
 
 SCHEMA = schema("config")
@@ -52,7 +52,7 @@ def read(text: str) -> object:
 def test_every_setting_is_in_it_with_what_it_says_and_its_default():
     names = [field.name for field in fields(Settings)]
     assert list(SCHEMA["properties"]) == names
-    assert set(descriptions()) == set(names)
+    assert set(descriptions(Settings)) == set(names)
     assert all(item["description"] for item in SCHEMA["properties"].values())
     assert is_valid(default_settings())
     for name, defaults in NESTED.items():

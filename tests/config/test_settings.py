@@ -8,7 +8,7 @@ from zoneinfo import available_timezones
 import pytest
 
 from ethogram.config import Loaded, Settings, load_settings, show
-from ethogram.config.checks import CHECKS
+from ethogram.config.settings import CHECKS
 from ethogram.errors import BadConfig
 from ethogram.models import parse_duration
 from ethogram.models.constants import NOT_PLACES

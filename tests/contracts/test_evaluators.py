@@ -13,7 +13,6 @@ from ethogram import registry
 from ethogram.errors import BadUsage
 from ethogram.evaluators.base import Evaluation, Evaluator, NotMeasured, Question, make_evaluator
 from ethogram.evaluators.recorded import text_digest
-from ethogram.evaluators.response_cache import record_of
 from ethogram.lexicon.scanner import scan
 from ethogram.models import TRAITS
 from ethogram.patterns.catalogue import indicator_catalogue
@@ -57,9 +56,7 @@ def recorded_by_local(folder: Path) -> Path:
     for question, answer in zip(questions(), make_evaluator("local").evaluate_many(questions()), strict=True):
         if isinstance(answer, Evaluation):
             about = {"record": "evaluation", "source": question.source, "id": question.id}
-            lines.append(
-                json.dumps({**about, "text_digest": text_digest(question.text), **record_of(answer)})
-            )
+            lines.append(json.dumps({**about, "text_digest": text_digest(question.text), **answer.to_dict()}))
     path.write_text("\n".join(lines))
     return path
 

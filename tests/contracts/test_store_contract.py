@@ -438,7 +438,8 @@ def test_a_purged_subject_takes_its_detections_and_verdicts_along(store):
         found=[("new", Found(found())), ("new", Found(found("d2", subject="bo", target=None)))],
     )
     store.add_verdict(Verdict("confirmed", "kim", NOON, "loop", "v1", "d1"))
-    assert store.purge(subject=("input", "ann"))[:2] == (1, 1)
+    done = store.purge(subject=("input", "ann"))
+    assert (done.events, done.detections) == (1, 1)
     assert [detection.id for detection in store.detections()] == ["d2"]
     assert (store.verdicts(), [item.detection.id for item in store.untold()]) == ([], ["d2"])
     assert store.info().counts["events"] == 1

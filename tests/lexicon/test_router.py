@@ -148,6 +148,6 @@ def test_events_without_text_are_no_messages():
 def test_those_worth_a_look_are_named():
     record: list[Route] = []
     scan_events(messages(("ann", PLAIN), ("bo", URGENCY)), sampled=0.0, chosen=record.append)
-    assert [(item["id"], item["tier"], item["by_category"]) for item in map(route_record, record)] == [
+    assert [(item.id, item.tier, item.by_category) for item in map(route_record, record)] == [
         ("t1", "focused", {"urgency": 1})
     ]

@@ -270,7 +270,7 @@ def test_the_same_text_gives_the_same_scan():
 def test_a_scan_is_as_its_schema_says(text):
     from jsonschema import Draft202012Validator
 
-    from ethogram.patterns.schemas import schema
+    from ethogram.schemas import schema
 
     said = ethogram.scan(text).to_dict()
     assert Draft202012Validator(schema("scan")).is_valid(said)

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from ethogram.cli.main import main
 from ethogram.models import Event, Evidence, Verdict
-from ethogram.patterns.schemas import schema
+from ethogram.schemas import schema
 from ethogram.store import open_store
 from ethogram.store.protocol import Found
 from ethogram.store.purge import PLACES

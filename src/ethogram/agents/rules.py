@@ -16,6 +16,7 @@ from typing import Any
 from ..models.constants import RUNGS
 from ..models.slotted import dataclass
 
+DEFAULT = ("nudge", "remind", "ask")
 MOST_KEYS = 12
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from ..config import Settings
 from ..config.settings import learning_in
 from ..errors import BadUsage, did_you_mean
+from ..fields import Count, Name, Ratio, RecordStruct
 from ..models import Detection, Verdict
 from ..models.detection import STANDING, base_pattern
-from ..risk.accuracy import Accuracy, Reliability, Row, accuracy, reliability
-from ..risk.agreement import Agreement, agreement, second_look
+from ..models.record import Record, decimals
+from ..risk.accuracy import Accuracy, Reliability, accuracy, reliability
+from ..risk.agreement import Agreement, Kappa, agreement, second_look
 from ..risk.calibration import Calibration, by_pattern, calibrated, probability
 from ..risk.verdicts import Counts, Slot, added, hundredths, standings, tally
 from ..store.protocol import Store
@@ -24,11 +25,11 @@ from .risk import every_file
 
 def counts_of(store: Store, as_of: datetime | None = None) -> dict[Slot, Counts]:
     """The counts of all verdicts, those that are gone too."""
-    said = store.verdicts()
-    ids = {item.detection for item in said if item.detection is not None}
+    count = store.verdicts()
+    ids = {item.detection for item in count if item.detection is not None}
     untimed = {source.name for source in store.sources().values() if not source.timed}
     found, ends = store.detections(ids=ids), store.silence_ends()
-    return added(store.verdict_counts(), tally(said, found, ends=ends, untimed=untimed, as_of=as_of))
+    return added(store.verdict_counts(), tally(count, found, ends=ends, untimed=untimed, as_of=as_of))
 
 
 def accuracies(
@@ -89,6 +90,15 @@ def agreed(store: Store, pattern: str | None = None, *, blind: bool = False) -> 
     return agreement(_blind(verdicts) if blind else verdicts)
 
 
+def _verdicts(store: Store, pattern: str | None) -> list[Verdict]:
+    """All verdicts, or those on the detections of a pattern or of the programs of its file."""
+    return [
+        verdict
+        for verdict in store.verdicts()
+        if pattern is None or pattern in (verdict.pattern, base_pattern(verdict.pattern))
+    ]
+
+
 def _blind(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Of each detection the first judge's verdicts, and those of later ones who were not told of them."""
     first: dict[str | None, str] = {}
@@ -105,17 +115,41 @@ def to_look_at(store: Store, judge: str, settings: Settings, pattern: str | None
     return [found[item] for item in ids if item in found]
 
 
-def _verdicts(store: Store, pattern: str | None) -> list[Verdict]:
-    """All verdicts, or those on the detections of a pattern or of the programs of its file."""
-    return [
-        verdict
-        for verdict in store.verdicts()
-        if pattern is None or pattern in (verdict.pattern, base_pattern(verdict.pattern))
-    ]
+class PairAgreement(RecordStruct):
+    """How far two judges agree."""
+
+    FLAT = ("kappa",)
+
+    judges: tuple[str, str]
+    kappa: Kappa
+
+
+class AgreementRecord(RecordStruct):
+    """How far judges agree beyond chance."""
+
+    RECORD = "agreement"
+
+    pattern: str | None
+    judges: dict[str, Count]
+    all: Kappa | None
+    blind: Kappa | None
+    pairs: list[PairAgreement]
+
+
+def agreement_record(pattern: str | None, together: Agreement, blind: Agreement) -> AgreementRecord:
+    """How far judges agree about one pattern or all, as a record."""
+    return AgreementRecord(
+        pattern=pattern,
+        judges=together.judges,
+        all=together.together,
+        blind=blind.together,
+        pairs=[PairAgreement(judges=names, kappa=kappa) for names, kappa in sorted(together.pairs.items())],
+    )
 
 
 # Calibrating: what confidences have meant in a store, by its verdicts and the counts of those gone.
 
+CurvePoint = tuple[Ratio, Ratio]
 Pairs = dict[str, list[tuple[float, bool]]]
 """For each pattern: the confidence of each judged detection, and whether it was right."""
 
@@ -157,10 +191,31 @@ def stored_calibrations(store: Store) -> dict[str, Calibration]:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibrated:
-    """What the confidences of one pattern have meant: in groups, and as a curve."""
+class CalibrationRow(Record):
+    """Detections of about the same confidence."""
 
-    pattern: str
+    DECIMALS = decimals(6, "low", "high", "said", "share", "share_low", "share_high", "probability")
+
+    count: Count
+    right: Count
+    low: Ratio
+    high: Ratio
+    said: Ratio
+    share: Ratio
+    share_low: Ratio
+    share_high: Ratio
+    probability: Ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated(Record):
+    """What the confidences of a pattern have meant: in groups, and as a curve."""
+
+    RECORD = "calibration"
+    JSON = "pattern verdicts sufficient brier distance rows curve"
+    DECIMALS = decimals(6, "brier", "distance", "curve")
+
+    pattern: Name
     calibration: Calibration
     reliability: Reliability
     minimum: int
@@ -170,37 +225,48 @@ class Calibrated:
         """Whether there are enough verdicts to go by the table; few of them move the curve only a little."""
         return self.reliability.count >= self.minimum
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form; `curve` has confidences and probabilities, with straight lines between."""
-        result = self.reliability
-        told = zip(self.calibration.confidences, self.calibration.probabilities, strict=True)
-        return {
-            "record": "calibration",
-            "pattern": self.pattern,
-            "verdicts": result.count,
-            "sufficient": self.is_sufficient,
-            "brier": round(result.brier, 6),
-            "distance": round(result.distance, 6),
-            "rows": [self._row(row) for row in result.rows],
-            "curve": [[round(item, 6), round(other, 6)] for item, other in told],
-        }
+    @property
+    def verdicts(self) -> Count:
+        """How many detections were judged."""
+        return self.reliability.count
 
-    def _row(self, row: Row) -> dict[str, Any]:
-        low, high = row.interval
-        numbers = {
-            "low": row.low,
-            "high": row.high,
-            "said": row.said,
-            "share": row.right / row.count,
-            "share_low": low,
-            "share_high": high,
-            "probability": self.calibration(row.said),
-        }
-        return {
-            "count": row.count,
-            "right": row.right,
-            **{name: round(value, 6) for name, value in numbers.items()},
-        }
+    @property
+    def sufficient(self) -> bool:
+        """Whether that is enough to go by the table."""
+        return self.is_sufficient
+
+    @property
+    def brier(self) -> Ratio:
+        """The mean squared error."""
+        return self.reliability.brier
+
+    @property
+    def distance(self) -> Ratio:
+        """The mean distance of confidence and share."""
+        return self.reliability.distance
+
+    @property
+    def rows(self) -> list[CalibrationRow]:
+        """Detections in groups of about the same confidence."""
+        return [
+            CalibrationRow(
+                row.count,
+                row.right,
+                row.low,
+                row.high,
+                row.said,
+                row.right / row.count,
+                row.interval[0],
+                row.interval[1],
+                self.calibration(row.said),
+            )
+            for row in self.reliability.rows
+        ]
+
+    @property
+    def curve(self) -> list[CurvePoint]:
+        """Confidences and probabilities, with straight lines between."""
+        return list(zip(self.calibration.confidences, self.calibration.probabilities, strict=True))
 
 
 def calibrations(store: Store, pattern: str | None, settings: Settings) -> list[Calibrated]:

@@ -24,7 +24,7 @@ from ..patterns.settings_check import check_patterns
 from .evaluation.scoring import Evaluate, evaluator_of, paying_for, settings_for
 from .mute import evidence_events, mute
 from .readings import measured_events, names_used, only_scorers
-from .result import Analysis, Checked, insufficient_to_dict, known_signals, strange, summed_up, unread
+from .result import Analysis, Checked, insufficient_record, known_signals, strange, summed_up, unread
 from .traces import Traces, trace
 
 # Analyze: events in, detections out, with what was quiet and what could not be judged.
@@ -35,7 +35,7 @@ __all__ = [
     "analyze",
     "analyze_batch",
     "analyze_gathered",
-    "insufficient_to_dict",
+    "insufficient_record",
     "load_library",
     "measured_events",
     "names_used",

@@ -12,11 +12,13 @@ from typing import Any
 from ..config import Settings
 from ..engine.detect import find
 from ..errors import BadPattern, BadUsage, Fault, did_you_mean
+from ..fields import Count, Name, Ratio, RecordStruct
 from ..ingest import Batch, OnDisk
 from ..language.history import belongs, key_of
 from ..language.program import Program
-from ..models import Detection, Event, format_time
+from ..models import Detection, Event
 from ..models.detection import STANDING
+from ..models.record import Record
 from ..models.redaction import excerpt
 from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library, load_patterns, places_of
@@ -92,25 +94,36 @@ Since = timedelta | datetime | None
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
-    """What a pattern finds beside what another version does.
+class Against(Record):
+    """How what a pattern finds differs from what another version finds.
 
     `both` are detections that share an event with one of the other's; `only` and `only_other` share none.
     """
 
-    pattern: str
-    other: str
-    version: str | None
-    detections: int
-    histories: int
-    both: int
-    only: int
-    only_other: int
-    jaccard: float | None
+    RECORD = "backtest_against"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {"record": "backtest_against", **{name: getattr(self, name) for name in Against.__slots__}}
+    pattern: Name
+    other: Name
+    version: str | None
+    detections: Count
+    """Of the other."""
+    histories: Count
+    both: Count
+    """Detections that share an event with one of the other's."""
+    only: Count
+    only_other: Count
+    jaccard: Ratio | None
+
+
+class BacktestSummary(RecordStruct):
+    """What a backtest looked at: the last line."""
+
+    RECORD = "backtest_summary"
+
+    patterns: Count
+    events: Count
+    as_of: datetime | None
+    since: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +150,10 @@ class Backtested:
 
     def summary(self) -> dict[str, Any]:
         """What was looked at."""
-        return {
-            "record": "backtest_summary",
-            "patterns": len(self.backtests),
-            "events": self.events,
-            "as_of": None if self.as_of is None else format_time(self.as_of),
-            "since": None if self.since is None else format_time(self.since),
-        }
+        summary = BacktestSummary(
+            patterns=len(self.backtests), events=self.events, as_of=self.as_of, since=self.since
+        )
+        return summary.to_dict()
 
 
 def backtest_patterns(

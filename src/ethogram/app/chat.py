@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from ..chat.records import MODES, Change, Mode, Signal
 from ..chat.risk_model import FLOORS, HYSTERESIS, together
+from ..fields import Count, Name, Ratio, RecordStruct, one_of
 from ..models import Detection, format_time
+from ..models.record import decimals
 from ..models.redaction import mask
 from .chat_files import Said
 from .conversation import Conversation, ConversationState
@@ -84,6 +88,7 @@ def left_at(mode: Mode) -> float:
 
 WATCHED = MODES[1:]
 """Modes whose first turn is told."""
+ModeName = Annotated[str, one_of(*Mode.__members__)]
 Make = Callable[[str, str], Conversation]
 """A new conversation, by its id and its subject."""
 
@@ -147,28 +152,62 @@ def _add(followed: Followed, item: Said, state: ConversationState) -> None:
         followed.told.add(detection.id)
 
 
+class Turn(RecordStruct):
+    """Where a conversation stands after a turn, and why."""
+
+    RECORD = "conversation_state"
+    FLAT = ("state",)
+    OMITTED = ("excerpt",)
+    OPTIONAL = ("at",)
+
+    state: ConversationState
+    at: str | None
+    excerpt: str | None = None
+    """What was said, masked and cut; only where it was asked for."""
+
+
+class ChatSummary(RecordStruct):
+    """How far a conversation went, and when."""
+
+    RECORD = "chat_summary"
+    DECIMALS = decimals(4, "risk", "highest_risk")
+
+    conversation: Name
+    subject: Name
+    turns: Count
+    user_turns: Count
+    risk: Ratio
+    mode: ModeName
+    highest_risk: Ratio
+    highest_mode: ModeName
+    first: Annotated[dict[str, Count], Meta(extra_json_schema={"propertyNames": {"enum": list(WATCHED)}})]
+    patterns: dict[str, Count]
+
+
 def turn_record(scored: Scored, *, excerpts: bool = False) -> dict[str, Any]:
-    """A turn as JSON; with `excerpts` what was said, masked and cut."""
-    told = {**scored.state.to_dict(), "at": None if scored.said.at is None else format_time(scored.said.at)}
-    return {**told, "excerpt": excerpt(scored.said.text)} if excerpts else told
+    """The record of a turn; with `excerpts` what was said, masked and cut."""
+    return Turn(
+        state=scored.state,
+        at=None if scored.said.at is None else format_time(scored.said.at),
+        excerpt=excerpt(scored.said.text) if excerpts else None,
+    ).to_dict()
 
 
 def summary_record(name: str, followed: Followed) -> dict[str, Any]:
     """What became of a conversation."""
     modes = [mode for mode in WATCHED if mode in followed.first]
-    return {
-        "record": "chat_summary",
-        "conversation": name,
-        "subject": followed.subject,
-        "turns": len(followed.risks),
-        "user_turns": followed.users,
-        "risk": round(followed.risks[-1], 4),
-        "mode": followed.mode,
-        "highest_risk": round(max(followed.risks), 4),
-        "highest_mode": modes[-1] if modes else "SAFE",
-        "first": dict(followed.first),
-        "patterns": dict(followed.patterns),
-    }
+    return ChatSummary(
+        conversation=name,
+        subject=followed.subject,
+        turns=len(followed.risks),
+        user_turns=followed.users,
+        risk=followed.risks[-1],
+        mode=followed.mode,
+        highest_risk=max(followed.risks),
+        highest_mode=modes[-1] if modes else "SAFE",
+        first=dict(followed.first),
+        patterns=dict(followed.patterns),
+    ).to_dict()
 
 
 def excerpt(text: str, most: int = 80) -> str:

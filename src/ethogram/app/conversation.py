@@ -17,10 +17,12 @@ from ..chat.records import Change, Mode, Outcome, Signal
 from ..chat.state import from_plain, to_plain
 from ..config import Settings
 from ..errors import BadUsage
+from ..fields import Count, Name, Ratio, Role
 from ..ingest.collector import future_message, latest_time
 from ..language.program import Program
 from ..models import Detection, Event, micros, moment
 from ..models.constants import ACTIVE_STATUSES
+from ..models.record import Record, decimals
 from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import load_patterns
 from ..signals.base import Unmeasured
@@ -119,7 +121,7 @@ def keep_topics(store: Store, subject: str, topics: tuple[Topic, ...], at: datet
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationState:
+class ConversationState(Record):
     """Where a conversation stands after a turn, and why.
 
     `risk` and `accumulated_risk` are 0..1; `signals` have a value, or None where they could not be measured,
@@ -127,19 +129,23 @@ class ConversationState:
     `lowered` are what changed the risk since the turn before, the greatest first.
     """
 
-    conversation: str
-    subject: str
-    turn: int
-    role: str
-    risk: float
-    accumulated_risk: float
+    RECORD = "conversation_state"
+    DECIMALS = decimals(6, "risk", "accumulated_risk", "intents", "goal_directed")
+
+    conversation: Name
+    subject: Name
+    turn: Count
+    """Of both sides, from 1."""
+    role: Role
+    risk: Ratio
+    accumulated_risk: Ratio
     mode: Mode
     signals: tuple[Signal, ...]
     detections: tuple[Detection, ...]
     raised: tuple[Change, ...]
     lowered: tuple[Change, ...]
-    intents: Mapping[str, float]
-    goal_directed: float
+    intents: Mapping[str, Ratio]
+    goal_directed: Ratio
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -158,25 +164,6 @@ class ConversationState:
             if signal.name == name:
                 return signal
         raise KeyError(name)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The state as JSON's own types."""
-        return {
-            "record": "conversation_state",
-            "conversation": self.conversation,
-            "subject": self.subject,
-            "turn": self.turn,
-            "role": self.role,
-            "risk": round(self.risk, 6),
-            "accumulated_risk": round(self.accumulated_risk, 6),
-            "mode": self.mode.name,
-            "signals": [_signal(signal) for signal in self.signals],
-            "detections": [detection.to_dict() for detection in self.detections],
-            "raised": [_change(item) for item in self.raised],
-            "lowered": [_change(item) for item in self.lowered],
-            "intents": {name: round(share, 6) for name, share in self.intents.items()},
-            "goal_directed": round(self.goal_directed, 6),
-        }
 
 
 def state_of(
@@ -198,21 +185,6 @@ def state_of(
         dict(outcome.intents),
         outcome.goal_directed,
     )
-
-
-def _signal(signal: Signal) -> dict[str, Any]:
-    value = None if signal.value is None else round(signal.value, 6)
-    told = {
-        "name": signal.name,
-        "value": value,
-        "adds": round(signal.adds, 6),
-        "usual": round(signal.usual, 6),
-    }
-    return {**told, "category": signal.category, "reason": signal.reason}
-
-
-def _change(change: Change) -> dict[str, Any]:
-    return {"name": change.name, "by": round(change.by, 6), "reason": change.reason}
 
 
 # The patterns of a conversation: a watch over the readings of the person's turns.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from ..config import Settings
 from ..engine.combination import key_of, parts_meant
@@ -15,11 +15,13 @@ from ..engine.detect import find
 from ..engine.match import NO_TIMES, Finding
 from ..engine.plain import Outcome, run_history
 from ..errors import BadUsage, did_you_mean
+from ..fields import Count, Name, Ratio, Severity, one_of
 from ..ingest import Batch
 from ..language.ast import Combination, Spread
 from ..language.history import CAP, History, belongs, histories
 from ..language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ..models import EPOCH, Detection, Event, Value, format_time, micros, moment
+from ..models.record import Record
 from ..models.timestamps import format_duration
 from ..patterns.library import Library
 from .analyze import measured_events
@@ -39,7 +41,7 @@ from .readings import only_scorers
 
 
 @dataclass(frozen=True, slots=True)
-class PartWhy:
+class PartWhy(Record):
     """The detections of one part, oldest first. `elsewhere` belong to other histories of the subject."""
 
     part: str
@@ -163,34 +165,37 @@ def _reached(body: Spread, start: Detection, end: Detection, met: Contacts) -> L
 # Why: what became of one pattern in one history, as a record that a program or a page can show.
 
 FIRED, QUIET, INSUFFICIENT, NO_HISTORY = "fired", "quiet", "insufficient data", "no history"
+Answer = Annotated[str, one_of(FIRED, QUIET, INSUFFICIENT, NO_HISTORY)]
 
 
 @dataclass(frozen=True, slots=True)
-class Fired:
+class Fired(Record):
     """One firing: the event at which it fired or opened, and how grave it was."""
 
     event: str
     at: datetime
-    severity: str
-    confidence: float
+    severity: Severity
+    confidence: Ratio
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
-    """What became of one pattern in one history: `answer` is one of the four words above.
+class Why(Record):
+    """Why a pattern did or did not match in one history.
 
     Of `sequence`, `threshold`, `silence` and `parts` with `limits`, only that of the pattern's shape is set.
     """
 
-    pattern: str
+    RECORD = "why"
+
+    pattern: Name
     title: str
     shape: str
     source: str
     subject: str
     history: Mapping[str, Value]
-    events: int
+    events: Count
     timed: bool
-    answer: str
+    answer: Answer
     reason: str = ""
     fired: tuple[Fired, ...] = ()
     sequence: SequenceWhy | None = None
@@ -198,27 +203,6 @@ class Why:
     silence: SilenceWhy | None = None
     parts: tuple[PartWhy, ...] = ()
     limits: tuple[Limit, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form, one record."""
-        return {"record": "why", **_plain(self)}
-
-
-def _plain(value: Any) -> Any:
-    """Records as plain data: times as text, pairs of text and value as objects."""
-    if isinstance(value, Detection):
-        return value.to_dict()
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, datetime):
-        return format_time(value)
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, tuple):
-        if len(value) == 2 and isinstance(value[0], str):
-            return {"text": value[0], "value": _plain(value[1])}
-        return [_plain(item) for item in value]
-    return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,11 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from ..engine.evaluate import NO_CHAIN, Chain, number, reader
 from ..engine.plain import Matcher, holds
+from ..fields import Ordinal
 from ..language.ast import And, AnyOf, Compare, Expr, Known, Limits, Member, Not, Number, Or, OrElse, Text
 from ..language.compiler import uses_steps
 from ..language.history import History
@@ -17,21 +19,29 @@ from ..language.three_valued import above
 from ..language.unparse import write, write_limits
 from ..language.visitor import MEASURES, children, walk
 from ..models import Value, format_time, moment
+from ..models.record import Record
 
 # A condition at one event, taken apart: every comparison with the values on both of its sides.
 
 
+class Measured(NamedTuple):
+    """An expression and its value; None: unknown."""
+
+    text: str
+    value: Value | None
+
+
 @dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(Record):
     """An event of a history; `position` counts from 1."""
 
     event: str
     at: datetime
-    position: int
+    position: Ordinal
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Record):
     """One yes/no question inside a condition, its answer (None: unknown), and the values that decided it.
 
     With `op` (<, >= ...) the values are its left and right side; without, whatever it looks at.
@@ -40,21 +50,21 @@ class Comparison:
     text: str
     truth: bool | None
     op: str | None
-    values: tuple[tuple[str, Value | None], ...]
+    values: tuple[Measured, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Record):
     """A condition at an event. `measures` are the values of the windows it looks at."""
 
     text: str
     truth: bool | None
     comparisons: tuple[Comparison, ...]
-    measures: tuple[tuple[str, Value | None], ...] = ()
+    measures: tuple[Measured, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Record):
     """One limit of a shape, whether it held, and a sentence with the numbers."""
 
     limit: str
@@ -96,7 +106,7 @@ def judge(expr: Expr, history: History, at: int, cap: int, chain: Chain = NO_CHA
             write(question),
             _truth(reader(question, cap)(history, at, chain)),
             question.op if isinstance(question, Compare) else None,
-            tuple((write(side), read(side)) for side in _sides(question)),
+            tuple(Measured(write(side), read(side)) for side in _sides(question)),
         )
         for question in _questions(expr)
     )
@@ -104,10 +114,10 @@ def judge(expr: Expr, history: History, at: int, cap: int, chain: Chain = NO_CHA
     return Judged(write(expr), truth, comparisons, measures(expr, history, at, cap))
 
 
-def measures(expr: Expr, history: History, at: int, cap: int) -> tuple[tuple[str, Value | None], ...]:
+def measures(expr: Expr, history: History, at: int, cap: int) -> tuple[Measured, ...]:
     """Every measure inside an expression, with its value at a position."""
     found = dict.fromkeys(item for item in walk(expr) if isinstance(item, MEASURES))
-    return tuple((write(item), reader(item, cap)(history, at, NO_CHAIN)) for item in found)
+    return tuple(Measured(write(item), reader(item, cap)(history, at, NO_CHAIN)) for item in found)
 
 
 def _truth(value: object) -> bool | None:
@@ -168,7 +178,7 @@ SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class ThresholdWhy:
+class ThresholdWhy(Record):
     """How often `when` was true, false and unknown, and all its numbers at one event.
 
     The event is the one asked for, else the last at which it opened, else the one that came nearest.
@@ -184,7 +194,7 @@ class ThresholdWhy:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Record):
     """The wait after one event. `seconds` is how long it may be, and `measures` what made it so.
 
     It lasted until `next_at`: the next event or, where `ended` is false, the moment of the question.
@@ -193,7 +203,7 @@ class Wait:
     spot: Spot
     after: Judged | None
     seconds: float | None
-    measures: tuple[tuple[str, Value | None], ...]
+    measures: tuple[Measured, ...]
     deadline: datetime | None
     next_at: datetime
     ended: bool
@@ -201,7 +211,7 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class SilenceWhy:
+class SilenceWhy(Record):
     """`counted` events set a deadline: at least the `at_least`-th, meeting `after`, with a known limit."""
 
     longer_than: str
@@ -289,7 +299,7 @@ def _lateness(wait: Wait) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(Record):
     """One event held against one place of a step: its condition, and every limit from the place before."""
 
     spot: Spot
@@ -304,7 +314,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class StepWhy:
+class StepWhy(Record):
     """What became of a step: `stood` counts the events at which its places stood so far, one by one.
 
     `tried` is the event asked for, or where the step did not stand, the one that came nearest.
@@ -321,7 +331,7 @@ class StepWhy:
 
 
 @dataclass(frozen=True, slots=True)
-class SequenceWhy:
+class SequenceWhy(Record):
     """Steps in order; `limits` are those of the whole, at the last event where all steps stood unfired."""
 
     steps: tuple[StepWhy, ...]

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from ..config import Settings
 from ..errors import BadEvents, Fault
+from ..fields import Count, RecordStruct
 from ..ingest import Limits
 from ..ingest.batch import Place, Told
 from ..ingest.collector import NO_TIME, NOT_EVENTS, Collector, latest_time
@@ -248,6 +249,23 @@ BOUNDS = frozenset({"ratio", "density", "blank", "bad"})
 """Limits that refuse a file and do not change what is read from one."""
 FORMAT = 2
 """Counted up where the same file would be read into other events than before."""
+
+
+class ImportRecord(RecordStruct):
+    """What an import did."""
+
+    RECORD = "import"
+
+    store: str
+    added: Count
+    repeated: Count
+    files: Count
+    files_known: Count
+    resumed_after: Count
+    bad: Count
+    skipped: Mapping[str, Count]
+    not_events: tuple[str, ...]
+    strays: Mapping[str, Count]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 from ..errors import BadLabels, BadUsage, Fault, did_you_mean
+from ..fields import InputStruct, one_of
 from ..ingest import BadLine
 from ..ingest.streams import decode, parse
 from ..models import Detection, Event
@@ -32,11 +36,6 @@ from ..risk.discrimination import Course
 
 OF = ("conversation", "run", "event", "span")
 THREADS = ("conversation", "run")
-NAMES = (
-    "of", "source", "subject", "thread", "event", "from", "to", "at", "begins", "over", "pattern", "group",
-    "split",
-)  # fmt: skip
-KEYS = ("record", "id", "target", *NAMES)
 TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 MOST_BYTES = 512 * 2**20
 MOST_LABELS = 1_000_000
@@ -45,6 +44,47 @@ SUFFIXES = (".jsonl", ".csv", ".tsv", ".jsonl.gz", ".csv.gz", ".tsv.gz")
 
 Row = tuple[int, Mapping[str, Any] | BadLine]
 """The line a label stands on, and its fields or what is wrong with it."""
+
+
+EventName = Annotated[
+    str | int | None, Meta(description="An event's id, or its position in the thread, from 1.")
+]
+Words = str | int | None
+
+
+class LabelLine(InputStruct, forbid_unknown_fields=True, kw_only=True):
+    """A label of a conversation, run, event or span: what goes in beside events."""
+
+    record: Literal["label"] = "label"
+    id: str | int
+    """Each once."""
+    target: Any
+    """Whether it is what is looked for: true or false, 1 or 0, yes or no."""
+    of: Annotated[str | None, one_of(*OF, None)] = None
+    source: Words = None
+    subject: Words = None
+    """Only what this subject does in the thread."""
+    thread: Words = None
+    """Of a conversation or run; left out: the id."""
+    event: EventName = None
+    start: EventName = msgspec.field(default=None, name="from")
+    end: EventName = msgspec.field(default=None, name="to")
+    at: EventName = None
+    """Where the target is; left out: the end of the thread."""
+    begins: EventName = None
+    """Where things begin to build up: before it, all must be quiet."""
+    over: EventName = None
+    """Where the target is over."""
+    pattern: Words = None
+    """The label counts for this pattern alone."""
+    group: Words = None
+    """What is alike has one group."""
+    split: Words = None
+    """tune, test, ..."""
+
+
+KEYS = LabelLine.__struct_encode_fields__
+NAMES = KEYS[3:]
 
 
 @dataclass(frozen=True, slots=True)

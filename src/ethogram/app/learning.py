@@ -10,6 +10,7 @@ from ..config import Loaded, Settings
 from ..config.learned import read_changes, write_changes
 from ..config.settings import learning_in
 from ..errors import BadUsage, did_you_mean
+from ..fields import Count, RecordStruct
 from ..models import Verdict, stable_hash
 from ..models.detection import base_pattern
 from ..patterns.library import Library
@@ -39,6 +40,39 @@ class Lesson:
     version: str
     at: datetime
     tries: int = 0
+
+
+class ProposalRecord(RecordStruct):
+    """Another number for a pattern that is too often wrong."""
+
+    RECORD = "proposal"
+    FLAT = ("proposal",)
+
+    proposal: Proposal
+    version: str
+    tries: Count
+    not_changed: str | None
+    """Why it was not accepted automatically."""
+
+
+class NoProposalRecord(RecordStruct):
+    """Why there is nothing to propose."""
+
+    RECORD = "no_proposal"
+    FLAT = ("nothing",)
+
+    nothing: Nothing
+    version: str
+    tries: Count
+
+
+def lesson_record(lesson: Lesson, not_changed: str | None = None) -> ProposalRecord | NoProposalRecord:
+    """A proposal, with why it was not accepted automatically; or why there is none."""
+    if isinstance(lesson.told, Nothing):
+        return NoProposalRecord(nothing=lesson.told, version=lesson.version, tries=lesson.tries)
+    return ProposalRecord(
+        proposal=lesson.told, version=lesson.version, tries=lesson.tries, not_changed=not_changed
+    )
 
 
 def judged_patterns(store: Store) -> list[str]:

@@ -13,11 +13,13 @@ from ..engine.detect import RUNNERS, Found, find
 from ..engine.evaluate import NO_CHAIN, reader
 from ..engine.plain import Matcher
 from ..errors import Conflict, Fault
+from ..fields import Count, Name, RecordStruct
 from ..ingest import in_order
 from ..language import ast
 from ..language.history import CAP, History, histories
 from ..language.program import Place, Program, SequenceProgram, ThresholdProgram
 from ..models import EPOCH, Detection, Event
+from ..models.record import Record
 from ..patterns.examples import Example
 from ..patterns.library import Library
 from ..patterns.pattern_file import PatternFile
@@ -107,17 +109,19 @@ FIRES_AT_ITS_LAST = (ast.Sequence, ast.Combination, ast.Spread)
 
 
 @dataclass(frozen=True, slots=True)
-class ExampleResult:
-    """One example: what it states, what came, and whether the two agree.
+class ExampleResult(Record):
+    """One example of a pattern: what it states, what came, and whether the two agree.
 
     `runner` is "all" where every runner says the same, as they should; else there is one result for each.
     """
 
-    pattern: str
+    RECORD = "example"
+
+    pattern: Name
     runner: str
     path: str
-    line: int
-    column: int
+    line: Count
+    column: Count
     story: str
     fires: bool
     ok: bool
@@ -131,20 +135,16 @@ class ExampleResult:
         where = "" if self.runner == ALL else f" (runner {self.runner})"
         return Fault(self.path, self.line, self.column, text + where)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "record": "example",
-            "pattern": self.pattern,
-            "runner": self.runner,
-            "path": self.path,
-            "line": self.line,
-            "column": self.column,
-            "story": self.story,
-            "fires": self.fires,
-            "ok": self.ok,
-            "expected": self.expected,
-            "came": self.came,
-        }
+
+class ExampleSummary(RecordStruct):
+    """How many examples were run: the last line of `patterns test`."""
+
+    RECORD = "summary"
+
+    patterns: Count
+    examples: Count
+    runners: Count
+    failed: Count
 
 
 def run_examples(library: Library) -> list[ExampleResult]:
@@ -156,15 +156,14 @@ def run_examples(library: Library) -> list[ExampleResult]:
     return [result for file in library for result in _run_file(library, file)]
 
 
-def summary(results: Sequence[ExampleResult]) -> dict[str, Any]:
-    """How many examples ran, and how many of them failed, over all runners."""
-    return {
-        "record": "summary",
-        "patterns": len({result.pattern for result in results}),
-        "examples": len({(result.path, result.line, result.column) for result in results}),
-        "runners": len(RUNNERS) if results else 0,
-        "failed": sum(not result.ok for result in results),
-    }
+def summary(proofs: Sequence[ExampleResult]) -> dict[str, Any]:
+    """How much was proved, and how many examples did not come as stated, over all runners."""
+    return ExampleSummary(
+        patterns=len({proof.pattern for proof in proofs}),
+        examples=len({(proof.path, proof.line, proof.column) for proof in proofs}),
+        runners=len(RUNNERS) if proofs else 0,
+        failed=sum(not proof.ok for proof in proofs),
+    ).to_dict()
 
 
 def summary_line(results: Sequence[ExampleResult]) -> str:

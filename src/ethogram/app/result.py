@@ -6,19 +6,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from ..engine.detect import Found
 from ..engine.match import Insufficient
 from ..errors import Fault, did_you_mean
+from ..fields import Count, Name, RecordStruct
 from ..ingest import Gathered
 from ..language.ast import Attribute, Indicator, Signal
 from ..language.program import Program
 from ..language.visitor import named
 from ..language.vocabulary import Vocabulary
-from ..models import Detection, Event, format_time, rank
-from ..models.mute import Muting
+from ..models import Detection, Event, Value, rank
+from ..models.mute import Muting, MutingSummary
+from ..models.record import Record
 from ..patterns.library import Library
+from .evaluation.records import EvaluateSummary
 from .run_record import Run
 from .traces import Traces
 
@@ -30,11 +33,11 @@ MOST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(Record):
     """A name of readings that no pattern and no vocabulary knows, and the known names it is near to."""
 
     signal: str
-    count: int
+    count: Count
     near: tuple[str, ...]
 
 
@@ -110,13 +113,13 @@ def _near(name: str, known: Iterable[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Record):
     """What became of one pattern: in how many histories it was looked for, and what came of it."""
 
     pattern: str
-    histories: int
-    detections: int
-    insufficient: int
+    histories: Count
+    detections: Count
+    insufficient: Count
 
     @property
     def quiet(self) -> bool:
@@ -148,7 +151,7 @@ class Analysis:
     traces: Traces = field(default_factory=Traces)
     muting: Muting = field(default_factory=Muting)
     evaluated: Mapping[str, Any] | None = None
-    """What an evaluator did before, as `ethogram evaluate` tells it; None where nobody was asked."""
+    """What an evaluator did before: an `evaluate_summary` record; None where none was asked."""
 
     @property
     def every(self) -> list[Detection]:
@@ -185,63 +188,99 @@ class Analysis:
         shown = {item.id for _, item in self.muting.shown}
         for item, by in self.muting.muted:
             if muted or by in shown:
-                yield {**item.to_dict(), "muted": by, **({"muted_by_untrusted": True} if by in shown else {})}
+                yield replace(item, muted=by, muted_by_untrusted=True if by in shown else None).to_dict()
         yield from (run.to_dict() for run in runs if run.episodes)
-        for lacking in self.insufficient:
-            yield insufficient_to_dict(lacking)
+        yield from (insufficient_record(item).to_dict() for item in self.insufficient)
         yield self.summary()
 
     def summary(self) -> dict[str, Any]:
         """Counts of what was read, checked and left out."""
-        return {
-            "record": "summary",
-            "as_of": None if self.as_of is None else format_time(self.as_of),
-            "events": self.events,
-            "subjects": self.subjects,
-            "detections": len(self.detections),
-            "muted": self.muting.summary(),
-            "shadow": len(self.kept),
-            "insufficient": len(self.insufficient),
-            "checked": [
-                {
-                    "pattern": item.pattern,
-                    "histories": item.histories,
-                    "detections": item.detections,
-                    "insufficient": item.insufficient,
-                }
-                for item in self.checked
-            ],
-            "repeated": self.repeated,
-            "after_as_of": self.after_as_of,
-            "bad": self.bad_count,
-            "unused_readings": [
-                {"signal": signal, "scorer": scorer, "count": count}
-                for (signal, scorer), count in sorted(self.unused.items())
-            ],
-            "evaluated": self.evaluated,
-            "unmeasured": [
-                {"signal": signal, "reason": reason, "count": count}
-                for (signal, reason), count in sorted(self.unmeasured.items())
-            ],
-            "unknown_readings": [
-                {"signal": item.signal, "count": item.count, "near": list(item.near)} for item in self.unknown
-            ],
-        }
+        return Summary(
+            as_of=self.as_of,
+            events=self.events,
+            subjects=self.subjects,
+            detections=len(self.detections),
+            muted=self.muting.summary(),
+            shadow=len(self.kept),
+            insufficient=len(self.insufficient),
+            checked=self.checked,
+            repeated=self.repeated,
+            after_as_of=self.after_as_of,
+            bad=self.bad_count,
+            unused_readings=[UnusedReading(*key, count) for key, count in sorted(self.unused.items())],
+            evaluated=self.evaluated,
+            unmeasured=[Unmeasured(*key, count) for key, count in sorted(self.unmeasured.items())],
+            unknown_readings=self.unknown,
+        ).to_dict()
 
 
-def insufficient_to_dict(insufficient: Insufficient) -> dict[str, Any]:
-    """The JSON form of a history about which a pattern cannot say yes or no."""
+class UnusedReading(RecordStruct):
+    """How many readings of a signal were not used, since another scorer's count."""
+
+    signal: str
+    scorer: str
+    count: Count
+
+
+class Unmeasured(RecordStruct):
+    """At how many events a signal could not be measured, and why."""
+
+    signal: str
+    reason: str
+    count: Count
+
+
+class Summary(RecordStruct):
+    """What was read, checked and left out: the last line of an analysis."""
+
+    RECORD = "summary"
+
+    as_of: datetime | None
+    """The time of the analysis; null: there was no event."""
+    events: Count
+    subjects: Count
+    detections: Count
+    muted: MutingSummary
+    shadow: Count
+    insufficient: Count
+    checked: tuple[Checked, ...]
+    repeated: Count
+    after_as_of: Count
+    bad: Count
+    unused_readings: list[UnusedReading]
+    evaluated: Annotated[Mapping[str, Any], EvaluateSummary] | None
+    unmeasured: list[Unmeasured]
+    unknown_readings: tuple[Unread, ...]
+
+
+class InsufficientRecord(RecordStruct):
+    """A pattern that had too little to answer for a history."""
+
+    RECORD = "insufficient"
+
+    pattern: Name
+    source: str
+    subject: Name
+    history: Mapping[str, Value]
+    have: Value | None
+    """What there was."""
+    need: Value | None
+    """What the pattern needs before it can answer."""
+    reason: str
+
+
+def insufficient_record(insufficient: Insufficient) -> InsufficientRecord:
+    """The record of a history about which a pattern cannot say yes or no."""
     history = dict(zip(insufficient.program.group_by, insufficient.key, strict=True))
-    return {
-        "record": "insufficient",
-        "pattern": insufficient.program.name,
-        "source": insufficient.source,
-        "subject": history["subject"],
-        "history": history,
-        "have": insufficient.have,
-        "need": insufficient.need if insufficient.need > 1 else None,
-        "reason": insufficient.reason,
-    }
+    return InsufficientRecord(
+        pattern=insufficient.program.name,
+        source=insufficient.source,
+        subject=str(history["subject"]),
+        history=history,
+        have=insufficient.have,
+        need=insufficient.need if insufficient.need > 1 else None,
+        reason=insufficient.reason,
+    )
 
 
 def summed_up(library: Library, result: Found, gathered: Gathered, as_of: datetime | None) -> Analysis:

@@ -13,14 +13,24 @@ from typing import Any
 from ..config import Settings
 from ..config.settings import RISK
 from ..errors import BadUsage, did_you_mean
-from ..models import EPOCH, Detection, Event
+from ..fields import RecordStruct
+from ..models import EPOCH, Detection, Event, Risk
 from ..models.detection import base_pattern
 from ..models.mute import Mute
 from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import load_patterns, multipliers_of
 from ..patterns.pattern_file import PatternFile
-from ..risk.assessment import Assessment, assess
-from ..risk.scoring import SHADOW, Composition, Known, Weighing, combined_of, compose, falls_with
+from ..risk.assessment import Assessment, Recommendation, assess
+from ..risk.scoring import (
+    SHADOW,
+    Composition,
+    Known,
+    Weighing,
+    WhatIf,
+    combined_of,
+    compose,
+    falls_with,
+)
 from ..store import open_store
 from ..store.protocol import Store, Who
 from .analyze import moment_of
@@ -47,8 +57,35 @@ class SubjectRisk:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form: the risk and what it is made of."""
-        told = self.composition.risk(self.subject, source=self.source)
-        return {**told.to_dict(), **self.composition.to_dict()}
+        return RiskRecord(
+            risk=self.composition.risk(self.subject, source=self.source), composition=self.composition
+        ).to_dict()
+
+
+class RiskRecord(RecordStruct):
+    """Where a subject stands, and which detections make that up."""
+
+    RECORD = "risk"
+    FLAT = ("risk", "composition")
+    OMITTED = ("without", "recommendations")
+    OPTIONAL = ("plain", "causes", "combinations", "floor")
+
+    risk: Risk
+    composition: Composition
+    without: tuple[WhatIf, ...] | None = None
+    """The risk without each detection and what stands on it; only where one subject was asked about."""
+    recommendations: tuple[Recommendation, ...] | None = None
+    """What to do; only where one subject was asked about."""
+
+
+def risk_record(assessment: Assessment) -> RiskRecord:
+    """The risk of one subject, with what it would be without each part, and what to do."""
+    return RiskRecord(
+        risk=assessment.composition.risk(assessment.subject, assessment.thread, assessment.source),
+        composition=assessment.composition,
+        without=assessment.without,
+        recommendations=assessment.recommendations,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,156 +7,152 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
-from typing import Any
+from typing import Annotated, NamedTuple
 
-from ..language.templates import rounded
-from ..models import format_time, rank
+from ..fields import Amount, Count, Name, Ordinal, Ratio, Severity, one_of
+from ..models import rank
+from ..models.record import Record, decimals
 from .run_steps import READS, WRITES, Step, short
 
 # Run: what an agent's run came to, and the stretches of it in which a pattern was found.
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class Repeated(Record):
     """One thing that came again: the action or words, how often, and the error it met each time if any."""
 
     what: str
-    times: int
+    times: Ordinal
     error: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {"what": self.what, "times": self.times, "error": self.error}
 
 
 @dataclass(frozen=True, slots=True)
-class RunEpisode:
+class RunEpisode(Record):
     """A detection as a stretch of one agent's steps, both ends included and counted from 1.
 
     `detected_step` is the first at which it could have been known. Tokens, seconds and cost are None where
     nobody told them. `ended` is how: "progress" or "stopped", at `ended_step`, or "run_ended".
     """
 
-    detection: str
-    pattern: str
+    JSON = (
+        "detection pattern title subject level confidence from_step to_step detected_step steps tokens "
+        "seconds cost repeated tried ended ended_step recommendation"
+    )
+    DECIMALS = decimals(6, "seconds", "cost")
+
+    detection: Name
+    pattern: Name
     title: str
-    subject: str
-    severity: str
-    confidence: float
-    from_step: int
-    to_step: int
-    detected_step: int
-    tokens: int | None
-    seconds: float | None
-    cost: float | None
+    subject: Name
+    severity: Severity
+    confidence: Ratio
+    from_step: Ordinal
+    to_step: Ordinal
+    detected_step: Ordinal
+    """The first at which it could have been known."""
+    tokens: Count | None
+    seconds: Amount | None
+    cost: Amount | None
     repeated: tuple[Repeated, ...]
     tried: tuple[str, ...]
-    ended: str
-    ended_step: int | None
+    ended: Annotated[str, one_of("progress", "stopped", "run_ended")]
+    ended_step: Ordinal | None
     recommendation: str
 
     @property
-    def steps(self) -> int:
+    def steps(self) -> Ordinal:
         """How many steps it is long."""
         return self.to_step - self.from_step + 1
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form; field names are a promise (docs/records.md)."""
-        return {
-            "detection": self.detection,
-            "pattern": self.pattern,
-            "title": self.title,
-            "subject": self.subject,
-            "severity": self.severity,
-            "confidence": self.confidence,
-            "from_step": self.from_step,
-            "to_step": self.to_step,
-            "detected_step": self.detected_step,
-            "steps": self.steps,
-            "tokens": self.tokens,
-            "seconds": rounded(self.seconds),
-            "cost": rounded(self.cost),
-            "repeated": [item.to_dict() for item in self.repeated],
-            "tried": list(self.tried),
-            "ended": self.ended,
-            "ended_step": self.ended_step,
-            "recommendation": self.recommendation,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Record):
     """Who acted in a run, in how many steps; `parent` is who started it, for a sub-agent."""
 
-    name: str
+    name: Name
     parent: str | None
-    steps: int
+    steps: Count
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {"name": self.name, "parent": self.parent, "steps": self.steps}
+
+class LaneRow(NamedTuple):
+    """The marks of one folder."""
+
+    name: str
+    marks: str
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class Lane(Record):
     """Where one agent was, step by step: one row for each folder, one mark for every `per_cell` steps.
 
     The marks are in `run_lane.MARKS`. Names of rows are relative to `under`, the folder they share.
     """
 
-    subject: str
+    JSON = "subject under steps_per_mark rows"
+
+    subject: Name
     under: str
     per_cell: int
-    rows: tuple[tuple[str, str], ...]
+    rows: tuple[LaneRow, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        rows = [{"name": name, "marks": marks} for name, marks in self.rows]
-        return {"subject": self.subject, "under": self.under, "steps_per_mark": self.per_cell, "rows": rows}
+    @property
+    def steps_per_mark(self) -> Ordinal:
+        """How many steps one mark stands for."""
+        return self.per_cell
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One run: how much was done, what it cost where that is known, and what was found in it.
+class Run(Record):
+    """A run of an agent in which something was detected, step by step.
 
     `lost_steps` are those inside an episode in which something repeated, each counted once. Moments are
     None where the source has none.
     """
 
+    RECORD = "run"
+    JSON = (
+        "source thread task agents level confidence steps lost_steps lost_share results errors changed_files "
+        "condensations tokens cost seconds first_at last_at episodes lanes"
+    )
+    DECIMALS = decimals(4, "lost_share") | decimals(6, "seconds", "cost")
+
     source: str
     thread: str
     task: str | None
+    """What it is about, masked and cut; null: not known."""
     agents: tuple[Agent, ...]
-    results: int
-    errors: int
-    changed_files: int
-    condensations: int
-    tokens: int | None
-    cost: float | None
-    seconds: float | None
+    results: Count
+    errors: Count
+    changed_files: Count
+    condensations: Count
+    tokens: Count | None
+    cost: Amount | None
+    """Dollars; null where nothing states them."""
+    seconds: Amount | None
     first_at: datetime | None
     last_at: datetime | None
-    lost_steps: int = 0
+    lost_steps: Count = 0
+    """Inside an episode in which something repeated."""
     episodes: tuple[RunEpisode, ...] = ()
     lanes: tuple[Lane, ...] = ()
 
     @property
-    def steps(self) -> int:
+    def steps(self) -> Count:
         """How many actions there were, of all its agents."""
         return sum(agent.steps for agent in self.agents)
 
     @property
-    def lost_share(self) -> float:
+    def lost_share(self) -> Ratio:
         """The part of the steps that was lost, 0 to 1."""
         return self.lost_steps / self.steps if self.steps else 0.0
 
     @property
-    def severity(self) -> str | None:
+    def severity(self) -> Severity | None:
         """The gravest severity found in it."""
         return max((episode.severity for episode in self.episodes), key=rank, default=None)
 
     @property
-    def confidence(self) -> float | None:
+    def confidence(self) -> Ratio | None:
         """The highest confidence of a detection at that severity."""
         return max(
             (episode.confidence for episode in self.episodes if episode.severity == self.severity),
@@ -174,32 +170,6 @@ class Run:
             self.source,
             self.thread,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form; field names are a promise (docs/records.md)."""
-        return {
-            "record": "run",
-            "source": self.source,
-            "thread": self.thread,
-            "task": self.task,
-            "agents": [agent.to_dict() for agent in self.agents],
-            "severity": self.severity,
-            "confidence": self.confidence,
-            "steps": self.steps,
-            "lost_steps": self.lost_steps,
-            "lost_share": round(self.lost_share, 4),
-            "results": self.results,
-            "errors": self.errors,
-            "changed_files": self.changed_files,
-            "condensations": self.condensations,
-            "tokens": self.tokens,
-            "cost": rounded(self.cost),
-            "seconds": rounded(self.seconds),
-            "first_at": None if self.first_at is None else format_time(self.first_at),
-            "last_at": None if self.last_at is None else format_time(self.last_at),
-            "episodes": [episode.to_dict() for episode in self.episodes],
-            "lanes": [lane.to_dict() for lane in self.lanes],
-        }
 
 
 # Path lane: which folders an agent touched over its steps, in as few marks as fit a line.
@@ -227,20 +197,20 @@ def lane_of(subject: str, steps: Sequence[Step]) -> Lane:
         shown = name if name == NO_PATH or name in common else OTHER
         row = rows.setdefault(shown, [NOTHING] * cells)
         row[index // per_cell] = gravest(row[index // per_cell], mark_of(step))
-    told = tuple((short(name, NAME), "".join(row)) for name, row in rows.items())
+    told = tuple(LaneRow(short(name, NAME), "".join(row)) for name, row in rows.items())
     return Lane(subject, short("/".join(under), NAME), per_cell, told)
 
 
 def narrowed(lane: Lane, most: int) -> Lane:
     """The same lane with at most so many marks in a row.
 
-    >>> narrowed(Lane("a", "", 1, (("x/", "rrw-"),)), 2)
-    Lane(subject='a', under='', per_cell=2, rows=(('x/', 'rw'),))
+    >>> narrowed(Lane("a", "", 1, (LaneRow("x/", "rrw-"),)), 2)
+    Lane(subject='a', under='', per_cell=2, rows=(LaneRow(name='x/', marks='rw'),))
     """
     cells = max((len(marks) for _, marks in lane.rows), default=0)
     by = -(-cells // most) or 1
     rows = tuple(
-        (name, "".join(reduce(gravest, marks[i : i + by]) for i in range(0, len(marks), by)))
+        LaneRow(name, "".join(reduce(gravest, marks[i : i + by]) for i in range(0, len(marks), by)))
         for name, marks in lane.rows
     )
     return Lane(lane.subject, lane.under, lane.per_cell * by, rows)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from ..config import Settings
 from ..engine.live.engine import Stream
@@ -15,11 +15,13 @@ from ..engine.live.sequence import Link, SequenceMachine
 from ..engine.plain import Matcher
 from ..engine.values import mean, rise, tau
 from ..errors import BadUsage, did_you_mean
+from ..fields import Count, Name, Ratio, RecordStruct, one_of
 from ..language.ast import Duration, Events, Limits
 from ..language.history import CAP, History, histories
 from ..language.program import Program, SequenceProgram
 from ..language.templates import rounded
-from ..models import Detection, Event, Value, format_time, micros
+from ..models import Detection, Event, Value, micros
+from ..models.record import Record
 from ..patterns.library import Library
 from ..store.protocol import Store, SubjectRow
 from .readings import measured_events, only_scorers
@@ -28,7 +30,7 @@ from .readings import measured_events, only_scorers
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Record):
     """A sequence under way: so many of its steps were reached, the last at `at`, the first at `since`.
 
     A step that must be met three times counts as three. `next` is the step it waits for.
@@ -37,28 +39,13 @@ class Stage:
     pattern: str
     title: str
     history: Mapping[str, Value]
-    reached: int
-    steps: int
+    reached: Count
+    steps: Count
     step: str
     next: str
     since: datetime
     at: datetime
     event: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "pattern": self.pattern,
-            "title": self.title,
-            "history": dict(self.history),
-            "reached": self.reached,
-            "steps": self.steps,
-            "step": self.step,
-            "next": self.next,
-            "since": format_time(self.since),
-            "at": format_time(self.at),
-            "event": self.event,
-        }
 
 
 def stages(programs: Sequence[Program], events: Sequence[Event], as_of: datetime) -> Iterator[Stage]:
@@ -123,6 +110,7 @@ def _holds(history: History, limits: Limits, start: int, coming: int, now: int, 
 
 # Where a subject stands: what it did, where its readings go, what was detected, what is under way.
 
+Trend = Annotated[str, one_of("rising", "falling", "steady", "")]
 LAST = 50
 """Readings that averages and trends are taken over."""
 STEADY = 0.2
@@ -130,22 +118,25 @@ STEADY = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class SignalContext:
+class SignalContext(Record):
     """One signal of a subject over its newest readings. A category has `values`, a number the rest.
 
     `rise` is what a straight line through them gains, `tau` from -1 (always falling) to 1 (always rising).
     """
 
-    signal: str
-    count: int
+    JSON = "signal count latest values mean rise tau trend"
+    OPTIONAL = ("values", "mean", "rise", "tau", "trend")
+
+    signal: Name
+    count: Count
     latest: Value
     mean: float | None = None
     rise: float | None = None
     tau: float | None = None
-    values: Mapping[str, int] = field(default_factory=dict)
+    values: Mapping[str, Count] = field(default_factory=dict)
 
     @property
-    def trend(self) -> str:
+    def trend(self) -> Trend:
         """rising, falling or steady; '' where there is none to speak of."""
         if self.tau is None:
             return ""
@@ -153,48 +144,46 @@ class SignalContext:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        out: dict[str, Any] = {"signal": self.signal, "count": self.count, "latest": self.latest}
-        if self.values:
-            return {**out, "values": dict(self.values)}
-        return {**out, "mean": self.mean, "rise": self.rise, "tau": self.tau, "trend": self.trend}
+        names = ("mean", "rise", "tau", "trend") if self.values else ("values",)
+        return {name: value for name, value in Record.to_dict(self).items() if name not in names}
 
 
 @dataclass(frozen=True, slots=True)
-class SubjectContext:
-    """What is known of a subject at a moment: for evaluators, and for `ethogram subject`."""
+class SubjectContext(Record):
+    """What a subject did, where its readings go, what was detected."""
+
+    RECORD = "subject"
+    OMITTED = ("risk",)
 
     source: str
-    subject: str
+    subject: Name
     as_of: datetime
-    events: int
+    events: Count
     timed: bool
     first_at: datetime | None
     last_at: datetime | None
-    kinds: Mapping[str, int]
-    targets: Mapping[str, int]
-    threads: int
+    kinds: Mapping[str, Count]
+    targets: Mapping[str, Count]
+    threads: Count
     signals: tuple[SignalContext, ...]
     detections: tuple[Detection, ...]
     stages: tuple[Stage, ...]
+    risk: Ratio | None = None
+    """Filled by `ethogram subject`."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "record": "subject",
-            "source": self.source,
-            "subject": self.subject,
-            "as_of": format_time(self.as_of),
-            "events": self.events,
-            "timed": self.timed,
-            "first_at": None if self.first_at is None else format_time(self.first_at),
-            "last_at": None if self.last_at is None else format_time(self.last_at),
-            "kinds": dict(self.kinds),
-            "targets": dict(self.targets),
-            "threads": self.threads,
-            "signals": [signal.to_dict() for signal in self.signals],
-            "detections": [detection.to_dict() for detection in self.detections],
-            "stages": [stage.to_dict() for stage in self.stages],
-        }
+
+class SubjectRowRecord(RecordStruct):
+    """A subject of a store, in a line."""
+
+    RECORD = "subject_row"
+
+    source: str
+    subject: Name
+    events: Count
+    timed: bool
+    first_at: datetime
+    last_at: datetime
+    detections: Count
 
 
 def subject_context(
@@ -285,36 +274,24 @@ def find_subject(store: Store, name: str, source: str | None = None) -> SubjectR
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far one sequence has come in one history. `stage` counts whole steps, `events` matched events.
+class Progress(Record):
+    """How far a sequence that has not fired has come in one history.
 
-    `since` is when the first matched event was, `last` when the newest one was.
+    `stage` counts whole steps, `events` matched events, `since` and `last` are the times of the first and the
+    newest of them.
     """
 
-    pattern: str
+    RECORD = "progress"
+
+    pattern: Name
     source: str
     history: dict[str, Value]
-    stage: int
-    of: int
+    stage: Count
+    of: Count
     step: str
-    events: int
+    events: Count
     since: datetime
     last: datetime
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "record": "progress",
-            "pattern": self.pattern,
-            "source": self.source,
-            "history": dict(self.history),
-            "stage": self.stage,
-            "of": self.of,
-            "step": self.step,
-            "events": self.events,
-            "since": format_time(self.since),
-            "last": format_time(self.last),
-        }
 
 
 def progress_of(stream: Stream, subject: str, source: str | None) -> list[Progress]:

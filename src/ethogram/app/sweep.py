@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -13,6 +14,7 @@ from ..engine.contagion import Contacts, contacts, spread
 from ..engine.detect import by_depth, find
 from ..engine.evaluate import NO_CHAIN, number, reader
 from ..errors import BadUsage
+from ..fields import Count, RecordStruct
 from ..ingest.collector import latest_time
 from ..language.ast import Spread
 from ..language.history import CAP, History, histories
@@ -208,6 +210,20 @@ MOST_SUBJECTS = 500
 Clock = Callable[[], datetime]
 
 
+class SweepRecord(RecordStruct):
+    """What a sweep looked at: its last line."""
+
+    RECORD = "sweep"
+
+    as_of: datetime
+    subjects: Count
+    events: Count
+    insufficient: Count
+    muted: Count
+    without_text: tuple[str, ...]
+    changes: dict[str, Count]
+
+
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """What a sweep did. `changes` are those nobody was told of yet, also of a sweep that was killed."""
@@ -220,6 +236,18 @@ class Sweep:
     muted: tuple[Change, ...] = ()
     without_text: tuple[str, ...] = ()
     """Patterns that read texts, or steps of runs, where the store keeps none: they have nothing to go by."""
+
+    def summary(self) -> SweepRecord:
+        """What was looked at, and how many changes of each kind there were."""
+        return SweepRecord(
+            as_of=self.as_of,
+            subjects=self.subjects,
+            events=self.events,
+            insufficient=self.insufficient,
+            muted=len(self.muted),
+            without_text=self.without_text,
+            changes=dict(sorted(Counter(change.change for change in self.changes).items())),
+        )
 
     def at_or_above(self, severity: str) -> list[Change]:
         """Changes that tell of a detection at this severity or a graver one: not those that take one back."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
+from ..fields import Count, Name, Ratio, RecordStruct, SeverityOrAny, one_of
 from ..models import Detection, rank
+from ..models.record import decimals
 from ..risk.discrimination import (
     SHARES,
-    Area,
     Difference,
     Labelled,
     Rate,
@@ -19,13 +20,148 @@ from ..risk.discrimination import (
     score,
 )
 from ..risk.versions import compare
-from .labels import FIRST, Thing, Things, beside, course, marks
+from .labels import FIRST, OF, Thing, Things, beside, course, marks
 
 ANY = "any"
 """Stands for all patterns together, for every severity, and for all splits."""
 Records = Iterator[dict[str, Any]]
 Found = Mapping[str, Sequence[Detection]]
 """Detections about each thing, by its id; things without any are left out."""
+
+
+class Estimate(RecordStruct):
+    """A share with its interval of 95 %."""
+
+    DECIMALS = decimals(4, "value", "low", "high")
+
+    value: Ratio | None
+    low: Ratio
+    high: Ratio
+
+
+class RateEstimate(RecordStruct):
+    """A share of counted things with its interval of 95 %."""
+
+    DECIMALS = decimals(4, "value", "low", "high")
+
+    hits: Count
+    of: Count
+    value: Ratio | None
+    low: Ratio
+    high: Ratio
+
+
+class DifferenceEstimate(RecordStruct):
+    """New less old, with its interval of 95 % and the chance of it by luck."""
+
+    DECIMALS = decimals(4, "value", "low", "high") | decimals(6, "p")
+
+    value: float
+    low: float
+    high: float
+    p: Ratio
+
+
+class TrivialAnswer(RecordStruct):
+    """What a trivial answer reaches on the same things."""
+
+    DECIMALS = decimals(4, "auroc", "precision")
+
+    name: Name
+    auroc: Ratio
+    precision: Ratio | None
+
+
+class EventCounts(RecordStruct):
+    """In how many histories something happened, and quartiles of after how many events."""
+
+    of: Count
+    count: Count
+    left_out: Count
+    median: float | None
+    quartile_low: float | None
+    quartile_high: float | None
+
+
+class Figures(RecordStruct):
+    """How well a pattern tells targets from the rest."""
+
+    DECIMALS = decimals(4, "lift")
+
+    of: list[Annotated[str, one_of(*OF)]]
+    things: Count
+    targets: Count
+    groups: Count
+    marked: Count
+    precision: RateEstimate
+    recall: RateEstimate
+    false_alarms: RateEstimate
+    auroc: Estimate | None
+    recall_at_1: Estimate | None
+    recall_at_5: Estimate | None
+    lift: float | None
+    """Precision over the share of targets."""
+    trivial: list[TrivialAnswer]
+    horizon: EventCounts
+    """Events from the first detection to the target."""
+    recovery: EventCounts
+    """Events from the end of the target to the end of the detection."""
+
+
+class LabelledRecord(RecordStruct):
+    """How well a pattern tells targets from the rest in labelled data."""
+
+    RECORD = "labelled"
+    FLAT = ("figures",)
+
+    set: Name
+    pattern: Name
+    """any: all of them together."""
+    version: str | None
+    severity: SeverityOrAny
+    split: str
+    """any: all together."""
+    figures: Figures
+
+
+class LabelledCompared(RecordStruct):
+    """How two versions differ on the same labelled things: new less old."""
+
+    RECORD = "labelled_compared"
+    DECIMALS = decimals(6, "p")
+
+    set: Name
+    split: str
+    """any: all together."""
+    severity: SeverityOrAny
+    things: Count
+    better: Count
+    """Things on which only the new version is right."""
+    worse: Count
+    p: Ratio
+    """McNemar's exact test of the two, by groups."""
+    precision: DifferenceEstimate | None
+    recall: DifferenceEstimate | None
+    false_alarms: DifferenceEstimate | None
+    auroc: DifferenceEstimate | None
+
+
+class LabelledSummary(RecordStruct):
+    """Which labels figures are about: the last line."""
+
+    RECORD = "labelled_summary"
+
+    set: Name
+    labels: Count
+    things: Count
+    targets: Count
+    not_found: Count
+    """Labels about nothing in the events, left out."""
+    not_found_first: Sequence[str]
+    patterns: list[Name]
+    severity: SeverityOrAny
+    data: str
+    """A digest of the files."""
 
 
 def validate_labelled(
@@ -48,9 +184,14 @@ def validate_labelled(
             own = about(things, pattern)
             if own:
                 marked, around = (of_pattern(own, every, pattern) for every in (found, near))
-                figures = told_of(own, marked, around, trivial)
-                about_it = {"set": name, "pattern": pattern, "version": versions.get(pattern)}
-                yield {"record": "labelled", **about_it, "severity": severity, "split": split, **figures}
+                yield LabelledRecord(
+                    set=name,
+                    pattern=pattern,
+                    version=versions.get(pattern),
+                    severity=severity,
+                    split=split,
+                    figures=told_of(own, marked, around, trivial),
+                ).to_dict()
 
 
 def compared(
@@ -75,34 +216,34 @@ def compared(
     for split in splits(own):
         things = in_split(own, split)
         found = compare(*(labelled(things, item, {}) for item in marked))
-        yield {
-            "record": "labelled_compared",
-            "set": name,
-            "split": split,
-            "severity": severity,
-            "things": len(things),
-            "better": found.better,
-            "worse": found.worse,
-            "p": _number(found.p, 6),
-            **{key: _difference(getattr(found, key)) for key in ("precision", "recall", "false_alarms")},
-            "auroc": _difference(found.area),
-        }
+        yield LabelledCompared(
+            set=name,
+            split=split,
+            severity=severity,
+            things=len(things),
+            better=found.better,
+            worse=found.worse,
+            p=found.p,
+            precision=_difference(found.precision),
+            recall=_difference(found.recall),
+            false_alarms=_difference(found.false_alarms),
+            auroc=_difference(found.area),
+        ).to_dict()
 
 
 def summary(name: str, things: Things, patterns: Iterable[str], severity: str, data: str) -> dict[str, Any]:
     """What was looked at."""
-    return {
-        "record": "labelled_summary",
-        "set": name,
-        "labels": len(things.things) + len(things.not_found),
-        "things": len(things.things),
-        "targets": sum(thing.label.target for thing in things.things),
-        "not_found": len(things.not_found),
-        "not_found_first": list(things.not_found[:FIRST]),
-        "patterns": sorted(set(patterns)),
-        "severity": severity,
-        "data": data,
-    }
+    return LabelledSummary(
+        set=name,
+        labels=len(things.things) + len(things.not_found),
+        things=len(things.things),
+        targets=sum(thing.label.target for thing in things.things),
+        not_found=len(things.not_found),
+        not_found_first=things.not_found[:FIRST],
+        patterns=sorted(set(patterns)),
+        severity=severity,
+        data=data,
+    ).to_dict()
 
 
 def at_severity(detections: Iterable[Detection], severity: str) -> list[Detection]:
@@ -175,7 +316,7 @@ def labelled(
 
 def told_of(
     things: Sequence[Thing], result: Found, near: Found, trivial: Mapping[str, Mapping[str, float]]
-) -> dict[str, Any]:
+) -> Figures:
     """The figures of what marks things; `near` are the detections in the history of each target."""
     items = labelled(things, result, trivial)
     made = score(items)
@@ -184,57 +325,52 @@ def told_of(
         for thing in things
         if thing.label.target and (item := course(thing, near.get(thing.label.id, ()))) is not None
     ]
-    return {
-        "of": sorted({thing.label.of for thing in things}),
-        "things": made.things,
-        "targets": made.targets,
-        "groups": len({item.cluster for item in items}),
-        "marked": made.precision.of,
-        "precision": _rate(made.precision),
-        "recall": _rate(made.recall),
-        "false_alarms": _rate(made.false_alarms),
-        "auroc": _area(made.area),
-        **_at_rates(items),
-        "lift": _number(made.lift),
-        "trivial": [
-            {"name": item.name, "auroc": _number(item.area), "precision": _number(item.precision)}
-            for item in made.trivial
+    within = {name: recall_within(items, share) for name, share in SHARES.items()}
+    return Figures(
+        of=sorted({thing.label.of for thing in things}),
+        things=made.things,
+        targets=made.targets,
+        groups=len({item.cluster for item in items}),
+        marked=made.precision.of,
+        precision=_rate(made.precision),
+        recall=_rate(made.recall),
+        false_alarms=_rate(made.false_alarms),
+        auroc=None if made.area is None else _ends(made.area.value, made.area.interval),
+        **{name: None if item is None else _ends(item.value, item.interval) for name, item in within.items()},
+        lift=made.lift,
+        trivial=[
+            TrivialAnswer(name=item.name, auroc=item.area, precision=item.precision) for item in made.trivial
         ],
-        "horizon": _times(horizon(courses)),
-        "recovery": _times(recovery(courses)),
-    }
-
-
-def _at_rates(items: Sequence[Labelled]) -> Mapping[str, Any]:
-    found = {name: recall_within(items, share) for name, share in SHARES.items()}
-    return {name: None if item is None else _ends(item.value, item.interval) for name, item in found.items()}
-
-
-def _number(value: float | None, digits: int = 4) -> float | None:
-    return None if value is None else round(value, digits)
-
-
-def _ends(value: float | None, interval: tuple[float, float]) -> dict[str, float | None]:
-    return {"value": _number(value), "low": _number(interval[0]), "high": _number(interval[1])}
-
-
-def _rate(rate: Rate) -> dict[str, Any]:
-    return {"hits": rate.hits, "of": rate.of, **_ends(rate.value, rate.interval)}
-
-
-def _area(area: Area | None) -> dict[str, Any] | None:
-    return None if area is None else _ends(area.value, area.interval)
-
-
-def _difference(difference: Difference | None) -> dict[str, Any] | None:
-    return (
-        None
-        if difference is None
-        else {**_ends(difference.value, difference.interval), "p": _number(difference.p, 6)}
+        horizon=_times(horizon(courses)),
+        recovery=_times(recovery(courses)),
     )
 
 
-def _times(times: Times) -> dict[str, Any]:
+def _ends(value: float | None, interval: tuple[float, float]) -> Estimate:
+    return Estimate(value=value, low=interval[0], high=interval[1])
+
+
+def _rate(rate: Rate) -> RateEstimate:
+    return RateEstimate(
+        hits=rate.hits, of=rate.of, value=rate.value, low=rate.interval[0], high=rate.interval[1]
+    )
+
+
+def _difference(difference: Difference | None) -> DifferenceEstimate | None:
+    if difference is None:
+        return None
+    return DifferenceEstimate(
+        value=difference.value, low=difference.interval[0], high=difference.interval[1], p=difference.p
+    )
+
+
+def _times(times: Times) -> EventCounts:
     low, high = times.quartiles or (None, None)
-    told = {"of": times.of, "count": times.count, "left_out": times.left_out}
-    return {**told, "median": times.middle, "quartile_low": low, "quartile_high": high}
+    return EventCounts(
+        of=times.of,
+        count=times.count,
+        left_out=times.left_out,
+        median=times.middle,
+        quartile_low=low,
+        quartile_high=high,
+    )

@@ -13,6 +13,7 @@ from pathlib import Path
 from ..config import Settings
 from ..config.settings import learning_in
 from ..errors import BadInput, BadUsage, Fault, did_you_mean
+from ..fields import Count, RecordStruct
 from ..models import Detection, Verdict, format_time, parse_time
 from ..models.detection import STANDING, base_pattern
 from ..models.verdict import VERDICTS
@@ -215,6 +216,15 @@ def _ends(store: Store, who: tuple[str, str], of: Silence) -> tuple[datetime, da
     if first.order > last.order:
         raise BadUsage(f"the event {of.first_event!r:.60} comes after {of.last_event!r:.60}; turn them round")
     return first.at, last.at
+
+
+class VerdictsAdded(RecordStruct):
+    """How many verdicts of a file are new."""
+
+    RECORD = "verdicts_added"
+
+    added: Count
+    repeated: Count
 
 
 def keep_verdicts(store: Store, verdicts: Sequence[Verdict]) -> Kept:

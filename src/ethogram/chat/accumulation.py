@@ -424,7 +424,7 @@ LEAST_FRAME = 0.5
 ALONE = 0.29
 """The most that a first turn comes to by meaning alone, just below ELEVATED."""
 FIRST_MIDDLE, FIRST_WIDTH = 0.6, 0.4
-"""Level at which a first turn comes to half of that, and how quickly it changes there."""
+"""Severity at which a first turn comes to half of that, and how quickly it changes there."""
 SEEN, FACT = 0.3, 0.3
 """What the words of a first turn must ask for by themselves (an act, and something harmful it is done with or
 to, and no question of fact) for meaning to say more: an embedder hears the alarm in a word, and one turn is

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from ..models.record import Record, decimals
+
+if TYPE_CHECKING:
+    from ..fields import Name, Ratio
+
 
 # What goes in and comes out of a turn.
 
@@ -42,25 +49,30 @@ class Readings:
 
 
 @dataclass(frozen=True, slots=True)
-class Signal:
+class Signal(Record):
     """One measure of a turn.
 
     `value` 0..1 or None where not measured, why in words, and what it adds to the risk.
     """
 
-    name: str
-    value: float | None
+    JSON = "name value adds usual category reason"
+    DECIMALS = decimals(6, "value", "adds", "usual")
+
+    name: Name
+    value: Ratio | None
     reason: str
-    adds: float = 0.0
+    adds: Ratio = 0.0
     category: str | None = None
-    usual: float = 0.0
+    usual: Ratio = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Change(Record):
     """What a signal adds now compared with the turn before; below 0 where it lowers the risk."""
 
-    name: str
+    DECIMALS = decimals(6, "by")
+
+    name: Name
     by: float
     reason: str
 

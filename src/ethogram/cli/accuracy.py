@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -41,7 +41,7 @@ def accuracy(
     as_json: AsJson = False,
 ) -> None:
     """Say how often each version of a pattern was right: counts, precision, what recall can be at most."""
-    from ..app.accuracy import accuracies, agreed, check_pattern
+    from ..app.accuracy import accuracies, agreed, agreement_record, check_pattern
     from ..config.settings import learning_in
     from ..store import open_store
 
@@ -56,7 +56,7 @@ def accuracy(
     if as_json:
         for one in found:
             write_json(one.to_dict())
-        write_json(agreement_record(pattern, together, blind))
+        write_json(agreement_record(pattern or None, together, blind))
         return
     if not found:
         write_line(NONE)
@@ -132,27 +132,3 @@ def kappa_text(one: Kappa) -> str:
         return f"they agree in {one.observed:.0%}; chance alone would give as much"
     beyond = f"kappa {one.value:.2f} ({one.low:.2f} to {one.high:.2f})"
     return f"they agree in {one.observed:.0%}; {beyond}"
-
-
-def agreement_record(pattern: str, together: Agreement, blind: Agreement) -> dict[str, Any]:
-    """The JSON form."""
-    pairs = [
-        {"judges": list(names), **kappa_record(kappa)} for names, kappa in sorted(together.pairs.items())
-    ]
-    return {
-        "record": "agreement",
-        "pattern": pattern or None,
-        "judges": together.judges,
-        "all": None if together.together is None else kappa_record(together.together),
-        "blind": None if blind.together is None else kappa_record(blind.together),
-        "pairs": pairs,
-    }
-
-
-def kappa_record(one: Kappa) -> dict[str, Any]:
-    """The JSON form of one agreement."""
-    rounded = {
-        name: None if (value := getattr(one, name)) is None else round(value, 6)
-        for name in ("observed", "expected", "value", "low", "high")
-    }
-    return {"items": one.items, **rounded}

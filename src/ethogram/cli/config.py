@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Any
 
 import typer
@@ -24,6 +23,7 @@ def register(app: typer.Typer) -> None:
 def show(as_json: AsJson = False, config: Config = "") -> None:
     """List every setting with its value and what set it."""
     from ..config import show as settings_of
+    from ..patterns.listing import SettingRow
     from ..patterns.settings_check import check_patterns
 
     loaded = load_config(config, as_json=as_json)
@@ -31,9 +31,9 @@ def show(as_json: AsJson = False, config: Config = "") -> None:
     rows = settings_of(loaded)
     if as_json:
         for key, value, origin in rows:
-            write_json({"record": "setting", "key": key, "value": value, "origin": origin})
+            write_json(SettingRow(key=key, value=value, origin=origin))
         for one in loaded.refused:
-            write_json({"record": "refused", **asdict(one)})
+            write_json(one)
         return
     texts = [(printable(key), as_text(value), printable(origin)) for key, value, origin in rows]
     keys, values = (max(len(row[i]) for row in texts) for i in (0, 1))
@@ -52,6 +52,7 @@ def path(as_json: AsJson = False, config: Config = "") -> None:
     from ..config import CONFIG_FILE, CONFIG_VARIABLE
     from ..config.loading import find_file
     from ..config.trust import read_record, trust_of, user_file
+    from ..patterns.listing import ConfigPath
 
     found = find_file(config or None, os.environ)
     full = None if found is None else os.path.abspath(found)  # noqa: PTH100 (links are left as they are)
@@ -60,12 +61,11 @@ def path(as_json: AsJson = False, config: Config = "") -> None:
         trust = None if found is None or is_named else trust_of(found, read_record()[0].get)
         user = user_file()
         write_json(
-            {
-                "record": "config",
-                "path": full,
-                "trusted": None if found is None else trust is None or trust.status == "trusted",
-                "user": str(user) if user is not None and user.exists() else None,
-            }
+            ConfigPath(
+                path=full,
+                trusted=None if found is None else trust is None or trust.status == "trusted",
+                user=str(user) if user is not None and user.exists() else None,
+            )
         )
     elif full is None:
         write_line(f"no settings file: no {CONFIG_FILE} in this folder, and {CONFIG_VARIABLE} is not set")
@@ -75,7 +75,7 @@ def path(as_json: AsJson = False, config: Config = "") -> None:
 
 def schema(as_json: AsJson = False) -> None:
     """Show the JSON Schema of ethogram.yaml, for editors and for checks elsewhere."""
-    from ..patterns.schemas import schema as schema_of
+    from ..schemas import schema as schema_of
 
     told = schema_of("config")
     # A record a line, or as a person and an editor read it.

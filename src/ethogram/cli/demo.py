@@ -157,11 +157,12 @@ def _copy(folder: str, *, as_json: bool) -> None:
     from pathlib import Path
 
     from ..app.demo import copy_examples
+    from ..patterns.listing import FileWritten
 
     written = copy_examples(Path(folder))
     if as_json:
         for path in written:
-            write_json({"record": "file", "path": str(path)})
+            write_json(FileWritten(path=str(path)))
         return
     for path in written:
         write_line(printable(str(path)))

@@ -57,6 +57,7 @@ def evaluate(
     from dataclasses import replace
 
     from ..app.analyze import load_library
+    from ..app.evaluation.records import NotMeasuredRecord
     from .progress import Progress
 
     targets = _targets(paths, output, record)
@@ -85,7 +86,7 @@ def evaluate(
         for one in evaluation_records(found, events.events, quotes=quotes):
             write_json(one)
         for (where, name), why in found.missing.items():
-            write_json({"record": "not_measured", "source": where, "id": name, "reason": why.reason})
+            write_json(NotMeasuredRecord(source=where, id=name, reason=why.reason))
         write_json(found.to_dict())
     else:
         _tell(found)
@@ -102,8 +103,10 @@ def evaluation_records(
     found: Evaluated, events: Iterable[Event], *, quotes: bool = False
 ) -> Iterator[dict[str, Any]]:
     """One `evaluation` record for every message that was scored, in order of time."""
+    from dataclasses import replace
+
+    from ..app.evaluation.records import EvaluationRecord
     from ..evaluators.recorded import text_digest
-    from ..evaluators.response_cache import record_of
     from ..models.redaction import mask
 
     for event in events:
@@ -111,20 +114,17 @@ def evaluation_records(
         answer, text = found.answers.get(key), event.text
         if answer is None or text is None:
             continue
-        said = record_of(answer)
         if quotes:
-            said["indicators"] = [
-                {**one, "quote": mask(text[one["start"] : one["end"]])} for one in said["indicators"]
-            ]
-        yield {
-            "record": "evaluation",
-            "source": event.source,
-            "id": event.id,
-            "subject": event.subject,
-            "tier": found.tiers[key],
-            "text_digest": text_digest(text),
-            **said,
-        }
+            quoted = (replace(one, quote=mask(text[one.start : one.end])) for one in answer.indicators)
+            answer = replace(answer, indicators=tuple(quoted))
+        yield EvaluationRecord(
+            source=event.source,
+            id=event.id,
+            subject=event.subject,
+            tier=found.tiers[key],
+            text_digest=text_digest(text),
+            answer=answer,
+        ).to_dict()
 
 
 def _targets(paths: Sequence[str], output: str, record: str) -> dict[str, Target]:

@@ -40,7 +40,9 @@ def list_evaluators(as_json: AsJson = False) -> None:
     names, needed = (max(len(row[i]) for row in rows) for i in (0, 1))
     for name, needs, about in rows:
         if as_json:
-            write_json({"record": "evaluator", "name": name, "needs": needs, "description": about})
+            from ..patterns.listing import EvaluatorRow
+
+            write_json(EvaluatorRow(name=name, needs=needs, description=about))
         else:
             write_line(printable(f"{name:<{names}}  {needs:<{needed}}  {about}"))
 

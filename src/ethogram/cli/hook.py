@@ -114,7 +114,7 @@ def _elsewhere(user: bool) -> str:
     from ..agents.hook.status import place
 
     other = "project" if user else "user"
-    return f"; --{other} has one" if place(other, ".")["command"] else ""
+    return f"; --{other} has one" if place(other, ".").command else ""
 
 
 def status(as_json: AsJson = False) -> None:

@@ -29,7 +29,7 @@ def watching_lines(seen: Watching) -> Iterator[str]:
     from ..agents.hook.location import state_dir
     from ..agents.hook.status import watched_facts
 
-    yield from watched_lines(watched_facts(seen))
+    yield from watched_lines(watched_facts(seen).to_dict())
     yield f"Nothing leaves this machine: what is known of runs stays in {clean(state_dir())}."
 
 

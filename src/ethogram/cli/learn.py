@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -87,7 +87,7 @@ def tell(
 
     `named`: somebody asked for it by its name, and wants to know where there is none.
     """
-    from ..app.learning import Lesson, go_by_itself, learn_pattern
+    from ..app.learning import Lesson, go_by_itself, learn_pattern, lesson_record
     from ..config.settings import learning_in
     from ..errors import BadPattern
     from ..risk.proposal import Nothing, Proposal
@@ -105,7 +105,7 @@ def tell(
     if isinstance(lesson.told, Proposal) and learning_in(loaded.settings)["automatic"]:
         found = go_by_itself(lesson.told, loaded, at=at)
     if as_json:
-        write_json(record(lesson, not_changed=found if isinstance(found, str) else None))
+        write_json(lesson_record(lesson, not_changed=found if isinstance(found, str) else None))
         if found is not None and not isinstance(found, str):
             write_json(found.to_dict())
         return
@@ -115,12 +115,6 @@ def tell(
         write_line(f"  not changed by itself: {found}")
     elif found is not None:
         tell_change(found, loaded, as_json=False)
-
-
-def record(lesson: Lesson, not_changed: str | None = None) -> dict[str, Any]:
-    """The JSON form: a proposal, with why no step was taken without asking; or why there is none."""
-    told = {**lesson.told.to_dict(), "version": lesson.version, "tries": lesson.tries}
-    return {**told, "not_changed": not_changed} if told["record"] == "proposal" else told
 
 
 def lines(lesson: Lesson, at: datetime) -> Iterator[str]:
@@ -178,6 +172,8 @@ def tell_change(change: Change, loaded: Loaded, *, as_json: bool) -> None:
 
 def tell_changes(loaded: Loaded, pattern: str, *, as_json: bool) -> None:
     """Every change so far, oldest first."""
+    from dataclasses import replace
+
     from ..config.learned import read_changes
     from .text import stamp
 
@@ -185,7 +181,7 @@ def tell_changes(loaded: Loaded, pattern: str, *, as_json: bool) -> None:
     own = [(n, one) for n, one in enumerate(changes, start=1) if not pattern or one.pattern == pattern]
     for number, one in own:
         if as_json:
-            write_json({**one.to_dict(), "number": number})
+            write_json(replace(one, number=number))
         else:
             undone = f", takes back {one.undoes}" if one.undoes else ""
             write_line(f"{number}  {stamp(one.at)}  {change_line(one)}{undone}")

@@ -28,6 +28,7 @@ def register(app: typer.Typer) -> None:
 def list_categories(as_json: AsJson = False) -> None:
     """List the categories with what was measured of each."""
     from ..lexicon.lexicon import load_lexicon
+    from ..patterns.listing import CategoryRow
 
     lexicon = load_lexicon()
     if not as_json:
@@ -39,19 +40,18 @@ def list_categories(as_json: AsJson = False) -> None:
         right, sampled = one.precision
         if as_json:
             write_json(
-                {
-                    "record": "category",
-                    "name": one.name,
-                    "trait": one.trait,
-                    "language": one.language,
-                    "description": one.about,
-                    "indicator": one.indicator,
-                    "phrases": len(one.phrases),
-                    "hits_per_10000": one.hits_per_10000,
-                    "right": right,
-                    "sampled": sampled,
-                    "lexicon": lexicon.version,
-                }
+                CategoryRow(
+                    name=one.name,
+                    trait=one.trait,
+                    language=one.language,
+                    description=one.about,
+                    indicator=one.indicator,
+                    phrases=len(one.phrases),
+                    hits_per_10000=one.hits_per_10000,
+                    right=right,
+                    sampled=sampled,
+                    lexicon=lexicon.version,
+                )
             )
         else:
             rate = f"{one.hits_per_10000:>10g}"

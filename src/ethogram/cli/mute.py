@@ -62,12 +62,14 @@ def list_mutes(as_json: AsJson = False, config: Config = "") -> None:
     """List every entry, and whether it has expired."""
     from datetime import UTC, datetime
 
+    from ..models.mute import ListedMute
+
     now = datetime.now(UTC)
     asked = Asked(config=config, as_json=as_json)
     entries = asked.mutes(asked.loaded(), untrusted=True)
     for entry in entries:
         if as_json:
-            write_json({**entry.to_dict(), "expired": entry.is_expired(now)})
+            write_json(ListedMute(entry, entry.is_expired(now)))
         else:
             write_line(line(entry, now))
     if not entries and not as_json:

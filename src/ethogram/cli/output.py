@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from ..errors import EthogramError
+from ..models.record import Record, to_json
 from ..report.plain import printable
 
 if TYPE_CHECKING:
@@ -92,13 +93,14 @@ def drop(stream: TextIO | None) -> None:
         os.close(nowhere)
 
 
-def write_json(record: Mapping[str, Any], *, to: TextIO | None = None) -> None:
-    """One record as one line of JSON.
+def write_json(record: Record | tuple[Any, ...] | Mapping[str, Any], *, to: TextIO | None = None) -> None:
+    """Write one record as one line of JSON.
 
     >>> write_json({"record": "fault", "path": "é"})
     {"record": "fault", "path": "\\u00e9"}
     """
-    write_line(json.dumps(record, ensure_ascii=True, allow_nan=False), to=to)
+    body = record if isinstance(record, dict) else to_json(record)
+    write_line(json.dumps(body, ensure_ascii=True, allow_nan=False), to=to)
 
 
 def colours() -> Literal["auto"] | None:

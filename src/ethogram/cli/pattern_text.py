@@ -9,6 +9,7 @@ from ..models.constants import ACTIVE_STATUSES
 from .output import printable
 
 if TYPE_CHECKING:
+    from ..patterns.listing import Parameter, PatternRow
     from ..patterns.pattern_file import PatternFile
 
 
@@ -19,43 +20,51 @@ _MEANING = ("define", "for_each", "shape", "confidence", "details", "tell_at")
 
 def brief_record(file: PatternFile) -> dict[str, Any]:
     """The few fields of a list."""
-    return {
-        "record": "pattern",
-        "name": file.name,
-        "status": file.status,
-        "on": file.status in ACTIVE_STATUSES,
-        "shape": shape_of(file),
-        "severities": severities_of(file),
-        "title": file.title,
-        "path": file.path,
-    }
+    return _row(file).to_dict()
+
+
+def _row(file: PatternFile) -> PatternRow:
+    from ..patterns.listing import PatternRow
+
+    return PatternRow(
+        name=file.name,
+        status=file.status,
+        on=file.status in ACTIVE_STATUSES,
+        shape=shape_of(file),
+        severities=severities_of(file),
+        title=file.title,
+        path=file.path,
+    )
 
 
 def full_record(file: PatternFile, origins: Mapping[str, str]) -> dict[str, Any]:
     """Everything about a pattern, with its compiled programs. `origins`: what set each of the settings."""
     from ..language.compiler import compile_patterns
+    from ..patterns.listing import PatternDetail, Stories
     from ..patterns.pattern_file import LISTS
 
     first = file.patterns[0]
-    return brief_record(file) | {
-        "shape_hash": file.shape_hash,
-        "file_hash": file.file_hash,
-        "versions": {pattern.name: pattern.version for pattern in file.patterns},
-        **{key: file.words[key] or None for key in _WORDS},
-        **{key: file.words[key] for key in LISTS},
-        "cause": first.cause,
-        "confirms": list(first.confirms),
-        "group_by": list(first.group_by),
-        "parameters": parameters_of(file, origins),
-        "meaning": {key: file.data[key] for key in _MEANING if key in file.data},
-        "explanation": file.data.get("explanation"),
-        "recommendation": first.recommendation or None,
-        "examples": {
-            "fires": [one.story for one in file.examples if one.fires],
-            "quiet": [one.story for one in file.examples if not one.fires],
-        },
-        "programs": [program.to_json() for program in compile_patterns(file.patterns)],
-    }
+    words: dict[str, Any] = {key: file.words[key] or None for key in _WORDS}
+    words |= {key: file.words[key] for key in LISTS}
+    return PatternDetail(
+        row=_row(file),
+        shape_hash=file.shape_hash,
+        file_hash=file.file_hash,
+        versions={pattern.name: pattern.version for pattern in file.patterns},
+        **words,
+        cause=first.cause,
+        confirms=first.confirms,
+        history=first.group_by,
+        parameters=parameters_of(file, origins),
+        meaning={key: file.data[key] for key in _MEANING if key in file.data},
+        explanation=file.data.get("explanation"),
+        recommendation=first.recommendation or None,
+        examples=Stories(
+            fires=[one.story for one in file.examples if one.fires],
+            quiet=[one.story for one in file.examples if not one.fires],
+        ),
+        programs=[program.to_json() for program in compile_patterns(file.patterns)],
+    ).to_dict()
 
 
 def shape_of(file: PatternFile) -> str:
@@ -72,15 +81,17 @@ def severities_of(file: PatternFile) -> list[str]:
     return [severity for severity, _ in file.patterns[0].severities]
 
 
-def parameters_of(file: PatternFile, origins: Mapping[str, str]) -> list[dict[str, Any]]:
+def parameters_of(file: PatternFile, origins: Mapping[str, str]) -> list[Parameter]:
     """Every parameter with the value that counts, the one in the file, and what set it."""
+    from ..patterns.listing import Parameter
+
     return [
-        {
-            "name": name,
-            "value": value,
-            "in_file": file.data["parameters"][name],
-            "from": origins.get(f"parameters.{file.name}.{name}", IN_FILE),
-        }
+        Parameter(
+            name=name,
+            value=value,
+            in_file=file.data["parameters"][name],
+            origin=origins.get(f"parameters.{file.name}.{name}", IN_FILE),
+        )
         for name, value in file.parameters.items()
     ]
 

@@ -58,11 +58,12 @@ def new(
     as_json: AsJson = False,
 ) -> None:
     """Write a complete pattern to start from; nothing is ever overwritten."""
+    from ..patterns.listing import PatternWritten
     from ..patterns.scaffold import write_new
 
     for path in write_new(name, shape, folder):
         if as_json:
-            write_json({"record": "written", "pattern": path.stem, "path": str(path)})
+            write_json(PatternWritten(pattern=path.stem, path=str(path)))
         else:
             write_line(printable(f"wrote {path}"))
 
@@ -110,18 +111,19 @@ def lint(
     """Check patterns: every fault of every file at once, then what could be better."""
     from ..patterns import lint as linting
     from ..patterns.catalogue import load_vocabulary
+    from ..patterns.listing import LintSummary, LintWarning
 
     loaded = _settings(config)
     library = _as_written(loaded, selectors)
     warnings = linting.lint(library, load_vocabulary(loaded.settings.signals))
     for warning in warnings:
         if as_json:
-            write_json(warning.to_dict() | {"record": "warning"})
+            write_json(LintWarning(place=warning))
         else:
             place = f"{warning.path}:{warning.line}:{warning.column}"
             write_line(printable(f"{place}: warning: {warning.message}"))
     if as_json:
-        write_json({"record": "summary", "patterns": len(library), "warnings": len(warnings)})
+        write_json(LintSummary(patterns=len(library), warnings=len(warnings)))
     else:
         write_line(f"{plural(len(library), 'pattern')}, {plural(len(warnings), 'warning')}")
     if strict and warnings:
@@ -156,6 +158,7 @@ def lock(
     from ..errors import BadPattern, Fault
     from ..patterns import library as load
     from ..patterns import lock as locking
+    from ..patterns.listing import Lock, LockChange
 
     root = load.SHIPPED if folder is None else folder
     library = (
@@ -167,8 +170,13 @@ def lock(
     if not check:
         locking.write_lock(path, current)
     if as_json:
-        said = {"path": str(path), "patterns": len(current), "changes": [one.to_dict() for one in changes]}
-        write_json({"record": "lock"} | said)
+        write_json(
+            Lock(
+                path=str(path),
+                patterns=len(current),
+                changes=[LockChange(pattern=one.pattern, change=one.what) for one in changes],
+            )
+        )
     if check and changes:
         hint = "if that is meant: ethogram patterns lock" + (f" --folder {folder}" if folder else "")
         raise BadPattern(Fault(str(path), 0, 0, f"{one.pattern}: {one.what}; {hint}") for one in changes)

@@ -58,7 +58,7 @@ def purge(
     with open_tracker(store, key, who) as tracker:
         done = tracker.purge(given or None, moment(before, "--before"), why or None)
     if as_json:
-        write_json({"record": "usage_purge", **done._asdict()})
+        write_json(done)
     else:
         people = "1 person" if done.people == 1 else f"{done.people:,} people"
         tell(f"{people} and {events_of(done.events, before)}", is_clean=done.clean)
@@ -97,7 +97,7 @@ def purge_stored(
         note_looks(opened, "purge", [None], at=now(), who=who or user_name(), why=why, subject=subject)
         done = opened.purge(subject=whose, before=moment(before, "--before"), redact=redact)
     if as_json:
-        write_json({"record": "purge", **done._asdict()})
+        write_json(done)
     else:
         more = f", {plural(done.states, 'state')} of conversations" if done.states else ""
         gone = f"{plural(done.events, 'event')} and {plural(done.detections, 'detection')}{more}"

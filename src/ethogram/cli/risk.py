@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -10,10 +10,6 @@ from .inputs import AsJson, Asked, Config, Source
 from .output import write_json, write_line
 from .stored import StoreUrl, note_all, now
 from .usage_common import IsPseudonym, KeyFile, Who, Why, user_name, whom
-
-if TYPE_CHECKING:
-    from ..risk.assessment import Assessment
-
 
 AsOf = Annotated[
     str,
@@ -46,7 +42,7 @@ def risk(
     as_json: AsJson = False,
 ) -> None:
     """Say how high the risk of a subject is and what makes it up; without a subject, rank all of them."""
-    from ..app.risk import Muted, subject_risk, subject_risks
+    from ..app.risk import Muted, risk_record, subject_risk, subject_risks
     from ..app.stored_events import note_looks, stored_name
     from ..patterns.settings_check import check_patterns
     from ..store import open_store
@@ -86,14 +82,3 @@ def risk(
             write_line(f"Without {', '.join(without)} and what stands on it:")
         for line in risk_lines(told, timed=told.source not in untimed):
             write_line(line)
-
-
-def risk_record(told: Assessment) -> dict[str, Any]:
-    """The JSON form of one subject's risk, with what it would be without each part, and what to do."""
-    record = told.composition.risk(told.subject, told.thread, told.source).to_dict()
-    return {
-        **record,
-        **told.composition.to_dict(),
-        "without": [one.to_dict() for one in told.without],
-        "recommendations": [one.to_dict() for one in told.recommendations],
-    }

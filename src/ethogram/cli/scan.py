@@ -46,7 +46,9 @@ def scan(
     if show_prompt:
         system, user = prompt_for(batch.events, show_prompt, sampled=sample)
         if as_json:
-            write_json({"record": "prompt", "id": show_prompt, "system": system, "user": user})
+            from ..patterns.listing import Prompt
+
+            write_json(Prompt(id=show_prompt, system=system, user=user))
         else:
             for line in f"{system}\n\n{user}".split("\n"):
                 write_line(printable(line))
@@ -58,7 +60,7 @@ def scan(
     if as_json:
         for route in routes:
             write_json(route_record(route))
-        write_json(found.to_dict() | {"left_out": left, "bad_lines": batch.bad_count})
+        write_json(found.summary(left_out=left, bad_lines=batch.bad_count))
         return
     for route in routes:
         said = ", ".join(route.scan.by_category or {}) or ("sampled" if route.sampled else "")

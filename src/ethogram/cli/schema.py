@@ -20,7 +20,7 @@ def show(
 ) -> None:
     """Show the JSON Schema of an event, a detection, a pattern file, ..."""
     from ..errors import BadUsage, did_you_mean
-    from ..patterns.schemas import schema, schema_names, schema_summary
+    from ..schemas import schema, schema_names, schema_summary
 
     names = schema_names()
     if not name:

@@ -75,15 +75,16 @@ def signal_rows(declared: Mapping[str, str]) -> Iterator[Row]:
 def _signal(
     name: str, kind: str, allowed: Any, description: str, cost: str = "supplied", version: int | None = None
 ) -> Row:
-    return {
-        "record": "signal",
-        "name": name,
-        "kind": kind,
-        "range": _range(kind, allowed),
-        "cost": cost,
-        "version": version,
-        "description": description,
-    }
+    from ..patterns.listing import SignalRow
+
+    return SignalRow(
+        name=name,
+        kind=kind,
+        range=_range(kind, allowed),
+        cost=cost,
+        version=version,
+        description=description,
+    ).to_dict()
 
 
 def _range(kind: str, allowed: Any) -> Any:
@@ -98,33 +99,35 @@ def _range(kind: str, allowed: Any) -> Any:
 def indicator_rows() -> Iterator[Row]:
     """Every indicator in the order of the catalogue, with the line that says by what it is seen."""
     from ..patterns.catalogue import indicator_catalogue
+    from ..patterns.listing import IndicatorRow
 
     for one in indicator_catalogue().values():
-        yield {
-            "record": "indicator",
-            "name": one.id,
-            "trait": one.trait,
-            "dimension": one.dimension,
-            "polarity": one.polarity,
-            "description": one.name.replace("_", " "),
-            "definition": one.definition,
-        }
+        yield IndicatorRow(
+            name=one.id,
+            trait=one.trait,
+            dimension=one.dimension,
+            polarity=one.polarity,
+            description=one.name.replace("_", " "),
+            definition=one.definition,
+        ).to_dict()
 
 
 def attribute_rows() -> Iterator[Row]:
     """Every attribute in the catalogue, by name."""
     from ..patterns.catalogue import attribute_catalogue
+    from ..patterns.listing import AttributeRow
 
     for _, one in sorted(attribute_catalogue().items()):
-        yield {"record": "attribute", "name": one.name, "kind": one.kind, "description": one.description}
+        yield AttributeRow(name=one.name, kind=one.kind, description=one.description).to_dict()
 
 
 def table_rows() -> Iterator[Row]:
     """Every table by name, with its numbers."""
     from ..patterns.catalogue import load_tables
+    from ..patterns.listing import TableRow
 
     for name, values in sorted(load_tables().items()):
-        yield {"record": "table", "name": name, "entries": len(values), "values": dict(values)}
+        yield TableRow(name=name, entries=len(values), values=values).to_dict()
 
 
 def _write(rows: Sequence[Row], columns: Sequence[str], *, as_json: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,10 +13,9 @@ from .purge import Redact
 from .stored import StoreUrl, note_all, run_import
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from ..app.importing import Imported
+    from ..app.importing import Imported, ImportRecord
     from ..store import Info
+    from ..store.protocol import StoreRecord
 
 
 KeepText = Annotated[bool, typer.Option("--keep-text", help="Keep the text of events too.")]
@@ -76,21 +75,22 @@ def make_private_file(store: str, key: str) -> None:
     create(path_of(store))
 
 
-def imported_record(done: Imported, url: str) -> dict[str, Any]:
-    """The JSON form."""
-    return {
-        "record": "import",
-        "store": url,
-        "added": done.added,
-        "repeated": done.repeated,
-        "files": done.files,
-        "files_known": done.known,
-        "resumed_after": done.resumed,
-        "bad": done.bad_count,
-        "skipped": dict(done.skipped),
-        "not_events": list(done.not_events),
-        "strays": dict(done.strays),
-    }
+def imported_record(done: Imported, url: str) -> ImportRecord:
+    """What an import did, as a record."""
+    from ..app.importing import ImportRecord
+
+    return ImportRecord(
+        store=url,
+        added=done.added,
+        repeated=done.repeated,
+        files=done.files,
+        files_known=done.known,
+        resumed_after=done.resumed,
+        bad=done.bad_count,
+        skipped=done.skipped,
+        not_events=done.not_events,
+        strays=done.strays,
+    )
 
 
 def imported_lines(done: Imported, url: str) -> Iterator[str]:
@@ -126,25 +126,21 @@ def info(store: StoreUrl, as_json: AsJson = False) -> None:
         write_line(line)
 
 
-def info_record(found: Info) -> dict[str, Any]:
-    """The JSON form."""
-    from ..models import format_time
+def info_record(found: Info) -> StoreRecord:
+    """What is in a store, as a record."""
+    from ..store.protocol import SourceRow, StoreRecord
 
-    def told(at: datetime | None) -> str | None:
-        return None if at is None else format_time(at)
-
-    return {
-        "record": "store",
-        "store": found.url,
-        "schema": found.schema,
-        "bytes": found.bytes,
+    return StoreRecord(
+        store=found.url,
+        schema=found.schema,
+        bytes=found.bytes,
         **found.counts,
-        "first_at": told(found.first_at),
-        "last_at": told(found.last_at),
-        "sources": [{"name": one.name, "timed": one.timed} for one in found.sources],
-        "unfinished_imports": [one.staged for one in found.imports],
-        "last_sweep": told(found.last_sweep),
-    }
+        first_at=found.first_at,
+        last_at=found.last_at,
+        sources=[SourceRow(one.name, one.timed) for one in found.sources],
+        unfinished_imports=[one.staged for one in found.imports],
+        last_sweep=found.last_sweep,
+    )
 
 
 def info_lines(found: Info) -> Iterator[str]:

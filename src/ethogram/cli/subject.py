@@ -49,6 +49,8 @@ def subject(
     as_json: AsJson = False,
 ) -> None:
     """Say where a subject stands: what it did, where its readings go, what was detected, what may come."""
+    from dataclasses import replace
+
     from ..app.analyze import load_library
     from ..app.risk import Muted, newest, subject_risk
     from ..app.stored_events import note_looks, stored_name
@@ -69,7 +71,7 @@ def subject(
         how: dict[str, Any] = {"source": row.source, "as_of": at, "settings": settings}
         risk = subject_risk(opened, row.name, **how, muted=Muted(asked.mutes(loaded), now()))
     if as_json:
-        write_json({**found.to_dict(), "risk": risk.overall_risk})
+        write_json(replace(found, risk=risk.overall_risk))
         return
     for line in subject_lines(found, risk):
         write_line(line)
@@ -145,6 +147,7 @@ def subjects(
     """List the subjects of a store."""
     from collections import Counter
 
+    from ..app.subject import SubjectRowRecord
     from ..errors import BadUsage, did_you_mean
     from ..store import open_store
 
@@ -159,7 +162,16 @@ def subjects(
     rows.sort(key=_sorter(sort, counts))
     if as_json:
         for one in rows:
-            write_json(row_record(one, counts[one.who], timed=one.source not in untimed))
+            row = SubjectRowRecord(
+                source=one.source,
+                subject=one.name,
+                events=one.events,
+                timed=one.source not in untimed,
+                first_at=one.first_at,
+                last_at=one.last_at,
+                detections=counts[one.who],
+            )
+            write_json(row)
         return
     for line in table(rows, counts, untimed):
         write_line(line)
@@ -173,22 +185,6 @@ def _sorter(sort: str, counts: Any) -> Callable[[SubjectRow], Any]:
         "detections": lambda one: (-counts[one.who], one.name),
     }
     return by[sort]
-
-
-def row_record(one: SubjectRow, detections: int, *, timed: bool) -> dict[str, Any]:
-    """The JSON form of one line."""
-    from ..models import format_time
-
-    return {
-        "record": "subject_row",
-        "source": one.source,
-        "subject": one.name,
-        "events": one.events,
-        "timed": timed,
-        "first_at": format_time(one.first_at),
-        "last_at": format_time(one.last_at),
-        "detections": detections,
-    }
 
 
 def table(rows: list[SubjectRow], counts: Any, untimed: set[str]) -> Iterator[str]:

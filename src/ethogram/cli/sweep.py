@@ -169,6 +169,8 @@ def wait(seconds: float) -> None:
 
 def tell(store: Store, done: Sweep, shown: Sequence[tuple[Change, Mute]] = (), *, as_json: bool) -> None:
     """Print the changes, then remember that they were told: who is killed in between hears them again."""
+    from dataclasses import replace
+
     from ..app.stored_events import note_looks
     from .output import flush
     from .report_rest import untrusted_lines
@@ -177,10 +179,10 @@ def tell(store: Store, done: Sweep, shown: Sequence[tuple[Change, Mute]] = (), *
 
     if as_json:
         for one in done.changes:
-            write_json(change_record(one))
+            write_json(replace(one.detection, change=one.change))
         for one, entry in shown:
-            write_json({**change_record(one), "muted": entry.id, "muted_by_untrusted": True})
-        write_json(summary(done))
+            write_json(replace(one.detection, change=one.change, muted=entry.id, muted_by_untrusted=True))
+        write_json(done.summary())
     else:
         untimed = {one.name for one in store.sources().values() if not one.timed}
         show(*sweep_parts(done, untimed), *untrusted_lines([(one.detection, entry) for one, entry in shown]))
@@ -188,29 +190,6 @@ def tell(store: Store, done: Sweep, shown: Sequence[tuple[Change, Mute]] = (), *
     people = sorted({one.detection.subject for one in done.changes})
     note_looks(store, "listed", people, at=now(), who=user_name())
     store.mark_told(one.key for one in (*done.changes, *done.muted))
-
-
-def change_record(one: Change) -> dict[str, Any]:
-    """A detection record that also says what happened to it."""
-    return {**one.detection.to_dict(), "change": one.change}
-
-
-def summary(done: Sweep) -> dict[str, Any]:
-    """What was looked at."""
-    from collections import Counter
-
-    from ..models import format_time
-
-    return {
-        "record": "sweep",
-        "as_of": format_time(done.as_of),
-        "subjects": done.subjects,
-        "events": done.events,
-        "insufficient": done.insufficient,
-        "muted": len(done.muted),
-        "without_text": list(done.without_text),
-        "changes": dict(sorted(Counter(one.change for one in done.changes).items())),
-    }
 
 
 def sweep_parts(done: Sweep, untimed: set[str]) -> Iterator[RenderableType]:

@@ -149,14 +149,13 @@ def ask() -> None:
 def tell_entry(name: str, *, as_json: bool) -> None:
     """One file of the record and whether it is still as it was reviewed."""
     from ..config.trust import read_record, trust_of
+    from ..patterns.listing import TrustRow
 
     record, _ = read_record()
     trust = trust_of(name, record.get)
     if as_json:
         digest = record[name].digest
-        write_json(
-            {"record": "trust", "path": name, "status": trust.status, "at": trust.at, "digest": digest}
-        )
+        write_json(TrustRow(path=name, status=trust.status, at=trust.at, digest=digest))
     else:
         write_line(printable(f"{trust.status}  {trust.at}  {name}"))
 
@@ -181,6 +180,7 @@ def tell_revoked(given: str, *, as_json: bool) -> None:
 
     from ..config.trust import key_of, read_record, revoke_trust
     from ..errors import BadUsage
+    from ..patterns.listing import TrustRow
 
     folder = key_of(Path(given, "x")).removesuffix("x")
     names = [name for name in sorted(read_record()[0]) if name == key_of(given) or name.startswith(folder)]
@@ -189,6 +189,6 @@ def tell_revoked(given: str, *, as_json: bool) -> None:
     revoke_trust(names)
     for name in names:
         if as_json:
-            write_json({"record": "trust", "path": name, "status": "revoked", "at": None, "digest": None})
+            write_json(TrustRow(path=name, status="revoked", at=None, digest=None))
         else:
             write_line(printable(f"revoked  {name}"))

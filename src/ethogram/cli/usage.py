@@ -78,7 +78,9 @@ def record(
     with open_tracker(store, key, "", create=True, **how) as tracker:
         done = record_events(tracker, batch)
     if as_json:
-        write_json({"record": "usage_recorded", "store": store, **done})
+        from ..usage.records import UsageRecorded
+
+        write_json(UsageRecorded(store=store, **done))
         return
     from .text import plural
 
@@ -128,7 +130,6 @@ def signals(
     as_json: AsJson = False,
 ) -> None:
     """Say what is unusual about a person against their own habit; without --as-of, now."""
-    from ..models import format_time
     from .usage_beside import fused_with, helpline_for
 
     at, said = moment(as_of, "--as-of") or now(), helpline_for(region, config)
@@ -137,9 +138,10 @@ def signals(
         found = tracker.signals(whom(subject, is_pseudonym), at, why or None)
     whole = None if fused is None else fused(found)
     if as_json:
-        told = {"record": "usage_signals", "subject": subject, "as_of": format_time(at), **found.to_dict()}
-        beside = {"fused": None if whole is None else whole.to_dict(), "helpline": said and said.to_dict()}
-        write_json({**told, **beside})
+        from ..usage.records import UsageSignalsRecord
+
+        values = found.values()
+        write_json(UsageSignalsRecord(subject=subject, as_of=at, values=values, fused=whole, helpline=said))
         return
     for line in signal_lines(subject, found):
         write_line(line)
@@ -188,7 +190,6 @@ def sweep(
 ) -> None:
     """Tell of everybody about whom something is unusual, each change once; without --as-of, now."""
     from ..errors import BadUsage, did_you_mean
-    from ..models import format_time
     from .usage_beside import helpline_for
 
     if fail_on and fail_on not in SEVERITIES:
@@ -209,9 +210,10 @@ def sweep(
             # What the reader has counts as told, and nothing else.
             flush()
     if as_json:
-        removed = {"people": gone.people, "events": gone.events}
-        ends = {"people": severities, "removed": removed, "helpline": said and said.to_dict()}
-        write_json({"record": "usage_sweep", "as_of": format_time(at), **ends})
+        from ..usage.records import PeopleByLevel, Removed, UsageSweep
+
+        people, removed = PeopleByLevel(**severities), Removed(gone.people, gone.events)
+        write_json(UsageSweep(as_of=at, people=people, removed=removed, helpline=said))
     elif not sum(severities.values()):
         write_line("Nothing new to tell.")
     elif said is not None:

@@ -62,9 +62,9 @@ def cohort(
     if out:
         _write(Path(out), text)
     if as_json:
-        from dataclasses import asdict
+        from ..usage.records import UsageCohort
 
-        write_json({"record": "usage_cohort", **asdict(made), "file": out or None})
+        write_json(UsageCohort(cohort=made, file=out or None))
     elif out:
         write_line(printable(f"version {version} from {made.people:,} people: {out}"))
         write_line(printable(f"to use it, in ethogram.yaml: usage: {{cohort: {out}}}"))

@@ -69,7 +69,9 @@ def check(store: UsageStore, key: KeyFile = "", as_json: AsJson = False) -> None
 
 def _tell(what: str, file: str, keys: int, *, as_json: bool) -> None:
     if as_json:
-        write_json({"record": "usage_key", "what": what, "file": file or None, "keys": keys})
+        from ..usage.records import UsageKey
+
+        write_json(UsageKey(what=what, file=file or None, keys=keys))
         return
     words = {
         "new": f"A new key is in {printable(file)}; keep a copy where the store is not.",

@@ -134,14 +134,14 @@ def keep_file(
     store: Store, path: str, settings: Settings, judge: str, at: datetime, *, as_json: bool
 ) -> None:
     """Keep the verdicts of a file, and tell how many."""
-    from ..app.verdicts import keep_verdicts, read_verdicts
+    from ..app.verdicts import VerdictsAdded, keep_verdicts, read_verdicts
     from .progress import Progress
     from .text import plural
 
     with Progress().checking("checking the verdicts"):
         kept = keep_verdicts(store, read_verdicts(path, store, settings, by=judge, at=at, now=now()))
     if as_json:
-        write_json({"record": "verdicts_added", "added": kept.added, "repeated": kept.repeated})
+        write_json(VerdictsAdded(added=kept.added, repeated=kept.repeated))
     else:
         write_line(f"{plural(kept.added, 'verdict')} added; known already: {kept.repeated:,}")
     tell_settled(store, settings, as_json=as_json)

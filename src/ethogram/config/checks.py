@@ -1,7 +1,8 @@
-"""What each setting may be: from plain data to the value, or a sentence about what would be right.
+"""Checks of settings: from plain data to the value, or a sentence about what was expected.
 
 A check takes the value, its place (the keys that lead to it) and where to report; it returns the value
 as Settings has it, or MISSING. Mappings lose their bad entries only, so that every fault is found.
+`check_for` derives the check of a setting from its type.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from types import FunctionType, NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from ..chat.records import SIGNALS
+from msgspec import Meta, UnsetType
+
 from ..errors import did_you_mean
 from ..language.expressions import ELAPSED, NAMES
-from ..models import SEVERITIES, parse_duration
-from ..models.constants import NORMALIZATION, NOT_PLACES, RESOURCES, RUNGS, STATUSES, USAGE_KINDS
-from .settings import EMBEDDERS, LIMITS, USAGE, USAGE_LIMITS
+from ..models import parse_duration
+from ..models.constants import NOT_PLACES
 
 Place = tuple[str | int, ...]
 Check = Callable[[Any, Place, "Report"], Any]
@@ -55,12 +57,16 @@ class Report:
             self.more += 1
 
 
-def words(value: Any, place: Place, report: Report) -> Any:
-    """A tuple of texts."""
-    if not isinstance(value, (list, tuple)):
-        return _wrong(value, "a list, like [a, b]", place, report)
-    checked = [text(item, (*place, index), report) for index, item in enumerate(value)]
-    return MISSING if MISSING in checked else tuple(checked)
+def items(each: Check) -> Check:
+    """A check for a list whose items pass a check; a tuple."""
+
+    def check(value: Any, place: Place, report: Report) -> Any:
+        if not isinstance(value, (list, tuple)):
+            return _wrong(value, "a list, like [a, b]", place, report)
+        checked = [each(item, (*place, index), report) for index, item in enumerate(value)]
+        return MISSING if MISSING in checked else tuple(checked)
+
+    return check
 
 
 def selectors(value: Any, place: Place, report: Report) -> Any:
@@ -76,7 +82,7 @@ def selectors(value: Any, place: Place, report: Report) -> Any:
             "name it on the command line (--patterns FILE.py), or install it with an entry point"
         )
         report.add((*place, number), partial(str, message))
-    return MISSING if code else words(value, place, report)
+    return MISSING if code else items(text)(value, place, report)
 
 
 def text(value: Any, place: Place, report: Report) -> Any:
@@ -86,18 +92,22 @@ def text(value: Any, place: Place, report: Report) -> Any:
     return value
 
 
-def number(value: Any, place: Place, report: Report) -> Any:
-    """A finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        return _wrong(value, "a number", place, report)
-    return value
+def number(low: float | None = None, high: float | None = None, above: float | None = None) -> Check:
+    """A check for a finite number from `low` to `high`, ends included, or above a number."""
+    right = "a number"
+    if above is not None:
+        right += f" above {above:g}"
+    elif low is not None:
+        right += f" from {low:g} on" if high is None else f" from {low:g} to {high:g}"
 
+    def check(value: Any, place: Place, report: Report) -> Any:
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        inside = is_number and (low is None or low <= value) and (high is None or value <= high)
+        if not inside or (above is not None and value <= above):
+            return _wrong(value, right, place, report)
+        return value if low is None else float(value)
 
-def positive(value: Any, place: Place, report: Report) -> Any:
-    """A finite number above 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
-        return _wrong(value, "a number above 0", place, report)
-    return value
+    return check
 
 
 def yes_or_no(value: Any, place: Place, report: Report) -> Any:
@@ -108,23 +118,10 @@ def yes_or_no(value: Any, place: Place, report: Report) -> Any:
     return value if isinstance(value, bool) else _wrong(value, "true or false", place, report)
 
 
-def some_of(options: Iterable[str]) -> Check:
-    """A check for a list of some of these words."""
-    each = one_of(options)
-
-    def check(value: Any, place: Place, report: Report) -> Any:
-        if not isinstance(value, (list, tuple)):
-            return _wrong(value, "a list, like [a, b]", place, report)
-        checked = [each(item, (*place, index), report) for index, item in enumerate(value)]
-        return MISSING if MISSING in checked else tuple(checked)
-
-    return check
-
-
 def option(value: Any, place: Place, report: Report) -> Any:
     """A text, a number, true or false; or a mapping of such."""
     if isinstance(value, Mapping):
-        return mapping(option, bad_option_name)(value, place, report)
+        return mapping(option, Keys(wrong=bad_option_name))(value, place, report)
     if place[-1] == "key_env" and not (isinstance(value, str) and VARIABLE.fullmatch(value)):
         return _wrong(value, "the name of an environment variable in capitals, not the key", place, report)
     if isinstance(value, bool) or (isinstance(value, str) and value.strip()):
@@ -157,17 +154,8 @@ def half_life(value: Any, place: Place, report: Report) -> Any:
     return result
 
 
-def multiplier(value: Any, place: Place, report: Report) -> Any:
-    """A finite number from 1 on: two things together are never less than one of them."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 1 <= value < math.inf:
-        return _wrong(value, "a number from 1 on", place, report)
-    return float(value)
-
-
 def time_zone(value: Any, place: Place, report: Report) -> Any:
-    """The name of an IANA time zone, or None."""
-    if value is None:
-        return None
+    """The name of an IANA time zone."""
     from zoneinfo import available_timezones
 
     known = available_timezones() - NOT_PLACES
@@ -213,20 +201,6 @@ def helplines(value: Any, place: Place, report: Report) -> Any:
     return {name: value[name] for name, wrong in found.items() if wrong is None}
 
 
-def share(value: Any, place: Place, report: Report) -> Any:
-    """A number from 0 to 1."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1:
-        return float(value)
-    return _wrong(value, "a number from 0 to 1", place, report)
-
-
-def weight(value: Any, place: Place, report: Report) -> Any:
-    """A number from 0 to 10."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 10:
-        return float(value)
-    return _wrong(value, "a number from 0 to 10", place, report)
-
-
 def one_of(options: Iterable[str], *, none: bool = False) -> Check:
     """A check for one of these words, or for None too."""
     known = tuple(options)
@@ -240,26 +214,24 @@ def one_of(options: Iterable[str], *, none: bool = False) -> Check:
     return check
 
 
-def or_none(of: Check) -> Check:
-    """A check for what passes another, or None."""
-    return lambda value, place, report: None if value is None else of(value, place, report)
+class Keys:
+    """The keys of a mapping: those that are `known`, or any that nothing is `wrong` with."""
+
+    def __init__(self, *known: str, wrong: Callable[[str], str] = lambda key: "") -> None:
+        self.known, self.wrong = known, wrong
 
 
-def mapping(of: Check, bad_key: Callable[[str], str] = lambda key: "", known: Iterable[str] = ()) -> Check:
-    """A check for a mapping with values that pass a check, and keys that are known, if any are.
-
-    `bad_key` says what is wrong with a key; nothing where it is fine.
-    """
-    names = tuple(known)
+def mapping(of: Check, keys: Keys) -> Check:
+    """A check for a mapping with values that pass a check."""
 
     def check(value: Any, place: Place, report: Report) -> Any:
         if not isinstance(value, Mapping):
             return _wrong(value, "a mapping, like {name: value}", place, report)
         found = {}
         for key, item in value.items():
-            if names and key not in names:
-                unknown_key(key, place, names, report)
-            elif why := bad_key(key):
+            if keys.known and key not in keys.known:
+                unknown_key(key, place, keys.known, report)
+            elif why := keys.wrong(key):
                 report.add((*place, key), partial("{}: {}".format, _dotted(place), why), key=True)
             elif (checked := of(item, (*place, key), report)) is not MISSING:
                 found[key] = checked
@@ -341,100 +313,40 @@ def _dotted(place: Place) -> str:
     return ".".join(f"{part!s:.60}" for part in place)
 
 
-CHECKS: Mapping[str, Check] = {
-    "patterns": selectors,
-    "enabled_patterns": selectors,
-    "combination_detection": yes_or_no,
-    "parameters": mapping(mapping(number)),
-    "status": mapping(one_of(STATUSES)),
-    "scorers": mapping(text),
-    "signals": mapping(one_of(("number", "category")), bad_signal_name),
-    "time_zone": time_zone,
-    "session_inactivity": duration,
-    "normalization": one_of(NORMALIZATION),
-    "normalization_level": one_of(NORMALIZATION, none=True),
-    "allow": words,
-    "deny": words,
-    "critical_paths": words,
-    "cwd": or_none(text),
-    "goal": or_none(text),
-    "inference_enabled": yes_or_no,
-    "semantic_analysis": one_of(("basic", "advanced")),
-    "resources_monitored": some_of(RESOURCES),
-    "resource_limits": mapping(positive, known=RESOURCES),
-    "lateness": duration,
-    "max_future": or_none(duration),
-    "max_histories": count,
-    "source": text,
-    "limits": mapping(count, known=LIMITS),
-    "memory": count,
-    "fail_on": one_of(SEVERITIES, none=True),
-    "mutes": or_none(text),
-    "evaluator": or_none(text),
-    "evaluators": mapping(mapping(option, bad_option_name), bad_option_name),
-    "answers": or_none(text),
-    "hook": record(
-        {
-            "rungs": some_of(RUNGS),
-            "off": words,
-            "patterns": selectors,
-            "cool_down": count,
-            "most": count,
-            "lowest": one_of(SEVERITIES),
-            "critical": one_of(("ask", "off")),
-        }
-    ),
-    "usage": record(
-        {
-            "kinds": some_of(USAGE_KINDS),
-            "cohort": version_or_file,
-            "night": hours,
-            "region": or_none(region),
-            "helplines": helplines,
-            "weights": mapping(share, known=USAGE["weights"]),
-            **dict.fromkeys(USAGE_LIMITS, positive),
-        }
-    ),
-    "conversation": record(
-        {
-            "embedder": one_of(EMBEDDERS, none=True),
-            "weights": mapping(weight, known=SIGNALS),
-            "half_life": duration,
-            "memory": yes_or_no,
-        }
-    ),
-    "risk": record(
-        {
-            "weights": mapping(share, known=SEVERITIES),
-            "half_life": half_life,
-            "half_lives": mapping(half_life),
-            "multipliers": mapping(multiplier),
-            "floor": share,
-            "floor_half_life": half_life,
-        }
-    ),
-    "learning": record(
-        {
-            "enabled": yes_or_no,
-            "automatic": yes_or_no,
-            **dict.fromkeys(("adjustment_threshold", "luck", "second_look", "step", "far", "lose"), share),
-            **dict.fromkeys(("minimum", "each", "accuracy_minimum"), count),
-            **dict.fromkeys(("history_retention_days", "apart_days"), count),
-            "file": or_none(text),
-        }
-    ),
-    "calibration": yes_or_no,
-}
-"""Every setting, by name."""
-
-DURATIONS = ("session_inactivity", "lateness", "max_future", "conversation.half_life", "risk.half_life",
-             "risk.half_lives", "risk.floor_half_life")  # fmt: skip
+def check_for(hint: Any) -> Check:
+    """The check of a value of this type. A function among the annotations is the check itself."""
+    kind, *metas = (hint.__origin__, *hint.__metadata__) if get_origin(hint) is Annotated else (hint,)
+    for meta in metas:
+        if isinstance(meta, FunctionType):
+            return meta
+        if isinstance(meta, type):
+            return record({name: check_for(item) for name, item in section_types(meta).items()})
+    limits = next((meta for meta in metas if isinstance(meta, Meta)), Meta())
+    if get_origin(kind) in (Union, UnionType):
+        (inner,) = (arg for arg in get_args(kind) if arg not in (NoneType, UnsetType))
+        return _or_none(inner) if NoneType in get_args(kind) else check_for(inner)
+    if kind is bool:
+        return yes_or_no
+    if words := (limits.extra_json_schema or {}).get("enum"):
+        return one_of(words)
+    if get_origin(kind) is tuple:
+        return items(check_for(get_args(kind)[0]))
+    if get_origin(kind) is Mapping:
+        keys = next((meta for meta in metas if isinstance(meta, Keys)), Keys())
+        return mapping(check_for(get_args(kind)[1]), keys)
+    if kind is float:
+        return number(limits.ge, limits.le, limits.gt)
+    return count if kind is int else text
 
 
-def is_duration(place: Place) -> bool:
-    """Whether what stands at a place is a duration, or one of several.
+def _or_none(hint: Any) -> Check:
+    of = check_for(hint)
+    for meta in getattr(hint, "__metadata__", ()):
+        if isinstance(meta, Meta) and "enum" in (meta.extra_json_schema or {}):
+            of = one_of(meta.extra_json_schema["enum"], none=True)  # type: ignore[index]
+    return lambda value, place, report: None if value is None else of(value, place, report)
 
-    >>> is_duration(("lateness",)), is_duration(("risk", "half_lives", "stuck")), is_duration(("memory",))
-    (True, True, False)
-    """
-    return ".".join(map(str, place[:2])) in DURATIONS
+
+def section_types(section: type) -> dict[str, Any]:
+    """The types of a class of settings, by name."""
+    return get_type_hints(section, include_extras=True)

@@ -9,17 +9,18 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BadConfig, BadInput, Fault, did_you_mean
 from ..language.yaml_source import Fields, Items, Node, plain, read_yaml, read_yaml_file
 from ..models import SEVERITIES, format_duration
 from ..models.mute import Mute
+from ..models.record import Record
 from ..models.redaction import mask
-from .checks import CHECKS, MISSING, VARIABLE, Place, Report, bad_option_name, count, is_duration, unknown_key
+from .checks import MISSING, VARIABLE, Place, Report, bad_option_name, count, unknown_key
 from .learned import LEARNED_FILE, unknown_keys
 from .mutes import read_mutes
-from .settings import Settings
+from .settings import CHECKS, Settings, is_duration
 from .trust import (
     CONFIG_FILE,
     HIDDEN_FILE,
@@ -33,6 +34,10 @@ from .trust import (
     user_file,
     weakness,
 )
+
+if TYPE_CHECKING:
+    from ..fields import Name
+
 
 # Layers: what the file, the environment and the caller each say, as plain data that knows its place.
 
@@ -256,13 +261,17 @@ HIDDEN = "(not shown)"
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """A value that was found and not applied: its dotted name, where it stands, and why it does not count."""
+class Refused(Record):
+    """A setting that was found and not applied, and why."""
 
-    name: str
+    RECORD = "refused"
+
+    name: Name
     value: Any
     origin: str
-    why: str
+    """The file with line and column."""
+    why: Name
+    """Why it does not count: nobody reviewed the file, or it changed since."""
 
 
 def tightening(layer: Layer, faults: list[Fault]) -> Layer:
@@ -586,6 +595,22 @@ def leaves(settings: Settings) -> Iterator[tuple[str, Any]]:
         value = getattr(settings, item.name)
         found = [(_dotted(place), _told(value, place)) for place in _places((item.name,), value)]
         yield from found or [(item.name, value)]
+
+
+def default_settings() -> dict[str, Any]:
+    """Every setting as the file would give it if it said nothing new.
+
+    >>> default_settings()["lateness"], default_settings()["risk"]["half_life"]
+    ('0s', '1w')
+    """
+    whole: dict[str, Any] = {}
+    for key, value in leaves(Settings()):
+        *above, last = key.split(".")
+        here = whole
+        for name in above:
+            here = here.setdefault(name, {})
+        here[last] = value
+    return whole
 
 
 def _places(place: Place, value: Any) -> Iterator[Place]:

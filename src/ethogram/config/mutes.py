@@ -1,4 +1,4 @@
-"""Read the file of mutes with the place of every fault, and change it without losing comments."""
+"""The file of mutes: read with the place of every fault, changed so that what people wrote in it stays."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from ..language.yaml_source import Fields, Items, Node, Scalar, plain, read_yaml
 from ..models import format_time, parse_time
 from ..models.mute import CRITERIA, Mute, mute_id
 from .trust import keep_trust, may_stay_trusted
-
-# The file of mutes, read with the place of every fault.
 
 KEYS = (*CRITERIA, "reason", "until", "forever", "added")
 LONGEST = 500
@@ -113,9 +111,6 @@ class _Reader:
         except ValueError as error:
             self.fault(value, f"{name}: {error}")
             return None
-
-
-# The file of mutes, changed in such a way that what people wrote in it stays.
 
 
 def add_mute(path: Path, entry: Mute) -> bool:

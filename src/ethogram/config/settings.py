@@ -1,157 +1,328 @@
-"""The settings and their defaults."""
+"""The settings: their types, limits, defaults and descriptions, each in one place.
+
+The checks (`CHECKS`) and the JSON Schema of ethogram.yaml are derived from the annotations here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, get_args
 
-from ..models.constants import FUSION_WEIGHTS
-from ..models.limits import Limits
-from ..risk.scoring import WEIGHTS, Weighing
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
-LIMITS: Mapping[str, int] = MappingProxyType(asdict(Limits()))
-"""How large input may be; records/limits.py says what each is."""
+from ..chat.records import SIGNALS
+from ..fields import InputStruct, Ratio, Rung, Severity, Status, one_of
+from ..models.severity import SEVERITIES
+from .checks import (
+    Check,
+    Keys,
+    Place,
+    bad_option_name,
+    bad_signal_name,
+    check_for,
+    duration,
+    half_life,
+    helplines,
+    hours,
+    option,
+    region,
+    section_types,
+    selectors,
+    time_zone,
+    version_or_file,
+)
 
-HOOK: Mapping[str, Any] = MappingProxyType(
+LIMITS: Mapping[str, int] = MappingProxyType(
     {
-        "rungs": ("nudge", "remind", "ask"),
-        "off": (),
-        "patterns": (),
-        "cool_down": 5,
-        "most": 6,
-        "lowest": "medium",
-        "critical": "ask",
+        "events": 5_000_000,
+        "line": 1_000_000,
+        "unpacked": 4 * 2**30,
+        "ratio": 500,
+        "density": 1,
+        "whole": 256 * 2**20,
+        "text": 200_000,
+        "name": 512,
+        "readings": 256,
+        "attributes": 256,
+        "depth": 32,
+        "blank": 1_000_000,
+        "bad": 10_000,
+        "faults": 50,
     }
 )
-"""How a hook goes about it; docs/hook.md says what each is."""
+"""How large input may be; the same names and numbers as in ingest/limits.py, which says what each is."""
+RESOURCES = ("memory_mb", "file_operations", "calls", "tokens", "seconds")
+"""What a run may use up, each a signal of that name."""
+_DURATION = r"\d{1,9}(\.\d{1,6})?\s*[smhdw]\s*$"
+
+Text = Annotated[str, Meta(pattern=r"\S")]
+Texts = tuple[Text, ...]
+Selectors = Annotated[
+    tuple[str, ...],
+    selectors,
+    Meta(extra_json_schema={"items": {"type": "string", "pattern": r"\S", "not": {"pattern": r"\.py$"}}}),
+]
+"""Patterns by name, glob, file or folder: settings never run code."""
+Flag = Annotated[
+    bool, Meta(extra_json_schema={"type": ["boolean", "string"], "enum": [True, False, "true", "false"]})
+]
+Whole = Annotated[int, Meta(ge=1)]
+Positive = Annotated[float, Meta(gt=0)]
+Weight = Annotated[float, Meta(ge=0, le=10)]
+Multiplier = Annotated[float, Meta(ge=1)]
+Duration = Annotated[
+    int,
+    duration,
+    Meta(
+        description="A duration: 90s, 30m, 48h, 7d or 2w.",
+        extra_json_schema={"type": "string", "pattern": rf"^\s*{_DURATION}"},
+    ),
+]
+"""Microseconds; '30m' in the file."""
+HalfLife = Annotated[
+    int,
+    half_life,
+    Meta(
+        description="A duration above 0: 12h, 7d or 2w.",
+        extra_json_schema={"type": "string", "pattern": rf"^\s*(?=[^1-9]*[1-9]){_DURATION}"},
+    ),
+]
+Hours = Annotated[
+    tuple[int, ...],
+    hours,
+    Meta(
+        min_length=2,
+        max_length=2,
+        extra_json_schema={
+            "items": {"type": "integer", "minimum": 0, "maximum": 23},
+            "uniqueItems": True,
+        },
+    ),
+]
+VersionOrFile = Annotated[
+    str,
+    version_or_file,
+    Meta(extra_json_schema={"type": ["integer", "string"], "minimum": 0, "pattern": r"\S"}),
+]
+Option = Annotated[Any, option, Meta(extra_json_schema={"type": ["string", "number", "boolean", "object"]})]
+EvaluatorOptions = Annotated[
+    Mapping[str, Annotated[Mapping[str, Option], Keys(wrong=bad_option_name)]], Keys(wrong=bad_option_name)
+]
+SignalKind = Annotated[str, one_of("number", "category")]
+SignalKinds = Annotated[Mapping[str, SignalKind], Keys(wrong=bad_signal_name)]
+Normalization = Annotated[str, one_of("low", "medium", "high")]
+Resource = Annotated[str, one_of(*RESOURCES)]
 
 
-USAGE: Mapping[str, Any] = MappingProxyType(
-    {
-        "kinds": ("usage",),
-        "cohort": "1",
-        "night": (2, 5),
-        "region": None,
-        "helplines": {},
-        "weights": dict(FUSION_WEIGHTS),
-    }
-)
-"""How people's use of a service is measured; docs/people.md says what each is."""
-USAGE_LIMITS = ("quiet_limit", "usual_limit", "few_share", "few_least", "expected_least", "zone_confidence")
-"""Limits of what is worked out for a whole day; all others are parameters of the patterns."""
+class HookSettings(InputStruct, forbid_unknown_fields=True):
+    """What a hook does about a run of a coding agent; docs/hook.md."""
 
-EMBEDDERS = ("small", "wordllama", "both", "letters")
-"""Those that come along; docs/climb.md says what each is."""
-CONVERSATION: Mapping[str, Any] = MappingProxyType(
-    {"embedder": "small", "weights": {}, "half_life": 12 * 3600 * 1_000_000, "memory": False}
-)
-"""How the risk of conversations is followed; docs/climb.md says what each is."""
+    rungs: tuple[Rung, ...] = ("nudge", "remind", "ask")
+    """What it may do, from the mildest."""
+    off: Texts = ()
+    """Rungs, patterns and tools that are turned off."""
+    patterns: Selectors = ()
+    """Patterns it watches; none: all that it can."""
+    cool_down: Whole = 5
+    """Steps between two messages about one thing."""
+    most: Whole = 6
+    """How many times a run is interrupted at most."""
+    lowest: Severity = "medium"
+    """The level from which anything is said."""
+    critical: Annotated[str, one_of("ask", "off")] = "ask"
+    """What is done before a critical path is touched."""
 
-RISK: Mapping[str, Any] = MappingProxyType(
-    {name: value for name, value in asdict(Weighing(weights=dict(WEIGHTS))).items() if name != "shadow"}
-)
-"""How detections add up to a risk; docs/risk.md says what each is."""
 
-LEARNING: Mapping[str, Any] = MappingProxyType(
-    {
-        "enabled": True,
-        "adjustment_threshold": 0.7,
-        "history_retention_days": 30,
-        "minimum": 30,
-        "each": 5,
-        "luck": 0.02,
-        "accuracy_minimum": 20,
-        "second_look": 0.2,
-        "automatic": False,
-        "step": 0.1,
-        "far": 0.25,
-        "lose": 0.05,
-        "apart_days": 7,
-        "file": None,
-    }
-)
-"""How patterns learn from verdicts; docs/learning.md says what each is."""
+class UsageSettings(InputStruct, forbid_unknown_fields=True):
+    """How people's use of a service is measured; docs/people.md."""
+
+    kinds: tuple[Annotated[str, one_of("usage", "message", "event")], ...] = ("usage",)
+    """Kinds of events that are use of the service."""
+    cohort: VersionOrFile = "1"
+    """A version of the cohort's table, or a file."""
+    night: Hours = (2, 5)
+    """From which hour to which it is night, on the person's own clock."""
+    region: Annotated[str, region, Meta(pattern=r"\S")] | None = None
+    """A country or a part of it: DE, US-CA."""
+    helplines: Annotated[Mapping[str, Text], helplines] = MappingProxyType({})
+    """What to offer, by region."""
+    weights: Annotated[Mapping[str, Ratio], Keys("text", "voice", "behaviour", "image")] = MappingProxyType(
+        {"text": 0.40, "voice": 0.25, "behaviour": 0.20, "image": 0.15}
+    )
+    """How much each score counts in the fused one."""
+    quiet_limit: Positive | UnsetType = UNSET
+    usual_limit: Positive | UnsetType = UNSET
+    few_share: Positive | UnsetType = UNSET
+    few_least: Positive | UnsetType = UNSET
+    expected_least: Positive | UnsetType = UNSET
+    zone_confidence: Positive | UnsetType = UNSET
+
+
+class ConversationSettings(InputStruct, forbid_unknown_fields=True):
+    """How the risk of conversations is followed; docs/climb.md."""
+
+    embedder: Annotated[str, one_of("small", "wordllama", "both", "letters")] | None = "small"
+    """What compares texts; null: nothing does."""
+    weights: Annotated[Mapping[str, Weight], Keys(*SIGNALS)] = MappingProxyType({})
+    """How much each signal counts, 1 where it is not named."""
+    half_life: Duration = 12 * 3600 * 1_000_000
+    """How quickly risk is forgotten."""
+    memory: Flag = False
+    """Whether risk is remembered across conversations."""
+
+
+class RiskSettings(InputStruct, forbid_unknown_fields=True):
+    """How detections add up to a risk; docs/risk.md."""
+
+    weights: Annotated[Mapping[str, Ratio], Keys(*SEVERITIES)] = MappingProxyType(
+        {"low": 0.1, "medium": 0.3, "high": 0.6, "critical": 0.9}
+    )
+    """What a new and certain detection of each level makes."""
+    half_life: HalfLife = 7 * 86_400_000_000
+    """How fast a detection fades."""
+    half_lives: Mapping[str, HalfLife] = MappingProxyType({})
+    """The same by cause."""
+    multipliers: Mapping[str, Multiplier] = MappingProxyType({})
+    """What combinations multiply the odds by."""
+    floor: Ratio = 0.5
+    """What stays of a critical detection."""
+    floor_half_life: HalfLife = 30 * 86_400_000_000
+    """How fast that fades."""
+
+
+class LearningSettings(InputStruct, forbid_unknown_fields=True):
+    """How patterns learn from verdicts; docs/learning.md."""
+
+    enabled: Flag = True
+    adjustment_threshold: Ratio = 0.7
+    """The precision below which another number is proposed."""
+    history_retention_days: Whole = 30
+    """How long verdicts are kept."""
+    minimum: Whole = 30
+    """Verdicts it takes to propose anything."""
+    each: Whole = 5
+    """Verdicts it takes of each kind."""
+    luck: Ratio = 0.02
+    """How often random verdicts may look as good."""
+    accuracy_minimum: Whole = 20
+    """Verdicts it takes to state a precision."""
+    second_look: Ratio = 0.2
+    """The share of detections that a second judge is asked about."""
+    automatic: Flag = False
+    """Whether proposals are accepted without asking."""
+    step: Ratio = 0.1
+    """How far an automatic change goes at once."""
+    far: Ratio = 0.25
+    """How far automatic changes go in all."""
+    lose: Ratio = 0.05
+    """The share of confirmed detections that an automatic change may lose."""
+    apart_days: Whole = 7
+    """Days between two automatic changes."""
+    file: Text | None = None
+    """Where changes are kept; null: ethogram.learned.yaml beside the settings file."""
+
+
+def defaults_of(section: type[InputStruct]) -> Mapping[str, Any]:
+    """The defaults of a section; settings without one are left out."""
+    known = {field.name: field.default for field in msgspec.structs.fields(section)}
+    plain = {name: dict(item) if isinstance(item, Mapping) else item for name, item in known.items()}
+    return MappingProxyType({name: value for name, value in plain.items() if value is not UNSET})
+
+
+HOOK = defaults_of(HookSettings)
+USAGE = defaults_of(UsageSettings)
+CONVERSATION = defaults_of(ConversationSettings)
+RISK = defaults_of(RiskSettings)
+LEARNING = defaults_of(LearningSettings)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What can be set in ethogram.yaml. Durations are microseconds here and '30m' in the file."""
 
-    patterns: tuple[str, ...] = ()
+    patterns: Selectors = ()
     """Pattern files and folders, added to the library's own; one of the same name takes its place."""
-    enabled_patterns: tuple[str, ...] = ()
+    enabled_patterns: Selectors = ()
     """Patterns that are run where nobody asks for others, by name, glob or file; none: those that are on."""
-    combination_detection: bool = True
+    combination_detection: Flag = True
     """Whether combinations of patterns are looked for, where nobody asks for one by name."""
     parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Other numbers for a pattern's parameters: pattern -> parameter -> number."""
-    status: Mapping[str, str] = field(default_factory=dict)
+    status: Mapping[str, Status] = field(default_factory=dict)
     """Another status for a pattern: pattern -> status."""
-    scorers: Mapping[str, str] = field(default_factory=dict)
+    scorers: Mapping[str, Text] = field(default_factory=dict)
     """Whose readings count: signal -> scorer; '*' for every signal not named."""
-    signals: Mapping[str, str] = field(default_factory=dict)
+    signals: Annotated[
+        Mapping[str, Annotated[str, one_of("number", "category")]], Keys(wrong=bad_signal_name)
+    ] = field(default_factory=dict)
     """Signals of your own scorers: name -> number or category."""
-    time_zone: str | None = None
+    time_zone: Annotated[str, time_zone, Meta(pattern=r"\S")] | None = None
     """Where subjects live who do not say; null: not known."""
-    session_inactivity: int = 30 * 60 * 1_000_000
+    session_inactivity: Duration = 30 * 60 * 1_000_000
     """The longest pause inside one session."""
-    normalization: str = "medium"
+    normalization: Normalization = "medium"
     """How much that varies by chance is taken out of errors and steps of runs: low, medium or high."""
-    normalization_level: str | None = None
+    normalization_level: Normalization | None = None
     """Another name for `normalization`, which it replaces where it is set."""
-    allow: tuple[str, ...] = ()
+    allow: Texts = ()
     """Paths that runs may touch, as globs; with none, what a run works on itself tells its scope."""
-    deny: tuple[str, ...] = ()
+    deny: Texts = ()
     """Paths that no run may touch, as globs; these win over `allow`."""
-    critical_paths: tuple[str, ...] = ()
+    critical_paths: Texts = ()
     """Paths nobody should touch unasked, as globs, beside the usual ones (secrets, keys, system files)."""
-    cwd: str | None = None
+    cwd: Text | None = None
     """The working directory of runs that do not say; null: not known."""
-    goal: str | None = None
+    goal: Text | None = None
     """What runs are to do, where they do not say; null: their first message."""
-    inference_enabled: bool = True
+    inference_enabled: Flag = True
     """Whether the scope of a run is inferred where it is not told: from persons' words, then the project."""
-    semantic_analysis: str = "basic"
+    semantic_analysis: Annotated[str, one_of("basic", "advanced")] = "basic"
     """How steps are compared with the goal: basic (words and paths) or advanced (parts of words too)."""
-    resources_monitored: tuple[str, ...] = ()
+    resources_monitored: tuple[Resource, ...] = ()
     """Which of the resources that runs use are read; none named: all."""
-    resource_limits: Mapping[str, float] = field(default_factory=dict)
+    resource_limits: Annotated[Mapping[str, Positive], Keys(*RESOURCES)] = field(default_factory=dict)
     """How much of each resource there is: resource -> number."""
-    lateness: int = 0
+    lateness: Duration = 0
     """How long a live event may wait for an earlier one."""
-    max_future: int | None = 86_400_000_000
+    max_future: Duration | None = 86_400_000_000
     """How far ahead of the clock an event may be dated; null: no limit, for archives from elsewhere."""
-    max_histories: int = 100_000
+    max_histories: Whole = 100_000
     """Histories of each kind that a watch holds; those longest without an event are let go first."""
-    source: str = "input"
+    source: Text = "input"
     """The name of the source, for events that do not say."""
-    limits: Mapping[str, int] = field(default_factory=lambda: dict(LIMITS))
+    limits: Annotated[Mapping[str, Whole], Keys(*LIMITS)] = field(default_factory=lambda: dict(LIMITS))
     """How large input may be."""
-    memory: int = 400_000_000
+    memory: Whole = 400_000_000
     """About how many bytes of events are held in memory; more go through a temporary folder."""
-    fail_on: str | None = None
+    fail_on: Severity | None = None
     """The lowest severity of detection that makes a run fail; null: none does."""
-    mutes: str | None = None
+    mutes: Text | None = None
     """The file of mutes; null: ethogram.mutes.yaml beside the settings file, or here."""
-    evaluator: str | None = None
+    evaluator: Text | None = None
     """Who scores messages in an analysis; null: nobody, only readings that are given count."""
-    evaluators: Mapping[str, Mapping[str, str | float | bool]] = field(default_factory=dict)
+    evaluators: Annotated[
+        Mapping[str, Annotated[Mapping[str, Option], Keys(wrong=bad_option_name)]],
+        Keys(wrong=bad_option_name),
+    ] = field(default_factory=dict)
     """Options of evaluators: evaluator -> option -> value. Keys to services never stand here."""
-    answers: str | None = None
+    answers: Text | None = None
     """The file that keeps paid answers; null: one in the user's cache folder."""
-    hook: Mapping[str, Any] = field(default_factory=lambda: dict(HOOK))
+    hook: Annotated[Mapping[str, Any], HookSettings] = field(default_factory=lambda: dict(HOOK))
     """What a hook does about a run of a coding agent: its ladder, and what is turned off."""
-    usage: Mapping[str, Any] = field(default_factory=lambda: dict(USAGE))
+    usage: Annotated[Mapping[str, Any], UsageSettings] = field(default_factory=lambda: dict(USAGE))
     """People's use of a service: which kinds of events it is told by, the cohort, the night, limits."""
-    conversation: Mapping[str, Any] = field(default_factory=lambda: dict(CONVERSATION))
+    conversation: Annotated[Mapping[str, Any], ConversationSettings] = field(
+        default_factory=lambda: dict(CONVERSATION)
+    )
     """The risk of conversations: the embedder, how much each signal counts, how quickly risk is forgotten."""
-    risk: Mapping[str, Any] = field(default_factory=lambda: dict(RISK))
-    """How detections add up to a risk: the weight of each severity, how fast it fades, the lasting floor."""
-    learning: Mapping[str, Any] = field(default_factory=lambda: dict(LEARNING))
+    risk: Annotated[Mapping[str, Any], RiskSettings] = field(default_factory=lambda: dict(RISK))
+    """How detections add up to a risk: what each severity weighs, how fast it fades, the floor."""
+    learning: Annotated[Mapping[str, Any], LearningSettings] = field(default_factory=lambda: dict(LEARNING))
     """How patterns learn from verdicts: when something is proposed, how long verdicts are kept."""
-    calibration: bool = True
+    calibration: Flag = True
     """Whether confidences are shown, and count in a risk, as the share of verdicts that bore them out."""
 
 
@@ -162,3 +333,34 @@ def learning_in(settings: Settings) -> Mapping[str, Any]:
     (50, 5)
     """
     return {**LEARNING, **settings.learning}
+
+
+TYPES = section_types(Settings)
+CHECKS: Mapping[str, Check] = {name: check_for(hint) for name, hint in TYPES.items()}
+"""The check of every setting, by name."""
+
+
+def _measures_time(hint: Any) -> bool:
+    metas = getattr(hint, "__metadata__", ())
+    return duration in metas or half_life in metas or any(map(_measures_time, get_args(hint)))
+
+
+def _durations(types: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for name, hint in types.items():
+        if _measures_time(hint):
+            yield prefix + name
+        for meta in getattr(hint, "__metadata__", ()):
+            if isinstance(meta, type):
+                yield from _durations(section_types(meta), f"{prefix}{name}.")
+
+
+DURATIONS = frozenset(_durations(TYPES))
+
+
+def is_duration(place: Place) -> bool:
+    """Whether what stands at a place is a duration, or one of several.
+
+    >>> is_duration(("lateness",)), is_duration(("risk", "half_lives", "stuck")), is_duration(("memory",))
+    (True, True, False)
+    """
+    return any(".".join(map(str, place[:depth])) in DURATIONS for depth in (1, 2))

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from .. import registry
+from ..fields import Count, Dollars, Ratio, TraitScores
 from ..lexicon.records import NEGATIVE, Scan
 from ..lexicon.triage import PRIOR
 from ..models import stable_hash
+from ..models.record import Record
 from .prompt import Said, evaluation_prompt
 
 # What every evaluator is: asked about a message, it answers with readings, or says that it could not.
@@ -54,23 +56,27 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Found(Record):
     """An indicator in a message: its words are the text from `start` up to and without `end`."""
 
+    OMITTED = ("quote",)
+
     id: str
-    confidence: float
-    start: int
-    end: int
+    confidence: Ratio
+    start: Count
+    end: Count
+    quote: str | None = None
+    """Its words, masked; only where they were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Record):
     """Tokens that a model's side counted."""
 
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
+    input: Count = 0
+    output: Count = 0
+    cache_read: Count = 0
+    cache_write: Count = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -82,20 +88,21 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Record):
     """An answer. A trait that is not in `traits` was not measured, which is not 0.
 
     `cost` is in dollars, None where no price is known. `dropped` counts, by reason, what the answer
     held and could not be used.
     """
 
-    traits: Mapping[str, float]
+    traits: TraitScores
     indicators: tuple[Found, ...]
     scorer: str
-    width: int
-    cost: float | None = 0.0
+    width: Count
+    """Earlier messages it could see; 1000000 for the whole thread."""
+    cost: Dollars = 0.0
     usage: Usage = Usage()
-    dropped: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, Count] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

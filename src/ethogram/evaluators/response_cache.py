@@ -15,7 +15,6 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -69,8 +68,8 @@ class Answers:
 
     def put(self, key: str, answer: Evaluation, at: datetime) -> None:
         """Keep an answer, at once; BadUsage where there is no room for it."""
-        said = json.dumps(record_of(answer), separators=(",", ":"))
-        with self._errors():
+        said = json.dumps(answer.to_dict(), separators=(",", ":"))
+        with self._errors(), self._connection:
             row = (key, answer.scorer, at.isoformat(), said)
             put = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)"
             self._connection.execute(put, (*row, self._tag("answer", row)))
@@ -165,19 +164,6 @@ def own_keys() -> Keys:
     return read_keys(path, how=how)
 
 
-def record_of(answer: Evaluation) -> dict[str, Any]:
-    """An answer as JSON, without any text."""
-    return {
-        "traits": dict(answer.traits),
-        "indicators": [asdict(indicator) for indicator in answer.indicators],
-        "scorer": answer.scorer,
-        "width": answer.width,
-        "cost": answer.cost,
-        "usage": asdict(answer.usage),
-        "dropped": dict(answer.dropped),
-    }
-
-
 def fault_of(record: Any) -> str:
     """What is wrong with an answer as JSON; '' where nothing is."""
     if not isinstance(record, Mapping):
@@ -219,7 +205,7 @@ def _is_share(value: Any) -> bool:
 
 
 def evaluation_of(record: Mapping[str, Any]) -> Evaluation:
-    """What `record_of` was made from."""
+    """The answer that gave a record."""
     return Evaluation(
         {name: float(value) for name, value in record["traits"].items()},
         tuple(

@@ -8,9 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from math import inf, isfinite
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from ..errors import did_you_mean
+from ..fields import Count, InputStruct
 from ..models import EPOCH, Event, Value, default_id, format_time, is_indicator_name, parse_time
 from ..models.limits import Limits, over
 from .errors import BadLine, shown, type_name
@@ -250,6 +253,51 @@ def _measured(fields: dict[str, Any], name: str, record: Mapping[str, Any], limi
 
 # One event line: its fields checked and in their plain form, whatever format it came from.
 
+ZONED_TIME = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}(:\d{2}){1,2}([.,]\d+)?(Z|[+-]\d{2}(:?\d{2})?)$"
+ReadingValue = Annotated[float | str | bool | None, Meta(description="Null: not measured.")]
+
+
+class ReadingObject(InputStruct, forbid_unknown_fields=True):
+    """A value with who measured it and how many events of context they saw."""
+
+    value: ReadingValue
+    scorer: str | None = None
+    """Who measured it."""
+    width: Count | None = None
+    """How many events of context the scorer saw."""
+
+
+class EventLine(InputStruct, kw_only=True):
+    """One event as a line of JSON: what goes in. Keys that are not listed become attributes."""
+
+    id: str | int | None = None
+    """Stable. Left out: made from source, position, content."""
+    at: Annotated[str, Meta(pattern=ZONED_TIME)] | None = None
+    """ISO 8601 with a zone. Left out: the source has no times, and order is all there is."""
+    seq: Count | None = None
+    """Position in the source; breaks ties of `at`."""
+    source: str | None = None
+    """Where it comes from."""
+    subject: Annotated[str, Meta(pattern=r"\S")]
+    """Who did or met it."""
+    target: str | None = None
+    """To whom, if anyone."""
+    reply_to: str | None = None
+    """The id of the event this one answers."""
+    thread: str | None = None
+    """Conversation, run or task."""
+    session: str | None = None
+    """One sitting."""
+    kind: str | None = None
+    """message, action, result, usage, ..."""
+    text: str | None = None
+    """What was said."""
+    attributes: dict[str, Any] | None = None
+    """Facts about the event: tool, path, ..."""
+    readings: dict[str, ReadingValue | ReadingObject] | None = None
+    """Values by signal or indicator. Absent is not 0."""
+
+
 NAMES = frozenset({"id", "source", "subject", "target", "reply_to", "thread", "session", "kind"})
 LARGEST_SEQ = 2**63 - 1
 
@@ -379,7 +427,7 @@ _READ: dict[str, Callable[[Fields, str, Any, Rules], None]] = {
     "attributes": _attributes,
     "readings": _readings,
 }
-FIELDS = frozenset(_READ)
+FIELDS = frozenset(EventLine.__struct_fields__)
 
 
 # What a line does not say: the id, the position, the time; then the event.

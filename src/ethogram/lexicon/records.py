@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+from ..models.record import Record
+
+if TYPE_CHECKING:
+    from ..fields import Amount, Count, Name, Tier
+
 
 NEGATIVE = frozenset(
     ("manipulation", "deception", "fabrication", "broken_logic", "dismissal", "exploitation")
@@ -23,18 +29,18 @@ DEEP_FROM = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(Record):
     """A phrase of the lexicon that stands in a text, from `start` up to and without `end`.
 
     `phrase` names the entry of the lexicon. A flag that is `negated` ("no need to act now"), `quoted`
     ("he said 'act now'") or `mentioned` ("the phrase act now") is kept but does not count.
     """
 
-    trait: str
-    category: str
-    phrase: str
-    start: int
-    end: int
+    trait: Name
+    category: Name
+    phrase: Name
+    start: Count
+    end: Count
     negated: bool = False
     quoted: bool = False
     mentioned: bool = False
@@ -44,23 +50,23 @@ class Flag:
         """Whether it is the author's own word."""
         return not (self.negated or self.quoted or self.mentioned)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 @dataclass(frozen=True, slots=True)
-class Scan:
-    """What the lexicon finds in one message.
+class Scan(Record):
+    """What the scanner finds in one message. Counts are null where the language is not known.
 
     `language` is None where it is none the lexicon knows: then nothing was measured, and the counts are
     None, which is not 0. `lexicon` is the version of the lexicon. `cut` says that the text was longer
     than is looked at.
     """
 
+    RECORD = "scan"
+    JSON = "tier count negative density by_trait by_category hard_constraint words language cut lexicon flags"
+
     flags: tuple[Flag, ...]
-    words: int
+    words: Count
     language: str | None
-    lexicon: str
+    lexicon: Name
     cut: bool = False
 
     @property
@@ -69,39 +75,39 @@ class Scan:
         return self.language is not None
 
     @property
-    def count(self) -> int | None:
+    def count(self) -> Count | None:
         """How many flags count, of all traits."""
         return sum(flag.counts for flag in self.flags) if self.measured else None
 
     @property
-    def negative(self) -> int | None:
+    def negative(self) -> Count | None:
         """How many flags of negative traits and hard constraints count."""
         return sum(map(_raises, self.flags)) if self.measured else None
 
     @property
-    def density(self) -> float | None:
+    def density(self) -> Amount | None:
         """Flags that count per 100 words."""
         count = self.count
         return None if count is None else 100 * count / max(1, self.words)
 
     @property
-    def by_trait(self) -> Mapping[str, int] | None:
+    def by_trait(self) -> Mapping[str, Count] | None:
         """How many flags count, for each trait that has any."""
         return self._counts("trait")
 
     @property
-    def by_category(self) -> Mapping[str, int] | None:
+    def by_category(self) -> Mapping[str, Count] | None:
         """How many flags count, for each category that has any."""
         return self._counts("category")
 
     @property
-    def hard_constraint(self) -> tuple[str, ...]:
+    def hard_constraint(self) -> tuple[Name, ...]:
         """The hard constraints that are touched: a reason to look closely, never a finding."""
         categories = {flag.category for flag in self.flags if flag.trait == HARD_CONSTRAINT and flag.counts}
         return tuple(sorted(categories))
 
     @property
-    def tier(self) -> str:
+    def tier(self) -> Tier:
         """How closely this message by itself is to be looked at; one that was not measured is standard."""
         negative = self.negative
         if not negative:
@@ -109,24 +115,6 @@ class Scan:
         if self.hard_constraint:
             return "deep_with_context"
         return "deep" if negative >= DEEP_FROM else "focused"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The scan as a JSON record."""
-        return {
-            "record": "scan",
-            "tier": self.tier,
-            "count": self.count,
-            "negative": self.negative,
-            "density": self.density,
-            "by_trait": self.by_trait,
-            "by_category": self.by_category,
-            "hard_constraint": list(self.hard_constraint),
-            "words": self.words,
-            "language": self.language,
-            "cut": self.cut,
-            "lexicon": self.lexicon,
-            "flags": [flag.to_dict() for flag in self.flags],
-        }
 
     def _counts(self, field: str) -> Mapping[str, int] | None:
         if not self.measured:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..models import Event
+from ..models.record import Record
 from .records import HARD_CONSTRAINT, NEGATIVE, TIERS, Scan
 from .scanner import scan
+
+if TYPE_CHECKING:
+    from ..fields import Count, Tier
+
 
 # The four things that one subject's messages in a thread can show together.
 
@@ -110,13 +115,15 @@ Message = Event | Mapping[str, Any] | tuple[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class MessageScan:
+class MessageScan(Record):
     """One message: its scan, and how closely to look at it here. `index` counts from 0."""
 
-    index: int
+    JSON = "index subject tier scan"
+
+    index: Count
     subject: str
     scan: Scan
-    tier: str
+    tier: Tier
 
     @property
     def upgraded(self) -> bool:
@@ -125,7 +132,7 @@ class MessageScan:
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadSignal:
+class ThreadSignal(Record):
     """Something the messages of one subject show together.
 
     `kind` is escalation, repeat_flags, concentration or cycling; `of` the trait or category it is about, if
@@ -135,69 +142,39 @@ class ThreadSignal:
     kind: str
     subject: str
     of: str | None
-    messages: tuple[int, ...]
+    messages: tuple[Count, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class SubjectScan:
+class SubjectScan(Record):
     """What one subject's messages add up to; only flags that raise a tier are counted."""
 
+    HIDDEN = ("subject",)
+
     subject: str
-    messages: int
-    flagged: int
-    flags: int
-    by_trait: dict[str, int]
+    messages: Count
+    flagged: Count
+    flags: Count
+    by_trait: dict[str, Count]
     signals: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadScan:
+class ThreadScan(Record):
     """The scans of a thread's messages in order, what they show together, and each subject's part."""
+
+    RECORD = "thread_scan"
+    JSON = "tiers messages signals by_subject"
 
     messages: tuple[MessageScan, ...]
     signals: tuple[ThreadSignal, ...]
     by_subject: dict[str, SubjectScan]
 
     @property
-    def tiers(self) -> dict[str, int]:
+    def tiers(self) -> dict[str, Count]:
         """How many messages each tier has."""
         counted = Counter(message.tier for message in self.messages)
         return {tier: counted[tier] for tier in TIERS}
-
-    def to_dict(self) -> dict[str, Any]:
-        """The thread scan as a JSON record."""
-        return {
-            "record": "thread_scan",
-            "tiers": self.tiers,
-            "messages": [
-                {
-                    "index": message.index,
-                    "subject": message.subject,
-                    "tier": message.tier,
-                    "scan": message.scan.to_dict(),
-                }
-                for message in self.messages
-            ],
-            "signals": [
-                {
-                    "kind": signal.kind,
-                    "subject": signal.subject,
-                    "of": signal.of,
-                    "messages": list(signal.messages),
-                }
-                for signal in self.signals
-            ],
-            "by_subject": {
-                name: {
-                    "messages": item.messages,
-                    "flagged": item.flagged,
-                    "flags": item.flags,
-                    "by_trait": item.by_trait,
-                    "signals": list(item.signals),
-                }
-                for name, item in self.by_subject.items()
-            },
-        }
 
 
 def scan_thread(messages: Iterable[Message]) -> ThreadScan:

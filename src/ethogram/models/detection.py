@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .event import Value, stable_hash
+from .record import Record
 from .redaction import mask, masked
-from .timestamps import format_time
+
+if TYPE_CHECKING:
+    from ..fields import Count, Name, Ratio, Severity, State, Status
+
 
 STATES = ("opened", "closed", "withdrawn", "superseded")
 STANDING = ("opened", "closed")
@@ -19,66 +23,81 @@ TIMES = ("opened_at", "detected_at", "closed_at", "last_at")
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """One event that counted, the step it counted for, and the readings that made it count."""
+class Evidence(Record):
+    """An event that counted, the step it counted for, and the readings that made it count."""
+
+    OMITTED = ("excerpt",)
 
     step: str
     event: str
     at: datetime
     readings: Mapping[str, Value]
     excerpt: str | None = None
-    """What the event says, masked; only where somebody asked for it."""
+    """What the event says, masked; only where it was asked for."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form; categories are masked, and `excerpt` is there only where there is one."""
-        told = {
-            "step": self.step,
-            "event": self.event,
-            "at": format_time(self.at),
+        """The JSON form; categories are masked."""
+        return {
+            **Record.to_dict(self),
             "readings": {name: masked(value) for name, value in self.readings.items()},
         }
-        return told if self.excerpt is None else {**told, "excerpt": self.excerpt}
 
 
-@dataclass(frozen=True, slots=True)
-class Detection:
-    """One episode. `closed_at` is None while it is open. `history` names whose it is, field by field."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detection(Record):
+    """A pattern matched in a history, with its evidence: an episode that opens and may close."""
 
-    id: str
-    pattern: str
+    RECORD = "detection"
+    HIDDEN = ("fired_event", "fired_confidence")
+    OMITTED = ("probability", "muted", "muted_by_untrusted", "change")
+
+    id: Name
+    """The same behaviour found again has the same id."""
+    pattern: Name
+    title: str = ""
     version: str
-    state: str
-    subject: str
+    """A hash of what the pattern means."""
+    status: Status = "stable"
+    state: State
+    source: str = "input"
+    subject: Name
     target: str | None
     thread: str | None
-    severity: str
-    confidence: float
+    history: Mapping[str, Value] = field(default_factory=dict)
+    """Whose history it is, field by field."""
+    severity: Severity
+    confidence: Ratio
+    cause: str = ""
+    """Detections of one cause count once in risk."""
     opened_at: datetime
     detected_at: datetime
     closed_at: datetime | None
+    """When it ended; null while it is open."""
     first_event: str
     last_event: str
-    count: int
+    last_at: datetime | None = None
+    """When its last event was; null in records kept before this was recorded."""
+    count: Count
     evidence: tuple[Evidence, ...]
     details: Mapping[str, Any]
-    confirms: tuple[str, ...]
+    confirms: tuple[Name, ...]
+    parts: tuple[Name, ...] = ()
+    """Ids of combined detections."""
     scorer: str
     explanation: str
     recommendation: str
-    source: str = "input"
-    title: str = ""
-    cause: str = ""
-    status: str = "stable"
-    history: Mapping[str, Value] = field(default_factory=dict)
-    parts: tuple[str, ...] = ()
+    probability: Ratio | None = None
+    """What the confidence stands for by verdicts; only where there are any."""
+    muted: Name | None = None
+    """The entry that mutes it; only where it was asked for."""
+    muted_by_untrusted: Literal[True] | None = None
+    """That entry is from a file nobody has reviewed, so --fail-on counts the detection."""
+    change: str | None = None
+    """What became of it since the last sweep; only in the output of one."""
     fired_event: str = ""
     """The event at which it fired or opened (a silence: the event before): combinations go by this."""
     fired_confidence: float = 0.0
     """The confidence when it was detected; an episode's own may rise later."""
-    last_at: datetime | None = None
-    """When its last event was; None in records that were kept before this was told."""
-    probability: float | None = None
-    """What the confidence stands for by verdicts; filled where it is shown, never kept."""
 
     @property
     def order(self) -> tuple[datetime, str, str, str]:
@@ -99,39 +118,12 @@ class Detection:
         return [name for name in (self.subject, self.target, self.thread) if name]
 
     def to_dict(self) -> dict[str, Any]:
-        """The stable JSON form; field names are a promise (docs/records.md)."""
-        told = {
-            "record": "detection",
-            "id": self.id,
-            "pattern": self.pattern,
-            "title": self.title,
-            "version": self.version,
-            "status": self.status,
-            "state": self.state,
-            "source": self.source,
-            "subject": self.subject,
-            "target": self.target,
-            "thread": self.thread,
-            "history": dict(self.history),
-            "severity": self.severity,
-            "confidence": self.confidence,
-            "cause": self.cause,
-            "opened_at": format_time(self.opened_at),
-            "detected_at": format_time(self.detected_at),
-            "closed_at": None if self.closed_at is None else format_time(self.closed_at),
-            "first_event": self.first_event,
-            "last_event": self.last_event,
-            "last_at": None if self.last_at is None else format_time(self.last_at),
-            "count": self.count,
-            "evidence": [item.to_dict() for item in self.evidence],
+        """The JSON form; secrets and personal data in details and explanation are masked."""
+        return {
+            **Record.to_dict(self),
             "details": {name: _masked(value) for name, value in self.details.items()},
-            "confirms": list(self.confirms),
-            "parts": list(self.parts),
-            "scorer": self.scorer,
             "explanation": mask(self.explanation, keep=self._names()),
-            "recommendation": self.recommendation,
         }
-        return told if self.probability is None else {**told, "probability": self.probability}
 
 
 def _masked(value: Any) -> Any:

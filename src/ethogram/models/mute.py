@@ -5,19 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .detection import Detection
 from .event import stable_hash
-from .timestamps import format_time
+from .record import Record
+
+if TYPE_CHECKING:
+    from ..fields import Count
+
 
 CRITERIA = ("subject", "pattern", "path", "command")
 """What an entry can ask for; each is a glob, and all that are given must match."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mute:
-    """One entry. `until` is None where it is meant for ever, and that was said."""
+class Mute(Record):
+    """A rule that hides known detections.
+
+    `until` is None where it is meant for ever, and that was said.
+    """
+
+    RECORD = "mute"
+    JSON = "id subject pattern path command reason until added trusted"
 
     id: str
     reason: str
@@ -36,21 +46,45 @@ class Mute:
         found = {name: getattr(self, name) for name in CRITERIA}
         return {name: glob for name, glob in found.items() if glob is not None}
 
+    @property
+    def trusted(self) -> bool:
+        """Whether its file was reviewed."""
+        return not self.untrusted
+
     def is_expired(self, now: datetime) -> bool:
         """Whether it has ended; the moment `until` itself is no longer muted."""
         return self.until is not None and now >= self.until
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "record": "mute",
-            "id": self.id,
-            **{name: getattr(self, name) for name in CRITERIA},
-            "reason": self.reason,
-            "until": None if self.until is None else format_time(self.until),
-            "added": None if self.added is None else format_time(self.added),
-            "trusted": not self.untrusted,
-        }
+
+@dataclass(frozen=True, slots=True)
+class ListedMute(Record):
+    """A rule that hides known detections."""
+
+    RECORD = "mute"
+    FLAT = ("mute",)
+    OPTIONAL = ("expired",)
+
+    mute: Mute
+    expired: bool
+    """Whether it has ended; only where entries are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class MuteCount(Record):
+    """How many detections one entry muted."""
+
+    id: str
+    detections: Count
+    expired: bool
+    trusted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MutingSummary(Record):
+    """How many detections were muted, in all and by entry."""
+
+    detections: Count
+    entries: tuple[MuteCount, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +105,13 @@ class Muting:
         """How many detections an entry muted."""
         return sum(1 for _, by in self.muted if by == entry.id)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> MutingSummary:
         """How many were muted, in all and by entry."""
-        entries = [
-            {
-                "id": entry.id,
-                "detections": self.count(entry),
-                "expired": entry.id in self.expired,
-                "trusted": not entry.untrusted,
-            }
+        entries = (
+            MuteCount(entry.id, self.count(entry), entry.id in self.expired, entry.trusted)
             for entry in self.entries
-        ]
-        return {"detections": len(self.muted), "entries": entries}
+        )
+        return MutingSummary(len(self.muted), tuple(entries))
 
 
 def mute_id(asks: Mapping[str, str]) -> str:

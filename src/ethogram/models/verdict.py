@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
-from .timestamps import format_time
+from .record import Record
+
+if TYPE_CHECKING:
+    from ..fields import Name, VerdictWord
+
 
 VERDICTS = ("confirmed", "false_alarm", "missed", "correct_silence")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """Who judged what, when and why.
+class Verdict(Record):
+    """A person's judgement of a detection, or of its absence.
 
     `confirmed` and `false_alarm` name a detection; `missed` and `correct_silence` name the pattern,
     subject and stretch of events in which nothing was detected.
     """
 
-    verdict: str
+    RECORD = "verdict"
+
+    verdict: VerdictWord
     by: str
     at: datetime
-    pattern: str
+    pattern: Name
     version: str = ""
     detection: str | None = None
     subject: str | None = None
@@ -41,21 +47,3 @@ class Verdict:
             raise ValueError(f"a verdict of {self.verdict} names the detection it judges")
         if self.verdict in ("missed", "correct_silence") and self.subject is None:
             raise ValueError(f"a verdict of {self.verdict} names the subject it is about")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "record": "verdict",
-            "verdict": self.verdict,
-            "by": self.by,
-            "at": format_time(self.at),
-            "pattern": self.pattern,
-            "version": self.version,
-            "detection": self.detection,
-            "subject": self.subject,
-            "first_event": self.first_event,
-            "last_event": self.last_event,
-            "why": self.why,
-            "blind": self.blind,
-            "source": self.source,
-        }

@@ -31,9 +31,6 @@ class Change:
     pattern: str
     what: str
 
-    def to_dict(self) -> dict[str, str]:
-        return {"pattern": self.pattern, "change": self.what}
-
 
 def hashes_of(files: Iterable[PatternFile]) -> Hashes:
     """The hashes of these patterns, in order of names."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from ..models import SEVERITIES
 from ..models.constants import STATUSES
+from ..models.severity import SEVERITIES
 
 Schema = dict[str, Any]
 
@@ -36,7 +36,7 @@ SCALAR: Schema = {"type": ["number", "string", "boolean", "null"]}
 
 
 def pattern_body() -> Schema:
-    """The whole file, less its heading."""
+    """A pattern file, read as YAML 1.2."""
     several = {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 50, "uniqueItems": True}
     combined = {"properties": {"shape": {"anyOf": [{"required": [k]} for k in (*COMBINATIONS, "spread")]}}}
     sequence = {"properties": {"shape": {"required": ["sequence"]}}}

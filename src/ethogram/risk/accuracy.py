@@ -5,24 +5,48 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..models.record import Record, decimals
 from ..stats import Interval, clopper_pearson_high, wilson
 from .verdicts import Counts, Slot, Tallies
+
+if TYPE_CHECKING:
+    from ..fields import Count, Name, Ratio
+
 
 # Accuracy: how often a version of a pattern was right, as far as verdicts tell.
 
 MINIMUM = 20
 """With fewer verdicts on detections nothing is said about precision."""
 
-PRECISION = ("precision", "precision_low", "precision_high")
+
+class Few(NamedTuple):
+    """How many verdicts there are, and how many it takes."""
+
+    have: Count
+    need: Count
 
 
 @dataclass(frozen=True, slots=True)
-class Precision:
+class RecallBounds(Record):
+    """Between what recall lies; None for an end that is not known."""
+
+    DECIMALS = decimals(6, "at_least", "at_most")
+
+    at_least: Ratio | None
+    at_most: Ratio | None
+
+
+@dataclass(frozen=True, slots=True)
+class Precision(Record):
     """Confirmed over judged, or None where there are too few verdicts to say."""
+
+    JSON = "counts precision precision_low precision_high insufficient"
+    FLAT = ("counts",)
+    DECIMALS = decimals(6, "precision", "precision_low", "precision_high")
 
     counts: Counts
     minimum: int = MINIMUM
@@ -42,26 +66,41 @@ class Precision:
         """Wilson's of 95 %."""
         return wilson(self.counts.confirmed, self.counts.judged) if self.is_sufficient else None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form; `insufficient` says how many verdicts there are and how many it takes."""
-        record: dict[str, Any] = {name: getattr(self.counts, name) for name in Counts.__slots__}
-        if self.value is None or self.interval is None:
-            few = {"have": self.counts.judged, "need": self.minimum}
-            return record | dict.fromkeys(PRECISION) | {"insufficient": few}
-        known = (round(item, 6) for item in (self.value, *self.interval))
-        return record | dict(zip(PRECISION, known, strict=True)) | {"insufficient": None}
+    @property
+    def precision(self) -> Ratio | None:
+        """The same as `value`."""
+        return self.value
+
+    @property
+    def precision_low(self) -> Ratio | None:
+        """The lower end of the interval."""
+        return None if self.interval is None else self.interval[0]
+
+    @property
+    def precision_high(self) -> Ratio | None:
+        """The upper end of the interval."""
+        return None if self.interval is None else self.interval[1]
+
+    @property
+    def insufficient(self) -> Few | None:
+        """How many verdicts there are and how many it takes, where there are too few."""
+        return None if self.is_sufficient else Few(self.counts.judged, self.minimum)
 
 
 @dataclass(frozen=True, slots=True)
-class Accuracy:
-    """One version of a pattern: in all, by source, and by month."""
+class Accuracy(Record):
+    """How often a version of a pattern was right, as far as verdicts tell."""
 
-    pattern: str
+    RECORD = "accuracy"
+    JSON = "pattern version whole unjudged recall by_source by_month"
+    FLAT = ("whole",)
+
+    pattern: Name
     version: str
     whole: Precision
     by_source: dict[str, Precision]
     by_month: dict[str, Precision]
-    unjudged: int = 0
+    unjudged: Count = 0
     """Detections that stand and that nobody has judged."""
     silences: int = 0
     """How many stretches without a detection the judged ones were drawn from at random; 0: not told."""
@@ -76,20 +115,10 @@ class Accuracy:
         """See the function of that name; None where nobody told how many silences there were."""
         return recall_at_least(self.whole.counts, self.silences) if self.silences else None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        bounds = {"at_least": self.recall_at_least, "at_most": self.recall_at_most}
-        recall = {name: None if end is None else round(end, 6) for name, end in bounds.items()}
-        return {
-            "record": "accuracy",
-            "pattern": self.pattern,
-            "version": self.version,
-            **self.whole.to_dict(),
-            "unjudged": self.unjudged,
-            "recall": recall,
-            "by_source": {name: item.to_dict() for name, item in self.by_source.items()},
-            "by_month": {name: item.to_dict() for name, item in self.by_month.items()},
-        }
+    @property
+    def recall(self) -> RecallBounds:
+        """What recall can be."""
+        return RecallBounds(self.recall_at_least, self.recall_at_most)
 
 
 def accuracy(

@@ -6,26 +6,33 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 from ..models import Verdict, stable_hash
+from ..models.record import Record, decimals
 from ..stats import wilson
 from .verdicts import TRUE, Standing, standings
 
+if TYPE_CHECKING:
+    from ..fields import Balance, Count, Ratio
+
 
 @dataclass(frozen=True, slots=True)
-class Kappa:
+class Kappa(Record):
     """Agreement beyond chance: 1 for perfect, 0 for chance. None where chance alone would agree on all.
 
     The interval of 95 % is Wilson's of the observed agreement, with the chance agreement as it is; so it is
     wide for few items also where all of them agree, where one by resampling has no width at all.
     """
 
-    items: int
-    observed: float
-    expected: float
-    value: float | None
-    low: float | None
-    high: float | None
+    DECIMALS = decimals(6, "observed", "expected", "value", "low", "high")
+
+    items: Count
+    observed: Ratio
+    expected: Ratio
+    value: Balance | None
+    low: Balance | None
+    high: Balance | None
 
 
 def cohen(pairs: Sequence[tuple[bool, bool]]) -> Kappa | None:

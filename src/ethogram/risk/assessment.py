@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
-from ..models import Detection, format_time, rank
+from ..models import Detection, rank
 from ..models.detection import base_pattern
+from ..models.record import Record
 from .scoring import (
     PLACES,
     Composition,
@@ -24,6 +25,10 @@ from .scoring import (
     position,
     what_if,
 )
+
+if TYPE_CHECKING:
+    from ..fields import Name, Ratio, RiskMode, Severity, Urgency
+
 
 URGENCIES = (("now", 0.5), ("soon", 0.2), ("later", 0.05), ("watch", 0.0))
 """How urgent something is, by how high a risk its detection alone would make."""
@@ -45,53 +50,48 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Recommendation:
+class Recommendation(Record):
     """What to do about one pattern; `less` is how much the risk would fall without its gravest detection.
 
     `tried` is what the subject did about it by itself, `ladder` where the responses to it stand.
     """
 
-    pattern: str
+    pattern: Name
     title: str
-    severity: str
-    urgency: str
-    text: str
-    less: float
-    detections: tuple[str, ...]
+    severity: Severity
+    urgency: Urgency
+    text: Name
+    less: Ratio
+    detections: tuple[Name, ...]
     tried: tuple[str, ...] = ()
     ladder: Position | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "pattern": self.pattern,
-            "title": self.title,
-            "severity": self.severity,
-            "urgency": self.urgency,
-            "text": self.text,
-            "less": self.less,
-            "detections": list(self.detections),
-            "tried": list(self.tried),
-            "ladder": None if self.ladder is None else self.ladder.to_dict(),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Assessment:
-    """Where a run or a subject stands: `thread` is the run, or None where it is all a subject did.
+class Assessment(Record):
+    """A run or a subject: patterns, risk, and what to do.
 
     Only detections that count are in it: not those of shadow patterns, nor false alarms.
     """
 
+    RECORD = "assessment"
+    JSON = (
+        "source subject thread as_of overall_risk mode composition without individual_patterns "
+        "combined_patterns recommendations"
+    )
+    FLAT = ("composition",)
+
     individual_patterns: tuple[Detection, ...]
     combined_patterns: tuple[Detection, ...]
-    overall_risk: float
+    overall_risk: Ratio
     recommendations: tuple[Recommendation, ...]
     composition: Composition
     without: tuple[WhatIf, ...]
+    """The risk without each detection and what stands on it."""
     source: str = "input"
     subject: str = ""
     thread: str | None = None
+    """The run; null where it is all a subject did."""
 
     @property
     def as_of(self) -> datetime:
@@ -99,26 +99,9 @@ class Assessment:
         return self.composition.as_of
 
     @property
-    def mode(self) -> str:
+    def mode(self) -> RiskMode:
         """The risk in a word; see `Composition`."""
         return self.composition.mode
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form; field names are a promise (docs/records.md)."""
-        return {
-            "record": "assessment",
-            "source": self.source,
-            "subject": self.subject,
-            "thread": self.thread,
-            "as_of": format_time(self.as_of),
-            "overall_risk": self.overall_risk,
-            "mode": self.mode,
-            **self.composition.to_dict(),
-            "without": [item.to_dict() for item in self.without],
-            "individual_patterns": [pattern.to_dict() for pattern in self.individual_patterns],
-            "combined_patterns": [pattern.to_dict() for pattern in self.combined_patterns],
-            "recommendations": [recommendation.to_dict() for recommendation in self.recommendations],
-        }
 
 
 def assess(

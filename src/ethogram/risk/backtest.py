@@ -6,10 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..models import SEVERITIES, Detection, rank, stable_hash
 from ..models.detection import STANDING
+from ..models.record import Record
+
+if TYPE_CHECKING:
+    from ..fields import Count, Name, Ratio
+
 
 Events = frozenset[tuple[str, str]]
 """Events by source and id."""
@@ -18,7 +23,7 @@ Fields = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Overlap:
+class Overlap(Record):
     """How far a pattern and another one are about the same events, and the same histories.
 
     `jaccard` is events in both over events in either; `covered` is the share of the new one's events that
@@ -27,49 +32,33 @@ class Overlap:
     nothing to compare. Of two that look at different histories, those by what both are told apart by count.
     """
 
-    other: str
-    both: int
-    jaccard: float
-    covered: float
+    other: Name
+    both: Count
+    jaccard: Ratio
+    covered: Ratio
     together: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Backtest:
-    """What was found, in how many of the histories that were looked at, as the pattern tells them apart.
+class Backtest(Record):
+    """What a pattern would have found in history, with examples.
 
     `shuffled` is what each shuffle of the same histories had, `lift` the detections over their mean; None
     where no shuffle had any. `by_week` is empty where there are no times.
     """
 
-    pattern: str
-    detections: int
-    histories: int
-    looked_at: int
-    by_severity: dict[str, int]
-    by_week: dict[str, int]
+    RECORD = "backtest"
+
+    pattern: Name
+    detections: Count
+    histories: Count
+    looked_at: Count
+    by_severity: dict[str, Count]
+    by_week: dict[str, Count]
     examples: tuple[Detection, ...]
     overlaps: tuple[Overlap, ...]
-    shuffled: tuple[int, ...]
+    shuffled: tuple[Count, ...]
     lift: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "record": "backtest",
-            "pattern": self.pattern,
-            "detections": self.detections,
-            "histories": self.histories,
-            "looked_at": self.looked_at,
-            "by_severity": self.by_severity,
-            "by_week": self.by_week,
-            "examples": [example.to_dict() for example in self.examples],
-            "overlaps": [
-                {name: getattr(overlap, name) for name in Overlap.__slots__} for overlap in self.overlaps
-            ],
-            "shuffled": list(self.shuffled),
-            "lift": self.lift,
-        }
 
 
 def backtest(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..models import format_time
+from ..models.record import Record
 
 if TYPE_CHECKING:
+    from ..fields import Name, Ordinal
     from .proposal import Proposal
 
 
@@ -18,22 +19,23 @@ AUTOMATIC = "automatic"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One parameter from one number to another; `undoes` is the number (from 1) of one it takes back."""
+class Change(Record):
+    """A change of a parameter that was accepted or undone."""
+
+    RECORD = "learned"
+    OMITTED = ("number",)
 
     at: datetime
     by: str
-    pattern: str
-    parameter: str
+    pattern: Name
+    parameter: Name
     old: float
     new: float
-    undoes: int | None = None
+    undoes: Ordinal | None = None
+    """The number of the change it takes back."""
     why: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        told = {name: getattr(self, name) for name in Change.__slots__}
-        return {"record": "learned", **told, "at": format_time(self.at)}
+    number: Ordinal | None = None
+    """Its place in the list; only where it is listed."""
 
 
 Changes = tuple[Change, ...]

@@ -5,28 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..models.record import Record, decimals
 from ..stats import Interval, wilson
 from .parameter_grid import Bools, Judged, Replay, found_again
 
+if TYPE_CHECKING:
+    from ..fields import Count, Name, Ratio
+
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Record):
     """What is found of the judged things: confirmed and false alarms, and misses that are caught.
 
     `lost` are true things that the present value finds and this one does not, whatever it finds instead.
     """
 
-    confirmed: int
-    false_alarms: int
-    caught: int = 0
-    lost: int = 0
+    DECIMALS = decimals(6, "precision", "precision_low", "precision_high")
+    JSON = "confirmed false_alarms caught lost precision precision_low precision_high"
+
+    confirmed: Count
+    false_alarms: Count
+    caught: Count = 0
+    lost: Count = 0
 
     @property
-    def precision(self) -> float | None:
+    def precision(self) -> Ratio | None:
         """Of what is found, the share that is true; None for nothing."""
         found = self.confirmed + self.false_alarms + self.caught
         return (self.confirmed + self.caught) / found if found else None
@@ -36,6 +43,16 @@ class Effect:
         """Wilson's of 95 % for the precision."""
         true = self.confirmed + self.caught
         return wilson(true, true + self.false_alarms)
+
+    @property
+    def precision_low(self) -> Ratio:
+        """The lower end of the interval."""
+        return self.interval[0]
+
+    @property
+    def precision_high(self) -> Ratio:
+        """The upper end of the interval."""
+        return self.interval[1]
 
 
 def effect(true: Bools, detected: Bools, bools: Bools, now: Bools) -> Effect:
@@ -49,22 +66,33 @@ def effect(true: Bools, detected: Bools, bools: Bools, now: Bools) -> Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
-    """No proposal, and why not. `is_try`: verdicts were tried, and the next try must show more."""
+class Nothing(Record):
+    """Why there is nothing to propose. `is_try`: verdicts were tried, and the next try must show more."""
 
-    pattern: str
-    why: str
+    RECORD = "no_proposal"
+    HIDDEN = ("is_try",)
+
+    pattern: Name
+    why: Name
     is_try: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {"record": "no_proposal", "pattern": self.pattern, "why": self.why}
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
-    """One parameter's new value. `interval` is where the right value is likely to lie (95 %),
-    `tried` from where to where it was looked for.
+class TriedValue(Record):
+    """What one value of a parameter would find of all that was judged."""
+
+    value: float
+    confirmed: Count
+    false_alarms: Count
+    caught: Count
+    lost: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal(Record):
+    """Another number for a pattern that is too often wrong.
+
+    `interval` is where the right value is likely to lie (95 %), `tried` the range that was searched.
 
     `before` and `after` are on all verdicts; `held_out` is on verdicts that had no part in the choice, so
     it is the one to expect. `luck` is how often random verdicts would have looked as good. `effects` is what
@@ -73,8 +101,15 @@ class Proposal:
     that would no longer be found.
     """
 
-    pattern: str
-    parameter: str
+    RECORD = "proposal"
+    JSON = (
+        "pattern parameter old new low high tried before after held_out lost_confirmed luck verdicts groups "
+        "values recent recent_lost"
+    )
+    DECIMALS = decimals(6, "luck")
+
+    pattern: Name
+    parameter: Name
     old: float
     new: float
     interval: Interval
@@ -82,12 +117,35 @@ class Proposal:
     before: Effect
     after: Effect
     held_out: Effect
-    luck: float
-    verdicts: int
-    groups: int
+    luck: Ratio
+    verdicts: Count
+    groups: Count
     effects: tuple[tuple[float, Effect], ...] = ()
-    recent: tuple[int, int] | None = None
-    recent_lost: int = 0
+    recent: tuple[Count, Count] | None = None
+    recent_lost: Count = 0
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval."""
+        return self.interval[0]
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval."""
+        return self.interval[1]
+
+    @property
+    def values(self) -> list[TriedValue]:
+        """What each value that was tried would find."""
+        return [
+            TriedValue(value, item.confirmed, item.false_alarms, item.caught, item.lost)
+            for value, item in self.effects
+        ]
+
+    @property
+    def lost_confirmed(self) -> Count:
+        """Confirmed detections that would no longer be found."""
+        return self.lost
 
     @property
     def is_at_end(self) -> bool:
@@ -127,27 +185,6 @@ class Proposal:
             )
         return text
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "record": "proposal",
-            "pattern": self.pattern,
-            "parameter": self.parameter,
-            "old": self.old,
-            "new": self.new,
-            "low": self.interval[0],
-            "high": self.interval[1],
-            "tried": list(self.tried),
-            **{name: _told(getattr(self, name)) for name in ("before", "after", "held_out")},
-            "lost_confirmed": self.lost,
-            "luck": round(self.luck, 6),
-            "verdicts": self.verdicts,
-            "groups": self.groups,
-            "values": [{"value": value, **_counts(item)} for value, item in self.effects],
-            "recent": None if self.recent is None else list(self.recent),
-            "recent_lost": self.recent_lost,
-        }
-
 
 def proposal_of(record: Mapping[str, Any]) -> Proposal:
     """The proposal that gave a record."""
@@ -184,19 +221,5 @@ def _found(item: Effect) -> str:
     return f"{item.confirmed + item.false_alarms + item.caught} of the judged{share}"
 
 
-def _counts(item: Effect) -> dict[str, int]:
-    return {name: getattr(item, name) for name in Effect.__slots__}
-
-
 def _effect(record: Mapping[str, Any]) -> Effect:
-    return Effect(*(record.get(name, 0) for name in Effect.__slots__))
-
-
-def _told(item: Effect) -> dict[str, Any]:
-    low, high = item.interval
-    return {
-        **_counts(item),
-        "precision": None if item.precision is None else round(item.precision, 6),
-        "precision_low": round(low, 6),
-        "precision_high": round(high, 6),
-    }
+    return Effect(*(record.get(name, 0) for name in ("confirmed", "false_alarms", "caught", "lost")))

@@ -7,13 +7,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 from ..models import SEVERITIES, Detection, Risk, Verdict, micros
 from ..models.detection import STANDING, base_pattern
+from ..models.record import Record, decimals
 from ..models.timestamps import DAY
 from ..stats import chance, multiplied, odds
 from .verdicts import balances
+
+if TYPE_CHECKING:
+    from ..fields import FactorValue, Name, Ratio, RiskMode, Rung
+
 
 # Weighing: the numbers by which detections make up a risk.
 
@@ -202,52 +207,57 @@ PLACES = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class Share(Record):
     """What one cause (or combination, or floor) adds, and the detection that it comes from.
 
     `probability` is how sure that detection counts: its confidence, or what verdicts have made of it.
     """
 
-    name: str
-    value: float
-    detection: str
-    probability: float
+    JSON = "name detection value probability"
+    DECIMALS = decimals(PLACES, "value", "probability")
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        numbers = {name: round(getattr(self, name), PLACES) for name in ("value", "probability")}
-        return {"name": self.name, "detection": self.detection, **numbers}
+    name: str
+    value: Ratio
+    detection: Name
+    probability: Ratio
+    """How sure its detection counts: by its pattern, or by verdicts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Composition:
+class Factor(Share):
+    """What a combination multiplies the odds by."""
+
+    value: FactorValue
+
+
+Kind = TypeVar("Kind", bound=Share)
+
+
+@dataclass(frozen=True, slots=True)
+class Composition(Record):
     """A risk and what it is made of; `causes` and `combinations` are the largest first.
 
     `plain` is the risk of the causes alone. A combination's value is what it multiplies the odds by. `mode`
     is the gravest severity of which one new and certain detection alone would make as much, '' below all.
     """
 
-    value: float
+    JSON = "plain causes combinations floor"
+
+    value: Ratio
     as_of: datetime
-    plain: float
-    mode: str = ""
+    plain: Ratio
+    """What the causes alone make."""
+    mode: RiskMode = ""
     causes: tuple[Share, ...] = ()
-    combinations: tuple[Share, ...] = ()
+    """The largest of each cause, the largest first."""
+    combinations: tuple[Factor, ...] = ()
+    """What each multiplies the odds by."""
     floor: Share | None = None
     detections: tuple[str, ...] = ()
 
     def risk(self, subject: str, thread: str | None = None, source: str = "input") -> Risk:
         """The record of it."""
         return Risk(subject, self.as_of, self.value, self.mode, thread, self.detections, source)
-
-    def to_dict(self) -> dict[str, Any]:
-        """What it is made of, in JSON."""
-        return {
-            "plain": self.plain,
-            "causes": [cause.to_dict() for cause in self.causes],
-            "combinations": [combination.to_dict() for combination in self.combinations],
-            "floor": None if self.floor is None else self.floor.to_dict(),
-        }
 
 
 def compose(
@@ -264,10 +274,12 @@ def compose(
 
 def composed(every: Sequence[Counted], as_of: datetime, weighing: Weighing) -> Composition:
     """The risk of what counts, in output order."""
-    causes = _largest((cause_of(item.detection), share(item, weighing), item) for item in every)
+    shares = ((cause_of(item.detection), share(item, weighing), item) for item in every)
+    causes = _largest(shares, Share)
     factors = ((base_pattern(item.detection.pattern), factor(item, weighing), item) for item in every)
-    combinations = _largest(factor for factor in factors if factor[1] > 1)
-    floors = _largest(("floor", floor(item, weighing), item) for item in every if _is_critical(item))
+    combinations = _largest((factor for factor in factors if factor[1] > 1), Factor)
+    critical = (("floor", floor(item, weighing), item) for item in every if _is_critical(item))
+    floors = _largest(critical, Share)
     plain = odds(cause.value for cause in causes)
     raised = chance(multiplied(plain, (combination.value for combination in combinations)))
     value = round(max([raised, *(floor.value for floor in floors)]), PLACES)
@@ -324,27 +336,23 @@ def _faded(age: int, half_life: int) -> float:
     return math.exp2(-age / half_life)
 
 
-def _largest(textses: Iterable[tuple[str, float, Counted]]) -> tuple[Share, ...]:
+def _largest(textses: Iterable[tuple[str, float, Counted]], kind: type[Kind]) -> tuple[Kind, ...]:
     """The largest of each name, the largest first; of equal ones the detection that came first."""
     best: dict[str, tuple[float, Counted]] = {}
     for name, value, item in textses:
         if name not in best or value > best[name][0]:
             best[name] = (value, item)
-    shares = [Share(name, value, item.detection.id, item.confidence) for name, (value, item) in best.items()]
+    shares = [kind(name, value, item.detection.id, item.confidence) for name, (value, item) in best.items()]
     return tuple(sorted(shares, key=lambda share: (-share.value, share.name)))
 
 
 @dataclass(frozen=True, slots=True)
-class WhatIf:
+class WhatIf(Record):
     """The risk without one detection, and without what stands on it."""
 
-    detection: str
-    value: float
-    less: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {"detection": self.detection, "value": self.value, "less": self.less}
+    detection: Name
+    value: Ratio
+    less: Ratio
 
 
 def what_if(
@@ -387,35 +395,23 @@ CRITICAL = "ask"
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Given(Record):
     """A rung that was taken, and what came of it: stopped, went_on, allowed, declined, ended or open."""
 
     rung: str
     effect: str = "open"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {"rung": self.rung, "effect": self.effect}
-
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """A place on the ladder: the rung that comes next, '' where none is left, and those taken so far.
+class Position(Record):
+    """A place on the ladder: the rung that comes next, None where none is left, and those taken so far.
 
     `rungs` are those of the ladder that are on, from the mildest.
     """
 
-    next: str
-    rungs: tuple[str, ...]
+    next: Rung | None
+    rungs: tuple[Rung, ...]
     given: tuple[Given, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "next": self.next or None,
-            "rungs": list(self.rungs),
-            "given": [item.to_dict() for item in self.given],
-        }
 
 
 def position(rungs: Sequence[str], givens: Sequence[Given], severity: str) -> Position:
@@ -425,10 +421,10 @@ def position(rungs: Sequence[str], givens: Sequence[Given], severity: str) -> Po
     >>> position(ladder, [], "high").next, position(ladder, [Given("nudge")], "high").next
     ('nudge', 'remind')
     >>> position(ladder, [], "critical").next, position(ladder, [Given("ask")], "critical").next
-    ('ask', '')
+    ('ask', None)
     """
     taken = [rungs.index(item.rung) for item in givens if item.rung in rungs]
     place = 1 + max(taken, default=-1)
     if severity == "critical" and CRITICAL in rungs:
         place = max(place, rungs.index(CRITICAL))
-    return Position(rungs[place] if place < len(rungs) else "", tuple(rungs), tuple(givens))
+    return Position(rungs[place] if place < len(rungs) else None, tuple(rungs), tuple(givens))

@@ -7,8 +7,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from ..models import Detection, Verdict
+from ..models.record import Record
+
+if TYPE_CHECKING:
+    from ..fields import Count
+
 
 # Standing: what several judges, who may change their minds, make of one thing together.
 #
@@ -77,14 +83,14 @@ def balances(verdicts: Iterable[Verdict]) -> Mapping[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Record):
     """How many items stand at each verdict; an item counts once, however many judged it."""
 
-    confirmed: int = 0
-    false_alarm: int = 0
-    missed: int = 0
-    correct_silence: int = 0
-    disputed: int = 0
+    confirmed: Count = 0
+    false_alarm: Count = 0
+    missed: Count = 0
+    correct_silence: Count = 0
+    disputed: Count = 0
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(Counts)))

@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 from ..errors import Conflict
-from ..models import Detection, Event, Reading, Verdict, format_time, moment
+from ..fields import Count, Name, RecordStruct, one_of
+from ..models import Detection, Event, Reading, Verdict, moment
+from ..models.record import Record
 from ..risk.verdicts import Counts, Item, Slot
 
 Who = tuple[str, str]
@@ -132,6 +134,34 @@ class Held:
     token: str
 
 
+class SourceRow(RecordStruct):
+    """A source of events, and whether its events have times."""
+
+    name: str
+    timed: bool
+
+
+class StoreRecord(RecordStruct):
+    """What is in a store."""
+
+    RECORD = "store"
+
+    store: str
+    schema: Count
+    bytes: Count
+    events: Count
+    subjects: Count
+    readings: Count
+    detections: Count
+    verdicts: Count
+    runner_states: Count
+    first_at: datetime | None
+    last_at: datetime | None
+    sources: list[SourceRow]
+    unfinished_imports: list[Count]
+    last_sweep: datetime | None
+
+
 @dataclass(frozen=True, slots=True)
 class Info:
     """What is in a store."""
@@ -163,19 +193,37 @@ class Try:
     key: int = 0
 
 
-class Purged(NamedTuple):
-    """What was removed for good. `clean` is false where another program kept old pages from going.
+@dataclass(frozen=True, slots=True)
+class Purged(Record):
+    """What was removed from a store for good.
 
-    `states` are of conversations: where each stood, and what was remembered across them. `mentions` counts
-    the rows of others that have the id, by kind; where there is a `placeholder`, they have that instead now.
+    `states` are of conversations: where each stood, and what was remembered across them. Where there is a
+    `placeholder`, the rows that mention the id have that instead now.
     """
 
-    events: int
-    detections: int
+    RECORD = "purge"
+
+    events: Count
+    detections: Count
     clean: bool
-    states: int = 0
-    mentions: Mapping[str, int] = {}
+    """False: another program keeps copies in its files still."""
+    states: Count = 0
+    mentions: Mapping[str, Count] = field(default_factory=dict)
+    """Rows of others that have the id of the subject, or had it before, by kind."""
     placeholder: str | None = None
+    """What --redact put in place of the id."""
+
+
+class KeptState(RecordStruct):
+    """What a store keeps of a subject's conversations."""
+
+    RECORD = "kept_state"
+
+    subject: Name
+    name: Annotated[str, one_of("conversation", "conversation_memory")]
+    key: Name
+    saved_at: datetime
+    state: dict[str, Any] | list[Any]
 
 
 class StateRow(NamedTuple):
@@ -188,8 +236,13 @@ class StateRow(NamedTuple):
 
     def to_dict(self, subject: str) -> dict[str, object]:
         """The JSON form. What was saved is JSON, since it is for somebody to read."""
-        head = {"record": "kept_state", "subject": subject, "name": self.name, "key": self.key}
-        return {**head, "saved_at": format_time(moment(self.saved_us)), "state": json.loads(self.state)}
+        return KeptState(
+            subject=subject,
+            name=self.name,
+            key=self.key,
+            saved_at=moment(self.saved_us),
+            state=json.loads(self.state),
+        ).to_dict()
 
 
 class LookRow(NamedTuple):
@@ -203,8 +256,12 @@ class LookRow(NamedTuple):
 
     def to_dict(self) -> dict[str, object]:
         """The JSON form."""
-        at = format_time(moment(self.at_us))
-        return {"record": "usage_look", "at": at, **{name: getattr(self, name) for name in self._fields[1:]}}
+        from ..usage.records import UsageLook
+
+        look = UsageLook(
+            at=moment(self.at_us), what=self.what, person=self.person, who=self.who, why=self.why
+        )
+        return look.to_dict()
 
 
 class Store(Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..errors import BadUsage
-from ..models import format_time, moment
+from ..models import moment
 from .pseudonym import Pseudonym
 
 WHATS = ("signals", "listed", "sweep", "export", "purge", "rotate", "refused", "unknown", "subject", "why")
@@ -32,14 +32,11 @@ class Look(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        return {
-            "record": "usage_look",
-            "at": format_time(moment(int(self.at * 1_000_000))),
-            "what": self.what,
-            "person": None if self.person is None else self.person.hex(),
-            "who": self.who,
-            "why": self.why,
-        }
+        from .records import UsageLook
+
+        person = None if self.person is None else self.person.hex()
+        at = moment(int(self.at * 1_000_000))
+        return UsageLook(at=at, what=self.what, person=person, who=self.who, why=self.why).to_dict()
 
 
 def check_words(text: str | None, what: str, subject: str | None = None) -> str:

@@ -12,10 +12,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..data import DATA
 from ..errors import BadConfig, Fault, did_you_mean
+from ..models.record import Record
+
+if TYPE_CHECKING:
+    from ..fields import Amount, Count, Name
+
 
 SHIPPED = DATA / "tables" / "usage_cohort"
 MOST_BYTES = 16 * 1024
@@ -24,34 +29,34 @@ LEAST_PEOPLE = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Cohort:
+class Cohort(Record):
     """Habits of a cohort, each with the weight it has against a person's own days."""
 
-    version: int
-    source: str
-    events_a_day: float
-    active_a_day: float
+    version: Count
+    source: Name
+    events_a_day: Amount
+    active_a_day: Amount
     """Half-hours of a day in which something was written."""
-    days: float
+    days: Amount
     """The two above weigh as so many days of the person's own."""
-    events_spread: float
-    active_spread: float
+    events_spread: Amount
+    active_spread: Amount
     """Squared relative spread of a day's number, beyond Poisson."""
-    spread_days: float
-    week_spread: float
+    spread_days: Amount
+    week_spread: Amount
     """The same of a week's number of events; weighs as one week."""
-    night_share: float
-    night_weight: float
+    night_share: Amount
+    night_weight: Amount
     """In active half-hours."""
-    log_pause: float
-    log_pause_spread: float
-    pauses: float
+    log_pause: Amount
+    log_pause_spread: Amount
+    pauses: Amount
     """Pauses between sessions: mean and deviation of ln(seconds), and their weight."""
-    session_minutes: float
-    message_length: float
+    session_minutes: Amount
+    message_length: Amount
     date: str = ""
     """The day it was made, as it was told; empty where it was written by hand."""
-    people: int = 0
+    people: Count = 0
     """How many people it was learnt from; 0 where it was written by hand."""
 
 

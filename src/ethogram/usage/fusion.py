@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..errors import BadUsage
 from ..models.constants import FUSION_WEIGHTS
+from ..models.record import Record, decimals
 from ..stats import either
 from .finding import Finding
+
+if TYPE_CHECKING:
+    from ..fields import Ratio
+
 
 CAUSES = {
     "spike": ("activity", 0.15),
@@ -46,15 +51,18 @@ def behavioural_score(findings: Iterable[Finding]) -> tuple[float, dict[str, flo
 
 
 @dataclass(frozen=True, slots=True)
-class Fused:
+class Fused(Record):
     """One score 0..1 of several, or None where nothing is known.
 
     `weights` are of what was present and add up to 1, `absent` is what was not, `is_crisis` whether the
     person said so in words.
     """
 
-    score: float | None
-    weights: Mapping[str, float]
+    JSON = "score weights absent is_crisis sentence"
+    DECIMALS = decimals(6, "weights")
+
+    score: Ratio | None
+    weights: Mapping[str, Ratio]
     absent: tuple[str, ...]
     is_crisis: bool
 
@@ -69,16 +77,6 @@ class Fused:
             return "A statement that may speak of a crisis is all that is known."
         made = ", ".join(f"{name} {share:.0%}" for name, share in self.weights.items())
         return f"Made of {made}." + (f" Not known: {', '.join(self.absent)}." if self.absent else "")
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
-        return {
-            "score": self.score,
-            "weights": {name: round(share, 6) for name, share in self.weights.items()},
-            "absent": list(self.absent),
-            "is_crisis": self.is_crisis,
-            "sentence": self.sentence,
-        }
 
 
 def fuse(

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..errors import BadUsage
+from ..models.record import Record
 
 ANYWHERE = "default"
 MOST = 500
@@ -19,15 +20,11 @@ REGION = re.compile(r"[A-Z]{2}(-[A-Z0-9]{1,3})?")
 
 
 @dataclass(frozen=True, slots=True)
-class Helpline:
+class Helpline(Record):
     """What to offer, and for which region it was written."""
 
     region: str
     text: str
-
-    def to_dict(self) -> dict[str, str]:
-        """As plain data."""
-        return {"region": self.region, "text": self.text}
 
 
 def helpline(texts: Mapping[str, str], region: str | None) -> Helpline | None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ..models import format_time, moment
 from .clock import DAY, HALF_HOUR, MORNING, day_of, hour_of, slot_of
 from .event import BY_SERVICE
 from .finding import SEVERITIES
+from .records import UsageDay, UsageEvent, UsageHalfHour, UsagePerson, UsageTold
 from .sessions import LONG_PAUSE
 from .settings import Settings
 from .signals import Episode, signal_names
@@ -281,70 +283,72 @@ def own_data(store: UsageStore, name: bytes, person: Person | None) -> Iterator[
     """Yield everything stored about a person: events, days, half-hours, reports, and who looked."""
     looks = list(store.looks(name))
     if person is not None:
-        yield _person(person)
-        yield from (_event(event) for event in store.events(name))
-        yield from (_day(day) for day in read_days(person.state))
-        yield from (_half_hour(stretch) for stretch in read_stretches(person.state))
-        yield from (_told(item) for item in sorted(person.told, key=lambda entry: entry.opened))
+        yield _person(person).to_dict()
+        yield from (_event(event).to_dict() for event in store.events(name))
+        yield from (_day(day).to_dict() for day in read_days(person.state))
+        yield from (_half_hour(stretch).to_dict() for stretch in read_stretches(person.state))
+        told = sorted(person.told, key=lambda item: item.opened)
+        yield from (_told(item).to_dict() for item in told)
     yield from (look.to_dict() for look in looks)
 
 
-def _time(at: float) -> str:
-    return format_time(moment(int(at) * 1_000_000))
+def _time(at: float) -> datetime:
+    return moment(int(at) * 1_000_000)
 
 
-def _person(person: Person) -> dict[str, Any]:
+def _person(person: Person) -> UsagePerson:
     state = person.state
-    return {
-        "record": "usage_person",
-        "person": person.name.hex(),
-        "events": state.events,
-        "first_at": _time(state.first) if state.events else None,
-        "last_at": _time(state.newest) if state.events else None,
-        "clock_ahead": state.ahead if state.zoned else None,
-    }
+    return UsagePerson(
+        person=person.name.hex(),
+        events=state.events,
+        first_at=_time(state.first) if state.events else None,
+        last_at=_time(state.newest) if state.events else None,
+        clock_ahead=state.ahead if state.zoned else None,
+    )
 
 
-def _event(stored_event: StoredEvent) -> dict[str, Any]:
-    return {
-        "record": "usage_event",
-        "at": _time(stored_event.at),
-        "length": stored_event.length,
-        "is_user": not stored_event.flags & BY_SERVICE,
-        "emotional": bool(stored_event.flags & EMOTIONAL),
-        "closing": bool(stored_event.flags & CLOSING),
-        "ended_abruptly": bool(stored_event.flags & MARKED),
-        "session": None if stored_event.session is None else stored_event.session.hex(),
-        "clock_ahead": stored_event.ahead,
-    }
+def _event(stored_event: StoredEvent) -> UsageEvent:
+    return UsageEvent(
+        at=_time(stored_event.at),
+        length=stored_event.length,
+        is_user=not stored_event.flags & BY_SERVICE,
+        **_flags(stored_event.flags),
+        session=None if stored_event.session is None else stored_event.session.hex(),
+        clock_ahead=stored_event.ahead,
+    )
 
 
-def _day(day: Day) -> dict[str, Any]:
+def _day(day: Day) -> UsageDay:
     hours = [hour_of(slot) for slot in range(48) if day.active >> slot & 1]
     date = format_time(moment(day.day * 86_400_000_000))[:10]
-    return {"record": "usage_day", "day": date, "events": day.events, "active_hours": hours}
+    return UsageDay(day=date, events=day.events, active_hours=hours)
 
 
-def _half_hour(stretch: Stretch) -> dict[str, Any]:
+def _half_hour(stretch: Stretch) -> UsageHalfHour:
     begin = stretch.half_hour * HALF_HOUR
-    typical = 2 ** (stretch.octaves / LENGTH_STEPS / stretch.measured) - 1 if stretch.measured else None
+    return UsageHalfHour(
+        first_at=_time(begin + stretch.first),
+        last_at=_time(begin + stretch.last),
+        events=stretch.events,
+        typical_length=2 ** (stretch.octaves / LENGTH_STEPS / stretch.measured) - 1
+        if stretch.measured
+        else None,
+        **_flags(stretch.flags),
+    )
+
+
+def _flags(flags: int) -> dict[str, bool]:
     return {
-        "record": "usage_half_hour",
-        "first_at": _time(begin + stretch.first),
-        "last_at": _time(begin + stretch.last),
-        "events": stretch.events,
-        "typical_length": None if typical is None else round(typical, 1),
-        "emotional": bool(stretch.flags & EMOTIONAL),
-        "closing": bool(stretch.flags & CLOSING),
-        "ended_abruptly": bool(stretch.flags & MARKED),
+        "emotional": bool(flags & EMOTIONAL),
+        "closing": bool(flags & CLOSING),
+        "ended_abruptly": bool(flags & MARKED),
     }
 
 
-def _told(episode: Episode) -> dict[str, Any]:
-    return {
-        "record": "usage_told",
-        "signal": signal_names().get(episode.signal, str(episode.signal)),
-        "severity": SEVERITIES[episode.severity],
-        "since": _time(episode.opened),
-        "last": _time(episode.last),
-    }
+def _told(episode: Episode) -> UsageTold:
+    return UsageTold(
+        signal=signal_names().get(episode.signal, str(episode.signal)),
+        severity=SEVERITIES[episode.severity],
+        since=_time(episode.opened),
+        last=_time(episode.last),
+    )

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .absence import abrupt_termination, return_after_absence
 from .activity import frequency
@@ -21,6 +21,10 @@ from .settings import Settings
 from .summary import Summary
 from .trends import message_length, session_trend
 from .withdrawal import withdrawal
+
+if TYPE_CHECKING:
+    from .records import SignalValues
+
 
 # Signals: the whole answer about one person at one moment.
 
@@ -68,29 +72,35 @@ class UsageSignals:
 
     def to_dict(self) -> dict[str, Any]:
         """The seven plain fields, and with each signal its status and sentence."""
+        return self.values().to_dict()
+
+    def values(self) -> SignalValues:
+        """The same as a record."""
+        from .records import SignalValues, UsageSignal
+
         findings = self.findings
-        return {
-            "frequency_change": findings["frequency_change"].value,
-            "is_late_night": findings["late_night"].severity != "none",
-            "session_length_trend": TRENDS[findings["session_length_trend"].value],
-            "withdrawal_detected": findings["withdrawal"].severity != "none",
-            "return_after_absence": findings["return_after_absence"].severity != "none",
-            "abrupt_termination": findings["abrupt_termination"].severity != "none",
-            "behavioral_score": self.score,
-            "status": self.status,
-            "parts": dict(self.parts),
-            "cohort": self.cohort,
-            "signals": {
-                name: {
-                    "status": item.status,
-                    "value": round(item.value, 6),
-                    "severity": item.severity,
-                    "sentence": item.sentence,
-                    "details": {key: round(value, 6) for key, value in item.details.items()},
-                }
+        return SignalValues(
+            frequency_change=findings["frequency_change"].value,
+            is_late_night=findings["late_night"].severity != "none",
+            session_length_trend=TRENDS[findings["session_length_trend"].value],
+            withdrawal_detected=findings["withdrawal"].severity != "none",
+            return_after_absence=findings["return_after_absence"].severity != "none",
+            abrupt_termination=findings["abrupt_termination"].severity != "none",
+            behavioral_score=self.score,
+            status=self.status,
+            parts=self.parts,
+            cohort=self.cohort,
+            signals={
+                name: UsageSignal(
+                    status=item.status,
+                    value=item.value,
+                    severity=item.severity,
+                    sentence=item.sentence,
+                    details=item.details,
+                )
                 for name, item in findings.items()
             },
-        }
+        )
 
 
 def signals(
@@ -156,20 +166,19 @@ class News:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        from ..models import format_time, moment
+        from ..models import moment
+        from .records import NewsFinding, UsageNews
 
-        return {
-            "record": "usage_news",
-            "person": self.person,
-            "subject": self.subject,
-            "as_of": format_time(moment(int(self.as_of * 1_000_000))),
-            "severity": self.severity,
-            "behavioral_score": self.signals.score,
-            "findings": [
-                {"signal": finding.name, "severity": finding.severity, "sentence": finding.sentence}
-                for finding in self.findings
+        return UsageNews(
+            person=self.person,
+            subject=self.subject,
+            as_of=moment(int(self.as_of * 1_000_000)),
+            severity=self.severity,
+            behavioral_score=self.signals.score,
+            findings=[
+                NewsFinding(finding.name, finding.severity, finding.sentence) for finding in self.findings
             ],
-        }
+        ).to_dict()
 
 
 @lru_cache(maxsize=256)

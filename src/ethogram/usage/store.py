@@ -12,13 +12,15 @@ import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import BadUsage
 from ..files import sqlite
 from ..files.sqlite import Schema, named_errors
+from ..models.record import Record
 from .audit import WHATS, Look
 from .clock import DAY, HALF_HOUR, offset
 from .event import Seen, added
@@ -26,6 +28,10 @@ from .pseudonym import NAME_BYTES, Keys, Pseudonym, name_of, read_keys, waiting_
 from .retention import Policy, due, forget_before, oldest_kept, rebuild, retained
 from .signals import Episode
 from .summary import Summary
+
+if TYPE_CHECKING:
+    from ..fields import Count
+
 
 PURPOSE = "usage"
 """What the pseudonyms of such a file are for (see Keys.scoped)."""
@@ -122,11 +128,17 @@ class StoredEvent(NamedTuple):
     ahead: int | None
 
 
-class Removed(NamedTuple):
-    """What was removed. `clean` is false where another program kept old pages from going."""
+@dataclass(frozen=True, slots=True)
+class Removed(Record):
+    """What was removed of people's use.
 
-    people: int
-    events: int
+    `clean` is false where another program kept old pages from going.
+    """
+
+    RECORD = "usage_purge"
+
+    people: Count
+    events: Count
     clean: bool
 
 

@@ -259,8 +259,14 @@ class UsageTracker:
         self._check_open()
         self.flush()
         policy = self._store.policy
-        kept = {"keep": KEEPS[not policy.exact], "retention_days": policy.retention / 86_400}
-        return {"record": "usage_store", **kept, "keys": len(self._store.keys.chain), **self._store.counts()}
+        from .records import UsageStoreRecord
+
+        return UsageStoreRecord(
+            keep=KEEPS[not policy.exact],
+            retention_days=policy.retention / 86_400,
+            keys=len(self._store.keys.chain),
+            **self._store.counts(),
+        ).to_dict()
 
     # --- the end ----------------------------------------------------------------------------
 

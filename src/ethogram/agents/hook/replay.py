@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ...app.analyze import analyze
+from ...fields import Amount, Count, Name, Ordinal, RecordStruct, Rung, Severity
 from ...models import Event
 from ...models.constants import MAX_ERROR
 from ...signals.agent.step import OUTCOME
@@ -24,6 +25,7 @@ from ..payload import AGENT, subject_of
 from . import state_db
 from .location import NAME
 from .plan import choose, library_of, settings_of
+from .status import EffectWord
 
 # Replaying: a recorded run told to the hook event by event, as its coding agent would have told it.
 
@@ -172,6 +174,36 @@ Told = defaultdict[Run, list[Event]]
 """What was told of each run, in order."""
 
 
+class Replayed(RecordStruct):
+    """One message a hook would have given in a run that is over."""
+
+    RECORD = "hook_replayed"
+
+    run: str
+    agent: str
+    step: Ordinal
+    pattern: Name
+    severity: Severity
+    rung: Rung
+    effect: EffectWord
+    text: str
+
+
+class ReplaySummary(RecordStruct):
+    """What a hook would have done in runs that are over."""
+
+    RECORD = "hook_replay"
+
+    runs: Count
+    runs_spoken_to: Count
+    said: Count
+    detections: Count
+    detections_by_analyze: Count
+    detections_in_both: Count
+    steps_saved_median: Amount | None
+    steps_saved: list[Count]
+
+
 def replay(
     events: Sequence[Event],
     folder: str = ".",
@@ -199,14 +231,8 @@ def replay(
         for session in {run[0] for run in told}:
             state_db.end(db, session)
         for item in state_db.said_so_far(db):
-            yield {
-                "record": "hook_replayed",
-                "run": item["session"],
-                **{
-                    name: item[name]
-                    for name in ("agent", "step", "pattern", "severity", "rung", "effect", "text")
-                },
-            }
+            names = ("agent", "step", "pattern", "severity", "rung", "effect", "text")
+            yield Replayed(run=item["session"], **{name: item[name] for name in names}).to_dict()
         yield _summary(db, told, folder)
 
 
@@ -235,19 +261,16 @@ def _summary(db: sqlite3.Connection, record: Told, folder: str) -> dict[str, Any
         list({event.id: event for events in record.values() for event in events}.values()), folder
     )
     saved = [steps for run in record if (steps := _saved(db, run, notes, found)) is not None]
-    return {
-        "record": "hook_replay",
-        "runs": sum(
-            any(event.kind in ("action", "result") for event in events) for events in record.values()
-        ),
-        "runs_spoken_to": len({_run(note) for note in notes}),
-        "said": len(notes),
-        "detections": len(own),
-        "detections_by_analyze": len(wanted),
-        "detections_in_both": len(own & wanted),
-        "steps_saved_median": median(saved) if saved else None,
-        "steps_saved": sorted(saved),
-    }
+    return ReplaySummary(
+        runs=sum(any(event.kind in ("action", "result") for event in events) for events in record.values()),
+        runs_spoken_to=len({_run(note) for note in notes}),
+        said=len(notes),
+        detections=len(own),
+        detections_by_analyze=len(wanted),
+        detections_in_both=len(own & wanted),
+        steps_saved_median=median(saved) if saved else None,
+        steps_saved=sorted(saved),
+    ).to_dict()
 
 
 def _run(record: dict[str, Any]) -> Run:

@@ -10,14 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
 
 from ...config import Loaded
 from ...errors import BadInput, EthogramError, Fault
+from ...fields import Amount, Count, Name, Ordinal, Ratio, RecordStruct, Rung, Severity, one_of
 from ...files import sqlite
 from ...models.constants import RUNGS
+from ...models.record import decimals
 from ...models.timestamps import format_time
 from ...stats import wilson
 from ..rules import Rules
@@ -30,6 +33,7 @@ from .state_db import SCHEMA
 # Effects: what a hook said, what came of it, and how often it helped.
 
 EFFECTS = ("stopped", "went_on", "allowed", "declined", "ended", "open")
+EffectWord = Annotated[str, one_of(*EFFECTS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +51,70 @@ class Effect:
     steps: tuple[int, ...]
     returns: tuple[int, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
+    def record(self) -> EffectRecord:
+        """The shares and medians as they are written."""
         settled = self.counts["stopped"] + self.counts["went_on"]
         low, high = wilson(self.counts["stopped"], settled) if settled else (None, None)
-        return {
-            "pattern": self.pattern,
-            "rung": self.rung,
-            "given": self.given,
+        return EffectRecord(
+            pattern=self.pattern,
+            rung=self.rung,
+            given=self.given,
             **{name: self.counts[name] for name in EFFECTS},
-            "share_stopped": round(self.counts["stopped"] / settled, 4) if settled else None,
-            "low": None if low is None else round(low, 4),
-            "high": None if high is None else round(high, 4),
-            "median_steps_to_stop": median(self.steps) if self.steps else None,
-            "median_steps_to_return": median(self.returns) if self.returns else None,
-        }
+            share_stopped=self.counts["stopped"] / settled if settled else None,
+            low=low,
+            high=high,
+            median_steps_to_stop=median(self.steps) if self.steps else None,
+            median_steps_to_return=median(self.returns) if self.returns else None,
+        )
+
+
+class EffectRecord(RecordStruct):
+    """What came of all that was said about one pattern on one rung."""
+
+    DECIMALS = decimals(4, "share_stopped", "low", "high")
+
+    pattern: Name
+    rung: Rung
+    given: Count
+    stopped: Count
+    went_on: Count
+    allowed: Count
+    declined: Count
+    ended: Count
+    open: Count
+    share_stopped: Ratio | None
+    low: Ratio | None
+    high: Ratio | None
+    median_steps_to_stop: Amount | None
+    median_steps_to_return: Amount | None
+
+
+class HookReport(RecordStruct):
+    """What came of all that hooks said, by pattern and rung."""
+
+    RECORD = "hook_report"
+
+    runs: Count
+    given: Count
+    effects: list[EffectRecord]
+
+
+class HookSaid(RecordStruct):
+    """One message of a hook to an agent, and what came of it."""
+
+    RECORD = "hook_said"
+
+    at: str
+    session: str
+    agent: str
+    step: Ordinal
+    pattern: Name
+    severity: Severity
+    rung: Rung
+    text: str
+    """What was said; secrets are masked."""
+    effect: EffectWord
+    effect_after_steps: Count | None
 
 
 def effects(records: Sequence[Mapping[str, Any]]) -> list[Effect]:
@@ -121,10 +174,10 @@ def chosen(
 
 
 def said_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON form of one intervention."""
+    """The record of one intervention."""
     names = ("session", "agent", "step", "pattern", "severity", "rung", "text", "effect")
     facts = {name: record[name] for name in names}
-    return {"record": "hook_said", "at": moment(record["at"]), **facts, "effect_after_steps": record["after"]}
+    return HookSaid(at=moment(record["at"]), **facts, effect_after_steps=record["after"]).to_dict()
 
 
 def moment(at: float) -> str:
@@ -133,16 +186,114 @@ def moment(at: float) -> str:
 
 
 def report_record(records: Sequence[Mapping[str, Any]], runs: int) -> dict[str, Any]:
-    """The JSON form of all effects."""
-    return {
-        "record": "hook_report",
-        "runs": runs,
-        "given": len(records),
-        "effects": [effect.to_dict() for effect in effects(records)],
-    }
+    """The record of all effects."""
+    found = [effect.record() for effect in effects(records)]
+    return HookReport(runs=runs, given=len(records), effects=found).to_dict()
 
 
 # Status: where a hook is installed, what it watches in a folder, and how it fares.
+
+
+class Installed(RecordStruct, kw_only=True):
+    """A settings file of the agent, and whether a hook is in it."""
+
+    scope: Annotated[str, one_of("project", "user")]
+    path: str
+    installed: Annotated[str, one_of("yes", "partly", "no", "unknown")] = "no"
+    command: str | None = None
+    executable: bool | None = None
+    """Whether it can be started."""
+    missing: Sequence[Name] = EVENTS
+    disabled: bool = False
+    """The file turns all hooks off."""
+    fault: Fault | None = None
+
+
+class LeftOut(RecordStruct):
+    """A pattern that is not watched, and why."""
+
+    pattern: Name
+    reason: str
+
+
+class LadderRung(RecordStruct):
+    """A rung, and whether it is used."""
+
+    rung: Rung
+    on: bool
+
+
+class Ladder(RecordStruct):
+    """What is done about a thing that recurs, one rung at a time."""
+
+    rungs: list[LadderRung]
+    off: Sequence[str]
+    cool_down: Count
+    most: Count
+    lowest: Severity
+    critical: Annotated[str, one_of("ask", "off")]
+
+
+class WatchedPatterns(RecordStruct):
+    """The patterns that are watched in a folder, and what is done about them."""
+
+    watched: list[Name] | None
+    """null: the settings cannot be used."""
+    left_out: list[LeftOut]
+    ladder: Ladder | None
+
+
+class SettingsState(RecordStruct):
+    """The settings that hold in a folder, and what is wrong with them."""
+
+    path: str | None
+    faults: Sequence[Fault]
+    warnings: Sequence[str]
+
+
+class StateFile(RecordStruct, kw_only=True):
+    """The state file of the hook."""
+
+    path: str
+    bytes: Count = 0
+    runs: Count = 0
+    said: Count = 0
+    last_event: str | None = None
+    set_aside: bool
+    """An older file could not be read."""
+    fault: str | None = None
+    folder_fault: str | None
+    """Why nothing can be kept there."""
+
+
+class PlanFile(RecordStruct):
+    """The plan of a folder; an old one is made anew with the next event."""
+
+    path: str
+    state: Annotated[str, one_of("current", "old", "none")]
+
+
+class FaultLog(RecordStruct):
+    """Faults of the hook itself."""
+
+    path: str
+    count: Count
+    newest: str | None
+
+
+class HookStatus(RecordStruct):
+    """Where the hook is installed, what it watches, and its state."""
+
+    RECORD = "hook_status"
+    FLAT = ("watching",)
+
+    folder: str
+    installed: list[Installed]
+    watching: WatchedPatterns
+    settings: SettingsState
+    state: StateFile
+    plan: PlanFile
+    faults: FaultLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,76 +320,69 @@ def status(folder: str) -> dict[str, Any]:
         seen = watching(folder)
     except BadInput as error:
         faults = error.faults
-    return {
-        "record": "hook_status",
-        "folder": os.path.abspath(folder),
-        "installed": [place(scope, folder) for scope in SCOPES],
-        **watched_facts(seen),
-        "settings": {
-            "path": seen.loaded.path if seen else None,
-            "faults": [fault.to_dict() for fault in faults],
-            "warnings": list(seen.loaded.warnings) if seen else [],
-        },
-        "state": state(),
-        "plan": plan_state(folder),
-        "faults": own_faults(),
-    }
+    return HookStatus(
+        folder=os.path.abspath(folder),
+        installed=[place(scope, folder) for scope in SCOPES],
+        watching=watched_facts(seen),
+        settings=SettingsState(
+            path=seen.loaded.path if seen else None,
+            faults=faults,
+            warnings=seen.loaded.warnings if seen else (),
+        ),
+        state=state(),
+        plan=plan_state(folder),
+        faults=own_faults(),
+    ).to_dict()
 
 
-def watched_facts(seen: Watching | None) -> dict[str, Any]:
+def watched_facts(seen: Watching | None) -> WatchedPatterns:
+    """The patterns that are watched, and the ladder as the settings have it."""
     if seen is None:
-        return {"watched": None, "left_out": [], "ladder": None}
+        return WatchedPatterns(watched=None, left_out=[], ladder=None)
     rules = seen.rules
-    return {
-        "watched": sorted(item.program.name for item in seen.chosen.watched),
-        "left_out": [{"pattern": name, "reason": reason} for name, reason in seen.chosen.left_out],
-        "ladder": {
-            "rungs": [{"rung": rung, "on": rung in rules.climbed} for rung in RUNGS],
-            "off": list(rules.off),
-            "cool_down": rules.cool_down,
-            "most": rules.most,
-            "lowest": rules.lowest,
-            "critical": rules.critical,
-        },
-    }
+    ladder = Ladder(
+        rungs=[LadderRung(rung, rung in rules.climbed) for rung in RUNGS],
+        off=rules.off,
+        cool_down=rules.cool_down,
+        most=rules.most,
+        lowest=rules.lowest,
+        critical=rules.critical,
+    )
+    return WatchedPatterns(
+        watched=sorted(item.program.name for item in seen.chosen.watched),
+        left_out=[LeftOut(*item) for item in seen.chosen.left_out],
+        ladder=ladder,
+    )
 
 
 # The agent's settings.
 
 
-def place(scope: str, folder: str) -> dict[str, Any]:
+def place(scope: str, folder: str) -> Installed:
     """Whether a hook of ours stands in a settings file: for all events, for some (partly), or not."""
     path = settings_path(scope, folder)
-    record: dict[str, Any] = {
-        "scope": scope,
-        "path": str(path),
-        "installed": "no",
-        "command": None,
-        "executable": None,
-    }
-    record |= {"missing": list(EVENTS), "disabled": False, "fault": None}
+    made = partial(Installed, scope=scope, path=str(path))
     try:
         text = read(path, path)
         root = Node("an object", 0, 0) if text is None else parse(text.removeprefix("\ufeff"), str(path))
     except BadInput as error:
-        return record | {"installed": "unknown", "fault": error.faults[0].to_dict()}
+        return made(installed="unknown", fault=error.faults[0])
     except OSError as error:
-        fault = Fault(str(path), 0, 0, error.strerror or str(error))
-        return record | {"installed": "unknown", "fault": fault.to_dict()}
+        return made(installed="unknown", fault=Fault(str(path), 0, 0, error.strerror or str(error)))
     ours = [item for item in found(root) if item.event in EVENTS]
-    missing = [event for event in EVENTS if event not in {each.event for each in ours}]
     off = root.get("disableAllHooks")
-    record["disabled"] = bool(off and text and text.removeprefix("\ufeff")[off.start : off.end] == "true")
+    disabled = bool(off and text and text.removeprefix("\ufeff")[off.start : off.end] == "true")
     if not ours:
-        return record
+        return made(disabled=disabled)
+    missing = [event for event in EVENTS if event not in {each.event for each in ours}]
     command = ours[0].command.text
-    how = "partly" if missing else "yes"
-    return record | {
-        "installed": how,
-        "command": command,
-        "executable": is_there(command),
-        "missing": missing,
-    }
+    return made(
+        installed="partly" if missing else "yes",
+        command=command,
+        executable=is_there(command),
+        missing=missing,
+        disabled=disabled,
+    )
 
 
 def is_there(command: str) -> bool:
@@ -262,30 +406,25 @@ def opened() -> Iterator[sqlite3.Connection | None]:
         yield db
 
 
-def state() -> dict[str, Any]:
+def state() -> StateFile:
     """The state file: its size, how many runs are in it, and when the last event came."""
     path = state_path()
-    aside = os.path.exists(f"{path}.unreadable")
-    told = {
-        "path": path,
-        "bytes": 0,
-        "runs": 0,
-        "said": 0,
-        "last_event": None,
-        "set_aside": aside,
-        "fault": None,
-        "folder_fault": folder_fault(Path(path).parent),
-    }
+    made = partial(
+        StateFile,
+        path=path,
+        set_aside=os.path.exists(f"{path}.unreadable"),
+        folder_fault=folder_fault(Path(path).parent),
+    )
     try:
         with opened() as db:
             if db is None:
-                return told
+                return made()
             runs, last = db.execute("select count(*), max(at) from run").fetchone()
             said = db.execute("select count(*) from said").fetchone()[0]
     except (sqlite3.Error, OSError) as error:
-        return told | {"bytes": _size(path), "fault": str(error)}
+        return made(bytes=_size(path), fault=str(error))
     last_event = None if last is None else moment(last)
-    return told | {"bytes": _size(path), "runs": runs, "said": said, "last_event": last_event}
+    return made(bytes=_size(path), runs=runs, said=said, last_event=last_event)
 
 
 def folder_fault(folder: Path) -> str | None:
@@ -306,15 +445,15 @@ def _size(path: str) -> int:
     return sum(os.path.getsize(end) for end in ends if os.path.exists(end))
 
 
-def plan_state(folder: str) -> dict[str, Any]:
+def plan_state(folder: str) -> PlanFile:
     """The plan of a folder: current, old (made anew with the next event), or none."""
     path = plan_path(folder)
     data = read_data(path)
     state = "none" if data is None else "current" if is_current(data["stamp"]) else "old"
-    return {"path": path, "state": state}
+    return PlanFile(path, state)
 
 
-def own_faults() -> dict[str, Any]:
+def own_faults() -> FaultLog:
     """Faults of ours: how many were logged, and the newest."""
     lines: list[str] = []
     for path in (log_path() + ".old", log_path()):
@@ -322,7 +461,7 @@ def own_faults() -> dict[str, Any]:
             lines += Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             continue
-    return {"path": log_path(), "count": len(lines), "newest": lines[-1] if lines else None}
+    return FaultLog(log_path(), len(lines), lines[-1] if lines else None)
 
 
 def said() -> tuple[list[dict[str, Any]], int]:

@@ -11,8 +11,10 @@ from typing import Any
 from ...config import Settings
 from ...errors import BadUsage
 from ...evaluators.base import Evaluator
+from ...fields import Amount, Balance, Count, Dollars, Ratio, RecordStruct, Trait
 from ...ingest import Batch
 from ...models import GIVEN, TRAITS, Detection, Event, is_indicator_name
+from ...models.record import decimals
 from ...patterns.library import Library
 from ...stats import spearman
 from ..analyze import analyze_batch
@@ -23,6 +25,77 @@ from .scoring import Paying, evaluate_events, is_scored, settings_for
 STRONG = 0.5
 """From here on a trait is plainly there."""
 RESAMPLES = 400
+
+
+class SideRecord(RecordStruct):
+    """What one evaluator took."""
+
+    DECIMALS = decimals(6, "cost") | decimals(3, "seconds")
+
+    evaluator: str
+    scorer: str
+    cost: Dollars
+    seconds: Amount
+    not_measured: Count
+
+
+class TraitAgreement(RecordStruct):
+    """How far two evaluators agree on one trait."""
+
+    DECIMALS = decimals(4, "correlation", "low", "high", "difference", "mean_a", "mean_b")
+
+    trait: Trait
+    measured_a: Count
+    measured_b: Count
+    both: Count
+    correlation: Balance | None
+    """Of ranks, with an interval of 95 % over subjects."""
+    low: Balance | None
+    high: Balance | None
+    difference: Ratio | None
+    mean_a: Ratio | None
+    mean_b: Ratio | None
+    strong_either: Count
+    """Messages with a score of 0.5 or more by one."""
+    strong_both: Count
+
+
+class IndicatorCounts(RecordStruct):
+    """Indicators found by each, and by both in the same message."""
+
+    a: Count
+    b: Count
+    both: Count
+
+
+class PatternCounts(RecordStruct):
+    """Detections of a pattern by the readings of both, and of one alone."""
+
+    both: Count
+    only_a: Count
+    only_b: Count
+
+
+class DetectionCounts(RecordStruct):
+    """Detections by the readings of both, and of one alone; in all, and by pattern."""
+
+    both: Count
+    only_a: Count
+    only_b: Count
+    by_pattern: Mapping[str, PatternCounts]
+
+
+class EvaluatorsCompared(RecordStruct):
+    """How far two evaluators say the same of the same messages, and what that changes."""
+
+    RECORD = "evaluators_compared"
+
+    messages: Count
+    a: SideRecord
+    b: SideRecord
+    traits: list[TraitAgreement]
+    indicators: IndicatorCounts
+    detections: DetectionCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +144,7 @@ def _without_scores(event: Event) -> Event:
     return event if len(left) == len(event.readings) else replace(event, readings=left)
 
 
-def agreement(a: Side, b: Side, *, seed: int = 0) -> list[dict[str, Any]]:
+def agreement(a: Side, b: Side, *, seed: int = 0) -> list[TraitAgreement]:
     """For every trait that either measured: how many both did, and how far they agree.
 
     `correlation` is of ranks, with an interval of 95 % over subjects; `strong_both` over `strong_either` is
@@ -82,7 +155,8 @@ def agreement(a: Side, b: Side, *, seed: int = 0) -> list[dict[str, Any]]:
         pairs = _pairs(a, b, trait)
         only = (_measured(a, trait), _measured(b, trait))
         if any(only):
-            out.append({"trait": trait, "measured_a": only[0], "measured_b": only[1], **_agree(pairs, seed)})
+            agreed = _agree(pairs, seed)
+            out.append(TraitAgreement(trait=trait, measured_a=only[0], measured_b=only[1], **agreed))
     return out
 
 
@@ -106,12 +180,12 @@ def _agree(pairs: Sequence[Pair], seed: int) -> dict[str, Any]:
     low, high = _interval(pairs, seed)
     return {
         "both": len(pairs),
-        "correlation": _rounded(spearman([x for _, x, _ in pairs], [y for _, _, y in pairs])),
-        "low": _rounded(low),
-        "high": _rounded(high),
-        "difference": _rounded(sum(abs(x - y) for _, x, y in pairs) / len(pairs)) if pairs else None,
-        "mean_a": _rounded(sum(x for _, x, _ in pairs) / len(pairs)) if pairs else None,
-        "mean_b": _rounded(sum(y for _, _, y in pairs) / len(pairs)) if pairs else None,
+        "correlation": spearman([x for _, x, _ in pairs], [y for _, _, y in pairs]),
+        "low": low,
+        "high": high,
+        "difference": sum(abs(x - y) for _, x, y in pairs) / len(pairs) if pairs else None,
+        "mean_a": sum(x for _, x, _ in pairs) / len(pairs) if pairs else None,
+        "mean_b": sum(y for _, _, y in pairs) / len(pairs) if pairs else None,
         "strong_either": either,
         "strong_both": sum(x >= STRONG and y >= STRONG for _, x, y in pairs),
     }
@@ -136,33 +210,30 @@ def _interval(pairs: Sequence[Pair], seed: int) -> tuple[float | None, float | N
     return found[int(0.025 * len(found))], found[min(len(found) - 1, int(0.975 * len(found)))]
 
 
-def indicators(a: Side, b: Side) -> dict[str, int]:
+def indicators(a: Side, b: Side) -> IndicatorCounts:
     """Indicators found by each, and by both in the same message."""
     item, other = _indicators(a), _indicators(b)
-    return {"a": len(item), "b": len(other), "both": len(item & other)}
+    return IndicatorCounts(len(item), len(other), len(item & other))
 
 
 def _indicators(side: Side) -> set[tuple[str, str, str]]:
     return {(e.source, e.id, n) for e in side.events for n in e.readings if is_indicator_name(n)}
 
 
-def detections(a: Side, b: Side, library: Library, settings: Settings) -> dict[str, Any]:
+def detections(a: Side, b: Side, library: Library, settings: Settings) -> DetectionCounts:
     """What is detected by the readings of both, and by those of one alone; in all, and by pattern."""
     item, other = (_detected(side, library, settings) for side in (a, b))
-    by_pattern = {
-        name: {
-            "both": len([k for k in item & other if k[0] == name]),
-            "only_a": len([k for k in item - other if k[0] == name]),
-            "only_b": len([k for k in other - item if k[0] == name]),
-        }
-        for name in sorted({key[0] for key in item | other})
-    }
-    return {
-        "both": len(item & other),
-        "only_a": len(item - other),
-        "only_b": len(other - item),
-        "by_pattern": by_pattern,
-    }
+    return DetectionCounts(
+        both=len(item & other),
+        only_a=len(item - other),
+        only_b=len(other - item),
+        by_pattern={
+            name: PatternCounts(
+                *(sum(key[0] == name for key in keys) for keys in (item & other, item - other, other - item))
+            )
+            for name in sorted({key[0] for key in item | other})
+        },
+    )
 
 
 def _detected(side: Side, library: Library, settings: Settings) -> set[tuple[str, ...]]:
@@ -185,24 +256,21 @@ def _about(detection: Detection) -> tuple[str, ...]:
 
 def compared(a: Side, b: Side, library: Library, settings: Settings) -> Mapping[str, Any]:
     """Everything there is to say of two sides, as a JSON record."""
-    return {
-        "record": "evaluators_compared",
-        "messages": sum(event.text is not None for event in a.events),
-        **{
-            name: {
-                "evaluator": side.name,
-                "scorer": side.scorer,
-                "cost": None if side.cost is None else round(side.cost, 6),
-                "seconds": round(side.seconds, 3),
-                "not_measured": side.not_measured,
-            }
-            for name, side in (("a", a), ("b", b))
-        },
-        "traits": agreement(a, b),
-        "indicators": indicators(a, b),
-        "detections": detections(a, b, library, settings),
-    }
+    return EvaluatorsCompared(
+        messages=sum(event.text is not None for event in a.events),
+        a=_side(a),
+        b=_side(b),
+        traits=agreement(a, b),
+        indicators=indicators(a, b),
+        detections=detections(a, b, library, settings),
+    ).to_dict()
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
+def _side(side: Side) -> SideRecord:
+    return SideRecord(
+        evaluator=side.name,
+        scorer=side.scorer,
+        cost=side.cost,
+        seconds=side.seconds,
+        not_measured=side.not_measured,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from heapq import merge
 from pathlib import Path
@@ -51,6 +51,7 @@ from .questions import (
     sampling_for,
     with_history,
 )
+from .records import EvaluateSummary, TierCost
 from .triage import Scanned
 
 # Evaluated: what an evaluator said of messages, what it cost, and the readings that come of it.
@@ -129,37 +130,32 @@ class Evaluated:
         """The summary as JSON."""
         counter = Counter(self.tiers.values())
         measured = Counter(name for answer in self.answers.values() for name in answer.traits)
-        return {
-            "record": "evaluate_summary",
-            "evaluator": self.evaluator,
-            "scorer": self.scorer,
-            "messages": self.scanned.messages,
-            "evaluated": len(self.answers),
-            "share": round(len(self.answers) / max(1, self.scanned.messages), 6),
-            "kept_before": len(self.kept),
-            "untrusted": self.untrusted,
-            "not_measured": len(self.missing),
-            "reasons": dict(Counter(item.reason for item in self.missing.values()).most_common()),
-            "not_asked": self.unasked,
-            "in_batches": self.in_jobs,
-            "stopped": self.stopped or None,
-            "spent": None if self.unpriced else round(self.spent, 6),
-            "traits": {name: measured[name] for name in TRAITS if measured[name]},
-            "not_measured_traits": [name for name in TRAITS if not measured[name]],
-            "indicators": sum(len(answer.indicators) for answer in self.answers.values()),
-            "dropped": dict(self.dropped.most_common()),
-            "tiers": [
-                {
-                    "tier": tier,
-                    "messages": counter[tier],
-                    "cost": None if self.unpriced else round(self.cost[tier], 6),
-                    "usage": asdict(self.usage.get(tier, Usage())),
-                }
-                for tier in TIERS[1:]
-            ],
-            "copies": self.scanned.copies,
-            "unknown_language": self.scanned.unknown_language,
-        }
+        return EvaluateSummary(
+            evaluator=self.evaluator,
+            scorer=self.scorer,
+            messages=self.scanned.messages,
+            evaluated=len(self.answers),
+            share=len(self.answers) / max(1, self.scanned.messages),
+            kept_before=len(self.kept),
+            untrusted=self.untrusted,
+            not_measured=len(self.missing),
+            reasons=dict(Counter(item.reason for item in self.missing.values()).most_common()),
+            not_asked=self.unasked,
+            in_batches=self.in_jobs,
+            stopped=self.stopped or None,
+            spent=None if self.unpriced else self.spent,
+            traits={name: measured[name] for name in TRAITS if measured[name]},
+            not_measured_traits=[name for name in TRAITS if not measured[name]],
+            indicators=sum(len(answer.indicators) for answer in self.answers.values()),
+            dropped=dict(self.dropped.most_common()),
+            tiers=[self._tier(tier, counter[tier]) for tier in TIERS[1:]],
+            copies=self.scanned.copies,
+            unknown_language=self.scanned.unknown_language,
+        ).to_dict()
+
+    def _tier(self, tier: str, messages: int) -> TierCost:
+        cost = None if self.unpriced else self.cost[tier]
+        return TierCost(tier=tier, messages=messages, cost=cost, usage=self.usage.get(tier, Usage()))
 
 
 def scored(event: Event, answer: Evaluation) -> Event:

@@ -3,18 +3,79 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from ...errors import BadUsage
 from ...evaluators.prompt import Said, evaluation_prompt
+from ...fields import Amount, Count, Ratio, RecordStruct, Tier, one_of
 from ...lexicon.scanner import scan
 from ...lexicon.triage import COSTS, SAMPLED, Route, Router, beside_expected, cost, evaluated
 from ...models import Event
 from ..subject import signal_contexts
 
 MOST_FLAGGED = 10
+
+
+class TierShare(RecordStruct):
+    """The share of a tier beside what is expected of it."""
+
+    tier: Tier
+    messages: Count
+    share: Ratio
+    expected: tuple[Ratio, Ratio]
+    as_expected: bool
+
+
+class FlaggedSubject(RecordStruct):
+    """How many messages of a subject were flagged, and how many flags they have."""
+
+    subject: str
+    messages: Count
+    flags: Count
+
+
+class ScanSummary(RecordStruct):
+    """What the scans of all messages add up to: the last line of a scan."""
+
+    RECORD = "scan_summary"
+    OMITTED = ("left_out", "bad_lines")
+
+    messages: Count
+    without_text: Count
+    threads: Count
+    tiers: Sequence[Annotated[Mapping[str, Any], TierShare]]
+    upgraded: Count
+    sampled: Count
+    copies: Count
+    unknown_language: Count
+    thread_signals: Mapping[str, Count]
+    categories: Mapping[str, Count]
+    most_flagged: list[FlaggedSubject]
+    evaluated: Mapping[str, Count]
+    cost: Mapping[str, Mapping[str, tuple[Amount, Amount]]]
+    """Dollars by kind of evaluator and tier, low and high."""
+    left_out: Mapping[str, Count] | None = None
+    bad_lines: Count | None = None
+
+
+class RouteRecord(RecordStruct):
+    """How closely a message is to be evaluated, and why."""
+
+    RECORD = "route"
+
+    id: str
+    subject: str
+    thread: str | None
+    tier: Tier
+    depth: Annotated[str, one_of("standard", "thorough")] | None
+    prior: int
+    """Earlier messages of the thread that are shown with it; -1: all."""
+    sampled: bool
+    upgraded: bool
+    by_category: Mapping[str, Count] | None
+    hard_constraint: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -62,25 +123,30 @@ class Scanned:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        return {
-            "record": "scan_summary",
-            "messages": self.messages,
-            "without_text": self.without_text,
-            "threads": len(self.threads),
-            "tiers": beside_expected(self.tiers),
-            "upgraded": self.upgraded,
-            "sampled": self.sampled,
-            "copies": self.copies,
-            "unknown_language": self.unknown_language,
-            "thread_signals": dict(sorted(self.signals.items())),
-            "categories": dict(self.categories.most_common()),
-            "most_flagged": [
-                {"subject": name, "messages": count, "flags": self.flags[name]}
+        return self.summary().to_dict()
+
+    def summary(self, left_out: Mapping[str, int] | None = None, bad_lines: int | None = None) -> ScanSummary:
+        """The record; `left_out` and `bad_lines` are known only to whoever read the files."""
+        return ScanSummary(
+            messages=self.messages,
+            without_text=self.without_text,
+            threads=len(self.threads),
+            tiers=beside_expected(self.tiers),
+            upgraded=self.upgraded,
+            sampled=self.sampled,
+            copies=self.copies,
+            unknown_language=self.unknown_language,
+            thread_signals=dict(sorted(self.signals.items())),
+            categories=dict(self.categories.most_common()),
+            most_flagged=[
+                FlaggedSubject(name, count, self.flags[name])
                 for name, count in most(self.flagged, self.flags)
             ],
-            "evaluated": self.evaluated,
-            "cost": {kind: {k: list(v) for k, v in cost(self.evaluated, kind).items()} for kind in COSTS},
-        }
+            evaluated=self.evaluated,
+            cost={kind: cost(self.evaluated, kind) for kind in COSTS},
+            left_out=left_out,
+            bad_lines=bad_lines,
+        )
 
 
 def most(flagged: Counter[str], flags: Counter[str]) -> list[tuple[str, int]]:
@@ -101,22 +167,21 @@ def scan_events(
     return out
 
 
-def route_record(route: Route) -> dict[str, Any]:
+def route_record(route: Route) -> RouteRecord:
     """Where a message goes, as a JSON record."""
     event, found = route.event, route.scan
-    return {
-        "record": "route",
-        "id": event.id,
-        "subject": event.subject,
-        "thread": event.thread,
-        "tier": route.tier,
-        "depth": route.depth,
-        "prior": route.prior,
-        "sampled": route.sampled,
-        "upgraded": route.upgraded,
-        "by_category": found.by_category,
-        "hard_constraint": list(found.hard_constraint),
-    }
+    return RouteRecord(
+        id=event.id,
+        subject=event.subject,
+        thread=event.thread,
+        tier=route.tier,
+        depth=route.depth,
+        prior=route.prior,
+        sampled=route.sampled,
+        upgraded=route.upgraded,
+        by_category=found.by_category,
+        hard_constraint=found.hard_constraint,
+    )
 
 
 def prompt_for(events: Sequence[Event], name: str, *, sampled: float = SAMPLED) -> tuple[str, str]:

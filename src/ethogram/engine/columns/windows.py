@@ -275,7 +275,7 @@ def extremes(
 ) -> Floats:
     """The smallest (or largest) value of each range; NaN for an empty one.
 
-    Level k of the table holds the extreme of the 2^k values from each place on; two overlapping pieces
+    Severity k of the table holds the extreme of the 2^k values from each place on; two overlapping pieces
     cover any range.
     """
     join = np.minimum if lowest else np.maximum

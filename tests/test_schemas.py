@@ -5,20 +5,25 @@ from __future__ import annotations
 import copy
 import json
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
+import ethogram
 from ethogram.app.analyze import analyze
 from ethogram.errors import Fault
+from ethogram.fields import Count, Ratio, RecordStruct, one_of
 from ethogram.models import Detection, Event, Evidence
 from ethogram.models.mute import Mute, Muting
+from ethogram.models.record import Record, decimals
 from ethogram.patterns.library import SHIPPED
-from ethogram.patterns.schemas import VERSION, schema, schema_names
+from ethogram.schemas import VERSION, object_schema, schema, schema_names, type_schema
 from markdown_blocks import ROOT, blocks
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -42,8 +47,13 @@ INSUFFICIENT = {
 }  # fmt: skip
 
 
+@cache
+def validator(name: str) -> Draft202012Validator:
+    return Draft202012Validator(schema(name))
+
+
 def is_valid(name: str, instance: object) -> bool:
-    return Draft202012Validator(schema(name)).is_valid(instance)
+    return validator(name).is_valid(instance)
 
 
 def changed(base: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -269,11 +279,12 @@ def test_every_pattern_in_the_documentation_is_valid(block):
 
 def test_every_field_of_a_record_is_explained_on_its_page():
     page = "\n".join(block.text for block in blocks("json") if block.page.name == "records.md")
-    text = (ROOT / "docs" / "records.md").read_text(encoding="utf-8")
+    pages = (ROOT / "docs" / name for name in ("records.md", "record_fields.md"))
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     for name in set(schema_names()) - {"pattern", "event", "config"}:
         for field in schema(name)["properties"]:
             shown = re.search(rf'"{field}":', page) or f"| `{field}` |" in text
-            assert shown, f"docs/records.md does not show {name}.{field}"
+            assert shown, f"the documentation does not show {name}.{field}"
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.rglob("*.yaml")), ids=lambda path: path.stem)
@@ -291,3 +302,128 @@ def test_what_is_said_of_an_analysis_and_of_mutes_is_valid():
     assert is_valid("mute", known.to_dict())
     assert not is_valid("summary", changed(analysis.summary(), events=-1))
     assert not is_valid("mute", changed(known.to_dict(), reason=MISSING))
+
+
+# --- every record has a schema, and what commands print fits it ------------------------------
+
+
+@cache
+def schemas_of(record: str) -> list[str]:
+    """The schemas of lines that say they are this record: `summary` has several."""
+    bodies = {name: validator(name).schema["properties"] for name in schema_names()}
+    return [name for name, body in bodies.items() if body.get("record") == {"const": record}]
+
+
+def test_every_class_that_names_a_record_has_a_schema():
+    source = Path(ethogram.__file__).parent
+    texts = "\n".join(path.read_text(encoding="utf-8") for path in source.rglob("*.py"))
+    named = set(re.findall(r'^    RECORD = "(\w+)"$', texts, re.MULTILINE))
+    assert len(named) > 60
+    assert [name for name in sorted(named) if not schemas_of(name)] == []
+
+
+def test_no_command_builds_a_record_by_hand():
+    source = Path(ethogram.__file__).parent
+    by_hand = [
+        f"{path.relative_to(source)}:{number}"
+        for path in source.rglob("*.py")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if re.search(r'"record": "\w+"', line) and ">>>" not in line and not line.strip().startswith("{")
+    ]
+    assert by_hand == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "tests" / "golden").glob("*.txt")), ids=lambda path: path.stem
+)
+def test_what_commands_print_is_valid(path):
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith('{"record"'):
+            record = json.loads(line)
+            record.pop("example", None)  # what `demo` adds
+            names = schemas_of(record["record"])
+            assert any(is_valid(name, record) for name in names), (names, line[:200])
+            assert any(record.keys() <= validator(name).schema["properties"].keys() for name in names)
+
+
+# --- types -----------------------------------------------------------------------------------
+
+
+class Inner(RecordStruct):
+    """A part."""
+
+    share: Ratio
+    word: Annotated[str, one_of("a", "b")] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outer(Record):
+    """A record.
+
+    With a second paragraph.
+    """
+
+    RECORD = "outer"
+    JSON = "name doubled inner note"
+    FLAT = ("inner",)
+    OMITTED = ("note",)
+    DECIMALS = decimals(2, "doubled")
+
+    name: str
+    """What it is called."""
+    value: float
+    inner: Inner
+    note: str | None = None
+
+    @property
+    def doubled(self) -> Ratio:
+        """Twice the value."""
+        return self.value * 2
+
+
+def test_a_schema_follows_from_the_class():
+    assert object_schema(Outer) == {
+        "type": "object",
+        "required": ["record", "name", "doubled", "share", "word"],
+        "properties": {
+            "record": {"const": "outer"},
+            "name": {"type": "string", "description": "What it is called."},
+            "doubled": {"type": "number", "minimum": 0, "maximum": 1},
+            "share": {"type": "number", "minimum": 0, "maximum": 1},
+            "word": {"anyOf": [{"type": "string", "enum": ["a", "b"]}, {"type": "null"}]},
+            "note": {"type": "string"},
+        },
+    }
+
+
+def test_the_output_follows_from_the_same_class():
+    record = Outer("x", 1 / 7, Inner(share=0.5, word=None))
+    assert record.to_dict() == {"record": "outer", "name": "x", "doubled": 0.29, "share": 0.5, "word": None}
+    noted = Outer("x", 0.1, Inner(share=0.5, word="a"), note="n")
+    assert list(noted.to_dict()) == ["record", "name", "doubled", "share", "word", "note"]
+
+
+@pytest.mark.parametrize(
+    ("hint", "expected"),
+    [
+        (int | None, {"type": ["integer", "null"]}),
+        (Ratio | None, {"type": ["number", "null"], "minimum": 0, "maximum": 1}),
+        (float | str, {"type": ["number", "string"]}),
+        (tuple[Count, ...], {"type": "array", "items": {"type": "integer", "minimum": 0}}),
+        (
+            tuple[int, str],
+            {
+                "type": "array",
+                "prefixItems": [{"type": "integer"}, {"type": "string"}],
+                "minItems": 2,
+                "maxItems": 2,
+            },
+        ),
+        (dict[str, Any], {"type": "object"}),
+        (Literal[True], {"const": True}),
+        (Literal["a", "b"] | None, {"anyOf": [{"enum": ["a", "b"]}, {"type": "null"}]}),
+    ],
+    ids=str,
+)
+def test_the_schema_of_a_type(hint, expected):
+    assert type_schema(hint) == expected

@@ -1,0 +1,230 @@
+"""Records of how people use a service: what is measured, reported and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import Meta
+
+from ..fields import Balance, Count, Ratio, RecordStruct, UsageSeverity, one_of
+from ..models.record import decimals
+from .cohort_table import Cohort
+from .fusion import Fused
+from .helpline import Helpline
+
+Person = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
+Status = Annotated[str, one_of("ok", "insufficient")]
+
+
+class UsageSignal(RecordStruct):
+    """One signal: what it says of a person."""
+
+    DECIMALS = decimals(6, "value", "details")
+
+    status: Status
+    value: float
+    severity: UsageSeverity
+    sentence: str
+    details: Mapping[str, float]
+
+
+class SignalValues(RecordStruct):
+    """Everything measured about a person at one time."""
+
+    frequency_change: Balance
+    is_late_night: bool
+    session_length_trend: Annotated[str, one_of("stable", "increasing", "decreasing")]
+    withdrawal_detected: bool
+    return_after_absence: bool
+    abrupt_termination: bool
+    behavioral_score: Ratio
+    status: Status
+    parts: Mapping[str, Ratio]
+    cohort: Count
+    signals: Mapping[str, UsageSignal]
+
+
+class UsageSignalsRecord(RecordStruct):
+    """What is unusual about a person at one time."""
+
+    RECORD = "usage_signals"
+    FLAT = ("values",)
+
+    subject: str
+    as_of: datetime
+    values: SignalValues
+    fused: Fused | None
+    helpline: Helpline | None
+
+
+class NewsFinding(RecordStruct):
+    """A finding that is new or has risen."""
+
+    signal: str
+    severity: UsageSeverity
+    sentence: str
+
+
+class UsageNews(RecordStruct):
+    """A person about whom there is something new to report."""
+
+    RECORD = "usage_news"
+
+    person: Person | None
+    subject: str | None
+    """The id, where the ids were given."""
+    as_of: datetime
+    severity: UsageSeverity
+    behavioral_score: Ratio
+    findings: list[NewsFinding]
+
+
+class Removed(RecordStruct):
+    """What was older than the retention."""
+
+    people: Count
+    events: Count
+
+
+class PeopleByLevel(RecordStruct):
+    """How many people, by the highest severity reported."""
+
+    low: Count
+    medium: Count
+
+
+class UsageSweep(RecordStruct):
+    """How many people were reported: the last line of a sweep."""
+
+    RECORD = "usage_sweep"
+
+    as_of: datetime
+    people: PeopleByLevel
+    removed: Removed
+    """What was older than the retention."""
+    helpline: Helpline | None
+
+
+class UsageRecorded(RecordStruct):
+    """What became of the events of files."""
+
+    RECORD = "usage_recorded"
+
+    store: str
+    added: Count
+    known: Count
+    not_by_person: Count
+    bad: Count
+
+
+class UsageStoreRecord(RecordStruct):
+    """What is in a store of people's use."""
+
+    RECORD = "usage_store"
+    OMITTED = ("evicted",)
+
+    keep: Annotated[str, one_of("events", "aggregates")]
+    retention_days: float
+    keys: Count
+    people: Count
+    events: Count
+    looks: Count
+    evicted: Count | None = None
+    """People that were dropped to stay within the memory; only where there are any."""
+
+
+class UsageKey(RecordStruct):
+    """What became of a key."""
+
+    RECORD = "usage_key"
+
+    what: Annotated[str, one_of("new", "rotate", "catch_up", "check")]
+    file: str | None
+    keys: Count
+
+
+class UsageLook(RecordStruct):
+    """Who looked at whom, when, and why."""
+
+    RECORD = "usage_look"
+
+    at: datetime
+    what: str
+    person: Person | None
+    who: str
+    why: str
+
+
+class UsagePerson(RecordStruct):
+    """A person's own data: the head."""
+
+    RECORD = "usage_person"
+
+    person: Person | None
+    events: Count
+    first_at: datetime | None
+    last_at: datetime | None
+    clock_ahead: int | None
+
+
+class UsageEvent(RecordStruct):
+    """A person's own data: one event that is kept."""
+
+    RECORD = "usage_event"
+
+    at: datetime
+    length: int | None
+    is_user: bool
+    emotional: bool
+    closing: bool
+    ended_abruptly: bool
+    session: str | None
+    clock_ahead: int | None
+
+
+class UsageDay(RecordStruct):
+    """A person's own data: one day on their own clock, which begins at five in the morning."""
+
+    RECORD = "usage_day"
+
+    day: str
+    events: Count
+    active_hours: list[float]
+
+
+class UsageHalfHour(RecordStruct):
+    """A person's own data: one half-hour in which they were active."""
+
+    RECORD = "usage_half_hour"
+    DECIMALS = decimals(1, "typical_length")
+
+    first_at: datetime
+    last_at: datetime
+    events: Count
+    typical_length: float | None
+    emotional: bool
+    closing: bool
+    ended_abruptly: bool
+
+
+class UsageTold(RecordStruct):
+    """A person's own data: one finding that was reported about them."""
+
+    RECORD = "usage_told"
+
+    signal: str
+    severity: UsageSeverity
+    since: datetime
+    last: datetime
+
+
+class UsageCohort(RecordStruct):
+    """What is usual among the people of a service."""
+
+    RECORD = "usage_cohort"
+    FLAT = ("cohort",)
+
+    cohort: Cohort
+    file: str | None
