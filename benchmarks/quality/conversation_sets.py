@@ -17,7 +17,7 @@ from zlib import crc32
 from benchmarks.quality.runs import set_files, set_name
 from ethogram.app.chat_files import ROLES
 from ethogram.errors import BadEvents, BadUsage, Fault
-from ethogram.ingest.transcript import text_of
+from ethogram.ingest.values import text_of
 
 HALVES = ("tune", "other", "report", "all")
 ATTACK, HARMLESS, TEMPTING, LABELLED = "attack", "harmless", "tempting", "labelled"

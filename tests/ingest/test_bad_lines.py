@@ -14,7 +14,7 @@ DEEP = "[" * 40 + "]" * 40
 BAD = {
     "not JSON": ('{"subject": "a",}', "not JSON"),
     "cut off": ('{"subject": "a"', "not JSON"),
-    "two on a line": ('{"subject": "a"} {"subject": "b"}', "stands after its end"),
+    "two on a line": ('{"subject": "a"} {"subject": "b"}', "unexpected text after the value"),
     "a list": ("[1]", "an event is an object {...}, not a list"),
     "a number": ("12", "an event is an object {...}, not a number"),
     "no subject": ('{"text": "hi"}', "an event needs a subject"),
@@ -27,7 +27,7 @@ BAD = {
     "no time": ('{"subject": "a", "at": "yesterday"}', "is not a time"),
     "time out of range": ('{"subject": "a", "at": "9999-12-31T23:59:59-01:00"}', "outside the years"),
     "time a number": ('{"subject": "a", "at": 1767225600}', "ISO 8601"),
-    "time a list": ('{"subject": "a", "at": []}', "at must be a time"),
+    "time a list": ('{"subject": "a", "at": []}', "at must be an ISO 8601 time"),
     "NaN": ('{"subject": "a", "readings": {"x": NaN}}', "NaN is not a value"),
     "Infinity": ('{"subject": "a", "attributes": {"x": [-Infinity]}}', "Infinity is not a value"),
     "infinite reading": ('{"subject": "a", "readings": {"x": 1e400}}', "not a finite number"),
@@ -49,16 +49,19 @@ BAD = {
     "width a text": ('{"subject": "a", "readings": {"x": {"value": 1, "width": "4"}}}', "width must be"),
     "scorer a number": ('{"subject": "a", "readings": {"x": {"value": 1, "scorer": 4}}}', "scorer must be"),
     "empty reading name": ('{"subject": "a", "readings": {"": 1}}', "empty name"),
-    "indicator twice": ('{"subject": "a", "readings": {"MAN-X": 1, "MAN_X": 1}}', "'MAN_X' is given twice"),
+    "indicator twice": (
+        '{"subject": "a", "readings": {"MAN-X": 1, "MAN_X": 1}}',
+        "duplicate reading 'MAN_X'",
+    ),
     "unknown key": ('{"subject": "a", "treadh": "t"}', "unknown key 'treadh'; did you mean 'thread'?"),
     "unknown key, null": ('{"subject": "a", "treadh": null}', "unknown key 'treadh'"),
     "indicator as key": ('{"subject": "a", "MAN-LOVEBOMB": 1}', "put it in readings"),
-    "kept key twice": ('{"subject": "a", "x_a": 1, "attributes": {"x_a": 2}}', "both as a key and in"),
-    "duplicate key": ('{"subject": "a", "subject": "b"}', "the key 'subject' is given twice"),
-    "duplicate inside": ('{"subject": "a", "readings": {"x": 1, "x": 2}}', "the key 'x' is given twice"),
+    "kept key twice": ('{"subject": "a", "x_a": 1, "attributes": {"x_a": 2}}', "both a key and in"),
+    "duplicate key": ('{"subject": "a", "subject": "b"}', "duplicate key 'subject'"),
+    "duplicate inside": ('{"subject": "a", "readings": {"x": 1, "x": 2}}', "duplicate key 'x'"),
     "too deep": ('{"subject": "a", "attributes": {"x": ' + DEEP + "}}", "nested more than 32 deep"),
     "far too deep": ("[" * 100_000, "nested too deep"),
-    "spread over lines": ('{\n"subject": "a",\n  "attributes": {\n  }\n}', "write one event per line"),
+    "spread over lines": ('{\n"subject": "a",\n  "attributes": {\n  }\n}', "expected one event per line"),
     "seq a text": ('{"subject": "a", "seq": "1"}', "seq must be a whole number"),
     "seq a fraction": ('{"subject": "a", "seq": 1.5}', "seq must be a whole number"),
     "seq true": ('{"subject": "a", "seq": true}', "seq must be a whole number"),
@@ -67,7 +70,7 @@ BAD = {
     "seq past all time": ('{"subject": "a", "seq": 253402300800}', "too large for a source without times"),
     "id a fraction": ('{"subject": "a", "id": 1.5}', "id must be text, not a number"),
     "id true": ('{"subject": "a", "id": true}', "id must be text, not true or false"),
-    "half a pair in a name": (r'{"subject": "\ud800"}', "half a surrogate pair"),
+    "half a pair in a name": (r'{"subject": "\ud800"}', "a lone surrogate"),
     "null in a name": (r'{"subject": "a\u0000b"}', "holds a null"),
     "long name": (json.dumps({"subject": "a" * 513}), "subject is longer than 512 characters"),
     "long id": (json.dumps({"subject": "a", "id": "a" * 513}), "id is longer than 512 characters"),
@@ -132,19 +135,16 @@ def test_every_bad_line_is_counted_and_the_first_fifty_are_told(lines):
 
 def test_a_text_where_a_number_is_due_is_a_bad_line(fault):
     found = fault({"subject": "a", "readings": {"x": "high"}}, kinds={"x": "number"})
-    assert found.message == "reading 'x' is text ('high') where a number is due"
+    assert found.message == "reading 'x' is text ('high'): expected a number"
 
 
 def test_a_number_where_a_category_is_due_is_a_bad_line(fault):
     found = fault({"subject": "a", "readings": {"x": 404}}, kinds={"x": "category"})
-    assert found.message == "reading 'x' is a number (404) where text is due"
+    assert found.message == "reading 'x' is a number (404): expected text"
 
 
 def test_a_fraction_where_a_category_is_due_is_a_bad_line(fault):
-    assert (
-        "where text is due"
-        in fault({"subject": "a", "readings": {"x": 0.5}}, kinds={"x": "category"}).message
-    )
+    assert "expected text" in fault({"subject": "a", "readings": {"x": 0.5}}, kinds={"x": "category"}).message
 
 
 def test_a_kind_there_is_none_of_is_refused(lines):
@@ -167,13 +167,13 @@ def test_a_fault_is_cut_where_it_repeats_the_input_at_length(tmp_path):
     with pytest.raises(BadEvents) as error:
         read_events([tmp_path / "talk.jsonl"], limits=Limits(name=10_000))
     (fault,) = error.value.faults
-    assert fault.message == f"turn 2 of {'9' * 60} is no object with a speaker"
+    assert fault.message == f"turn 2 of {'9' * 60}: expected an object with a speaker"
 
 
 def test_every_fault_can_be_printed_and_is_short():
     faults = Faults(50)
     faults.add(Place(0, 1, "a"), "x" * 5000)
     faults.add(Place(0, 2, "a"), "half \ud800")
-    long, half = faults.told()
+    long, half = faults.as_tuple()
     assert long.message == "x" * 1000 + "..."
     assert half.message == "half \\ud800"

@@ -79,7 +79,7 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path: Path):
         read_events([path])
     assert "talk.jsonl:2" in str(caught.value)
     assert "a conversation needs its turns as a list" in str(caught.value)
-    assert "turn 1 of v is no object with a speaker" in str(caught.value)
+    assert "turn 1 of v: expected an object with a speaker" in str(caught.value)
     assert len(read_events([path], skip_bad=True).events) == 1
 
 

@@ -93,8 +93,8 @@ def test_line_ends_inside_a_cell_are_kept(table):
     [
         ("subjct,text", "needs a column 'subject' (there is 'subjct')"),
         ("who,what", "needs a column 'subject'; the columns are 'who, what'"),
-        ("subject,text,text", "the column 'text' is given twice"),
-        ("subject,MAN-X,MAN_X", "the column 'MAN_X' is given twice"),
+        ("subject,text,text", "duplicate column 'text'"),
+        ("subject,MAN-X,MAN_X", "duplicate column 'MAN_X'"),
         ("subject,,text", "column 2 has no name"),
         ('subject,"text', "not CSV"),
     ],
@@ -108,11 +108,11 @@ def test_a_bad_header_is_one_fault_for_the_file(header, message, lines):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("a,high,", "is text ('high') where a number is due"),
+        ("a,high,", "is text ('high'): expected a number"),
         ("a,nan,", "not a finite number"),
         ("a,-Infinity,", "not a finite number"),
         ("a,1e999,", "not a finite number"),
-        ("a,1_000,", "is text ('1_000') where a number is due"),
+        ("a,1_000,", "is text ('1_000'): expected a number"),
         (",1,", "an event needs a subject"),
         ("a,1,first", "seq must be a whole number"),
         ("a,1,-3", "seq must be a whole number from 0"),
@@ -130,7 +130,7 @@ def test_a_bad_row_is_a_fault_at_its_line(row, message, lines):
 def test_an_object_given_twice_or_broken_in_a_cell_is_a_bad_row(lines):
     found = faults(lines, "subject,readings,readings.x", 'a,"{""x"": 1}",2', "b,{,", "c,[],")
     assert [fault.line for fault in found] == [2, 3, 4]
-    assert "'x' is given twice" in found[0].message
+    assert "duplicate key 'x'" in found[0].message
     assert "not JSON" in found[1].message
     assert "readings must be an object" in found[2].message
 

@@ -18,12 +18,12 @@ from ..ingest.chat_messages import is_message
 from ..ingest.collector import check_time
 from ..ingest.documents import Broken, documents
 from ..ingest.errors import Unreadable
-from ..ingest.event_parser import mended
-from ..ingest.format import Input, partial
+from ..ingest.event_parser import replace_broken
+from ..ingest.format import Input, parse_cut
 from ..ingest.formats.conversations import subject_of
-from ..ingest.reader import Found, Opened, opened
+from ..ingest.reader import InputFile, OpenFile, open_file
 from ..ingest.streams import BOM, GZIP, too_blank
-from ..ingest.transcript import name_of, text_of, time_of
+from ..ingest.values import name_of, text_of, time_of
 from ..models import Event, parse_time
 from ..models.limits import Limits
 
@@ -58,7 +58,7 @@ def first_value(head: bytes) -> Any:
     >>> first_value(b'{"turns": [{"role": "us')
     {'turns': [{'role': 'us'}]}
     """
-    return partial(head.removeprefix(BOM).decode("utf-8", "ignore").lstrip())
+    return parse_cut(head.removeprefix(BOM).decode("utf-8", "ignore").lstrip())
 
 
 def is_turn(row: Any) -> bool:
@@ -183,7 +183,7 @@ def said_of(
     at = parse_time(told) if told else None
     check_time(at, latest)
     thread = name_of(row.get("conversation_id")) or name_of(row.get("thread")) or thread
-    return Said(mended(thread), mended(subject), role_of(row), mended(text), at)
+    return Said(replace_broken(thread), replace_broken(subject), role_of(row), replace_broken(text), at)
 
 
 # Turns of conversations from a file or a stream: plain lines, a turn a line as JSON, or any known format.
@@ -236,7 +236,7 @@ def _streamed(stdin: BinaryIO, latest: datetime | None) -> Iterator[Said]:
 def _of_file(path: str, latest: datetime | None, stdin: BinaryIO | None = None) -> Iterable[Said]:
     """All turns of a file, unpacked where it is compressed."""
     try:
-        with opened(Found(path, named=True), stdin, Limits()) as file:
+        with open_file(InputFile(path, named=True), stdin, Limits()) as file:
             saids = _ours(file, path, latest)
     except Unreadable as error:
         raise BadEvents([Fault(path, 0, 0, str(error))]) from None
@@ -259,7 +259,7 @@ def _events(path: str, stdin: BinaryIO | None, latest: datetime | None) -> Itera
         ) from None
 
 
-def _ours(file: Opened, path: str, latest: datetime | None) -> list[Said | Fault] | None:
+def _ours(file: OpenFile, path: str, latest: datetime | None) -> list[Said | Fault] | None:
     """The turns of a form that is read here, or what is wrong with them; None for other formats."""
     inner = Path(path.removesuffix(".gz"))
     name = "conversation" if path == "-" else inner.stem

@@ -15,12 +15,12 @@ from ..config import Settings
 from ..errors import BadEvents, Fault
 from ..fields import Count, RecordStruct
 from ..ingest import Limits
-from ..ingest.batch import Place, Told
+from ..ingest.batch import Place, PlacedFault
 from ..ingest.collector import NO_TIME, NOT_EVENTS, Collector, latest_time
-from ..ingest.errors import BadLine, Unreadable
+from ..ingest.errors import Unreadable
 from ..ingest.event_parser import CATEGORY, NUMBER, Rules
-from ..ingest.format import Record, Skipped
-from ..ingest.reader import STDIN, Found, Opened, Progress, find, opened, records_of
+from ..ingest.format import Record
+from ..ingest.reader import STDIN, InputFile, OpenFile, Progress, find_files, open_file, records_of
 from ..models import Event, stable_hash
 from ..patterns.catalogue import known_ranges, load_vocabulary
 from ..store.protocol import Clash, Clashes, Import, Source, Staged, Store
@@ -61,23 +61,25 @@ class Reader(Collector):
 
     # --- reading ----------------------------------------------------------------------------
 
-    def read(self, founds: Sequence[Found], stdin: BinaryIO | None, progress: Progress | None) -> None:
+    def read(
+        self, input_files: Sequence[InputFile], stdin: BinaryIO | None, progress: Progress | None
+    ) -> None:
         """Stage the events of all files, from where the import stands."""
-        self._names = [item.name for item in founds]
-        total, before = sum(item.size for item in founds), 0
-        for number, item in enumerate(founds):
+        self._names = [item.name for item in input_files]
+        total, before = sum(item.size for item in input_files), 0
+        for number, item in enumerate(input_files):
             self._done += [0] * (number + 1 - len(self._done))
             self._read_file(number, item, stdin, _from(progress, before, total))
             before += item.size
         self._flush()
 
     def _read_file(
-        self, number: int, result: Found, stdin: BinaryIO | None, tell: Callable[[int], None]
+        self, number: int, input_file: InputFile, stdin: BinaryIO | None, tell: Callable[[int], None]
     ) -> None:
-        place = Place(number, 0, result.name)
+        place = Place(number, 0, input_file.name)
         try:
-            with opened(result, stdin, self._rules.limits) as file:
-                records = records_of(place, result, file, self._rules, self)
+            with open_file(input_file, stdin, self._rules.limits) as file:
+                records = records_of(place, input_file, file, self._rules, self)
                 self._read_records(place, records or (), file, tell)
         except OSError as error:
             self.add_fault(place, f"cannot be read: {error.strerror or error}")
@@ -85,30 +87,23 @@ class Reader(Collector):
             self.add_fault(place, str(error))
 
     def _read_records(
-        self, place: Place, records: Iterable[Record], file: Opened, tell: Callable[[int], None]
+        self, place: Place, records: Iterable[Record], file: OpenFile, tell: Callable[[int], None]
     ) -> None:
         number, path = place.file, place.path
         passed = self._done[number]
         for count, (line, value, column) in enumerate(records, 1):
             if count <= passed:
                 continue
-            self._read_record(Place(number, line, path), value, column)
+            self.add_record(Place(number, line, path), value, column)
             self._done[number] = count
             if len(self._events) >= self._options.batch:
                 self._flush()
                 tell(file.handle.tell() if file.handle.seekable() else 0)
 
-    def _read_record(self, place: Place, value: Any, column: int) -> None:
-        if isinstance(value, dict):
-            self._per_file[place.file] += 1
-            try:
-                self.add(place, self._with_source(value))
-            except BadLine as bad:
-                self.add_fault(place, bad.message)
-        elif isinstance(value, Skipped):
-            self.skipped[str(value)] += 1
-        else:
-            self.add_bad(place, value, column)
+    def add(self, place: Place, line: Mapping[str, Any]) -> None:
+        """Make an event of a line, under the name its source has in the store."""
+        self._per_file[place.file] += 1
+        super().add(place, self._with_source(line))
 
     # --- batches ----------------------------------------------------------------------------
 
@@ -142,7 +137,7 @@ class Reader(Collector):
             message = f"the id {clash.id!r:.60} has other content {where}"
             self.add_fault(self.place(clash.file, clash.line), message)
 
-    def _with_source(self, line: dict[str, Any]) -> dict[str, Any]:
+    def _with_source(self, line: Mapping[str, Any]) -> Mapping[str, Any]:
         source = line.get("source")
         return {**line, "source": self._named(source)} if isinstance(source, str) and source else line
 
@@ -188,7 +183,7 @@ class Reader(Collector):
             "faults": [(tuple(place), column, text) for place, column, text in self._faults_kept()],
         }
 
-    def _faults_kept(self) -> list[Told]:
+    def _faults_kept(self) -> list[PlacedFault]:
         # What is wrong with a line may name a person, whom no file of a private store may.
         return [] if self._options.pseudonyms is not None else self.faults.first
 
@@ -201,7 +196,7 @@ class Reader(Collector):
 
     def bad(self) -> tuple[Fault, ...]:
         """The first faults by place."""
-        return self.faults.told()
+        return self.faults.as_tuple()
 
     def add_told(self, fault: Fault) -> None:
         """Count a fault that has its place already."""
@@ -325,9 +320,7 @@ def import_events(
         ranges=known_ranges(),
         latest=latest_time(at, settings.max_future),
     )
-    found, missing = find(paths)
-    if missing:
-        raise BadEvents([Fault(path, 0, 0, "no such file or folder") for path in missing])
+    found = find_files(paths)
     text = options_key(options, rules, settings.max_future)
     hashes = {item.path: file_hash(item, at) for item in found}
     known = store.known_files(text)
@@ -366,15 +359,17 @@ def options_key(options: Options, rules: Rules, max_future: int | None) -> str:
     )[:32]
 
 
-def file_hash(result: Found, at: datetime) -> str:
+def file_hash(input_file: InputFile, at: datetime) -> str:
     """SHA-256 of a file's bytes. Standard input is read once only, so it never is the same as before."""
-    if result.path == STDIN:
+    if input_file.path == STDIN:
         return stable_hash("stdin", os.getpid(), at)
     try:
-        with open(result.path, "rb") as file:
+        with open(input_file.path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise BadEvents([Fault(result.name, 0, 0, f"cannot be read: {error.strerror or error}")]) from None
+        raise BadEvents(
+            [Fault(input_file.name, 0, 0, f"cannot be read: {error.strerror or error}")]
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,7 +379,7 @@ class _Run:
     store: Store
     options: Options
     rules: Rules
-    found: Sequence[Found]
+    found: Sequence[InputFile]
     hashes: Sequence[str]
     told: str
     at: datetime
@@ -459,13 +454,13 @@ def _next_seq(sources: Mapping[str, Source], name: str) -> int | None:
     return None if sources[name].timed else sources[name].next_seq
 
 
-def clash_faults(clashes: Iterable[Clash], founds: Sequence[Found]) -> Iterable[Fault]:
+def clash_faults(clashes: Iterable[Clash], input_files: Sequence[InputFile]) -> Iterable[Fault]:
     """Faults that name both places where an id has been seen."""
     for clash in clashes:
         other = clash.other
         if other.startswith("at "):
             file, _, line = other.removeprefix("at ").partition(":")
-            other = f"at {founds[int(file)].name}:{line}"
+            other = f"at {input_files[int(file)].name}:{line}"
         yield Fault(
-            founds[clash.file].name, clash.line, 0, f"the id {clash.id!r:.60} has other content {other}"
+            input_files[clash.file].name, clash.line, 0, f"the id {clash.id!r:.60} has other content {other}"
         )

@@ -191,7 +191,7 @@ def _parsed(raw: str) -> Any:
     except BadLine as error:
         # Its words name what stands in the answer; only what kind of fault it is goes on.
         said = str(error)
-        if "given twice" in said:
+        if "duplicate key" in said:
             raise _Fault("a key of the answer is given twice") from None
         raise _Fault("the answer is not one JSON object") from None
 

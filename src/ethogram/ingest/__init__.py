@@ -1,8 +1,7 @@
-"""Events in: from JSON lines, JSON arrays, CSV, Parquet, the records of many agents, folders and standard
-input, put in order.
+"""Events from JSON lines, JSON arrays, CSV, Parquet, agent transcripts, folders and standard input, in order.
 
-To read one more format, add one file here with a class under `@adapter("its name")` (see adapter.py); it is
-found by itself. Everything an adapter yields goes through the same checks, in event_line.py and collect.py.
+To read another format, add one file to formats/ with a class under `@adapter("its name")`, see format.py.
+Everything an adapter yields goes through the same checks, in event_parser.py and collector.py.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What goes wrong inside ingest. Neither leaves it: both become faults with a place."""
+"""What goes wrong inside ingest. Neither exception leaves it: both become faults with a place."""
 
 from __future__ import annotations
 
-SHOWN = 60
-"""How many characters of something hostile are repeated in a message."""
+LONGEST = 60
+"""How many characters of a value are repeated in a message."""
 
 
 class BadLine(ValueError):
@@ -16,11 +16,11 @@ class BadLine(ValueError):
 
 
 class Unreadable(Exception):
-    """A file cannot be read any further: torn, too large, or not what it seemed."""
+    """A file cannot be read any further: damaged, too large, or of another format than it seemed."""
 
 
 def shown(value: object) -> str:
-    """A short, printable form of anything for a message: escapes what no terminal or encoder takes.
+    """Return a short, printable form of any value for a message.
 
     >>> shown(chr(0xD800) + "a" * 100) == "'" + chr(92) + "ud800" + "a" * 59 + "...'"
     True
@@ -28,16 +28,15 @@ def shown(value: object) -> str:
     '12'
     """
     if isinstance(value, str):
-        cut = value if len(value) <= SHOWN else value[:SHOWN] + "..."
-        return repr(cut)
+        return repr(value if len(value) <= LONGEST else value[:LONGEST] + "...")
     if isinstance(value, bool | None):
         return {True: "true", False: "false", None: "null"}[value]
     text = repr(value) if isinstance(value, int | float) else type(value).__name__
-    return text if len(text) <= SHOWN else text[:SHOWN] + "..."
+    return text if len(text) <= LONGEST else text[:LONGEST] + "..."
 
 
 def type_name(value: object) -> str:
-    """What a JSON writer would call this value's type."""
+    """Return what JSON calls this value's type."""
     if value is None:
         return "null"
     if isinstance(value, bool):

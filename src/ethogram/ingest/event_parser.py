@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,112 +17,19 @@ from ..models import EPOCH, Event, Value, default_id, format_time, is_indicator_
 from ..models.limits import Limits, over
 from .errors import BadLine, shown, type_name
 
-# Plain values: names, text and attributes that print, encode and compare without surprise.
-
-_BROKEN = re.compile("[\x00\ud800-\udfff]")
-"""Null characters, which PostgreSQL refuses, and half surrogate pairs, which no encoder takes."""
-
-
-def is_plain(text: str) -> bool:
-    """Whether a text certainly needs no mending; nearly every one, and this is quick to say."""
-    return text.isascii() and "\0" not in text
-
-
-def mended(text: str) -> str:
-    """The text with each character that cannot be stored or printed replaced by U+FFFD.
-
-    >>> mended("a" + chr(0xD800)) == "a" + chr(0xFFFD)
-    True
-    """
-    return text if is_plain(text) else _BROKEN.sub("\ufffd", text)
-
-
-def check_name(field: str, value: Any, limits: Limits) -> str:
-    """The value, if it can name something: text, not too long, whole.
-
-    Names are not mended as text is: two that differ only in a broken character would become one.
-    """
-    if not isinstance(value, str):
-        raise BadLine(f"{field} must be text, not {type_name(value)}")
-    if len(value) > limits.name:
-        raise BadLine(over("name", limits.name, f"{field} is longer than {limits.name} characters"))
-    if not is_plain(value) and _BROKEN.search(value):
-        raise BadLine(f"{field} {shown(value)} holds a null or half a surrogate pair")
-    return value
-
-
-def finite(what: str, value: float) -> float:
-    """The number as a float; BadLine where it is infinite, not a number, or too large for a float."""
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise BadLine(f"{what} is not a finite number")
-    return number
-
-
-def attribute(name: str, value: Any, limits: Limits) -> Any:
-    """The value of an attribute, mended all through; kept as it is otherwise, ints and nulls included."""
-    check_name("attribute name", name, limits)
-    # The line's own object and `attributes` are the first two of the nested ones.
-    return _plain(name, value, limits, limits.depth - 2)
-
-
-def _plain(name: str, value: Any, limits: Limits, deeper: int) -> Any:
-    if isinstance(value, str):
-        if len(value) > limits.text:
-            what = f"attribute {shown(name)} is longer than {limits.text} characters"
-            raise BadLine(over("text", limits.text, what))
-        return mended(value)
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int | float):
-        finite(f"attribute {shown(name)}", value)
-        return value
-    if deeper < 1:
-        what = f"attribute {shown(name)} is nested more than {limits.depth} deep"
-        raise BadLine(over("depth", limits.depth, what))
-    if isinstance(value, Mapping):
-        return {_key(name, key): _plain(name, item, limits, deeper - 1) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(name, item, limits, deeper - 1) for item in value]
-    raise BadLine(f"attribute {shown(name)} holds {type_name(value)}, which JSON cannot say")
-
-
-def _key(name: str, key: Any) -> str:
-    if not isinstance(key, str):
-        raise BadLine(f"attribute {shown(name)} has a key that is {type_name(key)}, not text")
-    return mended(key)
-
-
-# The readings of one event line: a number or a category under each signal's name.
-
 NUMBER, CATEGORY = "number", "category"
-REMEMBERED = 4096
 Range = tuple[float, float] | tuple[str, ...]
 """The lowest and highest number, both included; or the categories."""
-PARTS = frozenset({"value", "scorer", "width"})
-
-
-def signal_name(name: str) -> str:
-    """The name a reading is kept under: indicators with an underscore, however they were written.
-
-    >>> signal_name("MAN-LOVEBOMB"), signal_name("time-of-day")
-    ('MAN_LOVEBOMB', 'time-of-day')
-    """
-    if "-" in name and is_indicator_name(name.replace("-", "_")):
-        return name.replace("-", "_")
-    return name
+Fields = dict[str, Any]
+"""Arguments of Event. `id`, `seq`, `at` and `source` are missing where the line does not give them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a line is checked against: sizes, and the kind and range each known signal has.
+    """What a line is checked against: sizes, the kind and range of each known signal, and the latest time.
 
-    Times after `latest` are refused. `names` remembers what each name of a reading came to, as the same few
-    come on every line; `plain` has the lowest and highest number, and the name itself, of each that
-    stays as it is.
+    `names` and `plain` remember the names of readings, as the same few come on every line: the signal of each
+    name, and the lowest and highest number and the name itself where the signal is a number of that name.
     """
 
     limits: Limits
@@ -134,124 +40,206 @@ class Rules:
     latest: datetime | None = None
 
 
-def _checked_name(value: Any, rules: Rules) -> str:
-    name = signal_name(check_name("reading name", value, rules.limits))
-    if not name:
-        raise BadLine("a reading has an empty name")
-    if len(rules.names) < REMEMBERED:
-        rules.names[value] = name
-        if name == value and rules.kinds.get(name) != CATEGORY:
-            low, high = _bounds(rules.ranges.get(name, ()))
-            rules.plain[name] = (max(low, -LARGEST), min(high, LARGEST), name)
+# Names, texts and attributes that print, encode and compare without surprise.
+
+_BROKEN = re.compile("[\x00\ud800-\udfff]")
+"""Null characters, which PostgreSQL refuses, and lone surrogates, which no encoder takes."""
+
+
+def replace_broken(text: str) -> str:
+    """Return the text with each character that cannot be stored or printed replaced by U+FFFD.
+
+    >>> replace_broken("a" + chr(0xD800)) == "a" + chr(0xFFFD)
+    True
+    """
+    return text if _is_plain(text) else _BROKEN.sub("\ufffd", text)
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether a text certainly has no broken character; true of nearly every text, and quick."""
+    return text.isascii() and "\0" not in text
+
+
+def check_name(what: str, value: Any, limits: Limits) -> str:
+    """Return the value if it can be a name: text, not too long, without broken characters.
+
+    Names are not repaired as texts are: two that differ only in a broken character would become one.
+    """
+    if not isinstance(value, str):
+        raise BadLine(f"{what} must be text, not {type_name(value)}")
+    if len(value) > limits.name:
+        raise BadLine(over("name", limits.name, f"{what} is longer than {limits.name} characters"))
+    if not _is_plain(value) and _BROKEN.search(value):
+        raise BadLine(f"{what} {shown(value)} holds a null or a lone surrogate")
+    return value
+
+
+def _finite(what: str, name: str, value: float) -> float:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = inf
+    if not isfinite(number):
+        raise BadLine(f"{what} {shown(name)} is not a finite number")
+    return number
+
+
+def _attribute(name: str, value: Any, limits: Limits, deeper: int) -> Any:
+    """Return the value of an attribute with every text in it repaired."""
+    if isinstance(value, str):
+        if len(value) > limits.text:
+            what = f"attribute {shown(name)} is longer than {limits.text} characters"
+            raise BadLine(over("text", limits.text, what))
+        return replace_broken(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        _finite("attribute", name, value)
+        return value
+    if deeper < 1:
+        what = f"attribute {shown(name)} is nested more than {limits.depth} deep"
+        raise BadLine(over("depth", limits.depth, what))
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise BadLine(f"attribute {shown(name)} has a key that is {type_name(key)}, not text")
+        return {
+            replace_broken(key): _attribute(name, item, limits, deeper - 1) for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_attribute(name, item, limits, deeper - 1) for item in value]
+    raise BadLine(f"attribute {shown(name)} holds {type_name(value)}: expected a JSON value")
+
+
+# Readings: a number or a category under each signal's name.
+
+REMEMBERED_NAMES = 4096
+LARGEST = 1e100
+"""Squares and sums of readings must still be numbers."""
+READING_KEYS = ("value", "scorer", "width")
+
+
+def signal_name(name: str) -> str:
+    """Return the signal of a reading's name: indicators have an underscore, however they were written.
+
+    >>> signal_name("MAN-LOVEBOMB"), signal_name("time-of-day")
+    ('MAN_LOVEBOMB', 'time-of-day')
+    """
+    if "-" in name and is_indicator_name(name.replace("-", "_")):
+        return name.replace("-", "_")
     return name
 
 
-LARGEST = 1e100
-"""Squares and sums of readings must still be numbers."""
+def _checked_signal(name: Any, rules: Rules) -> str:
+    signal = signal_name(check_name("reading name", name, rules.limits))
+    if not signal:
+        raise BadLine("a reading has an empty name")
+    if len(rules.names) < REMEMBERED_NAMES:
+        rules.names[name] = signal
+        if signal == name and rules.kinds.get(name) != CATEGORY:
+            range_ = rules.ranges.get(name) or (-inf, inf)
+            low, high = range_[0], range_[-1]
+            if isinstance(low, str) or isinstance(high, str):
+                low, high = -inf, inf
+            rules.plain[name] = (max(low, -LARGEST), min(high, LARGEST), name)
+    return signal
 
 
-def _bounds(allowed: Range | tuple[()]) -> tuple[float, float]:
-    low, high = (allowed[0], allowed[-1]) if allowed else (-inf, inf)
-    return (-inf, inf) if isinstance(low, str) or isinstance(high, str) else (low, high)
-
-
-def plain_readings(given: Any, rules: Rules) -> dict[str, Value] | None:
-    """The readings where all are numbers in range under names seen before, as nearly always; else None."""
-    if type(given) is not dict or not 0 < len(given) <= rules.limits.readings:
+def _plain_readings(values: Any, rules: Rules) -> dict[str, Value] | None:
+    """Return the readings where all are numbers in range under known names, as nearly always; else None."""
+    if type(values) is not dict or not 0 < len(values) <= rules.limits.readings:
         return None
     plain = rules.plain
     readings: dict[str, Value] = {}
-    for record, value in given.items():
-        known = plain.get(record)
+    for name, value in values.items():
+        known = plain.get(name)
         if known is None or not (type(value) is float or type(value) is int):
             return None
-        low, high, name = known
+        low, high, signal = known
         if not low <= value <= high:
             return None
         # The name as it was first seen, so that a million events hold it once.
-        readings[name] = value if type(value) is float else float(value)
+        readings[signal] = value if type(value) is float else float(value)
     return readings
 
 
-def add_readings(fields: dict[str, Any], value: Any, rules: Rules) -> None:
-    """Put `readings`, and `scorers` and `widths` where any are told, into an event's fields."""
-    if (plain := plain_readings(value, rules)) is not None:
+def _readings(fields: Fields, key: str, values: Any, rules: Rules) -> None:
+    """Set `readings`, and `scorers` and `widths` where the line has any."""
+    if (plain := _plain_readings(values, rules)) is not None:
         fields["readings"] = plain
         return
-    limits, kinds, ranges = rules.limits, rules.kinds, rules.ranges
-    if not isinstance(value, Mapping):
-        raise BadLine(f"readings must be an object, not {type_name(value)}")
-    if len(value) > limits.readings:
+    limits = rules.limits
+    if not isinstance(values, Mapping):
+        raise BadLine(f"readings must be an object, not {type_name(values)}")
+    if len(values) > limits.readings:
         raise BadLine(over("readings", limits.readings, f"more than {limits.readings} readings"))
     readings: dict[str, Value] = {}
-    for record, item in value.items():
-        name = rules.names.get(record) or _checked_name(record, rules)
-        if name in readings:
-            raise BadLine(f"reading {shown(name)} is given twice")
-        if isinstance(item, Mapping):
-            item = _measured(fields, name, item, limits)
-        if item is not None:  # null: not measured
-            readings[name] = _value(name, item, limits, kinds.get(name))
-            if name in ranges:
-                _check_range(name, readings[name], ranges[name])
+    for name, value in values.items():
+        signal = rules.names.get(name) or _checked_signal(name, rules)
+        if signal in readings:
+            raise BadLine(f"duplicate reading {shown(signal)}")
+        if isinstance(value, Mapping):
+            value = _measured(fields, signal, value, limits)
+        if value is not None:  # null: not measured
+            readings[signal] = _reading(signal, value, limits, rules.kinds.get(signal))
+            if signal in rules.ranges:
+                _check_range(signal, readings[signal], rules.ranges[signal])
     if readings:
         fields["readings"] = readings
 
 
-def _value(name: str, value: Any, limits: Limits, due: str | None) -> Value:
+def _reading(signal: str, value: Any, limits: Limits, kind: str | None) -> Value:
+    what = f"reading {shown(signal)}"
     if isinstance(value, float | int):
-        if due == CATEGORY:
-            raise BadLine(f"reading {shown(name)} is a number ({shown(value)}) where text is due")
-        if isfinite(number := finite(f"reading {shown(name)}", value)) and abs(number) > LARGEST:
-            raise BadLine(f"reading {shown(name)} is larger than {LARGEST:g}")
+        if kind == CATEGORY:
+            raise BadLine(f"{what} is a number ({shown(value)}): expected text")
+        if abs(number := _finite("reading", signal, value)) > LARGEST:
+            raise BadLine(f"{what} is larger than {LARGEST:g}")
         return number
     if not isinstance(value, str):
-        raise BadLine(f"reading {shown(name)} must be a number or text, not {type_name(value)}")
-    if due == NUMBER:
-        raise BadLine(f"reading {shown(name)} is text ({shown(value)}) where a number is due")
-    return check_name(f"reading {shown(name)}", value, limits)
+        raise BadLine(f"{what} must be a number or text, not {type_name(value)}")
+    if kind == NUMBER:
+        raise BadLine(f"{what} is text ({shown(value)}): expected a number")
+    return check_name(what, value, limits)
 
 
-def _check_range(name: str, value: Value, allowed: Range) -> None:
-    """Nothing where a value lies in the range of its signal; else BadLine. Kinds were looked at before."""
+def _check_range(signal: str, value: Value, range_: Range) -> None:
+    """Raise BadLine where a value lies outside the range of its signal. Its kind was checked before."""
+    low, high = range_[0], range_[-1]
     if isinstance(value, str):
-        if isinstance(allowed[0], str) and value not in allowed:
-            raise BadLine(f"{name}: {shown(value)} is none of {', '.join(map(str, allowed))}")
-        return
-    low, high = allowed[0], allowed[-1]
-    if not isinstance(low, str) and not isinstance(high, str) and not low <= value <= high:
+        if isinstance(low, str) and value not in range_:
+            raise BadLine(f"{signal}: {shown(value)} is none of {', '.join(map(str, range_))}")
+    elif not isinstance(low, str) and not isinstance(high, str) and not low <= value <= high:
         within = f"{_number(low)} or more" if high == inf else f"{_number(low)} to {_number(high)}"
-        raise BadLine(f"{name}: {_number(value)} is outside {within}")
+        raise BadLine(f"{signal}: {_number(value)} is outside {within}")
 
 
 def _number(value: float) -> str:
     return shown(int(value)) if abs(value) < 1e15 and value == int(value) else shown(value)
 
 
-def _measured(fields: dict[str, Any], name: str, record: Mapping[str, Any], limits: Limits) -> Any:
-    """The value in {"value": 0.8, "scorer": "gpt@2", "width": 4}; who measured it goes into the fields."""
-    what = f"reading {shown(name)}"
-    for key in record:
-        if key not in PARTS:
-            near = did_you_mean(key, PARTS) if isinstance(key, str) else ""
-            raise BadLine(f"{what}: unknown key {shown(key)}{near or '; known are value, scorer, width'}")
-    if "value" not in record:
+def _measured(fields: Fields, signal: str, parts: Mapping[str, Any], limits: Limits) -> Any:
+    """Return the value in {"value": 0.8, "scorer": "gpt@2", "width": 4}; the rest goes into the fields."""
+    what = f"reading {shown(signal)}"
+    for key in parts:
+        if key not in READING_KEYS:
+            near = did_you_mean(key, READING_KEYS) if isinstance(key, str) else ""
+            raise BadLine(f"{what}: unknown key {shown(key)}{near or ': expected value, scorer or width'}")
+    if "value" not in parts:
         raise BadLine(f"{what} has no value")
-    scorer, width = record.get("scorer"), record.get("width")
+    scorer, width = parts.get("scorer"), parts.get("width")
     if width is not None and (type(width) is not int or not 0 <= width < 2**31):
         raise BadLine(f"{what}: width must be a whole number from 0, not {shown(width)}")
-    if record["value"] is None:
+    if parts["value"] is None:
         return None
-    if scorer:
-        fields.setdefault("scorers", {})[name] = check_name(f"{what}: scorer", scorer, limits)
-    elif scorer is not None and scorer != "":
-        raise BadLine(f"{what}: scorer must be text, not {type_name(scorer)}")
+    if scorer is not None and scorer != "":
+        fields.setdefault("scorers", {})[signal] = check_name(f"{what}: scorer", scorer, limits)
     if width is not None:
-        fields.setdefault("widths", {})[name] = width
-    return record["value"]
+        fields.setdefault("widths", {})[signal] = width
+    return parts["value"]
 
 
-# One event line: its fields checked and in their plain form, whatever format it came from.
+# The fields of an event line.
 
 ZONED_TIME = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}(:\d{2}){1,2}([.,]\d+)?(Z|[+-]\d{2}(:?\d{2})?)$"
 ReadingValue = Annotated[float | str | bool | None, Meta(description="Null: not measured.")]
@@ -301,17 +289,14 @@ class EventLine(InputStruct, kw_only=True):
 NAMES = frozenset({"id", "source", "subject", "target", "reply_to", "thread", "session", "kind"})
 LARGEST_SEQ = 2**63 - 1
 
-Fields = dict[str, Any]
-"""Arguments of Event. `id`, `seq`, `at` and `source` are missing where the line does not give them."""
-
 
 def fields_of(line: Mapping[str, Any], rules: Rules) -> Fields:
-    """The fields of the event a line describes; BadLine says what is wrong with it."""
+    """Return the fields of the event a line describes; BadLine says what is wrong with it."""
     fields: Fields = {}
     unknown: dict[str, Any] = {}
     longest = rules.limits.name
     for key, value in line.items():
-        # Written out, since most of what is ever read is a short plain name and a call costs more than this.
+        # Inline, since most of what is ever read is a short plain name and a call costs more than this.
         if (
             type(value) is str
             and key in NAMES
@@ -325,10 +310,10 @@ def fields_of(line: Mapping[str, Any], rules: Rules) -> Fields:
         elif value is not None:
             read(fields, key, value, rules)
     if unknown:
-        _keep_unknown(fields, unknown, rules)
-    if "subject" not in fields:
-        raise BadLine("subject is empty" if line.get("subject") == "" else "an event needs a subject")
-    if fields["subject"].isspace():
+        _add_unknown(fields, unknown, rules)
+    if "subject" not in fields and line.get("subject") != "":
+        raise BadLine("an event needs a subject")
+    if not fields.get("subject", "").strip():
         raise BadLine("subject is empty")
     return fields
 
@@ -349,21 +334,15 @@ def _at(fields: Fields, key: str, value: Any, rules: Rules) -> None:
             fields["at"] = parse_time(value)
         except ValueError as error:
             raise BadLine(f"at: {error}") from None
-    elif isinstance(value, datetime):
-        fields["at"] = _utc(value)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        raise BadLine("at is a number; write the time as ISO 8601 with a zone, such as 2026-11-15T03:10:00Z")
+    elif not isinstance(value, datetime):
+        raise BadLine(f"at must be an ISO 8601 time such as 2026-11-15T03:10:00Z, not {type_name(value)}")
+    elif value.tzinfo is None:
+        raise BadLine(f"at: time {value.isoformat()} has no zone: expected UTC")
     else:
-        raise BadLine(f"at must be a time such as 2026-11-15T03:10:00Z, not {type_name(value)}")
-
-
-def _utc(at: datetime) -> datetime:
-    if at.tzinfo is None:
-        raise BadLine(f"at: time {at.isoformat()} has no zone; store it as UTC")
-    try:
-        return at.astimezone(UTC)
-    except OverflowError:
-        raise BadLine("at: outside the years 1 to 9999") from None
+        try:
+            fields["at"] = value.astimezone(UTC)
+        except OverflowError:
+            raise BadLine("at: outside the years 1 to 9999") from None
 
 
 def _seq(fields: Fields, key: str, value: Any, rules: Rules) -> None:
@@ -381,7 +360,7 @@ def _text(fields: Fields, key: str, value: Any, rules: Rules) -> None:
     limits = rules.limits
     if len(value) > limits.text:
         raise BadLine(over("text", limits.text, f"text is longer than {limits.text} characters"))
-    fields["text"] = mended(value)
+    fields["text"] = replace_broken(value)
 
 
 def _attributes(fields: Fields, key: str, value: Any, rules: Rules) -> None:
@@ -389,33 +368,33 @@ def _attributes(fields: Fields, key: str, value: Any, rules: Rules) -> None:
         raise BadLine(f"attributes must be an object, not {type_name(value)}")
     limits = rules.limits
     if len(value) > limits.attributes:
-        raise BadLine(_too_many(limits.attributes))
+        raise BadLine(_too_many_attributes(limits))
     if value:
-        fields["attributes"] = {name: attribute(name, item, limits) for name, item in value.items()}
+        # The line's own object and `attributes` are the first two of the nested ones.
+        fields["attributes"] = {
+            check_name("attribute name", name, limits): _attribute(name, item, limits, limits.depth - 2)
+            for name, item in value.items()
+        }
 
 
-def _too_many(most: int) -> str:
-    return over("attributes", most, f"more than {most} attributes")
-
-
-def _readings(fields: Fields, key: str, value: Any, rules: Rules) -> None:
-    add_readings(fields, value, rules)
-
-
-def _keep_unknown(fields: Fields, unknown: Mapping[str, Any], rules: Rules) -> None:
-    """Put strange keys among the attributes; refuse likely slips, since a typo must not lose a value."""
-    record: dict[str, Any] = dict(fields.get("attributes", ()))
-    if len(record) + len(unknown) > rules.limits.attributes:  # before each is compared with what is known
-        raise BadLine(_too_many(rules.limits.attributes))
+def _add_unknown(fields: Fields, unknown: Mapping[str, Any], rules: Rules) -> None:
+    """Add unknown keys to the attributes; refuse likely slips, since a typo must not lose a value."""
+    attributes: dict[str, Any] = dict(fields.get("attributes", ()))
+    if len(attributes) + len(unknown) > rules.limits.attributes:  # before each is compared with known names
+        raise BadLine(_too_many_attributes(rules.limits))
     for name, value in unknown.items():
         if near := did_you_mean(str(name), FIELDS):
             raise BadLine(f"unknown key {shown(name)}{near} (or put it in attributes)")
         if name in rules.kinds or is_indicator_name(str(name).replace("-", "_")):
-            raise BadLine(f"{shown(name)} is a signal; put it in readings")
-        if name in record:
-            raise BadLine(f"{shown(name)} is given both as a key and in attributes")
-        record[name] = value
-    _attributes(fields, "attributes", record, rules)
+            raise BadLine(f"{shown(name)} is a signal: put it in readings")
+        if name in attributes:
+            raise BadLine(f"{shown(name)} is both a key and in attributes")
+        attributes[name] = value
+    _attributes(fields, "attributes", attributes, rules)
+
+
+def _too_many_attributes(limits: Limits) -> str:
+    return over("attributes", limits.attributes, f"more than {limits.attributes} attributes")
 
 
 _READ: dict[str, Callable[[Fields, str, Any, Rules], None]] = {
@@ -430,25 +409,28 @@ _READ: dict[str, Callable[[Fields, str, Any, Rules], None]] = {
 FIELDS = frozenset(EventLine.__struct_fields__)
 
 
-# What a line does not say: the id, the position, the time; then the event.
+# What a line does not give: the id, the position, the time; then the event.
 
 LAST_SECOND = 253_402_300_799
 """The last whole second of the year 9999, which is as far as an untimed source can count."""
 
 
-def completed(fields: Fields, source: str, number: int, latest: datetime | None = None) -> Fields:
-    """Checked fields with what the line did not give. Without a time, `seq` counts seconds up to `latest`."""
+def complete(fields: Fields, source: str, number: int, latest: datetime | None = None) -> Fields:
+    """Add what the line did not give. Without a time, `seq` counts seconds up to `latest`."""
     fields["source"] = source
     seq = fields.setdefault("seq", number)
     if "id" not in fields:
         fields["id"] = default_id(source, seq, content_of(fields))
     if "at" not in fields:
-        fields["at"], fields["timed"] = _counted(seq, latest), False
+        last = LAST_SECOND if latest is None else int(latest.timestamp())
+        if seq > last:
+            raise BadLine(f"seq {seq} is too large for a source without times: expected at most {last}")
+        fields["at"], fields["timed"] = EPOCH + timedelta(seconds=seq), False
     return fields
 
 
 def event_of(fields: Fields) -> Event:
-    """The event of complete fields."""
+    """Return the event of complete fields."""
     get = fields.get
     return Event(
         fields["id"],
@@ -471,30 +453,17 @@ def event_of(fields: Fields) -> Event:
     )
 
 
-def _counted(seq: int, latest: datetime | None) -> datetime:
-    last = LAST_SECOND if latest is None else int(latest.timestamp())
-    if seq > last:
-        raise BadLine(f"seq {seq} is too large for a source without times; the largest is {last}")
-    return EPOCH + timedelta(seconds=seq)
-
-
 def content_of(fields: Fields) -> dict[str, Any]:
-    """What `Event.to_dict` would say of these fields, apart from id and seq, before there is an event."""
-    told = ("subject", "target", "reply_to", "thread", "session", "text", "attributes")
-    content = {name: fields[name] for name in told if name in fields}
+    """Return what `Event.to_dict` would return of these fields, apart from id and seq."""
+    names = ("subject", "target", "reply_to", "thread", "session", "text", "attributes")
+    content = {name: fields[name] for name in names if name in fields}
     content["kind"] = fields.get("kind", "event")
     if "at" in fields:
         content["at"] = format_time(fields["at"])
-    if readings := fields.get("readings"):
-        scorers, widths = fields.get("scorers", {}), fields.get("widths", {})
-        content["readings"] = {
-            name: _told(value, scorers.get(name), widths.get(name)) for name, value in readings.items()
-        }
+    if readings := dict(fields.get("readings", ())):
+        for key, name in (("scorers", "scorer"), ("widths", "width")):
+            for signal, part in fields.get(key, {}).items():
+                value = readings[signal]
+                readings[signal] = {**(value if isinstance(value, dict) else {"value": value}), name: part}
+        content["readings"] = readings
     return content
-
-
-def _told(value: Value, scorer: str | None, width: int | None) -> Any:
-    if scorer is None and width is None:
-        return value
-    parts = {"value": value, "scorer": scorer, "width": width}
-    return {name: part for name, part in parts.items() if part is not None}

@@ -1,4 +1,4 @@
-"""Format: what turns one file format into event lines, and how a file is recognised."""
+"""Adapters: what turns one file format into event lines, and how a file's format is recognised."""
 
 from __future__ import annotations
 
@@ -16,19 +16,10 @@ from ..models.limits import Limits
 from .errors import Unreadable
 from .streams import BOM, LENIENT
 
-# Adapter: what turns one format into event lines. One file each; nothing else has to change.
-#
-#     @adapter("my_format")
-#     class MyFormat(Adapter):
-#         def recognises(self, head: bytes, name: str) -> bool: ...
-#         def read(self, file: Input) -> Iterator[Record]: ...
-#
-# What it yields is checked elsewhere; it only has to say the same in the words of an event line.
-
 HEAD = 256 * 1024
-"""How many bytes an adapter may look at: some formats show what they are only after many lines."""
+"""How many bytes an adapter may look at: some formats can be recognised only after many lines."""
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-NOT_UTF_8 = "this is UTF-16; save it as UTF-8"
+NOT_UTF_8 = "the file is UTF-16: expected UTF-8"
 
 Record = tuple[int, dict[str, Any] | str, int]
 """(line, an event line as a dict, 0), or (line, what is wrong with that line, column)."""
@@ -44,8 +35,8 @@ class Skipped(str):
 class Input:
     """One file being read. `stream` stands at its first byte and may not be able to seek.
 
-    `head` is what the stream begins with, `kinds` says which signals are numbers and which categories. A
-    reader of tables counts in `strays` the cells of columns kept as attributes that look like signals.
+    `head` is what the stream begins with, `kinds` says which signals are numbers and which categories.
+    Adapters of tables count in `strays` the cells of attribute columns that look like misspelt signals.
     """
 
     name: str
@@ -57,19 +48,27 @@ class Input:
 
 
 class Adapter(Protocol):
-    """One format. Reading may raise Unreadable where a file cannot be read any further."""
+    """One format. Events are checked elsewhere; an adapter only maps its records to event lines.
+
+        @adapter("my_format")
+        class MyFormat(Adapter):
+            def recognises(self, head: bytes, name: str) -> bool: ...
+            def read(self, file: Input) -> Iterator[Record]: ...
+
+    Reading may raise Unreadable where a file cannot be read any further.
+    """
 
     general: ClassVar[bool] = False
-    """True for formats that say little about their content: asked only when no other recognises a file."""
+    """True for formats that say little about their content: tried only when no other recognises a file."""
     suffixes: ClassVar[tuple[str, ...]] = ()
-    """Ends of names, in small letters, that decide where the content does not clearly say another format."""
+    """Lower-case ends of names that decide where the content does not clearly show another format."""
 
     def recognises(self, head: bytes, name: str) -> bool:
-        """Whether a file that begins like this (the whole file if it is short) is of this format."""
+        """Return whether a file that begins like this (the whole file if it is short) has this format."""
         ...
 
     def read(self, file: Input) -> Iterator[Record]:
-        """The event lines of a file, in its order."""
+        """Yield the event lines of a file, in its order."""
         ...
 
 
@@ -77,7 +76,7 @@ A = TypeVar("A", bound=Adapter)
 
 
 def adapter(name: str) -> Callable[[type[A]], type[A]]:
-    """The decorator that makes an adapter known."""
+    """Return the decorator that registers an adapter."""
 
     def register(kind: type[A]) -> type[A]:
         registry.adapters.add(name, kind())
@@ -87,21 +86,25 @@ def adapter(name: str) -> Callable[[type[A]], type[A]]:
 
 
 def choose(head: bytes, name: str) -> Adapter | None:
-    """The adapter for a file, or None: by particular formats, then by general ones whose name it has.
+    """Return the adapter for a file, or None: a particular format first, then a general one with its suffix.
 
-    Where the content does not fit the name, what it looks like decides; the name, if it looks like nothing.
+    Where the content does not fit the name, the content decides; the name, if the content is unknown. Raises
+    Unreadable for a UTF-16 file with a known suffix.
     """
-    known = [_instance(item) for _, item in registry.adapters.items()]
+    # An entry point of another package may name the class.
+    known: list[Adapter] = [
+        item() if isinstance(item, type) else item for _, item in registry.adapters.items()
+    ]
     particular = [item for item in known if not item.general]
-    called = [item for item in known if name.lower().endswith(with_gz(item.suffixes))]
-    if called and head.startswith(UTF_16):
-        return _Refused()
-    looked = particular + called + [item for item in known if item.general]
-    return next((item for item in looked if item.recognises(head, name)), called[0] if called else None)
+    by_name = [item for item in known if name.lower().endswith(with_gz(item.suffixes))]
+    if by_name and head.startswith(UTF_16):
+        raise Unreadable(NOT_UTF_8)
+    ordered = particular + by_name + [item for item in known if item.general]
+    return next((item for item in ordered if item.recognises(head, name)), by_name[0] if by_name else None)
 
 
 def with_gz(suffixes: Iterable[str]) -> tuple[str, ...]:
-    """These ends of names, and the same of compressed files.
+    """Return these ends of names, and the same for compressed files.
 
     >>> with_gz((".csv", ".tsv"))
     ('.csv', '.csv.gz', '.tsv', '.tsv.gz')
@@ -109,29 +112,13 @@ def with_gz(suffixes: Iterable[str]) -> tuple[str, ...]:
     return tuple(end for suffix in suffixes for end in (suffix, f"{suffix}.gz"))
 
 
-class _Refused(Adapter):
-    """For a file that has the name of a known format and cannot be read as any."""
+# Heads: the first records of a JSON file, which may be cut in the middle.
 
-    def recognises(self, head: bytes, name: str) -> bool:
-        return False
-
-    def read(self, file: Input) -> Iterator[Record]:
-        raise Unreadable(NOT_UTF_8)
-
-
-def _instance(item: Any) -> Adapter:
-    # An entry point of another package may name the class.
-    result: Adapter = item() if isinstance(item, type) else item
-    return result
-
-
-# Heads: what a file begins with, read as far as it goes, though it may be cut in the middle.
-
-LOOKED = 50
+HEAD_RECORDS = 50
 """Records looked at: some formats begin with lines that say little."""
 DEEPEST = 100
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[{}\[\],:]', re.DOTALL)
-_HALF = re.compile(r"\\(u[0-9a-fA-F]{0,3})?$")
+_CUT_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{0,3})?$")
 _CLOSE = {"{": "}", "[": "]"}
 
 
@@ -143,37 +130,46 @@ class Head:
     is_array: bool = False
 
     @property
-    def objects(self) -> Iterator[Mapping[str, Any]]:
-        """Those of the records that are objects."""
-        return (record for record in self.records if isinstance(record, dict))
+    def objects(self) -> list[dict[str, Any]]:
+        """The records that are objects."""
+        return [record for record in self.records if isinstance(record, dict)]
 
     @property
-    def first(self) -> Mapping[str, Any]:
+    def first(self) -> dict[str, Any]:
         """The first object; an empty one where there is none."""
-        return next(self.objects, {})
+        return next(iter(self.objects), {})
 
 
-@lru_cache(maxsize=2)
-def look(head: bytes) -> Head:
-    """What the first bytes of a file hold; nothing where they are not JSON.
+class JsonAdapter(Adapter):
+    """A format of JSON files, recognised by the first records of a file."""
 
-    >>> look(b'{"a": 1}').first, look(b'[{"a": {"b": "cut off he').records
+    def recognises(self, head: bytes, name: str) -> bool:
+        return self.matches(parse_head(head))
+
+    def matches(self, head: Head) -> bool:
+        """Return whether a file that begins with these records has this format."""
+        raise NotImplementedError
+
+
+@lru_cache(maxsize=2)  # every adapter asks for the same bytes
+def parse_head(head: bytes) -> Head:
+    """Return the first records of a file; none where it is not JSON.
+
+    >>> parse_head(b'{"a": 1}').first, parse_head(b'[{"a": {"b": "cut off he').records
     ({'a': 1}, ({'a': {'b': 'cut off he'}},))
     """
-    # Every adapter asks this of the same bytes, hence the cache.
     text = head.removeprefix(BOM).decode("utf-8", "ignore").lstrip()
     if text.startswith("["):
-        value = partial(text)
-        return Head(tuple(value[:LOOKED]), True) if isinstance(value, list) else Head()
-    if whole := tuple(islice(_lines(text), LOOKED)):
-        return Head(whole)
-    value = partial(text) if text.startswith("{") else None
+        array = parse_cut(text)
+        return Head(tuple(array[:HEAD_RECORDS]), True) if isinstance(array, list) else Head()
+    if objects := tuple(islice(_object_lines(text), HEAD_RECORDS)):
+        return Head(objects)
+    value = parse_cut(text) if text.startswith("{") else None
     return Head((value,)) if value is not None else Head()
 
 
-def _lines(text: str) -> Iterator[Any]:
-    """The objects of the first lines that are each one whole object."""
-    for line in islice(text.splitlines(), 2 * LOOKED):
+def _object_lines(text: str) -> Iterator[Any]:
+    for line in islice(text.splitlines(), 2 * HEAD_RECORDS):
         if line.startswith("{") and line.rstrip().endswith("}"):
             try:
                 yield json.loads(line)
@@ -181,45 +177,45 @@ def _lines(text: str) -> Iterator[Any]:
                 continue
 
 
-def partial(text: str) -> Any:
-    """The value at the start of a JSON text, as far as it goes where the text is cut.
+def parse_cut(text: str) -> Any:
+    """Return the value at the start of a JSON text, as far as it goes where the text is cut.
 
-    >>> partial('{"a": [1, {"b": 2, "c": "cut'), partial('{"a": [1, {"b": 2, "c')
+    >>> parse_cut('{"a": [1, {"b": 2, "c": "cut'), parse_cut('{"a": [1, {"b": 2, "c')
     ({'a': [1, {'b': 2, 'c': 'cut'}]}, {'a': [1, {'b': 2}]})
     """
-    for end in (None, True, False):
+    for with_last in (None, True, False):
         try:
-            return LENIENT.raw_decode(text if end is None else _closed(text, end))[0]
+            return LENIENT.raw_decode(text if with_last is None else _close(text, with_last))[0]
         except (ValueError, RecursionError):
             continue
     return None
 
 
-def _closed(text: str, with_last: bool) -> str:
-    """The text up to the last place at which it can be ended, and ended there; or with the words cut off."""
+def _close(text: str, with_last: bool) -> str:
+    """End the text at the last place where that is possible; `with_last` keeps a value that is cut."""
     stack: list[str] = []
-    at, before, open_then = 0, "", ""
+    end, before, open_at_end = 0, "", ""
     for token in _TOKEN.finditer(text):
         sign = text[token.start()]
         if sign == '"':
             if with_last and before == ":" and token.end() == len(text):
-                return _HALF.sub("", text) + '"' + _closing(stack)
+                return _CUT_ESCAPE.sub("", text) + '"' + _closing(stack)
         elif sign in "{[":
             stack.append(sign)
-            at = token.end()
+            end = token.end()
         elif sign == ",":
-            at = token.start()
+            end = token.start()
         elif sign != ":":
             if not stack:
                 break
             stack.pop()
-            at = token.end()
+            end = token.end()
         if len(stack) > DEEPEST:
             break
         before = sign
-        open_then = "".join(stack) if sign not in ':"' else open_then
-    return text[:at] + _closing(open_then)
+        open_at_end = "".join(stack) if sign not in ':"' else open_at_end
+    return text[:end] + _closing(open_at_end)
 
 
 def _closing(opened: Sequence[str]) -> str:
-    return "".join(_CLOSE[item] for item in reversed(opened))
+    return "".join(_CLOSE[sign] for sign in reversed(opened))

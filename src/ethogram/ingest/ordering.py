@@ -20,7 +20,7 @@ MOST_WAITING = 100_000
 
 
 def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
-    """The events sorted by (at, seq, id), each once. Conflict where one id has two contents.
+    """Return the events sorted by (at, seq, id), each once. Conflict where one id has two contents.
 
     >>> late, early = Event.sample(id="b", seq=2), Event.sample(id="a", seq=1)
     >>> [event.id for event in in_order([late, early, late])]
@@ -35,12 +35,12 @@ def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
 
 
 def same_content(event: Event, other: Event) -> bool:
-    """Whether two events say the same, wherever in their source they stood."""
+    """Return whether two events have the same content, wherever in their source they stood."""
     return event.timed == other.timed and content_hash(event.to_dict()) == content_hash(other.to_dict())
 
 
 def check_same(known: Event, event: Event) -> None:
-    """Nothing, where an event is a repeat of the one known under its id; else Conflict."""
+    """Raise Conflict where an event does not repeat the one known under its id."""
     if not same_content(known, event):
         raise Conflict(f"the event id {shown(event.id)} came twice with different content")
 
@@ -59,53 +59,43 @@ class Buffer:
 
 
 class Released(NamedTuple):
-    """A buffer after a step, the events it let go, in order, and the one that came too late, if it did."""
+    """A buffer after a step, the events it released, in order, and the one that came too late, if it did."""
 
     buffer: Buffer
-    events: tuple[Event, ...]
-    late: tuple[Event, ...]
+    events: tuple[Event, ...] = ()
+    late: tuple[Event, ...] = ()
 
 
 def release(buffer: Buffer, came: Event | datetime, lateness: timedelta = AT_ONCE) -> Released:
-    """What follows from one event, or from a tick of the clock.
+    """Return what follows from one event, or from a tick of the clock.
 
-    An event is let go when the newest `at`, or a tick, reaches its `at` + lateness: at once where that is 0.
-    One before the last let go, in the order (at, seq, id), is late: counted and handed back apart. A repeat
+    An event is released when the newest `at`, or a tick, reaches its `at` + lateness: at once where that is
+    0. One before the last released, in the order (at, seq, id), is late: counted and returned apart. A repeat
     is ignored, and a Conflict raised, as far back as the buffer still holds the first one.
     """
-    if isinstance(came, datetime):
-        return _let_go(_seen(buffer, came), lateness)
-    if buffer.last is not None and came.order < buffer.last.order:
-        return Released(replace(buffer, late=buffer.late + 1), (), (came,))
-    place = bisect_left(buffer.waiting, came.order, key=by_order)
-    for known in (*buffer.waiting[place : place + 1], buffer.last):
-        if known is not None and known.order == came.order:
-            check_same(known, came)
-            return Released(buffer, (), ())
-    waiting = (*buffer.waiting[:place], came, *buffer.waiting[place:])
-    return _let_go(_seen(replace(buffer, waiting=waiting), came.at), lateness)
+    at = came if isinstance(came, datetime) else came.at
+    if isinstance(came, Event):
+        if buffer.last is not None and came.order < buffer.last.order:
+            return Released(replace(buffer, late=buffer.late + 1), late=(came,))
+        place = bisect_left(buffer.waiting, came.order, key=by_order)
+        for known in (*buffer.waiting[place : place + 1], buffer.last):
+            if known is not None and known.order == came.order:
+                check_same(known, came)
+                return Released(buffer)
+        buffer = replace(buffer, waiting=(*buffer.waiting[:place], came, *buffer.waiting[place:]))
+    newest = at if buffer.newest is None else max(buffer.newest, at)
+    # As differences: `at` + lateness may lie beyond the last year there is.
+    ready = bisect_right(buffer.waiting, -lateness, key=lambda event: event.at - newest)
+    return _split(replace(buffer, newest=newest), max(ready, len(buffer.waiting) - MOST_WAITING))
 
 
 def flush(buffer: Buffer) -> Released:
-    """Everything still waiting, at the end of a stream."""
+    """Release everything still waiting, at the end of a stream."""
     return _split(buffer, len(buffer.waiting))
-
-
-def _seen(buffer: Buffer, at: datetime) -> Buffer:
-    return buffer if buffer.newest is not None and at <= buffer.newest else replace(buffer, newest=at)
-
-
-def _let_go(buffer: Buffer, lateness: timedelta) -> Released:
-    newest = buffer.newest
-    if newest is None:
-        return Released(buffer, (), ())
-    # As differences: `at` + lateness may lie beyond the last year there is.
-    ready = bisect_right(buffer.waiting, -lateness, key=lambda event: event.at - newest)
-    return _split(buffer, max(ready, len(buffer.waiting) - MOST_WAITING))
 
 
 def _split(buffer: Buffer, ready: int) -> Released:
     if not ready:
-        return Released(buffer, (), ())
-    gone = buffer.waiting[:ready]
-    return Released(replace(buffer, waiting=buffer.waiting[ready:], last=gone[-1]), gone, ())
+        return Released(buffer)
+    released = buffer.waiting[:ready]
+    return Released(replace(buffer, waiting=buffer.waiting[ready:], last=released[-1]), released)

@@ -17,19 +17,27 @@ from ..models import Event
 from ..models.limits import FREE_RECORDS, Limits, over
 from .batch import Batch, Place
 from .collector import Collector
-from .errors import BadLine, Unreadable, shown, type_name
+from .errors import Unreadable, shown, type_name
 from .event_parser import CATEGORY, NUMBER, Range, Rules
-from .format import HEAD, NOT_UTF_8, UTF_16, Adapter, Input, Record, Skipped, choose
-from .spill import BUCKETS, OnDisk, Spilling
-from .streams import BOM, GZIP, head_before_damage, head_of, rewound, unpacked
-
-# Which files a call means, in the order of their names, and how each is opened.
+from .format import HEAD, NOT_UTF_8, UTF_16, Input, Record, choose
+from .spill import BUCKETS, OnDisk, SpillingCollector
+from .streams import BOM, GZIP, decompress, read_head, rewind
 
 STDIN = "-"
+PROGRESS_STEP = 8192
+"""Records between two calls of `progress`."""
+BUCKET_BYTES = 4 * 2**20
+MOST_BUCKETS = 200
+"""Not more, since each is an open file while it is written."""
+GZIP_RATIO = 8
+"""About how many times as large a compressed file is when it is unpacked."""
+Progress = Callable[[int, int], None]
+"""Called with the bytes read so far, and the bytes of all files."""
+B = TypeVar("B", Batch, OnDisk, Batch | OnDisk)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class InputFile:
     """One file to read. `named` is true where the caller named it, not only a folder around it."""
 
     path: str
@@ -38,31 +46,30 @@ class Found:
 
     @property
     def name(self) -> str:
-        """The path as it can be printed: bytes that are no text are shown as escapes."""
+        """The path as it can be printed: bytes that are not UTF-8 are escaped."""
         return os.fsencode(self.path).decode("utf-8", "backslashreplace")
 
 
-def find(paths: Sequence[str | Path]) -> tuple[list[Found], list[str]]:
-    """Every file meant, sorted by path and each once; and the paths where there is nothing."""
-    meant: list[Found] = []
+def find_files(paths: Sequence[str | Path]) -> list[InputFile]:
+    """Return every file of these paths, sorted and each once; BadEvents where one is missing.
+
+    Files count once by their real path, so that one named beside its own folder is not read twice.
+    """
+    files: list[InputFile] = []
     missing: list[str] = []
-    for value in paths:
-        path = str(value)
-        if path != STDIN and not _exists(path):
-            missing.append(Found(path, named=True).name)
+    for path in map(str, paths):
+        if path == STDIN or _exists(path):
+            files.extend(_files_in(path))
         else:
-            meant.extend(_below(path))
-    return _each_once(sorted(meant, key=lambda item: item.path)), missing
-
-
-def _each_once(meant: list[Found]) -> list[Found]:
-    """The files by real path, so that one named beside its own folder is not read twice."""
-    record: dict[str, Found] = {}
-    for item in meant:
-        real = item.path if item.path == STDIN else os.path.realpath(item.path)
-        first = record.setdefault(real, item)
-        record[real] = replace(first, named=first.named or item.named)
-    return list(record.values())
+            missing.append(InputFile(path, named=True).name)
+    if missing:
+        raise BadEvents([Fault(path, 0, 0, "no such file or folder") for path in missing])
+    unique: dict[str, InputFile] = {}
+    for file in sorted(files, key=lambda file: file.path):
+        real = file.path if file.path == STDIN else os.path.realpath(file.path)
+        first = unique.setdefault(real, file)
+        unique[real] = replace(first, named=first.named or file.named)
+    return list(unique.values())
 
 
 def _exists(path: str) -> bool:
@@ -72,9 +79,9 @@ def _exists(path: str) -> bool:
         return False
 
 
-def _below(path: str) -> Iterator[Found]:
+def _files_in(path: str) -> Iterator[InputFile]:
     if path == STDIN or not Path(path).is_dir():
-        yield Found(path, named=True, size=_size(path))
+        yield InputFile(path, named=True, size=_size(path))
         return
     for folder, folders, names in os.walk(path):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -82,82 +89,41 @@ def _below(path: str) -> Iterator[Found]:
             full = os.path.join(folder, name)  # noqa: PTH118 (a Path would change './a' to 'a')
             # Only regular files: a named pipe in a folder would wait for ever.
             if not name.startswith(".") and Path(full).is_file():
-                yield Found(full, named=False, size=_size(full))
+                yield InputFile(full, named=False, size=_size(full))
 
 
 def _size(path: str) -> int:
-    if path == STDIN:
-        return 0
     try:
-        return Path(path).stat().st_size
+        return Path(path).stat().st_size if path != STDIN else 0
     except OSError:
         return 0
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenFile:
     """A file at its first byte, unpacked; `handle` is the file on disk, to see how far it was read.
 
-    `packed` tells how many bytes of a compressed file were read; None where it is not compressed.
+    `compressed` counts the bytes of a compressed file read so far; None where it is not compressed.
     """
 
     stream: BinaryIO
     head: bytes
     handle: BinaryIO
-    packed: Callable[[], int] | None = None
+    compressed: Callable[[], int] | None = None
 
 
 @contextmanager
-def opened(result: Found, stdin: BinaryIO | None, limits: Limits) -> Iterator[Opened]:
-    """One file, closed again after use; standard input stays open."""
-    given = stdin if stdin is not None else sys.stdin.buffer
-    with nullcontext(given) if result.path == STDIN else open(result.path, "rb") as handle:
-        head = head_of(handle, HEAD)
-        stream, taken = rewound(handle, head), None
+def open_file(file: InputFile, stdin: BinaryIO | None, limits: Limits) -> Iterator[OpenFile]:
+    """Open a file and close it after use; standard input stays open."""
+    standard = stdin if stdin is not None else sys.stdin.buffer
+    with nullcontext(standard) if file.path == STDIN else open(file.path, "rb") as handle:
+        head = read_head(handle, HEAD)
+        stream, compressed = rewind(handle, head), None
         if head.startswith(GZIP):
-            packed, taken = unpacked(stream, limits)
-            head = head_before_damage(packed, HEAD)
-            stream = rewound(packed, head)
-        yield Opened(stream, head, handle, taken)
-
-
-# How far reading has come.
-
-Progress = Callable[[int, int], None]
-"""Told how many bytes of how many were read."""
-
-
-class Meter:
-    """Tells how far reading has come, in bytes on disk, and never backwards."""
-
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self._progress = progress
-        self._total = total
-        self._before = 0
-        self._told = 0
-
-    def tell(self, within: int) -> None:
-        """So many bytes of the file under way were read."""
-        self._told = max(self._told, min(self._before + within, self._total))
-        if self._progress is not None:
-            self._progress(self._told, self._total)
-
-    def close_file(self, size: int) -> None:
-        """A file of that size is done with."""
-        self._before += size
-        self.tell(0)
-
-
-# Reading: files found, recognised, read line by line and gathered into one batch.
-
-STEP = 8192
-"""Records between two calls of `progress`."""
-BUCKET_BYTES = 4 * 2**20
-MOST_BUCKETS = 200
-"""Not more, since each is an open file while it is written."""
-PACKED = 8
-"""About how many times as large a compressed file is when it is unpacked."""
-B = TypeVar("B", Batch, OnDisk, Batch | OnDisk)
+            content, compressed = decompress(stream, limits)
+            head = read_head(content, HEAD, damaged=True)
+            stream = rewind(content, head)
+        yield OpenFile(stream, head, handle, compressed)
 
 
 def read_events(
@@ -173,23 +139,23 @@ def read_events(
     check: Callable[[Event], None] | None = None,
     latest: datetime | None = None,
 ) -> Batch:
-    """The events of a file or folder, or of several ('-' is standard input), which together are one source.
+    """Return the events of files and folders ('-' is standard input), which together are one source.
 
-    Raises BadEvents with every bad line counted and the first 50 told, unless `skip_bad`. A path where there
-    is nothing is an error in any case. A line is bad where a reading is outside `ranges`
-    (the lowest and highest number of a signal, or its categories), where its time is after `latest`, or where
-    `check` raises BadLine at its event. `progress` is told how many bytes of how many were read.
+    Raises BadEvents with every bad line counted and the first 50 listed, unless `skip_bad`; a path where
+    there is nothing is an error in any case. A line is bad where a reading is outside `ranges` (the lowest
+    and highest number of a signal, or its categories), where its time is after `latest`, or where `check`
+    raises BadLine at its event.
     """
     rules = _rules(limits, kinds, ranges, latest)
     collector = Collector(source, rules, check)
-    files = _read_all(_found(paths), stdin, rules, collector, progress)
+    files = _read_files(_find(paths), stdin, rules, collector, progress)
     return _checked(collector.batch(files), skip_bad)
 
 
 def gather_events(
     paths: str | Path | Sequence[str | Path],
-    *,
     memory: int,
+    *,
     source: str = "input",
     skip_bad: bool = False,
     kinds: Mapping[str, str] | None = None,
@@ -200,17 +166,18 @@ def gather_events(
     folder: Path | None = None,
     latest: datetime | None = None,
 ) -> Batch | OnDisk:
-    """The same as `read_events`; on disk where the events would take more than about `memory` bytes.
+    """Return the same as `read_events`; on disk where the events would take more than about `memory` bytes.
 
-    What is on disk, in a new folder inside `folder` (default: the system's for temporary files), is there
-    until the caller closes it; nothing is where this raises.
+    Events on disk, in a new folder inside `folder` (default: the system's for temporary files), are there
+    until the caller closes them; nothing is left where this raises.
     """
     rules = _rules(limits, kinds, ranges, latest)
-    founds = _found(paths)
-    collector = Spilling(source, rules, memory, count=_buckets(founds), folder=folder)
+    files = _find(paths)
+    size = sum(file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1) for file in files)
+    buckets = min(MOST_BUCKETS, max(BUCKETS, size // BUCKET_BYTES))
+    collector = SpillingCollector(source, rules, memory, count=buckets, folder=folder)
     try:
-        files = _read_all(founds, stdin, rules, collector, progress)
-        return _checked(collector.gathered(files), skip_bad)
+        return _checked(collector.gathered(_read_files(files, stdin, rules, collector, progress)), skip_bad)
     except BaseException:
         collector.close()
         raise
@@ -226,17 +193,15 @@ def events_of(
     limits: Limits = Limits(),  # noqa: B008 (frozen)
     latest: datetime | None = None,
 ) -> Batch:
-    """The events of event lines that are already in memory, as dicts; checked as those of a file are.
+    """Return the events of event lines in memory, as dicts; checked as those of a file are.
 
     >>> [event.subject for event in events_of([{"subject": "ann"}, {"subject": "bo"}]).events]
     ['ann', 'bo']
     """
     collector = Collector(source, _rules(limits, kinds, ranges, latest))
-    records: Iterator[Record] = (
-        (number, line if isinstance(line, dict) else f"an event is a dict, not {type_name(line)}", 0)
-        for number, line in enumerate(lines, 1)
-    )
-    _gather(records, Place(0, 0, "events"), collector, lambda: None)
+    for number, line in enumerate(lines, 1):
+        value = line if isinstance(line, dict) else f"an event is a dict, not {type_name(line)}"
+        collector.add_record(Place(0, number, "events"), value, 0)
     return _checked(collector.batch(0), skip_bad)
 
 
@@ -248,35 +213,13 @@ def _rules(
 ) -> Rules:
     for name, kind in (kinds or {}).items():
         if kind not in (NUMBER, CATEGORY):
-            raise BadUsage(f"the kind of {name!r} is {NUMBER!r} or {CATEGORY!r}, not {shown(kind)}")
+            raise BadUsage(f"invalid kind {shown(kind)} of {name!r}: expected {NUMBER!r} or {CATEGORY!r}")
     return Rules(limits, kinds or {}, ranges=ranges or {}, latest=latest)
 
 
-def _found(paths: str | Path | Sequence[str | Path]) -> list[Found]:
+def _find(paths: str | Path | Sequence[str | Path]) -> list[InputFile]:
     # A text is a path, not a sequence of letters: the first letter of '/data' would be all there is.
-    found, missing = find([paths] if isinstance(paths, (str, Path)) else paths)
-    if missing:
-        raise BadEvents([Fault(path, 0, 0, "no such file or folder") for path in missing])
-    return found
-
-
-def _buckets(founds: Iterable[Found]) -> int:
-    """How many buckets, if it comes to that: so many that the events of each are few, whatever the size."""
-    size = sum(item.size * (PACKED if item.path.endswith(".gz") else 1) for item in founds)
-    return min(MOST_BUCKETS, max(BUCKETS, size // BUCKET_BYTES))
-
-
-def _read_all(
-    founds: Sequence[Found],
-    stdin: BinaryIO | None,
-    rules: Rules,
-    collector: Collector,
-    progress: Progress | None,
-) -> int:
-    """How many files were read into the collector."""
-    meter = Meter(progress, sum(item.size for item in founds))
-    each = enumerate(founds)
-    return sum(_read_file(number, item, stdin, rules, collector, meter) for number, item in each)
+    return find_files([paths] if isinstance(paths, (str, Path)) else paths)
 
 
 def _checked(batch: B, skip_bad: bool) -> B:
@@ -285,88 +228,66 @@ def _checked(batch: B, skip_bad: bool) -> B:
     return batch
 
 
-def _read_file(
-    number: int, result: Found, stdin: BinaryIO | None, rules: Rules, collector: Collector, meter: Meter
+def _read_files(
+    files: Sequence[InputFile],
+    stdin: BinaryIO | None,
+    rules: Rules,
+    collector: Collector,
+    progress: Progress | None,
 ) -> int:
-    """Read one file into the collector; 1 where it was read, 0 where it holds no events by its format."""
-    place = Place(number, 0, result.name)
-    try:
-        with opened(result, stdin, rules.limits) as file:
-            return _read_opened(place, result, file, rules, collector, meter)
-    except OSError as error:
-        collector.add_fault(place, f"cannot be read: {error.strerror or error}")
-    except Unreadable as error:
-        collector.add_fault(place, str(error))
-    finally:
-        meter.close_file(result.size)
-    return 0
-
-
-def _read_opened(
-    place: Place, result: Found, file: Opened, rules: Rules, collector: Collector, meter: Meter
-) -> int:
-    records = records_of(place, result, file, rules, collector)
-    if records is None:
-        return 0
-    _gather(records, place, collector, lambda: meter.tell(_position(file.handle)))
-    return 1
+    """Read the files into the collector, and return how many hold events by their format."""
+    total, before, count = sum(file.size for file in files), 0, 0
+    for number, file in enumerate(files):
+        place = Place(number, 0, file.name)
+        try:
+            with open_file(file, stdin, rules.limits) as opened:
+                records = records_of(place, file, opened, rules, collector)
+                for done, (line, value, column) in enumerate(records or (), 1):
+                    collector.add_record(Place(number, line, file.name), value, column)
+                    if progress is not None and done % PROGRESS_STEP == 0:
+                        within = opened.handle.tell() if opened.handle.seekable() else 0
+                        progress(min(before + min(within, file.size), total), total)
+                count += records is not None
+        except OSError as error:
+            collector.add_fault(place, f"cannot be read: {error.strerror or error}")
+        except Unreadable as error:
+            collector.add_fault(place, str(error))
+        before += file.size
+        if progress is not None:
+            progress(before, total)
+    return count
 
 
 def records_of(
-    place: Place, result: Found, file: Opened, rules: Rules, collector: Collector
+    place: Place, file: InputFile, opened: OpenFile, rules: Rules, collector: Collector
 ) -> Iterator[Record] | None:
-    """The records of an opened file; None where it is not of events, which the collector is told."""
-    if len(file.head) < HEAD and not file.head.removeprefix(BOM).strip():
+    """Return the records of an opened file; None where it is not of events, which the collector counts."""
+    head = opened.head
+    if len(head) < HEAD and not head.removeprefix(BOM).strip():
         return iter(())  # nothing but blank lines
-    adapter = choose(file.head, result.name)
-    if adapter is not None:
-        value = Input(result.name, file.stream, file.head, rules.kinds, rules.limits)
-        records = _with_strays(adapter, value, collector)
-        return records if file.packed is None else _not_too_many(records, file.packed, rules.limits)
-    if result.named:
-        collector.add_fault(place, _unknown(file.head))
-    else:
-        collector.skip_file(result.name)
-    return None
+    adapter = choose(head, file.name)
+    if adapter is None:
+        if not file.named:
+            collector.skip_file(file.name)
+        elif head.startswith(UTF_16):
+            collector.add_fault(place, NOT_UTF_8)
+        else:
+            known = ", ".join(registry.adapters.names())
+            collector.add_fault(place, f"none of the known formats: {known}")
+        return None
+
+    def records() -> Iterator[Record]:
+        input_ = Input(file.name, opened.stream, head, rules.kinds, rules.limits)
+        yield from adapter.read(input_)
+        collector.add_strays(input_.strays)
+
+    return _bounded(records(), opened.compressed, rules.limits) if opened.compressed else records()
 
 
-def _with_strays(adapter: Adapter, value: Input, collector: Collector) -> Iterator[Record]:
-    yield from adapter.read(value)
-    collector.add_strays(value.strays)
-
-
-def _not_too_many(records: Iterator[Record], packed: Callable[[], int], limits: Limits) -> Iterator[Record]:
-    """The records of a compressed file; Unreadable where there are more than its bytes can tell apart."""
+def _bounded(records: Iterator[Record], compressed: Callable[[], int], limits: Limits) -> Iterator[Record]:
+    """Yield the records of a compressed file; Unreadable where there are more than its bytes can hold."""
     for count, record in enumerate(records):
-        if count >= FREE_RECORDS and count > (most := FREE_RECORDS + limits.density * packed()):
-            what = f"more than {most:,} records in {packed():,} compressed bytes"
+        if count >= FREE_RECORDS and count > (most := FREE_RECORDS + limits.density * compressed()):
+            what = f"more than {most:,} records in {compressed():,} compressed bytes"
             raise Unreadable(over("density", limits.density, what))
         yield record
-
-
-def _unknown(head: bytes) -> str:
-    if head.startswith(UTF_16):
-        return NOT_UTF_8
-    return f"none of the known formats: {', '.join(registry.adapters.names())}"
-
-
-def _position(handle: BinaryIO) -> int:
-    return handle.tell() if handle.seekable() else 0
-
-
-def _gather(records: Iterable[Record], place: Place, collector: Collector, step: Callable[[], None]) -> None:
-    """Put every record into the collector, as an event or as a fault."""
-    number, path = place.file, place.path
-    for count, (line, value, column) in enumerate(records, 1):
-        at = Place(number, line, path)
-        if isinstance(value, dict):
-            try:
-                collector.add(at, value)
-            except BadLine as bad:
-                collector.add_fault(at, bad.message)
-        elif isinstance(value, Skipped):
-            collector.skipped[str(value)] += 1
-        else:
-            collector.add_bad(at, value, column)
-        if count % STEP == 0:
-            step()

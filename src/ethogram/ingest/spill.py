@@ -11,21 +11,18 @@ from heapq import merge
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
 from typing import Any, BinaryIO
 from zlib import crc32
 
-from ..errors import Fault
 from ..models import Event, content_hash, micros, moment
-from .batch import Batch, Faults, Place
-from .collector import NO_TIME, Collector, Seen, check_kinds, clash, too_many
+from ..models.limits import Limits
+from .batch import Batch, Faults, Gathered, Place
+from .collector import NO_TIME, Collector, SourceState, check_kinds, id_conflict, too_many
 from .errors import BadLine
-from .event_parser import Fields, Rules
+from .event_parser import Fields, Rules, event_of
 
-# Buckets: events that do not fit into memory, shared out on disk by subject.
-#
-# Every history holds the subject in its key, so a bucket has all that its histories need. What is written is
-# read by the same program only, so it is in Python's own plain format, six times as quick as pickles.
+# Every history holds the subject in its key, so a bucket has all that its histories need. Rows are read by
+# the same program only, so they are in Python's marshal format, six times as quick as pickles.
 
 BUCKETS = 64
 AT_ONCE = 16_384
@@ -40,7 +37,7 @@ NUMBER, FILE, LINE, ID, AT, SUBJECT, SOURCE, TIMED = 0, 1, 2, 3, 4, 5, 7, 8
 
 
 def row_of(event: Event, number: int = 0, file: int = 0, line: int = 0) -> Row:
-    """The row of an event.
+    """Return the row of an event.
 
     >>> event_of_row(row_of(Event.sample())) == Event.sample()
     True
@@ -48,39 +45,31 @@ def row_of(event: Event, number: int = 0, file: int = 0, line: int = 0) -> Row:
     received = None if event.received_at is None else micros(event.received_at)
     return (
         *(number, file, line, event.id, micros(event.at), event.subject, event.seq, event.source),
-        *(
-            event.timed,
-            received,
-            event.target,
-            event.reply_to,
-            event.thread,
-            event.session,
-            event.kind,
-            event.text,
-        ),
+        *(event.timed, received, event.target, event.reply_to, event.thread, event.session),
+        *(event.kind, event.text),
         *map(dict, (event.attributes, event.readings, event.scorers, event.widths)),
     )
 
 
 def event_of_row(row: Row) -> Event:
-    """The event of a row."""
+    """Return the event of a row."""
     _, _, _, name, at, subject, seq, source, timed, received, *rest = row
     received = None if received is None else moment(received)
     return Event(name, moment(at), subject, seq, source, timed, received, *rest)
 
 
 def bucket_of(source: str, subject: str, count: int) -> int:
-    """The bucket of a subject: the same in every process."""
+    """Return the bucket of a subject: the same in every process."""
     return crc32(f"{source}\0{subject}".encode("utf-8", "surrogatepass")) % count
 
 
 class Buckets:
     """Rows on disk, in a folder of its own that is removed at the end.
 
-    >>> with Buckets(count=2) as found:
-    ...     found.put(row_of(Event.sample()))
-    ...     found.flush()
-    ...     sum(len(list(found.rows(number))) for number in range(2))
+    >>> with Buckets(count=2) as buckets:
+    ...     buckets.put(row_of(Event.sample()))
+    ...     buckets.flush()
+    ...     sum(len(list(buckets.rows(number))) for number in range(2))
     1
     """
 
@@ -118,11 +107,11 @@ class Buckets:
         self._files = []
 
     def rows(self, number: int) -> Iterator[Row]:
-        """The rows of one bucket as they came, few of them in memory at a time."""
+        """Yield the rows of one bucket as they came, few of them in memory at a time."""
         return rows_of(self.paths[number])
 
     def all_rows(self) -> Iterator[Row]:
-        """The rows of all buckets in the order of their numbers, which is how each of them was written."""
+        """Yield the rows of all buckets in the order of their numbers, as each was written."""
         return merge(*map(rows_of, self.paths), key=itemgetter(NUMBER))
 
     def close(self) -> None:
@@ -135,14 +124,12 @@ class Buckets:
     def __enter__(self) -> Buckets:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
 def rows_of(path: Path) -> Iterator[Row]:
-    """The rows in a file."""
+    """Yield the rows in a file."""
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -151,7 +138,7 @@ def rows_of(path: Path) -> Iterator[Row]:
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Rows into a file, in place of what is there."""
+    """Write rows into a file, in place of what is there."""
     with path.open("wb") as file:
         waiting: list[Row] = []
         for row in rows:
@@ -168,52 +155,46 @@ def _put(file: BinaryIO, rows: list[Row]) -> None:
         rows.clear()
 
 
-# Replay: what the rows on disk come to one after the other, where one depends on those before it.
-#
-# An id may have come before, a reading may have changed its kind, an event may lack the time that others
-# of its
-# source have. While rows are written nobody knows the ids before; afterwards only the few that came twice
-# have
-# to be remembered.
+# Replay: an id may have come before, a reading may have changed its kind, an event may lack the time that
+# others of its source have. While rows are written the ids before are not at hand; afterwards only the few
+# that came twice have to be remembered.
 
 READINGS = 17
 """Where the readings are in a row."""
 First = tuple[bool, str, Place]
-"""What the first event of an id said (whether it has a time, and its content), and where."""
+"""Whether the first event of an id has a time, the hash of its content, and its place."""
 
 
 @dataclass(slots=True)
 class Replayed:
-    """What came of the rows. `dropped` has a 1 at the number of every row that does not count."""
+    """The outcome of a replay. `dropped` has a 1 at the number of every row that does not count."""
 
     dropped: bytearray
     faults: Faults
     repeated: int = 0
-    kept: int = 0
-    sources: dict[str, Seen] = field(default_factory=dict)
+    counted: int = 0
+    sources: dict[str, SourceState] = field(default_factory=dict)
 
 
 def twice(hashes: array[int]) -> set[int]:
-    """The hashes that are there more than once.
+    """Return the hashes that are there more than once.
 
     >>> twice(array("q", [3, 1, 3]))
     {3}
     """
     import numpy as np
 
-    found = np.sort(np.frombuffer(hashes, np.int64)) if hashes else np.empty(0, np.int64)
-    return set(found[1:][found[1:] == found[:-1]].tolist())
+    ordered = np.sort(np.frombuffer(hashes, np.int64)) if hashes else np.empty(0, np.int64)
+    return set(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
 
 
-def replay(
-    buckets: Buckets, names: Mapping[int, str], suspects: set[int], *, most: int, told: int
-) -> Replayed:
-    """What would have come of the same events in memory. BadEvents where more than `most` are kept."""
-    done = Replayed(bytearray(buckets.total), Faults(told))
+def replay(buckets: Buckets, names: Mapping[int, str], suspects: set[int], limits: Limits) -> Replayed:
+    """Return the outcome of the same events in memory. BadEvents where there are too many."""
+    done = Replayed(bytearray(buckets.total), Faults(limits.faults))
     first: dict[tuple[str, str], First] = {}
     for row in buckets.all_rows():
         place = Place(row[FILE], row[LINE], names[row[FILE]])
-        state = done.sources.setdefault(row[SOURCE], Seen())
+        state = done.sources.setdefault(row[SOURCE], SourceState())
         try:
             counts = _counts(row, place, state, suspects, first)
         except BadLine as bad:
@@ -224,45 +205,45 @@ def replay(
         if not counts:
             done.dropped[row[NUMBER]] = 1
             continue
-        if done.kept >= most:
-            raise too_many(place, most)
-        done.kept += 1
-        state.saw(row[TIMED])
+        if done.counted >= limits.events:
+            raise too_many(place, limits.events)
+        done.counted += 1
+        state.add(row[TIMED])
     _drop_untimed(buckets, names, done)
     return done
 
 
 def _counts(
-    row: Row, place: Place, state: Seen, suspects: set[int], first: dict[tuple[str, str], First]
+    row: Row, place: Place, state: SourceState, suspects: set[int], first: dict[tuple[str, str], First]
 ) -> bool:
-    """Whether a row is an event of its own: false for a repeat, BadLine where it does not fit."""
+    """Return whether a row is an event of its own: false for a repeat, BadLine where it does not fit."""
     key = (row[SOURCE], row[ID])
     if hash(key) not in suspects:
         check_kinds(state, row[READINGS], place)
         return True
-    said = (row[TIMED], content_hash(event_of_row(row).to_dict()))
+    content = (row[TIMED], content_hash(event_of_row(row).to_dict()))
     if (known := first.get(key)) is not None:
-        if known[:2] != said:
-            raise BadLine(clash(row[ID], known[2]))
+        if known[:2] != content:
+            raise BadLine(id_conflict(row[ID], known[2]))
         return False
     check_kinds(state, row[READINGS], place)
-    first[key] = (*said, place)
+    first[key] = (*content, place)
     return True
 
 
 def _drop_untimed(buckets: Buckets, names: Mapping[int, str], done: Replayed) -> None:
-    mixed = {name for name, source in done.sources.items() if source.is_timed and source.is_untimed}
+    mixed = {name for name, state in done.sources.items() if state.is_mixed}
     for row in buckets.all_rows() if mixed else ():
         if not row[TIMED] and row[SOURCE] in mixed and not done.dropped[row[NUMBER]]:
             done.dropped[row[NUMBER]] = 1
-            done.kept -= 1
+            done.counted -= 1
             done.faults.add(Place(row[FILE], row[LINE], names[row[FILE]]), NO_TIME)
     for name in mixed:
         done.sources[name].is_untimed = False
 
 
 def rewrite(buckets: Buckets, dropped: bytearray) -> None:
-    """The buckets without the rows that do not count."""
+    """Drop the rows that do not count from the buckets."""
     newest = buckets.newest = -(2**63)
     for path in buckets.paths:
         if not path.exists():
@@ -273,8 +254,6 @@ def rewrite(buckets: Buckets, dropped: bytearray) -> None:
         newest = max(newest, max((row[AT] for row in rows_of(path)), default=newest))
     buckets.newest, buckets.total = newest, dropped.count(0)
 
-
-# Spilling: events go on gathering on disk once they would take too much memory.
 
 EVENT, READING, ATTRIBUTE = 1000, 40, 300
 """About how many bytes of memory an event takes, and each reading and attribute of it more."""
@@ -292,23 +271,15 @@ class EventsOnDisk(Collection[Event]):
     def __len__(self) -> int:
         return self.buckets.total
 
-    def __contains__(self, value: object) -> bool:
-        return any(value == event for event in self)
+    def __contains__(self, item: object) -> bool:
+        return any(item == event for event in self)
 
 
 @dataclass(frozen=True, slots=True)
-class OnDisk:
-    """What a Batch says, with its events in buckets on disk, which are gone after `close`."""
+class OnDisk(Gathered):
+    """Everything that was read, with the events in buckets on disk, which are gone after `close`."""
 
     events: EventsOnDisk
-    bad: tuple[Fault, ...] = ()
-    bad_count: int = 0
-    repeated: int = 0
-    timed: bool = True
-    files: int = 0
-    skipped: Mapping[str, int] = field(default_factory=dict)
-    not_events: tuple[str, ...] = ()
-    strays: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def newest(self) -> datetime | None:
@@ -322,13 +293,11 @@ class OnDisk:
     def __enter__(self) -> OnDisk:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
-class Spilling(Collector):
+class SpillingCollector(Collector):
     """A collector that holds at most about `memory` bytes of events; the others are on disk.
 
     What depends on events before it, which are not at hand then, is settled at the end.
@@ -345,7 +314,7 @@ class Spilling(Collector):
         self._unsettled = False
         self._most = self._limits.events
 
-    def _take(self, state: Seen, fields: Fields, place: Place) -> None:
+    def _take(self, state: SourceState, fields: Fields, place: Place) -> None:
         self._names[place.file] = place.path
         if self._buckets is not None:
             self._write(self._buckets, state, fields, place)
@@ -365,61 +334,44 @@ class Spilling(Collector):
         for state in self._sources.values():
             state.by_id.clear()
 
-    def _write(self, buckets: Buckets, state: Seen, fields: Fields, place: Place) -> None:
+    def _write(self, buckets: Buckets, state: SourceState, fields: Fields, place: Place) -> None:
         if buckets.total >= self._most:
             self._make_room(buckets, place)
         try:
             check_kinds(state, fields.get("readings", {}), place)
         except BadLine:
             self._unsettled = True  # a fault, unless its id came before
-        get, source, name = fields.get, fields["source"], fields["id"]
-        timed = get("timed", True)
-        state.saw(timed)
-        self._hashes.append(hash((source, name)))
-        buckets.put(
-            (
-                *(buckets.total, place.file, place.line, name, micros(fields["at"]), fields["subject"]),
-                *(fields["seq"], source, timed, None, get("target"), get("reply_to"), get("thread")),
-                *(get("session"), get("kind", "event"), get("text"), get("attributes") or {}),
-                *(get("readings") or {}, get("scorers") or {}, get("widths") or {}),
-            )
-        )
+        event = event_of(fields)
+        state.add(event.timed)
+        self._hashes.append(hash((event.source, event.id)))
+        buckets.put(row_of(event, buckets.total, place.file, place.line))
 
     def _make_room(self, buckets: Buckets, place: Place) -> None:
-        """Find out how many of the rows count; BadEvents where one more is too many."""
+        """Count the rows that count as events; BadEvents where one more is too many."""
         suspects = twice(self._hashes)
         if not suspects and not self._unsettled:
             raise too_many(place, self._limits.events)
         buckets.flush()
         limits = self._limits
-        done = replay(buckets, self._names, suspects, most=limits.events, told=limits.faults)
-        self._most = buckets.total + max(AT_ONCE, limits.events - done.kept)
+        done = replay(buckets, self._names, suspects, limits)
+        self._most = buckets.total + max(AT_ONCE, limits.events - done.counted)
 
     def gathered(self, files: int) -> Batch | OnDisk:
-        """What was gathered: in memory, or on disk."""
+        """Return what was gathered: in memory, or on disk."""
         if self._buckets is None:
             return self.batch(files)
         buckets, limits = self._buckets, self._limits
         buckets.flush()
         suspects = twice(self._hashes)
-        untimed = {name for name, source in self._sources.items() if source.is_untimed}
+        sources = self._sources
         if suspects or self._unsettled or self.mixed_sources():
-            done = replay(buckets, self._names, suspects, most=limits.events, told=limits.faults)
+            done = replay(buckets, self._names, suspects, limits)
             self.faults.add_all(done.faults)
             self.repeated += done.repeated
             rewrite(buckets, done.dropped)
-            untimed = {name for name, source in done.sources.items() if source.is_untimed}
-        return OnDisk(
-            EventsOnDisk(buckets),
-            self.faults.told(),
-            self.faults.count,
-            self.repeated,
-            not untimed,
-            files,
-            dict(self.skipped),
-            tuple(self.not_events),
-            dict(self.strays),
-        )
+            sources = done.sources
+        timed = not any(state.is_untimed for state in sources.values())
+        return OnDisk(EventsOnDisk(buckets), **self._summary(timed, files))
 
     def close(self) -> None:
         """Remove what is on disk, if anything is."""

@@ -1,4 +1,4 @@
-"""Bytes to lines and JSON values: gzip, size limits, no duplicate keys."""
+"""Bytes to lines and JSON values: gzip, size limits, strict JSON."""
 
 from __future__ import annotations
 
@@ -6,75 +6,68 @@ import io
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NoReturn, cast
 
 from ..models.limits import Limits, over
 from .errors import BadLine, Unreadable, shown
 
-# Bytes in: unpacked where they are compressed, line by line, and never more than the limits allow.
-
 GZIP = b"\x1f\x8b"
 CHUNK = 256 * 1024
-PACKED = 16 * 1024
-"""Compressed bytes read at once: few, so that what was read says how much was needed."""
+COMPRESSED_CHUNK = 16 * 1024
+"""Compressed bytes read at once: few, so that the count of bytes read is close to the bytes needed."""
 
 Line = tuple[int, bytes | str]
-"""A line with its number from 1; text in place of the line says what is wrong with it."""
+"""A line and its number from 1; a str in place of the line says what is wrong with it."""
 
 
-def head_of(stream: BinaryIO, size: int) -> bytes:
-    """The first bytes of a stream; fewer only where it ends. Pipes hand them over in pieces."""
-    return b"".join(_pieces(stream, size))
+def read_head(stream: BinaryIO, size: int, *, damaged: bool = False) -> bytes:
+    """Return the first bytes of a stream; fewer only where it ends. Pipes deliver them in pieces.
 
-
-def head_before_damage(stream: BinaryIO, size: int) -> bytes:
-    """The same of a compressed stream, up to where it is torn; reading on raises what is wrong."""
+    With `damaged`, a compressed stream may fail after some bytes: these are returned, and reading on raises.
+    """
     parts: list[bytes] = []
     try:
-        parts.extend(_pieces(stream, size))
+        while size > 0 and (part := stream.read(size)):
+            parts.append(part)
+            size -= len(part)
     except Unreadable:
-        if not b"".join(parts).strip():
+        if not damaged or not b"".join(parts).strip():
             raise
     return b"".join(parts)
 
 
-def _pieces(stream: BinaryIO, size: int) -> Iterator[bytes]:
-    while size > 0 and (part := stream.read(size)):
-        yield part
-        size -= len(part)
-
-
-def rewound(stream: BinaryIO, head: bytes) -> BinaryIO:
-    """The stream from its first byte again, after `head` was taken from it."""
+def rewind(stream: BinaryIO, head: bytes) -> BinaryIO:
+    """Return the stream from its first byte again, after `head` was read from it."""
     if stream.seekable():
         stream.seek(-len(head), io.SEEK_CUR)
         return stream
     return cast(BinaryIO, io.BufferedReader(_Rejoined(head, stream), CHUNK))
 
 
-def unpacked(stream: BinaryIO, limits: Limits) -> tuple[BinaryIO, Callable[[], int]]:
-    """What a gzip stream holds, and what tells how many bytes of it were read.
+def decompress(stream: BinaryIO, limits: Limits) -> tuple[BinaryIO, Callable[[], int]]:
+    """Return the content of a gzip stream, and a function that counts the compressed bytes read so far.
 
-    Reading raises Unreadable where it is torn or grows too large.
+    Reading raises Unreadable where the stream is damaged or unpacks to more than the limits allow.
     """
-    # Not buffered: a buffer would lose what it holds where the stream is torn. `rewound` adds one.
-    made = _Unpacked(stream, limits)
-    return cast(BinaryIO, made), lambda: made.taken
+    # Not buffered: a buffer would lose its content where the stream is damaged. `rewind` adds one.
+    content = _Gunzip(stream, limits)
+    return cast(BinaryIO, content), lambda: content.consumed
 
 
 def lines(stream: BinaryIO, limits: Limits, what: str = "line") -> Iterator[Line]:
-    """Each line; a message in place of one too long, which is never held, and of all after damage."""
+    """Yield each line without a byte order mark; a message in place of one too long, and at any damage."""
     number = blank = 0
     try:
         while line := stream.readline(limits.line + 1):
             number += 1
             if line.isspace():
                 blank += 1
-                if 2 * blank > limits.blank + number:  # more than those that are not, by the limit
+                if 2 * blank > limits.blank + number:  # more than the lines with content, by the limit
                     raise too_blank(limits)
             if len(line) <= limits.line:
-                yield number, line
+                yield number, line.removeprefix(BOM) if number == 1 else line
                 continue
             while line and not line.endswith(b"\n"):
                 line = stream.readline(limits.line)
@@ -84,36 +77,38 @@ def lines(stream: BinaryIO, limits: Limits, what: str = "line") -> Iterator[Line
 
 
 def too_blank(limits: Limits) -> Unreadable:
-    """What is wrong with a file in which next to nothing is said."""
-    return Unreadable(over("blank", limits.blank, f"more than {limits.blank} lines say nothing"))
+    """Return the error for a file of hardly anything but blank lines."""
+    return Unreadable(over("blank", limits.blank, f"more than {limits.blank} blank lines"))
 
 
-def whole(stream: BinaryIO, limits: Limits) -> bytes:
-    """All of a stream at once, for formats that cannot be read in pieces."""
-    content = head_of(stream, limits.whole + 1)
+def read_whole(stream: BinaryIO, limits: Limits) -> bytes:
+    """Return all bytes of a stream, for formats that cannot be read in pieces."""
+    content = read_head(stream, limits.whole + 1)
     if len(content) > limits.whole:
         raise Unreadable(over("whole", limits.whole, f"larger than {limits.whole} bytes"))
     return content
 
 
-def size_of(stream: BinaryIO) -> int:
-    """The bytes of a stream that can seek, which stays where it is."""
-    at = stream.tell()
+def seekable(stream: BinaryIO, limits: Limits) -> tuple[BinaryIO, int]:
+    """Return a stream that can seek, held in memory if it has to be, and its size in bytes."""
+    if not stream.seekable():
+        stream = io.BytesIO(read_whole(stream, limits))
+    start = stream.tell()
     size = stream.seek(0, io.SEEK_END)
-    stream.seek(at)
-    return size
+    stream.seek(start)
+    return stream, size
 
 
-def too_large(limits: Limits, packed: int) -> str:
-    """What is wrong with a compressed file of so many bytes that unpacks to more than it may."""
-    most = limits.most_unpacked(packed)
+def too_large(limits: Limits, compressed: int) -> str:
+    """Return the message for a file of that many compressed bytes that unpacks to more than it may."""
+    most = limits.most_unpacked(compressed)
     if most == limits.unpacked:
         return over("unpacked", most, f"unpacks to more than {most} bytes")
     return over("ratio", limits.ratio, f"unpacks to more than {limits.ratio} times its size")
 
 
 class _Rejoined(io.RawIOBase):
-    """What was read ahead, then the rest: a pipe that can be looked into."""
+    """The bytes read ahead, then the rest of a pipe."""
 
     def __init__(self, head: bytes, rest: BinaryIO) -> None:
         self._head = io.BytesIO(head)
@@ -128,31 +123,31 @@ class _Rejoined(io.RawIOBase):
         return len(part)
 
 
-class _Unpacked(io.RawIOBase):
-    """A gzip stream of one or more members. The gzip module knows no limit and hides where it stopped."""
+class _Gunzip(io.RawIOBase):
+    """A gzip stream of one or more members. The gzip module has no size limit and hides where it stopped."""
 
-    def __init__(self, packed: BinaryIO, limits: Limits) -> None:
-        self._packed = packed
+    def __init__(self, compressed: BinaryIO, limits: Limits) -> None:
+        self._compressed = compressed
         self._limits = limits
-        self._total = self.taken = 0
-        self._left = b""
+        self._total = self.consumed = 0
+        self._pending = b""
         self._member = zlib.decompressobj(wbits=31)
-        self._inside = False
-        self._torn = ""
+        self._inside_member = False
+        self._damage = ""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        if self._torn:
-            raise Unreadable(self._torn)
+        if self._damage:
+            raise Unreadable(self._damage)
         try:
             part = self._next(len(buffer))
             self._total += len(part)
-            if self._total > self._limits.most_unpacked(self.taken):
-                raise Unreadable(too_large(self._limits, self.taken))
+            if self._total > self._limits.most_unpacked(self.consumed):
+                raise Unreadable(too_large(self._limits, self.consumed))
         except Unreadable as error:
-            self._torn = str(error)
+            self._damage = str(error)
             raise
         buffer[: len(part)] = part
         return len(part)
@@ -160,57 +155,66 @@ class _Unpacked(io.RawIOBase):
     def _next(self, size: int) -> bytes:
         while True:
             if self._member.eof:
-                # Zeros after the last member are padding, as gzip itself takes them.
-                self._left = (self._member.unused_data + self._left).lstrip(b"\0")
-                self._member, self._inside = zlib.decompressobj(wbits=31), False
-            if not self._left:
-                self._left = self._packed.read(PACKED)
-                self.taken += len(self._left)
-            if not self._left:
-                if self._inside:
+                # Zeros after the last member are padding, as for gzip itself.
+                self._pending = (self._member.unused_data + self._pending).lstrip(b"\0")
+                self._member, self._inside_member = zlib.decompressobj(wbits=31), False
+            if not self._pending:
+                self._pending = self._compressed.read(COMPRESSED_CHUNK)
+                self.consumed += len(self._pending)
+            if not self._pending:
+                if self._inside_member:
                     raise Unreadable("the gzip file ends in the middle")
                 return b""
-            if not self._inside and not self._left.lstrip(b"\0"):
-                self._left = b""
+            if not self._inside_member and not self._pending.lstrip(b"\0"):
+                self._pending = b""
                 continue
             try:
-                part = self._member.decompress(self._left, size)
+                part = self._member.decompress(self._pending, size)
             except zlib.error:
                 raise Unreadable("the gzip file is damaged") from None
-            self._left, self._inside = self._member.unconsumed_tail, True
+            self._pending, self._inside_member = self._member.unconsumed_tail, True
             if part:
                 return part
 
 
-# JSON that loses nothing silently: no duplicate keys, no NaN, no surprise on hostile text.
+# Strict JSON: no duplicate keys, no NaN.
 
 BLANK = " \t\r\n"
 BOM = b"\xef\xbb\xbf"
 
 
 def parse(text: str) -> Any:
-    """The value a JSON text holds; BadLine, with the column, where it is not JSON.
+    """Return the value of a JSON text; BadLine, with the column, where it is not JSON.
 
     >>> parse('{"a": [1, true]}')
     {'a': [1, True]}
     """
-    try:  # without the layers in between, which take as long as a fifth of the reading
+    try:  # without the layers in between, which take a fifth of the time
         value, end = _SCAN(text, 0)
         if end == len(text):
             return value
     except (StopIteration, ValueError, RecursionError):
-        pass  # told below, with its place
-    value, end = parse_at(text, 0)
-    if end != len(text) and (after := after_blanks(text, end)) != len(text):
-        raise BadLine("not JSON: something stands after its end", after + 1)
+        pass  # raised again below, with its place
+    return parse_only(text)
+
+
+def parse_only(text: str, *, lenient: bool = False) -> Any:
+    """Return the only value in a text; see `parse_at` for `lenient`.
+
+    >>> parse_only('{"a": NaN} ', lenient=True)
+    {'a': None}
+    """
+    value, end = parse_at(text, 0, lenient=lenient)
+    if (rest := after_blanks(text, end)) != len(text):
+        raise BadLine("not JSON: unexpected text after the value", rest + 1)
     return value
 
 
 def parse_at(text: str, start: int, *, lenient: bool = False) -> tuple[Any, int]:
-    """The value at or after a position, and the position after it. Columns count from the text's start.
+    """Return the value at or after a position, and the position after it. Columns count from the start.
 
-    With `lenient`, NaN and infinite numbers are null and of a key given twice the last counts: what programs
-    write that nobody here can mend.
+    With `lenient`, for files of other programs, NaN and infinite numbers are null and the last of duplicate
+    keys counts.
     """
     try:
         return (LENIENT if lenient else _DECODER).raw_decode(text, after_blanks(text, start))
@@ -224,36 +228,56 @@ def parse_at(text: str, start: int, *, lenient: bool = False) -> tuple[Any, int]
         raise BadLine("a number has too many digits") from None
 
 
+def parse_array(text: str, *, lenient: bool = False) -> Iterator[tuple[int, Any, int]]:
+    """Yield start, value and end of each element of a JSON array."""
+    begin = after_blanks(text, 0)
+    if not text.startswith("[", begin):
+        if begin == len(text):
+            return
+        raise BadLine("not JSON: an array begins with '['", begin + 1)
+    at = after_blanks(text, begin + 1)
+    more = text[at : at + 1] != "]"
+    while more:
+        value, end = parse_at(text, at, lenient=lenient)
+        yield at, value, end
+        at = after_blanks(text, end)
+        if text[at : at + 1] not in (",", "]"):
+            raise BadLine("not JSON: ',' or ']' is missing after an element", at + 1)
+        more = text[at] == ","
+        at = after_blanks(text, at + 1) if more else at
+    if (rest := after_blanks(text, at + 1)) != len(text):
+        raise BadLine("not JSON: unexpected text after the value", rest + 1)
+
+
 def after_blanks(text: str, start: int) -> int:
-    """The first position from `start` on at which something other than white space stands."""
+    """Return the first position from `start` on that is not white space."""
     if text[start : start + 1] not in BLANK:  # nearly always, and quicker than a match; "" is in any text
         return start
-    match = _BLANKS.match(text, start)
-    return match.end() if match else start
+    blanks = _BLANKS.match(text, start)
+    return blanks.end() if blanks else start
 
 
 def decode(raw: bytes) -> str:
-    """The text of UTF-8 bytes; BadLine with the column of the first byte that is none."""
+    """Return the text of UTF-8 bytes; BadLine with the column of the first invalid byte."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadLine(f"not UTF-8: byte 0x{raw[error.start]:02x}", error.start + 1) from None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out = dict(pairs)
     if len(out) != len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise BadLine(f"the key {shown(twice)} is given twice")
+        duplicate = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise BadLine(f"duplicate key {shown(duplicate)}")
     return out
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise BadLine(f"{name} is not a value; leave out what was not measured")
+    raise BadLine(f"{name} is not a value: leave out what was not measured")
 
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
-_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_no_constant)
 LENIENT = json.JSONDecoder(parse_constant=lambda name: None)
 _SCAN: Any = _DECODER.scan_once  # type: ignore[attr-defined]  # not in the stubs

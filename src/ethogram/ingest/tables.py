@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import did_you_mean
@@ -11,18 +12,16 @@ from ..models import TRAITS, is_indicator_name
 from .errors import BadLine, shown, type_name
 from .event_parser import FIELDS, signal_name
 from .streams import parse
+from .values import words
 
 READINGS, ATTRIBUTES = "readings", "attributes"
 OBJECTS = (READINGS, ATTRIBUTES)
 MOST_COLUMNS = 2_000
 """Several times as many as an event may have readings and attributes."""
-
-
-USAGE = frozenset(
-    {"id", "seq", "source", "subject", "at", "session", "length", "emotional", "closing", "ended_abruptly"}
-    | {"time_zone", "role", "is_user"}
+USAGE = words(
+    "id seq source subject at session length emotional closing ended_abruptly time_zone role is_user"
 )
-"""What a table tells that is about the use of a service: who was there when, and nothing of what was said."""
+"""Columns about the use of a service: who was there when, and nothing of what was said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,32 +32,56 @@ class Column:
     name: str
 
 
-def columns_of(header: Sequence[str], kinds: Mapping[str, str]) -> tuple[Column, ...]:
-    """What each column is; BadLine where the header cannot be that of an event table."""
-    names = [name.strip() for name in header]
-    if "subject" not in names:
-        near = next((name for name in names if did_you_mean(name, ["subject"])), "")
-        hint = f" (there is {shown(near)})" if near else f"; the columns are {shown(', '.join(names))}"
-        raise BadLine(f"a table of events needs a column 'subject'{hint}")
-    if len(names) > MOST_COLUMNS:
-        raise BadLine(f"{len(names):,} columns: expected at most {MOST_COLUMNS:,}")
-    columns = tuple(_column(number, name, kinds) for number, name in enumerate(names, 1))
-    seen: set[Column] = set()
-    for name, column in zip(names, columns, strict=True):
-        if column in seen:
-            raise BadLine(f"the column {shown(name)} is given twice")
-        seen.add(column)
-    return columns
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The columns of a table. `strays` are attributes whose names are near to that of a signal, by place."""
 
+    columns: tuple[Column, ...]
+    strays: Mapping[int, str] = field(default_factory=dict)
+    kind: str | None = None
 
-def kind_of(columns: Iterable[Column]) -> str | None:
-    """The kind of event that a table holds which names none: 'usage' where it says only who was there when.
+    @classmethod
+    def of(cls, header: Sequence[str], kinds: Mapping[str, str]) -> Table:
+        """Return the table with this header; BadLine where it is no header of events.
 
-    >>> kind_of([Column("", "subject"), Column("", "at"), Column("readings", "length")])
-    'usage'
-    """
-    names = {column.name for column in columns}
-    return "usage" if "at" in names and names <= USAGE else None
+        >>> Table.of(["subject", "at", "readings.length"], {}).kind
+        'usage'
+        """
+        names = [name.strip() for name in header]
+        if "subject" not in names:
+            near = next((name for name in names if did_you_mean(name, ["subject"])), "")
+            hint = f" (there is {shown(near)})" if near else f"; the columns are {shown(', '.join(names))}"
+            raise BadLine(f"a table of events needs a column 'subject'{hint}")
+        if len(names) > MOST_COLUMNS:
+            raise BadLine(f"{len(names):,} columns: expected at most {MOST_COLUMNS:,}")
+        columns = tuple(_column(number, name, kinds) for number, name in enumerate(names, 1))
+        counts = Counter(columns)
+        if twice := [name for name, column in zip(names, columns, strict=True) if counts[column] > 1]:
+            raise BadLine(f"duplicate column {shown(twice[-1])}")
+        strays = {
+            place: name
+            for place, name in enumerate(names)
+            if columns[place] == Column(ATTRIBUTES, name) and did_you_mean(name, kinds)
+        }
+        # A table that names no kind holds usage where it only says who was there when.
+        only_usage = "at" in names and {column.name for column in columns} <= USAGE
+        return cls(columns, strays, "usage" if only_usage else None)
+
+    def event_line(self, values: Iterable[Any]) -> dict[str, Any]:
+        """Return the event line of a row; None means that the row has nothing in that column."""
+        line: dict[str, Any] = {} if self.kind is None else {"kind": self.kind}
+        for column, value in zip(self.columns, values, strict=True):
+            if value is None:
+                continue
+            if column.place:
+                _put(line.setdefault(column.place, {}), column.name, value)
+            elif column.name in OBJECTS:
+                inner = line.setdefault(column.name, {})
+                for name, item in _pairs(column.name, value):
+                    _put(inner, signal_name(name) if column.name == READINGS else name, item)
+            else:
+                line[column.name] = value
+        return line
 
 
 def _column(number: int, name: str, kinds: Mapping[str, str]) -> Column:
@@ -68,7 +91,7 @@ def _column(number: int, name: str, kinds: Mapping[str, str]) -> Column:
     if dot and place in OBJECTS and rest:
         return Column(place, signal_name(rest) if place == READINGS else rest)
     if not name:
-        raise BadLine(f"column {number} has no name (pandas writes such a one unless told index=False)")
+        raise BadLine(f"column {number} has no name (pandas writes one like this without index=False)")
     signal = signal_name(name)
     # Predictable from the header alone: what the cells hold never decides.
     if signal in kinds or signal in TRAITS or is_indicator_name(signal):
@@ -76,42 +99,14 @@ def _column(number: int, name: str, kinds: Mapping[str, str]) -> Column:
     return Column(ATTRIBUTES, name)
 
 
-def strays_of(
-    header: Sequence[str], columns: Sequence[Column], kinds: Mapping[str, str]
-) -> tuple[tuple[int, str], ...]:
-    """Place and name of each column kept as an attribute, unasked, whose name is near to that of a signal."""
-    return tuple(
-        (place, column.name)
-        for place, (name, column) in enumerate(zip(header, columns, strict=True))
-        if column == Column(ATTRIBUTES, name.strip()) and did_you_mean(column.name, kinds)
-    )
-
-
-def line_of(columns: Iterable[Column], values: Iterable[Any]) -> dict[str, Any]:
-    """The event line a row says; None means that the row has nothing in that column."""
-    line: dict[str, Any] = {}
-    for column, value in zip(columns, values, strict=True):
-        if value is None:
-            continue
-        if column.place:
-            _put(line.setdefault(column.place, {}), column.name, value)
-        elif column.name in OBJECTS:
-            inner = line.setdefault(column.name, {})
-            for name, item in _object(column.name, value):
-                _put(inner, signal_name(name) if column.name == READINGS else name, item)
-        else:
-            line[column.name] = value
-    return line
-
-
 def _put(inner: dict[str, Any], name: str, value: Any) -> None:
     if name in inner:
-        raise BadLine(f"{shown(name)} is given twice")
+        raise BadLine(f"duplicate key {shown(name)}")
     inner[name] = value
 
 
-def _object(name: str, value: Any) -> Iterable[tuple[str, Any]]:
-    """The pairs of a cell that holds an object: as such, as JSON text, or as Arrow's list of pairs."""
+def _pairs(name: str, value: Any) -> Iterable[tuple[str, Any]]:
+    """Return the pairs of a cell that holds an object: as such, as JSON text, or as Arrow's list of pairs."""
     inner = parse(value) if isinstance(value, str) else value
     if isinstance(inner, Mapping):
         pairs = list(inner.items())

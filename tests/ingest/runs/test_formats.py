@@ -335,8 +335,8 @@ def test_run_records_with_unknown_kinds_and_faults(tmp_path: Path):
     assert batch.skipped == {"records of the unknown type 'dream'": 1}
     assert {(item.line, item.message) for item in batch.bad} == {
         (2, "a step must be an object, not a number"),
-        (2, "a call needs the name of its tool, not null"),
-        (3, "a run needs its steps as a list"),
+        (2, "a tool call needs the name of its tool, not null"),
+        (3, "steps must be a list, not a number"),
     }
 
 

@@ -5,88 +5,69 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..documents import Broken, dict_of, documents, list_of, need, text_at
-from ..format import Adapter, Input, Record, adapter, look
-from ..transcript import AGENT, Call, Run, number, run_name, text_of, usage_of
+from ..format import Head, Input, adapter
+from ..transcript import AGENT, ToolCall, Transcript, TranscriptAdapter, run_name
+from ..values import as_dict, as_dicts, as_list, need, number_at, text_at, text_of, token_usage
 
 TERMINAL = "terminal"
 """The tool of an agent that writes its commands into its messages, and has only observations."""
 
 
 @adapter("atif")
-class Atif(Adapter):
+class Atif(TranscriptAdapter):
     """An object whose `schema_version` begins with ATIF."""
 
-    def recognises(self, head: bytes, name: str) -> bool:
-        return any((text_at(item, "schema_version") or "").startswith("ATIF") for item in look(head).objects)
+    def matches(self, head: Head) -> bool:
+        return any((text_at(record, "schema_version") or "").startswith("ATIF") for record in head.objects)
 
-    def read(self, file: Input) -> Iterator[Record]:
-        """A message, or actions and their results, for each step; a compaction where a step says so."""
-        for line, told, column in documents(file):
-            if isinstance(told, Broken):
-                yield line, str(told), column
-            elif not isinstance(told, dict) or not isinstance(told.get("steps"), list):
-                yield line, "a trajectory needs its steps as a list", 0
-            else:
-                yield from _run(told, line, file)
-
-
-def _run(record: Mapping[str, Any], line: int, file: Input) -> Iterator[Record]:
-    name, agent = run_name(file.name), dict_of(record.get("agent"))
-    thread = text_at(record, "session_id", "trajectory_id") or name
-    # Parts of one session lie in files of their own.
-    run = Run(thread, file, agent=text_at(agent, "name") or AGENT, prefix=f"{thread}/{name}")
-    model = text_at(agent, "model_name")
-    for step in record["steps"]:
-        run.tell(line, lambda item: _step(run, item, model), step)
-    yield from run.records()
+    def runs(self, file: Input, documents: Iterator[tuple[int, Any]]) -> Iterator[Transcript]:
+        """Yield the run of each trajectory."""
+        for line, document in documents:
+            agent, name = as_dict(as_dict(document).get("agent")), run_name(file.name)
+            thread = text_at(document, "session_id", "trajectory_id") or name
+            # Parts of one session lie in files of their own.
+            prefix = f"{thread}/{name}"
+            run = AtifTranscript(thread, file, agent=text_at(agent, "name") or AGENT, prefix=prefix)
+            run.model = text_at(agent, "model_name")
+            run.add_list(line, document, "steps")
+            yield run
 
 
-def _step(run: Run, record: Any, model: str | None) -> None:
-    step = need(record, dict, "a step")
-    source, text, at = step.get("source"), text_of(step.get("message")), step.get("timestamp")
-    if _is_compaction(step):
-        run.condensation(text, at=at)
-    elif source == "agent":
-        _agent(run, step, text, model)
-    elif source in ("user", "system"):
-        run.message(str(source), text, at=at)
-        _results(run, step)
-    else:
-        run.unknown(source)
+class AtifTranscript(Transcript):
+    """The steps of one trajectory."""
 
+    model: str | None = None
 
-def _agent(run: Run, step: Mapping[str, Any], text: str, model: str | None) -> None:
-    calls = [
-        Call(item.get("function_name"), item.get("arguments"), item.get("tool_call_id"))
-        for item in map(dict_of, list_of(step.get("tool_calls")))
-    ]
-    seen = _observed(step)
-    if not calls and seen:
-        calls = [Call(TERMINAL, {"input": text})]
-        text = ""
-    metrics = dict_of(step.get("metrics"))
-    run.turn(
-        text,
-        calls,
-        at=step.get("timestamp"),
-        thought=text_at(step, "reasoning_content"),
-        usage=usage_of(metrics, cost=number(metrics, "cost_usd")),
-        model=text_at(step, "model_name") or model,
-    )
-    _results(run, step)
+    def add(self, record: Any) -> None:
+        """Add one step: a message, calls with their results, or a compaction."""
+        step = need(record, dict, "a step")
+        source, text, at = step.get("source"), text_of(step.get("message")), step.get("timestamp")
+        results = as_dicts(as_dict(step.get("observation")).get("results"))
+        results = [result for result in results if "content" in result]
+        if text_at(as_dict(step.get("extra")).get("context_management"), "type") == "compaction":
+            self.condensation(text, at=at)
+            return
+        if source == "agent":
+            self._turn(step, text, has_results=bool(results))
+        elif source in ("user", "system"):
+            self.message(str(source), text, at=at)
+        else:
+            self.unknown(source)
+            return
+        for result in results:
+            self.result(text_of(result.get("content")), call_id=result.get("source_call_id"), at=at)
 
-
-def _results(run: Run, step: Mapping[str, Any]) -> None:
-    for item in _observed(step):
-        run.result(text_of(item.get("content")), call_id=item.get("source_call_id"), at=step.get("timestamp"))
-
-
-def _observed(step: Mapping[str, Any]) -> list[dict[str, Any]]:
-    results = list_of(dict_of(step.get("observation")).get("results"))
-    return [item for item in map(dict_of, results) if "content" in item]
-
-
-def _is_compaction(step: Mapping[str, Any]) -> bool:
-    extra = dict_of(step.get("extra"))
-    return text_at(extra.get("context_management"), "type") == "compaction"
+    def _turn(self, step: Mapping[str, Any], text: str, *, has_results: bool) -> None:
+        items = as_list(step.get("tool_calls"))
+        calls = [ToolCall.of(item, "function_name", "arguments", "tool_call_id") for item in items]
+        if not calls and has_results:
+            calls, text = [ToolCall(TERMINAL, {"input": text})], ""
+        metrics = as_dict(step.get("metrics"))
+        self.turn(
+            text,
+            calls,
+            at=step.get("timestamp"),
+            thought=text_at(step, "reasoning_content"),
+            usage=token_usage(metrics, cost=number_at(metrics, "cost_usd")),
+            model=text_at(step, "model_name") or self.model,
+        )

@@ -5,94 +5,65 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..documents import Broken, dict_of, documents, need, text_at
-from ..format import Adapter, Input, Record, adapter, look
-from ..transcript import Run, run_name, text_of, usage_of
-from .openai_responses import Items, is_item
+from ..format import Head, Input, adapter
+from ..transcript import Transcript, TranscriptAdapter, run_name
+from ..values import as_dict, need, text_at, text_of, token_usage, words
+from .openai_responses import ItemTranscript, is_item
 
-TYPES = frozenset(
-    ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "session_state")
-)
+TYPES = words("session_meta response_item event_msg turn_context compacted session_state")
 SILENT = frozenset(("event_msg", "session_state", "world_state", "token_usage_record"))
-"""What the program shows of the items, which stand beside it, and what it says of its surroundings."""
+"""Lines that repeat the items for the user interface, or describe the environment."""
 NOISE = ("<environment_context>", "<user_instructions>", "<permissions instructions>")
 
 
 @adapter("codex")
-class Codex(Adapter):
+class Codex(TranscriptAdapter):
     """Lines with a `type` such as response_item and a `payload`; older ones hold the items themselves."""
 
-    def recognises(self, head: bytes, name: str) -> bool:
-        objects = list(look(head).objects)
-        if any(
-            item.get("type") in TYPES and isinstance(item.get("payload"), dict)
-            for item in objects
-            if _typed(item)
-        ):
+    def matches(self, head: Head) -> bool:
+        lines = head.objects
+        if any(text_at(line, "type") in TYPES and isinstance(line.get("payload"), dict) for line in lines):
             return True
-        return any("record_type" in item for item in objects) and any(map(is_item, objects))
+        return any("record_type" in line for line in lines) and any(map(is_item, lines))
 
-    def read(self, file: Input) -> Iterator[Record]:
-        """The events of one session."""
-        numberses: list[tuple[int, Any]] = []
-        for line, value, column in documents(file):
-            if isinstance(value, Broken):
-                yield line, str(value), column
-            else:
-                numberses.append((line, value))
-        session = Session(_name(numberses) or run_name(file.name), file)
-        for line, value in numberses:
-            session.run.tell(line, session.add, value)
-        yield from session.run.records()
+    def runs(self, file: Input, documents: Iterator[tuple[int, Any]]) -> Iterator[Transcript]:
+        """Yield the one session, whose first line has its name."""
+        lines = list(documents)
+        first = as_dict(lines[0][1]) if lines else {}
+        run = CodexTranscript(
+            text_at(first.get("payload"), "id") or text_at(first, "id") or run_name(file.name), file
+        )
+        for number, line in lines:
+            run.add_records(number, [line])
+        yield run
 
 
-def _typed(record: Mapping[str, Any]) -> bool:
-    return isinstance(record.get("type"), str)
+class CodexTranscript(ItemTranscript):
+    """The lines of one session."""
 
-
-def _name(numberses: list[tuple[int, Any]]) -> str | None:
-    """The name of the session, which its first line has."""
-    for _, value in numberses[:1]:
-        return text_at(dict_of(value).get("payload"), "id") or text_at(value, "id")
-    return None
-
-
-class Session:
-    """A session as it is told."""
-
-    def __init__(self, thread: str, file: Input) -> None:
-        self.run = Run(thread, file)
-        self.items = Items(self.run)
-        self._model: str | None = None
+    model: str | None = None
 
     def add(self, record: Any) -> None:
-        """Tell one line."""
         line = need(record, dict, "a line")
         kind, at = text_at(line, "type"), line.get("timestamp")
-        payload = dict_of(line.get("payload"))
+        payload = as_dict(line.get("payload"))
         if kind == "session_meta" or (kind is None and "instructions" in line):
-            self.run.facts(cwd=text_at(payload, "cwd"))
+            self.set_metadata(cwd=text_at(payload, "cwd"))
         elif kind == "turn_context":
-            self._model = text_at(payload, "model")
+            self.model = text_at(payload, "model")
         elif kind == "response_item":
-            self._item(need(line.get("payload"), dict, "payload"), at)
+            self._add_item(need(line.get("payload"), dict, "payload"), at)
         elif kind == "compacted":
-            self.run.condensation(text_at(payload, "message"), at=at)
+            self.condensation(text_at(payload, "message"), at=at)
         elif kind == "event_msg" and payload.get("type") == "token_count":
-            self._tokens(payload)
+            # Tokens come after what they were used for.
+            self.release_held()
+            self.last_act.update(token_usage(as_dict(payload.get("info")).get("last_token_usage")))
         elif "payload" not in line and kind is not None:
-            self._item(line, at)
+            self._add_item(line, at)
         elif kind not in SILENT and "record_type" not in line:
-            self.run.unknown(kind)
+            self.unknown(kind)
 
-    def _item(self, item: Mapping[str, Any], at: Any) -> None:
-        said = text_of(item.get("content"))
-        if item.get("role") == "user" and said.startswith(NOISE):
-            return
-        self.items.add(item, at=at, model=self._model)
-
-    def _tokens(self, payload: Mapping[str, Any]) -> None:
-        """Tokens come after what they were used for, so they go to the event last told."""
-        self.run.release()
-        used = dict_of(dict_of(payload.get("info")).get("last_token_usage"))
-        self.run.add_to_last(usage_of(used))
+    def _add_item(self, item: Mapping[str, Any], at: Any) -> None:
+        if item.get("role") != "user" or not text_of(item.get("content")).startswith(NOISE):
+            self.add_item(item, at=at, model=self.model)

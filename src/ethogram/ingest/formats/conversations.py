@@ -10,113 +10,106 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import BadLine
-from ..format import Adapter, Input, Record, adapter
-from ..streams import BOM
-from ..transcript import name_of, plain_labels, time_of
+from ..format import Head, Input, JsonAdapter, Record, adapter
+from ..values import as_dict, as_dicts, name_of, time_of
 from .jsonl import JsonLines
 
-_TURNS = re.compile(rb'"turns"\s*:\s*\[')
-_WHO = re.compile(rb'"(?:speaker|role)"\s*:')
-_PART = re.compile(
+OWN_LABELS = frozenset(("id", "kind", "parent", "to", "depth"))
+"""Labels that become fields, or repeat those."""
+_ROLE_NAME = re.compile(
     r"(user|assistant|system|human|bot|ai|model|agent|customer|operator|participant|person|speaker|player"
     r"|persuader|persuadee|commenter|mturk[a-z_ ]*|[abc])[ _-]?\d*",
     re.IGNORECASE,
 )
-_LINES = JsonLines()
 
 
 @adapter("conversations")
-class Conversations(Adapter):
+class Conversations(JsonAdapter):
     """Objects with `turns`, of which each has a `speaker`, or a `role` alone."""
 
-    def recognises(self, head: bytes, name: str) -> bool:
-        start = head.removeprefix(BOM).lstrip()
-        first = start.split(b"\n", 1)[0]
-        return start.startswith(b"{") and _TURNS.search(first) is not None and _WHO.search(first) is not None
+    def matches(self, head: Head) -> bool:
+        turns = as_dicts(head.first.get("turns"))
+        return not head.is_array and any("speaker" in turn or "role" in turn for turn in turns)
 
     def read(self, file: Input) -> Iterator[Record]:
-        """One event for each turn, at the line of its conversation."""
-        for number, told, column in _LINES.read(file):
-            if isinstance(told, str):
-                yield number, told, column
+        """Yield an event for each turn, at the line of its conversation."""
+        for number, value, column in JsonLines().read(file):
+            if isinstance(value, str):
+                yield number, value, column
             else:
-                yield from ((number, item, 0) for item in turns_of(told, number))
+                yield from ((number, line, 0) for line in _event_lines(value, number))
 
 
-def turns_of(told: Mapping[str, Any], number: int) -> Iterator[dict[str, Any] | str]:
-    """The event lines of a conversation, or what is wrong with it."""
-    turns = told.get("turns")
+def _event_lines(conversation: Mapping[str, Any], number: int) -> Iterator[dict[str, Any] | str]:
+    """Yield the event lines of a conversation, or what is wrong with it."""
+    turns = conversation.get("turns")
     if not isinstance(turns, list):
         yield "a conversation needs its turns as a list"
         return
-    thread = name_of(told.get("conversation_id", told.get("id"))) or f"line {number}"
-    turns = [_spoken(turn) for turn in turns]
-    roles = {
-        turn["speaker"]: turn.get("role")
-        for turn in turns
-        if isinstance(turn, dict) and isinstance(turn.get("speaker"), str)
-    }
-    pair = set(roles)
-    record: dict[str, str] = {}
-    for k, turn in enumerate(turns):
-        if not isinstance(turn, dict) or not isinstance(turn.get("speaker"), str):
-            yield f"turn {k + 1} of {thread:.60} is no object with a speaker"
-            continue
+    thread = name_of(conversation.get("conversation_id", conversation.get("id"))) or f"line {number}"
+    spoken = [(turn, _speaker(turn)) for turn in turns]
+    roles = {speaker: turn.get("role") for turn, speaker in spoken if speaker is not None}
+    speakers: dict[str, str] = {}
+    for place, (turn, speaker) in enumerate(spoken):
         try:
-            line = _line(turn, thread, k, told)
+            if speaker is None:
+                raise BadLine("expected an object with a speaker")
+            line = _event_line(turn, speaker, thread, place, conversation)
         except BadLine as bad:
-            yield f"turn {k + 1} of {thread:.60}: at: {bad.message}"
+            yield f"turn {place + 1} of {thread:.60}: {bad.message}"
             continue
-        others = pair - {turn["speaker"]}
-        target = record.get(line.get("reply_to", "")) or (next(iter(others)) if len(pair) == 2 else None)
-        if "target" not in line and target not in (None, turn["speaker"]):
-            line["target"] = subject_of(str(target), roles.get(str(target)), thread)
-        record[line["id"]] = turn["speaker"]
+        others = roles.keys() - {speaker}
+        target = speakers.get(line.get("reply_to", "")) or (next(iter(others)) if len(roles) == 2 else None)
+        if "target" not in line and target not in (None, speaker):
+            line["target"] = subject_of(str(target), roles.get(target), thread)
+        speakers[line["id"]] = speaker
         yield line
 
 
-def _spoken(turn: Any) -> Any:
-    """A turn with who speaks; whoever has a role alone speaks in that."""
-    if isinstance(turn, dict) and "speaker" not in turn and isinstance(turn.get("role"), str):
-        return {**turn, "speaker": turn["role"]}
-    return turn
+def _speaker(turn: Any) -> str | None:
+    speaker = turn.get("speaker", turn.get("role")) if isinstance(turn, dict) else None
+    return speaker if isinstance(speaker, str) else None
 
 
 def subject_of(speaker: str, role: Any, thread: str) -> str:
-    """Who speaks. What is only a part in a conversation, such as `user`, is somebody else in the next one.
+    """Return the subject of a speaker. A mere role, such as `user`, is somebody else in each conversation.
 
     >>> subject_of("ann", "user", "c1"), subject_of("Person 2", None, "c1")
     ('ann', 'c1/Person 2')
     """
     # Agents of a network have names of their own, whatever these look like.
-    part = speaker == role or (role != "agent" and _PART.fullmatch(speaker) is not None)
-    return f"{thread}/{speaker}" if part else speaker
+    is_role = speaker == role or (role != "agent" and _ROLE_NAME.fullmatch(speaker) is not None)
+    return f"{thread}/{speaker}" if is_role else speaker
 
 
-def _line(turn: Mapping[str, Any], thread: str, k: int, record: Mapping[str, Any]) -> dict[str, Any]:
-    labels = turn.get("labels") if isinstance(turn.get("labels"), dict) else {}
-    assert isinstance(labels, dict)
+def _event_line(
+    turn: Mapping[str, Any], speaker: str, thread: str, place: int, conversation: Mapping[str, Any]
+) -> dict[str, Any]:
+    labels = as_dict(turn.get("labels"))
     line: dict[str, Any] = {
-        "id": name_of(turn.get("id", labels.get("id"))) or f"{thread}/{k}",
-        "subject": subject_of(turn["speaker"], turn.get("role"), thread),
+        "id": name_of(turn.get("id", labels.get("id"))) or f"{thread}/{place}",
+        "subject": subject_of(speaker, turn.get("role"), thread),
         "thread": thread,
         "kind": name_of(labels.get("kind")) or "message",
-        "attributes": plain_labels(labels),
+    }
+    attributes = {
+        key: value
+        for key, value in labels.items()
+        if key not in OWN_LABELS and isinstance(value, str | int | float | bool)
     }
     if isinstance(turn.get("role"), str):
-        line["attributes"]["role"] = turn["role"]
-    outer = record.get("labels")
-    if isinstance(outer, dict) and isinstance(outer.get("submolt"), str):
-        line["attributes"]["place"] = outer["submolt"]
-    at, clock = time_of(turn.get("at"))
+        attributes["role"] = turn["role"]
+    if isinstance(submolt := as_dict(conversation.get("labels")).get("submolt"), str):
+        attributes["place"] = submolt
+    at, clock = time_of(turn.get("at"), "at")
     if at is not None:
         line["at"] = at
     elif clock is not None:
-        line["attributes"]["clock"] = clock
-    for key, name in (("to", "target"), ("parent", "reply_to")):
-        if found := name_of(labels.get(key)):
-            line[name] = found
+        attributes["clock"] = clock
+    for key, field in (("to", "target"), ("parent", "reply_to")):
+        if name := name_of(labels.get(key)):
+            line[field] = name
     # Whatever it is, it is checked like the text of any event.
     if text := turn.get("text", turn.get("content")):
         line["text"] = text
-    return line
+    return {**line, "attributes": attributes}

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from ...models.limits import Limits, over
+from ...models.limits import over
 from ..errors import BadLine
 from ..event_parser import CATEGORY
 from ..format import Adapter, Input, Record, adapter
 from ..streams import BOM, Line, lines
-from ..tables import ATTRIBUTES, READINGS, Column, columns_of, kind_of, line_of, strays_of
+from ..tables import ATTRIBUTES, READINGS, Column, Table
 
 DELIMITERS = (",", ";", "\t")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -22,8 +22,6 @@ _PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
 _TRUTH = {"true": True, "false": False}
 _ESCAPED = re.compile("[\udc80-\udcff]")
-
-Cell = Callable[[str], Any]
 
 
 @adapter("csv")
@@ -37,44 +35,43 @@ class Csv(Adapter):
         return "subject" in _header(head, _delimiter(head))
 
     def read(self, file: Input) -> Iterator[Record]:
-        """One record for each row, at the line the row begins on."""
+        """Yield a record for each row, at the line the row begins on."""
         rows = _rows(file)
-        first = next(((line, row) for line, row in rows if row), None)
-        if first is None:
+        line, header = next(((line, row) for line, row in rows if row), (0, []))
+        if not header:
             return
-        line, header = first
         try:
             if isinstance(header, str):
                 raise BadLine(header)
-            columns = columns_of(header, file.kinds)
+            table = Table.of(header, file.kinds)
         except BadLine as bad:
             yield line, bad.message, 0
             return
-        cells = [_cell(column, file.kinds) for column in columns]
-        strays, kind = strays_of(header, columns, file.kinds), kind_of(columns)
+        readers = [_cell_reader(column, file.kinds) for column in table.columns]
         for line, row in rows:
             if isinstance(row, str):
                 yield line, row, 0
             elif row:
-                file.strays.update(name for place, name in strays if row[place : place + 1] not in ([], [""]))
-                yield line, _event_line(columns, cells, row, kind), 0
+                file.strays.update(
+                    name for place, name in table.strays.items() if any(row[place : place + 1])
+                )
+                yield line, _event_line(table, readers, row), 0
 
 
-def _event_line(
-    columns: tuple[Column, ...], cells: list[Cell], row: list[str], kind: str | None
-) -> dict[str, Any] | str:
-    """The event line of a row, or what is wrong with the row."""
-    if len(row) != len(columns):
-        return f"{len(row)} cells where the header names {len(columns)} columns"
+Reader = Callable[[str], Any]
+
+
+def _event_line(table: Table, readers: list[Reader], row: list[str]) -> dict[str, Any] | str:
+    """Return the event line of a row, or what is wrong with the row."""
+    if len(row) != len(readers):
+        return f"{len(row)} cells where the header names {len(readers)} columns"
     try:
-        line = line_of(columns, [read(cell) if cell else None for read, cell in zip(cells, row, strict=True)])
+        return table.event_line(read(cell) if cell else None for read, cell in zip(readers, row, strict=True))
     except BadLine as bad:
         return bad.message
-    return line if kind is None else {"kind": kind, **line}
 
 
-def _cell(column: Column, kinds: Mapping[str, str]) -> Cell:
-    """What reads the cells of a column."""
+def _cell_reader(column: Column, kinds: Mapping[str, str]) -> Reader:
     if column.place == READINGS:
         return str if kinds.get(column.name) == CATEGORY else reading_cell
     if column.place == ATTRIBUTES:
@@ -83,7 +80,7 @@ def _cell(column: Column, kinds: Mapping[str, str]) -> Cell:
 
 
 def reading_cell(cell: str) -> float | str:
-    """A number where the cell is one, or true or false; else the text. 'nan' gives a NaN, to be refused.
+    """Return a number where the cell is one, or true or false; else the text. 'nan' is a NaN, to be refused.
 
     >>> reading_cell("0.8"), reading_cell("true"), reading_cell("ENOENT"), reading_cell("1_000")
     (0.8, 1.0, 'ENOENT', '1_000')
@@ -95,13 +92,13 @@ def reading_cell(cell: str) -> float | str:
 
 
 def attribute_cell(cell: str) -> float | str:
-    """A number only where it would be written the same again, so that '007' and long ids stay as they are.
+    """Return a number only where it would be written the same again, so that '007' and long ids stay texts.
 
     >>> attribute_cell("1"), attribute_cell("2.5"), attribute_cell("007"), attribute_cell("1e5")
     (1, 2.5, '007', '1e5')
     """
-    if match := _PLAIN_NUMBER.fullmatch(cell):
-        return float(cell) if match[2] else int(cell)
+    if number := _PLAIN_NUMBER.fullmatch(cell):
+        return float(cell) if number[2] else int(cell)
     return _TRUTH.get(cell.lower(), cell)
 
 
@@ -110,11 +107,9 @@ def _whole_cell(cell: str) -> int | str:
 
 
 def _delimiter(head: bytes) -> str:
-    """The delimiter with which the header has a column `subject`, else the one that gives most columns."""
-    return max(
-        DELIMITERS,
-        key=lambda delimiter: ("subject" in _header(head, delimiter), len(_header(head, delimiter))),
-    )
+    """Return the delimiter that gives a column `subject`, else the one that gives most columns."""
+    headers = {delimiter: _header(head, delimiter) for delimiter in DELIMITERS}
+    return max(headers, key=lambda delimiter: ("subject" in headers[delimiter], len(headers[delimiter])))
 
 
 def _header(head: bytes, delimiter: str) -> list[str]:
@@ -128,10 +123,10 @@ def _header(head: bytes, delimiter: str) -> list[str]:
 
 
 def _rows(file: Input) -> Iterator[tuple[int, list[str] | str]]:
-    """Each row, or what is wrong with it, and the line it begins on. A blank line is an empty row."""
+    """Yield the line each row begins on, and the row or what is wrong with it. Blank lines are empty rows."""
     # The module's own limit is one for the whole process and below the longest text allowed.
     csv.field_size_limit(max(csv.field_size_limit(), file.limits.line))
-    texts = _Texts(file)
+    texts = _RowLines(file)
     reader = csv.reader(texts, delimiter=_delimiter(texts.first()), strict=True)
     while True:
         line = texts.begin_row()
@@ -145,7 +140,7 @@ def _rows(file: Input) -> Iterator[tuple[int, list[str] | str]]:
         yield line, "not UTF-8" if any(map(_ESCAPED.search, row)) else row
 
 
-class _Texts:
+class _RowLines:
     """The lines of a file as text, at most `Limits.line` bytes of them in one row.
 
     Bytes that are not UTF-8 pass as surrogates, so that a quoted cell still ends where it ends.
@@ -153,21 +148,21 @@ class _Texts:
 
     def __init__(self, file: Input) -> None:
         self._lines: Iterator[Line] = lines(file.stream, file.limits, "row")
-        self._limits: Limits = file.limits
+        self._longest = file.limits.line
         self._number = 0
-        self._room = 0
+        self._left = 0
 
     def first(self) -> bytes:
-        """The first line that is not blank, which stays the next to be read; b"" where it cannot be."""
+        """Return the first line that is not blank, which is read again next; b"" where it is too long."""
         for number, raw in self._lines:
-            if isinstance(raw, str) or raw.removeprefix(BOM).strip():
+            if isinstance(raw, str) or raw.strip():
                 self._lines, self._number = chain([(number, raw)], self._lines), number - 1
                 return b"" if isinstance(raw, str) else raw
         return b""
 
     def begin_row(self) -> int:
-        """The number of the line on which the next row begins."""
-        self._room = self._limits.line
+        """Return the number of the line on which the next row begins."""
+        self._left = self._longest
         return self._number + 1
 
     def __iter__(self) -> Iterator[str]:
@@ -177,7 +172,7 @@ class _Texts:
         self._number, raw = next(self._lines)
         if isinstance(raw, str):
             raise BadLine(raw)
-        self._room -= len(raw)
-        if self._room < 0:
-            raise BadLine(over("line", self._limits.line, f"row longer than {self._limits.line} bytes"))
-        return (raw.removeprefix(BOM) if self._number == 1 else raw).decode("utf-8", "surrogateescape")
+        self._left -= len(raw)
+        if self._left < 0:
+            raise BadLine(over("line", self._longest, f"row longer than {self._longest} bytes"))
+        return raw.decode("utf-8", "surrogateescape")

@@ -6,14 +6,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..errors import BadLine, shown, type_name
-from ..format import Adapter, Input, Record, Skipped, adapter
+from ..errors import BadLine, shown
+from ..format import Head, Input, JsonAdapter, Record, Skipped, adapter
 from ..streams import BOM
-from ..transcript import name_of, time_of
+from ..values import as_list, name_of, need, time_of
 from .json_array import JsonArray
 from .jsonl import JsonLines
 
@@ -21,33 +20,34 @@ TEXTS = ("content", "body", "selftext")
 TIMES = ("created_at", "created_utc", "published_at")
 PARENTS = ("parent", "parent_id", "in_reply_to")
 NESTED = ("comments", "replies", "children")
-GONE = frozenset(("[deleted]", "[removed]"))
+ATTRIBUTES = ("title", "score", "submolt", "subreddit", "edited_at")
+DELETED = frozenset(("[deleted]", "[removed]"))
 MOST_DEPTH = 200
-_LINES, _ARRAY = JsonLines(), JsonArray()
 
 
 @adapter("forum")
-class Forum(Adapter):
+class Forum(JsonAdapter):
     """Objects with an `author`, a `content` (or `body`) and a `created_at` (or `created_utc`)."""
 
-    def recognises(self, head: bytes, name: str) -> bool:
-        start = head.removeprefix(BOM).lstrip()
-        first = _first_object(start)
-        return first is not None and _is_message(first)
+    def matches(self, head: Head) -> bool:
+        first = head.first
+        if "author" not in first or "id" not in first or "subject" in first:
+            return False
+        return any(key in first for key in TEXTS) and any(key in first for key in TIMES)
 
     def read(self, file: Input) -> Iterator[Record]:
-        """One event for each post, comment and reply; and for each later edit and deletion."""
+        """Yield an event for each post, comment and reply, and for each later edit and deletion."""
         is_array = file.head.removeprefix(BOM).lstrip().startswith(b"[")
-        seen = Seen()
-        for number, told, column in (_ARRAY if is_array else _LINES).read(file):
-            if isinstance(told, str):
-                yield number, told, column
+        messages = _Messages()
+        for number, value, column in (JsonArray() if is_array else JsonLines()).read(file):
+            if isinstance(value, str):
+                yield number, value, column
             else:
-                yield from ((number, message, 0) for message in seen.messages(told, None, 0))
+                yield from ((number, line, 0) for line in messages.event_lines(value, None, 0))
 
 
-class Seen:
-    """Which thread each message is in and who wrote it, as far as the file has been read."""
+class _Messages:
+    """Thread, author, text and number of edits of each message, as far as the file has been read."""
 
     def __init__(self) -> None:
         self.threads: dict[str, str] = {}
@@ -55,149 +55,93 @@ class Seen:
         self.texts: dict[str, int] = {}
         self.edits: dict[str, int] = {}
 
-    def messages(self, record: Mapping[str, Any], parent: str | None, depth: int) -> Iterator[Any]:
-        """The event lines of a message and of all nested in it."""
-        if "subject" in record and "author" not in record:
-            # An ordinary event among the messages.
-            yield dict(record)
+    def event_lines(self, message: Mapping[str, Any], parent: str | None, depth: int) -> Iterator[Any]:
+        """Yield the event lines of a message and of all nested in it, or what is wrong with them."""
+        if "subject" in message and "author" not in message:
+            yield dict(message)  # an ordinary event among the messages
             return
         if depth > MOST_DEPTH:
             yield f"replies nested deeper than {MOST_DEPTH}"
             return
-        found = name_of(record.get("id"))
-        if found is None:
+        if (id_ := name_of(message.get("id"))) is None:
             yield "a message needs an id"
             return
-        if "author" not in record:
-            yield f"message {shown(found)} needs an author (null where it is gone)"
+        if "author" not in message:
+            yield f"message {shown(id_)} needs an author (null where it is deleted)"
             return
-        above = parent or next((item for key in PARENTS if (item := _bare(record.get(key)))), None)
-        thread = self.threads.get(above, above) if above else found
-        self.threads.setdefault(found, thread)
+        parent = parent or next((name for key in PARENTS if (name := _parent_id(message.get(key)))), None)
+        self.threads.setdefault(id_, self.threads.get(parent, parent) if parent else id_)
         try:
-            yield from self._event(record, found, above)
+            yield from self._event(message, id_, parent)
         except BadLine as bad:
-            yield f"message {shown(found)}: {bad.message}"
+            yield f"message {shown(id_)}: {bad.message}"
         for key in NESTED:
-            for child in _list(record.get(key)):
+            for child in as_list(message.get(key)):
                 if isinstance(child, Mapping):
-                    yield from self.messages(child, found, depth + 1)
+                    yield from self.event_lines(child, id_, depth + 1)
                 else:
-                    yield f"{key} of {shown(found)} holds what is no message"
+                    yield f"{key} of {shown(id_)} must hold messages {{...}}"
 
-    def _event(self, record: Mapping[str, Any], result: str, above: str | None) -> Iterator[Any]:
-        author, text = name_of(record.get("author")), _first_text(record)
-        gone = bool(record.get("deleted")) or text in GONE
-        known = self.authors.get(result)
-        if known is not None and author not in (None, known) and author not in GONE:
+    def _event(self, message: Mapping[str, Any], id_: str, parent: str | None) -> Iterator[Any]:
+        author, text = name_of(message.get("author")), _text(message)
+        is_deleted, known = bool(message.get("deleted")) or text in DELETED, self.authors.get(id_)
+        if author is None or author in DELETED:
+            author = known
+        elif known not in (None, author):
             raise BadLine(f"the id is that of a message by {shown(known)} before")
-        author = known if author is None or author in GONE else author
         if author is None:
             yield Skipped("a message whose author is gone")
             return
-        line = self._line(record, result, above, author)
-        if known is not None:
-            if not self._later(line, record, result, gone, text):
-                return
+        line = self._line(message, id_, parent, author)
+        if known is None:
+            self.authors[id_] = author
+            line["kind"] = "deletion" if is_deleted else "comment" if parent else "post"
+        elif not is_deleted and self.texts[id_] == hash(text):
+            return  # nothing new
         else:
-            self.authors[result] = author
-            self.texts[result] = hash(text)
-            line["kind"] = "deletion" if gone else "comment" if above else "post"
-        if not gone and text:
+            self.edits[id_] = self.edits.get(id_, 0) + 1
+            line["id"] = f"{id_}@{'deleted' if is_deleted else self.edits[id_]}"
+            line["kind"], line["reply_to"] = ("deletion" if is_deleted else "edit"), id_
+            if (at := _time(message, ("edited_at", "deleted_at"))) is not None:
+                line["at"] = at
+        self.texts[id_] = hash(text)
+        if not is_deleted and text:
             line["text"] = text
         yield line
 
-    def _later(
-        self, line: dict[str, Any], record: Mapping[str, Any], result: str, gone: bool, text: str | None
-    ) -> bool:
-        """Make the line one of an edit or deletion of what was said; False where it says nothing new."""
-        if not gone and self.texts[result] == hash(text):
-            return False
-        self.texts[result] = hash(text)
-        self.edits[result] = self.edits.get(result, 0) + 1
-        line["id"] = f"{result}@{'deleted' if gone else self.edits[result]}"
-        line["kind"], line["reply_to"] = ("deletion" if gone else "edit"), result
-        at = _time(record, ("edited_at", "deleted_at"))
-        if at is not None:
-            line["at"] = at
-        return True
-
-    def _line(self, record: Mapping[str, Any], text: str, above: str | None, author: str) -> dict[str, Any]:
-        line: dict[str, Any] = {"id": text, "subject": author, "thread": self.threads[text]}
+    def _line(self, message: Mapping[str, Any], id_: str, parent: str | None, author: str) -> dict[str, Any]:
+        line: dict[str, Any] = {"id": id_, "subject": author, "thread": self.threads[id_]}
         line["attributes"] = {
-            key: record[key]
-            for key in ("title", "score", "submolt", "subreddit", "edited_at")
-            if isinstance(record.get(key), str | int | float) and record[key] != ""
+            key: message[key]
+            for key in ATTRIBUTES
+            if isinstance(message.get(key), str | int | float) and message[key] != ""
         }
-        at = _time(record, TIMES)
-        if at is not None:
+        if (at := _time(message, TIMES)) is not None:
             line["at"] = at
-        if above is not None:
-            line["reply_to"] = above
-            target = self.authors.get(above)
-            if target is not None and target != author:
+        if parent is not None:
+            line["reply_to"] = parent
+            if (target := self.authors.get(parent)) not in (None, author):
                 line["target"] = target
         return line
 
 
-def _first_text(record: Mapping[str, Any]) -> str | None:
-    for key in TEXTS:
-        found = record.get(key)
-        if isinstance(found, str):
-            return found
-        if found is not None:
-            raise BadLine(f"{key} must be text, not {type_name(found)}")
-    return None
+def _text(message: Mapping[str, Any]) -> str | None:
+    key = next((key for key in TEXTS if message.get(key) is not None), None)
+    return need(message[key], str, key) if key is not None else None
 
 
-def _time(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    """The first of some times that is there; an edit mark that is no time is none."""
-    for key in names:
-        if (given := record.get(key)) is not None and not isinstance(given, bool):
-            try:
-                at, clock = time_of(given)
-            except BadLine as bad:
-                raise BadLine(f"{key}: {bad.message}") from None
+def _time(message: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
+    """Return the first time under these keys; `true` only marks an edit."""
+    for key in keys:
+        if (value := message.get(key)) is not None and not isinstance(value, bool):
+            at, clock = time_of(value, key)
             if clock is not None:
                 raise BadLine(f"{key}: {shown(clock)} has no date")
             return at
     return None
 
 
-def _bare(value: Any) -> str | None:
-    """A parent's id; a prefix that tells posts from comments (t3_abc) is not part of it."""
-    found = name_of(value)
-    return found[3:] if found is not None and found[:3] in ("t1_", "t3_") else found
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _is_message(record: Mapping[str, Any]) -> bool:
-    return (
-        "author" in record
-        and "id" in record
-        and "subject" not in record
-        and any(key in record for key in TEXTS)
-        and any(key in record for key in TIMES)
-    )
-
-
-def _first_object(start: bytes) -> Mapping[str, Any] | None:
-    """The first object of a file, as far as it can be read from the head."""
-    text = start.decode("utf-8", "ignore").lstrip("[ \r\n\t")
-    try:
-        value, _ = json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
-        # Longer than the head: its own fields mostly come before what is nested.
-        value = _cut(text)
-    return value if isinstance(value, Mapping) else None
-
-
-def _cut(text: str) -> Any:
-    at = min((place for key in NESTED if (place := text.find(f'"{key}"')) > 0), default=0)
-    try:
-        return json.loads(text[:at].rstrip(" ,\r\n\t") + "}")
-    except ValueError:
-        return None
+def _parent_id(value: Any) -> str | None:
+    """Return a parent's id without the prefix that marks posts and comments (t3_abc)."""
+    name = name_of(value)
+    return name[3:] if name is not None and name[:3] in ("t1_", "t3_") else name

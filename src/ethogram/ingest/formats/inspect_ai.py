@@ -1,219 +1,256 @@
-"""Inspect: evaluation logs, as .eval (a ZIP of samples) or .json."""
+"""Inspect: evaluation logs, as .eval (a ZIP of samples) or .json (one object)."""
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..documents import ZIP, Broken, dict_of, documents, list_of, members, need, text_at
-from ..format import Adapter, Input, Record, adapter, look
-from ..transcript import AGENT, Call, Run, number, plain, run_name, text_of, texts, usage_of
+from ...models.limits import over
+from ..documents import Broken, Document, documents
+from ..errors import BadLine, Unreadable
+from ..format import Head, Input, adapter
+from ..streams import decode, parse_only, seekable, too_large
+from ..transcript import AGENT, ToolCall, Transcript, TranscriptAdapter, run_name
+from ..values import (
+    as_dict,
+    as_dicts,
+    as_list,
+    as_name,
+    block_texts,
+    need,
+    number_at,
+    text_at,
+    text_of,
+    token_usage,
+    without_none,
+)
 
-# One sample of an Inspect log: its messages, with times, usage and agents from its events.
-
+ZIP = b"PK\x03\x04"
+MEMBERS = (b"_journal/", b"header.json", b"samples/", b"summaries.json")
+MOST_MEMBERS = 100_000
+ZSTANDARD = 93
+HEADER = 30
+"""Bytes before the name in the header of a ZIP member."""
 ATTACHED = ("attachment://", "tc://")
 
 
-def tell_sample(run: Run, sample: dict[str, Any]) -> None:
-    """Tell a run the messages of a sample.
-
-    The messages are what the model saw last: whole, and in order. Events say when each was made, and hold
-    the results that came too late to be seen.
-    """
-    notes = Notes(sample)
-    messages = sample.get("messages")
-    if messages is not None:
-        need(messages, list, "messages")
-    for message in list_of(messages):
-        run.tell(run.line, lambda item: _message(run, item, notes), message)
-    for event in notes.unseen():
-        run.tell(run.line, lambda item: _unseen(run, item, notes), event)
-    for at in notes.compactions:
-        run.condensation(None, at=at)
-
-
-class Notes:
-    """What the events of a sample say of its messages."""
-
-    def __init__(self, sample: Mapping[str, Any]) -> None:
-        events = list_of(sample.get("events")) or list_of(dict_of(sample.get("transcript")).get("events"))
-        self.attached = dict_of(sample.get("attachments")) or dict_of(
-            dict_of(sample.get("transcript")).get("content")
-        )
-        record = [event for event in events if isinstance(event, dict)]
-        self.tools = {
-            item["id"]: item
-            for item in record
-            if item.get("event") == "tool" and isinstance(item.get("id"), str)
-        }
-        self.models = [item for item in record if item.get("event") == "model"]
-        self.compactions = [item.get("timestamp") for item in record if item.get("event") == "compaction"]
-        self.start = next((item.get("timestamp") for item in record), None)
-        self.seen: set[str] = set()
-        self._by_name = {name: model for model in self.models for name in _names(_said(model))}
-
-    def model_of(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The event in which a message was made; nothing where that cannot be told."""
-        found = (self._by_name[name] for name in _names(message) if name in self._by_name)
-        return next(found, {})
-
-    def unseen(self) -> list[Mapping[str, Any]]:
-        """Calls that ended after the last message."""
-        return [tool for name, tool in self.tools.items() if name not in self.seen]
-
-    def text(self, content: Any) -> str:
-        """The text of a content; what stands apart is fetched."""
-        said = text_of(content)
-        if said.startswith(ATTACHED):
-            found = self.attached.get(said.partition("://")[2])
-            return found if isinstance(found, str) else said
-        return said
-
-
-def _said(event: Mapping[str, Any]) -> dict[str, Any]:
-    """The message a model event ended with."""
-    choices = list_of(dict_of(event.get("output")).get("choices"))
-    return dict_of(dict_of(choices[0]).get("message")) if choices else {}
-
-
-def _names(message: Mapping[str, Any]) -> Iterator[str]:
-    """What a message is known by: its id, those of its calls, or else its words."""
-    calls = [text_at(item, "id") for item in list_of(message.get("tool_calls"))]
-    yield from (call for call in (text_at(message, "id"), *calls) if call)
-    if said := text_of(message.get("content")):
-        yield f"said {said}"
-
-
-def _message(run: Run, record: Any, notes: Notes) -> None:
-    message = need(record, dict, "a message")
-    role, content = message.get("role"), message.get("content")
-    if role == "assistant":
-        event = notes.model_of(message) if message.get("source") != "input" else {}
-        output = dict_of(event.get("output"))
-        calls = [
-            Call(item.get("function"), item.get("arguments"), item.get("id"))
-            for item in map(dict_of, list_of(message.get("tool_calls")))
-        ]
-        run.turn(
-            notes.text([item for item in content if dict_of(item).get("type") != "reasoning"])
-            if isinstance(content, list)
-            else notes.text(content),
-            calls,
-            at=event.get("completed") or event.get("timestamp"),
-            thought=texts(content, "reasoning", "reasoning"),
-            usage=usage_of(output.get("usage")),
-            model=text_at(message, "model") or text_at(output, "model"),
-            name=text_at(message, "id"),
-        )
-    elif role == "tool":
-        _result(run, message, notes)
-    elif role in ("user", "system"):
-        run.message(str(role), notes.text(content), at=notes.start if not notes.seen else None)
-    else:
-        run.unknown(role)
-
-
-def _result(run: Run, message: Mapping[str, Any], notes: Notes) -> None:
-    call_id = message.get("tool_call_id")
-    event: Mapping[str, Any] = {}
-    if isinstance(call_id, str):
-        event = notes.tools.get(call_id, {})
-        notes.seen.add(call_id)
-    error = dict_of(message.get("error"))
-    run.result(
-        notes.text(message.get("content")),
-        call_id=call_id,
-        tool=message.get("function"),
-        error=(text_at(error, "message") or text_at(error, "type")) if error else None,
-        error_type=text_at(error, "type"),
-        at=event.get("completed") or event.get("timestamp"),
-        duration=number(event, "working_time"),
-    )
-
-
-def _unseen(run: Run, event: Mapping[str, Any], notes: Notes) -> None:
-    error = dict_of(event.get("error"))
-    name = text_at(event, "agent")
-    run.ensure_call(
-        Call(event.get("function"), event.get("arguments"), event.get("id")),
-        at=event.get("timestamp"),
-        **({"subject": f"{AGENT}/{name}", "parent": AGENT} if name else {}),
-    )
-    run.result(
-        notes.text(event.get("result")),
-        call_id=event.get("id"),
-        error=(text_at(error, "message") or text_at(error, "type")) if error else None,
-        at=event.get("completed") or event.get("timestamp"),
-    )
-
-
-# Inspect: evaluation logs, as .eval (a ZIP of samples) or .json (one object).
-
-INSIDE = (b"_journal/", b"header.json", b"samples/", b"summaries.json")
-
-
 @adapter("inspect")
-class InspectLog(Adapter):
+class InspectLog(TranscriptAdapter):
     """A ZIP with `header.json` and `samples/`, or an object with `eval`, `plan` and `samples`."""
 
     suffixes = (".eval",)
 
     def recognises(self, head: bytes, name: str) -> bool:
-        if head.startswith(ZIP):
-            return head[30:].startswith(INSIDE)
-        first = look(head).first
-        evaluated = dict_of(first.get("eval"))
-        return "task" in evaluated and ("run_id" in evaluated or "model" in evaluated) and "version" in first
+        return head[HEADER:].startswith(MEMBERS) if head.startswith(ZIP) else super().recognises(head, name)
 
-    def read(self, file: Input) -> Iterator[Record]:
-        """The events of each sample, which is a run; in a ZIP, samples count as lines."""
+    def matches(self, head: Head) -> bool:
+        task = as_dict(head.first.get("eval"))
+        return "task" in task and ("run_id" in task or "model" in task) and "version" in head.first
+
+    def documents(self, file: Input) -> Iterator[Document]:
+        """Yield the log; in a ZIP, each sample with the model of the log, numbered as a line."""
         if not file.head.startswith(ZIP):
-            for line, told, column in documents(file):
-                if isinstance(told, Broken):
-                    yield line, str(told), column
-                else:
-                    yield from _log(told, line, file)
+            yield from documents(file)
             return
-        model: Any = None
-        for index, (name, told) in enumerate(members(file, _is_wanted), 1):
-            if isinstance(told, Broken):
-                yield index, f"{name}: {told}", 0
+        log: dict[str, Any] = {}
+        for number, (name, value) in enumerate(_members(file), 1):
+            if isinstance(value, Broken):
+                yield number, Broken(f"{name}: {value}"), 0
             elif name.startswith("samples/"):
-                yield from _sample(told, index, file, model)
+                yield number, {"eval": log.get("eval"), "samples": [value]}, 0
             else:
-                model = dict_of(dict_of(told).get("eval")).get("model")
+                log = as_dict(value)
 
-
-def _is_wanted(name: str) -> bool:
-    # The start of the journal is there also where a run was broken off before its header was written.
-    return name == "_journal/start.json" or (name.startswith("samples/") and name.endswith(".json"))
-
-
-def _log(value: Any, line: int, file: Input) -> Iterator[Record]:
-    if not isinstance(value, dict):
-        yield line, "a log is an object {...}", 0
-        return
-    samples = value.get("samples")
-    if samples is not None and not isinstance(samples, list):
-        yield line, "samples must be a list", 0
-    for item in list_of(samples):
-        yield from _sample(item, line, file, dict_of(value.get("eval")).get("model"))
-
-
-def _sample(value: Any, line: int, file: Input, model: Any) -> Iterator[Record]:
-    sample = dict_of(value)
-    name = "-".join(item for key in ("id", "epoch") if (item := plain(sample.get(key))))
-    run = Run(f"{run_name(file.name)}/{name or line}", file)
-    run.tell(line, lambda item: tell_sample(run, need(item, dict, "a sample")), value)
-    run.facts(model=model if isinstance(model, str) else None, labels=_labels(sample))
-    yield from run.records()
+    def runs(self, file: Input, documents: Iterator[tuple[int, Any]]) -> Iterator[Transcript]:
+        """Yield the run of each sample."""
+        for line, document in documents:
+            samples = as_dict(document).get("samples")
+            if not isinstance(document, dict) or not isinstance(samples, list | None):
+                faults = Transcript("", file)
+                faults.add_list(line, document, "samples")
+                yield faults
+            for sample in as_list(samples):
+                id_ = "-".join(part for key in ("id", "epoch") if (part := as_name(as_dict(sample).get(key))))
+                run = SampleTranscript(f"{run_name(file.name)}/{id_ or line}", file, as_dict(sample))
+                run.set_metadata(
+                    model=text_at(document.get("eval"), "model"), labels=_labels(as_dict(sample))
+                )
+                run.add_records(line, [sample], run.add_sample)
+                yield run
 
 
 def _labels(sample: Mapping[str, Any]) -> dict[str, Any] | None:
-    scores = {key: dict_of(item).get("value") for key, item in dict_of(sample.get("scores")).items()}
-    found = {
-        "scores": scores or None,
-        "limit": text_at(sample.get("limit"), "type"),
-        "error": text_at(sample.get("error"), "message"),
-    }
-    return {key: value for key, value in found.items() if value is not None} or None
+    scores = {key: as_dict(score).get("value") for key, score in as_dict(sample.get("scores")).items()}
+    limit, error = text_at(sample.get("limit"), "type"), text_at(sample.get("error"), "message")
+    return without_none(scores=scores or None, limit=limit, error=error) or None
+
+
+class SampleTranscript(Transcript):
+    """The messages of a sample, with times, usage and agents from its events.
+
+    The messages are what the model saw last: whole, and in order. Events have the time of each, and the
+    results that came too late to be seen.
+    """
+
+    def __init__(self, thread: str, file: Input, sample: Mapping[str, Any]) -> None:
+        super().__init__(thread, file)
+        transcript = as_dict(sample.get("transcript"))
+        events = as_list(sample.get("events")) or as_list(transcript.get("events"))
+        self._attachments = as_dict(sample.get("attachments")) or as_dict(transcript.get("content"))
+        self._events = as_dicts(events)
+        self._tools = {event["id"]: event for event in self._of_kind("tool") if text_at(event, "id")}
+        self._models = {key: event for event in self._of_kind("model") for key in _keys(_output(event))}
+        self._start = self._events[0].get("timestamp") if self._events else None
+        self._seen: set[str] = set()
+
+    def _of_kind(self, kind: str) -> list[dict[str, Any]]:
+        return [event for event in self._events if event.get("event") == kind]
+
+    def add_sample(self, sample: Any) -> None:
+        """Add all of a sample."""
+        if need(sample, dict, "a sample").get("messages") is not None:
+            self.add_list(self.line, sample, "messages")
+        unseen = [event for call_id, event in self._tools.items() if call_id not in self._seen]
+        self.add_records(self.line, unseen, self._add_unseen)
+        for event in self._of_kind("compaction"):
+            self.condensation(None, at=event.get("timestamp"))
+
+    def add(self, record: Any) -> None:
+        message = need(record, dict, "a message")
+        role, content = message.get("role"), message.get("content")
+        if role == "assistant":
+            self._turn(message, content)
+        elif role == "tool":
+            call_id, event, error = message.get("tool_call_id"), dict[str, Any](), message.get("error")
+            if isinstance(call_id, str):
+                event = self._tools.get(call_id, {})
+                self._seen.add(call_id)
+            self._result(
+                content,
+                error,
+                event,
+                call_id=call_id,
+                tool=message.get("function"),
+                error_type=text_at(error, "type"),
+                duration=number_at(event, "working_time"),
+            )
+        elif role in ("user", "system"):
+            self.message(str(role), self._text(content), at=None if self._seen else self._start)
+        else:
+            self.unknown(role)
+
+    def _turn(self, message: Mapping[str, Any], content: Any) -> None:
+        event: Mapping[str, Any] = {}
+        if message.get("source") != "input":
+            event = next((self._models[key] for key in _keys(message) if key in self._models), {})
+        output = as_dict(event.get("output"))
+        if isinstance(content, list):
+            text = self._text([part for part in content if as_dict(part).get("type") != "reasoning"])
+        else:
+            text = self._text(content)
+        self.turn(
+            text,
+            [ToolCall.of(call, "function", "arguments") for call in as_list(message.get("tool_calls"))],
+            at=_end(event),
+            thought=block_texts(content, "reasoning", "reasoning"),
+            usage=token_usage(output.get("usage")),
+            model=text_at(message, "model") or text_at(output, "model"),
+            message_id=text_at(message, "id"),
+        )
+
+    def _result(self, content: Any, error: Any, event: Mapping[str, Any], **attributes: Any) -> None:
+        self.result(
+            self._text(content), error=text_at(error, "message", "type"), at=_end(event), **attributes
+        )
+
+    def _add_unseen(self, event: Mapping[str, Any]) -> None:
+        """Add a call that ended after the last message."""
+        agent = text_at(event, "agent")
+        origin = {"subject": f"{AGENT}/{agent}", "parent": AGENT} if agent else {}
+        self.ensure_call(ToolCall.of(event, "function", "arguments"), at=event.get("timestamp"), **origin)
+        self._result(event.get("result"), event.get("error"), event, call_id=event.get("id"))
+
+    def _text(self, content: Any) -> str:
+        """Return the text of a content, also where it is stored as an attachment."""
+        text = text_of(content)
+        attached = self._attachments.get(text.partition("://")[2]) if text.startswith(ATTACHED) else None
+        return attached if isinstance(attached, str) else text
+
+
+def _end(event: Mapping[str, Any]) -> Any:
+    return event.get("completed") or event.get("timestamp")
+
+
+def _output(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the message a model event ended with."""
+    choices = as_list(as_dict(event.get("output")).get("choices"))
+    return as_dict(as_dict(choices[0]).get("message")) if choices else {}
+
+
+def _keys(message: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what identifies a message: its id, those of its calls, and its text."""
+    yield from (
+        id_ for item in (message, *as_list(message.get("tool_calls"))) if (id_ := text_at(item, "id"))
+    )
+    if text := text_of(message.get("content")):
+        yield f"text {text}"
+
+
+def _members(file: Input) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of the members of a ZIP that are needed, within the limits."""
+    stream, size = seekable(file.stream, file.limits)
+    try:
+        archive = zipfile.ZipFile(stream)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise Unreadable(f"not a whole ZIP file: {error}") from None
+    with archive:
+        infos = archive.infolist()
+        if len(infos) > MOST_MEMBERS:
+            raise Unreadable(f"the ZIP file has more than {MOST_MEMBERS:,} members")
+        left = file.limits.most_unpacked(size)
+        for info in infos:
+            name = info.filename
+            # The journal has its start also where a run was broken off before the header was written.
+            if name == "_journal/start.json" or (name.startswith("samples/") and name.endswith(".json")):
+                # No more is unpacked than a member says that it holds, so that is what counts.
+                left -= info.file_size
+                if left < 0 or info.file_size > file.limits.most_unpacked(info.compress_size):
+                    raise Unreadable(too_large(file.limits, size))
+                yield name, _member(archive, info, file.limits.whole)
+
+
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> Any:
+    if info.file_size > most:
+        return Broken(over("whole", most, f"larger than {most} bytes"))
+    try:
+        return parse_only(decode(_content(archive, info)), lenient=True)
+    except BadLine as bad:
+        return Broken(bad.message)
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, ValueError) as error:
+        return Broken(f"cannot be unpacked: {error}")
+
+
+def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Return the bytes of a member. Zstandard, which Inspect writes, is in zipfile from Python 3.14 on."""
+    if info.compress_type != ZSTANDARD or hasattr(zipfile, "ZIP_ZSTANDARD"):
+        return archive.read(info)
+    try:
+        import pyarrow
+    except ImportError:
+        raise NotImplementedError(
+            "it is compressed with Zstandard; pip install 'ethogram[parquet]' brings what reads it"
+        ) from None
+    stream = archive.fp
+    if stream is None or info.flag_bits & 1:
+        raise NotImplementedError("it is encrypted")
+    stream.seek(info.header_offset)
+    header = stream.read(HEADER)
+    stream.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), 1)
+    raw = pyarrow.py_buffer(stream.read(info.compress_size))
+    with pyarrow.CompressedInputStream(pyarrow.BufferReader(raw), "zstd") as unpacking:
+        content: bytes = unpacking.read(info.file_size + 1)
+    if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
+        raise zipfile.BadZipFile("its content does not fit its checksum")
+    return content

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..documents import Broken, dict_of, documents, list_of, need, text_at
-from ..format import Adapter, Input, Record, adapter, look
-from ..transcript import Call, Run, plain, run_name, text_of, usage_of
+from ..format import Head, Input, adapter
+from ..transcript import ToolCall, Transcript, TranscriptAdapter, run_name
+from ..values import as_dict, as_list, as_name, need, text_at, text_of, token_usage
 
 KINDS = frozenset(("human", "ai", "tool", "system", "function", "chat", "AIMessageChunk", "remove"))
 CLASSES = {
@@ -22,117 +22,102 @@ DEBUG = frozenset(("task", "task_result", "checkpoint"))
 
 
 @adapter("langchain")
-class LangChain(Adapter):
+class LangChain(TranscriptAdapter):
     """Messages with a `type` of human, ai or tool; constructors (`lc`) of them; or states that hold them."""
 
-    def recognises(self, head: bytes, name: str) -> bool:
-        # Others have records of the type `system` too; a talk has somebody who answers.
-        told = (item for record in look(head).objects for item in (record, *_inside(record)))
-        found = [item for item in told if _is_message(item) and "uuid" not in item]
-        return any(_plain_form(item)[0] != "system" for item in found)
+    def matches(self, head: Head) -> bool:
+        # Others have records of the type `system` too; a conversation has somebody who answers.
+        records = (item for record in head.objects for item in (record, *_messages_inside(record)))
+        messages = (record for record in records if _is_message(record) and "uuid" not in record)
+        return any(_kind_and_fields(message)[0] != "system" for message in messages)
 
-    def read(self, file: Input) -> Iterator[Record]:
-        """The events of one run; a state that repeats the messages before adds only what is new."""
-        talk = Talk(run_name(file.name), file)
-        for line, told, column in documents(file):
-            if isinstance(told, Broken):
-                yield line, str(told), column
-            elif _is_message(told) or not ((inner := _inside(told)) or _is_debug(told)):
-                talk.run.tell(line, talk.add, told)
-            else:
-                for item in inner:
-                    talk.run.tell(line, talk.add, item)
-        yield from talk.run.records()
+    def runs(self, file: Input, documents: Iterator[tuple[int, Any]]) -> Iterator[Transcript]:
+        """Yield the one run; a state that repeats the messages before adds only what is new."""
+        run = LangChainTranscript(run_name(file.name), file)
+        for line, document in documents:
+            inner = [] if _is_message(document) else _messages_inside(document)
+            run.add_records(line, inner if inner or _is_debug(document) else [document])
+        yield run
 
 
-def _plain_form(value: Any) -> tuple[str | None, Mapping[str, Any]]:
-    """Type and fields of a message in any form."""
-    item = dict_of(value)
-    if item.get("type") == "constructor" and isinstance(item.get("id"), list) and item["id"]:
-        name = item["id"][-1]
-        return CLASSES.get(name) if isinstance(name, str) else None, dict_of(item.get("kwargs"))
-    kind = text_at(item, "type")
-    if isinstance(item.get("data"), dict):
-        return kind, item["data"]
-    return kind, item
+def _kind_and_fields(record: Any) -> tuple[str | None, Mapping[str, Any]]:
+    """Return type and fields of a message in any form."""
+    message = as_dict(record)
+    if message.get("type") == "constructor" and as_list(message.get("id")):
+        name = message["id"][-1]
+        return CLASSES.get(name) if isinstance(name, str) else None, as_dict(message.get("kwargs"))
+    fields = message["data"] if isinstance(message.get("data"), dict) else message
+    return text_at(message, "type"), fields
 
 
-def _is_message(value: Any) -> bool:
-    kind, fields = _plain_form(value)
+def _is_message(record: Any) -> bool:
+    kind, fields = _kind_and_fields(record)
     return kind in KINDS and "content" in fields
 
 
-def _inside(value: Any) -> list[Any]:
-    """The messages of a state, of a step of a graph, or of what a graph streams about either."""
-    if isinstance(value, list):  # (mode, what) or (place, mode, what)
-        return _inside(value[-1]) if value else []
-    item = dict_of(value)
-    if _is_debug(item):
-        return _inside({key: item["payload"].get(key) for key in ("values", "input", "result")})
-    if values := _messages(item.get("messages")):
-        return values
-    return [inner for state in item.values() for inner in _messages(dict_of(state).get("messages"))]
+def _messages_inside(record: Any) -> list[Any]:
+    """Return the messages of a state, of a step of a graph, or of what a graph streams about either."""
+    if isinstance(record, list):  # (mode, record) or (place, mode, record)
+        return _messages_inside(record[-1]) if record else []
+    state = as_dict(record)
+    if _is_debug(state):
+        return _messages_inside({key: state["payload"].get(key) for key in ("values", "input", "result")})
+    if messages := _messages(state.get("messages")):
+        return messages
+    return [message for inner in state.values() for message in _messages(as_dict(inner).get("messages"))]
 
 
-def _is_debug(value: Any) -> bool:
-    """Whether a graph tells of a task here: with the state it was given, or with what came of it."""
-    return text_at(value, "type") in DEBUG and isinstance(dict_of(value).get("payload"), dict)
+def _is_debug(record: Any) -> bool:
+    """Return whether a graph reports a task here: the state it was given, or its result."""
+    return text_at(record, "type") in DEBUG and isinstance(as_dict(record).get("payload"), dict)
 
 
 def _messages(value: Any) -> list[Any]:
-    """Messages under a key; one by itself is a list of one."""
-    return [value] if _is_message(value) else list_of(value)
+    """Return the messages under a key; a single one is a list of one."""
+    return [value] if _is_message(value) else as_list(value)
 
 
-class Talk:
-    """Messages as they are told, each once."""
+class LangChainTranscript(Transcript):
+    """Messages, each added once."""
 
     def __init__(self, thread: str, file: Input) -> None:
-        self.run = Run(thread, file)
-        self._told: set[str] = set()
+        super().__init__(thread, file)
+        self._seen: set[str] = set()
 
     def add(self, record: Any) -> None:
-        """Tell one message."""
-        need(record, dict, "a message")
-        kind, told = _plain_form(record)
-        name = plain(told.get("id"))
-        if name is not None and name in self._told:
-            return
-        self._told |= {name} if name is not None else set()
+        kind, message = _kind_and_fields(need(record, dict, "a message"))
+        if (message_id := as_name(message.get("id"))) is not None:
+            if message_id in self._seen:
+                return
+            self._seen.add(message_id)
         if kind in ("ai", "AIMessageChunk"):
-            self._ai(told)
+            self._turn(message, message_id)
         elif kind in ("tool", "function"):
-            call_id = plain(told.get("tool_call_id"))
-            if call_id is not None and self.run.has_result(call_id):
-                return  # a graph gives a result its id only after it was streamed
-            self.run.result(
-                text_of(told.get("content")),
-                call_id=call_id,
-                tool=told.get("name"),
-                error=told.get("status") == "error",
-            )
+            call_id = as_name(message.get("tool_call_id"))
+            if call_id is None or not self.has_result(call_id):  # a graph gives it an id only after streaming
+                failed = message.get("status") == "error"
+                text, tool = text_of(message.get("content")), message.get("name")
+                self.result(text, call_id=call_id, tool=tool, error=failed)
         elif kind in ("human", "system"):
-            self.run.message("user" if kind == "human" else "system", text_of(told.get("content")))
+            self.message("user" if kind == "human" else "system", text_of(message.get("content")))
         elif kind != "remove":
-            self.run.unknown(kind)
+            self.unknown(kind)
 
-    def _ai(self, record: Mapping[str, Any]) -> None:
-        given = [*list_of(record.get("tool_calls")), *list_of(record.get("invalid_tool_calls"))]
-        calls = [Call(item.get("name"), item.get("args"), item.get("id")) for item in map(dict_of, given)]
+    def _turn(self, message: Mapping[str, Any], message_id: str | None) -> None:
+        items = [*as_list(message.get("tool_calls")), *as_list(message.get("invalid_tool_calls"))]
+        calls = [ToolCall.of(call, "name", "args") for call in items]
         if not calls:
-            for item in map(dict_of, list_of(dict_of(record.get("additional_kwargs")).get("tool_calls"))):
-                inner = dict_of(item.get("function"))
-                calls.append(Call(inner.get("name"), inner.get("arguments"), item.get("id")))
-        meta = dict_of(record.get("response_metadata"))
-        content = record.get("content")
-        if isinstance(content, list):  # calls stand there too, in the provider's own form
-            content = [item for item in content if text_at(item, "type") in (None, "text", "output_text")]
-        name = text_at(record, "name")
-        self.run.turn(
+            for call in map(as_dict, as_list(as_dict(message.get("additional_kwargs")).get("tool_calls"))):
+                function = as_dict(call.get("function"))
+                calls.append(ToolCall(function.get("name"), function.get("arguments"), call.get("id")))
+        meta, content = as_dict(message.get("response_metadata")), message.get("content")
+        if isinstance(content, list):  # calls are there too, in the provider's own form
+            content = [part for part in content if text_at(part, "type") in (None, "text", "output_text")]
+        self.turn(
             text_of(content),
             calls,
-            subject=name,
-            name=plain(record.get("id")),
-            usage=usage_of(record.get("usage_metadata") or meta.get("token_usage") or meta.get("usage")),
+            subject=text_at(message, "name"),
+            message_id=message_id,
+            usage=token_usage(message.get("usage_metadata") or meta.get("token_usage") or meta.get("usage")),
             model=text_at(meta, "model_name", "model"),
         )

@@ -1,4 +1,4 @@
-"""OpenAI Responses API: response objects or their items."""
+"""OpenAI Responses API: response objects or their items, as an array, on lines, or in a log of requests."""
 
 from __future__ import annotations
 
@@ -6,244 +6,205 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..documents import Broken, dict_of, documents, list_of, need, one_of, text_at
-from ..errors import BadLine
-from ..format import Adapter, Input, Record, adapter, look
-from ..transcript import Call, Requests, Run, number, run_name, text_of, usage_of, words
-
-# Items of OpenAI's Responses: messages, calls and their outputs, each on its own and in order.
+from ..errors import BadLine, type_name
+from ..format import Head, Input, adapter
+from ..request_log import RequestLog
+from ..streams import parse_only
+from ..transcript import ToolCall, Transcript, TranscriptAdapter, run_name
+from ..values import as_dict, as_list, join_texts, need, number_at, text_at, text_of, token_usage, words
 
 CALLS = words(
     "function_call custom_tool_call local_shell_call shell_call apply_patch_call mcp_call web_search_call "
     "file_search_call computer_call code_interpreter_call image_generation_call tool_search_call"
 )
+SERVER_CALLS = words("mcp_call web_search_call file_search_call code_interpreter_call image_generation_call")
+"""Calls that run on the server: the item holds its own result."""
+ARGUMENTS = ("arguments", "input", "action", "operation", "code", "queries", "query")
 ROLES = frozenset(("user", "assistant", "system", "developer"))
 OWN = frozenset(("reasoning", "compaction", "compaction_summary", "item_reference", *CALLS))
-SILENT = frozenset(
-    ("item_reference", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "ghost_snapshot")
-)
-GIVEN = ("arguments", "input", "action", "operation", "code", "queries", "query")
-SERVED = frozenset(
-    ("mcp_call", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call")
-)
-"""Calls that run on the server: the item holds its own result."""
-_RAN = re.compile(
+SILENT = words("item_reference mcp_list_tools mcp_approval_request mcp_approval_response ghost_snapshot")
+_CODEX_HEADER = re.compile(
     r"(?:Chunk ID: \w+\n|Wall time: [\d.]+ seconds\n|Exit code: -?\d+\n|Total output lines: \d+\n"
     r"|Process (?:exited with code -?\d+|running with session ID \d+)\n|Original token count: \d+\n)+"
     r"Output:\n"
 )
 _EXIT = re.compile(r"(?:Exit code:|exited with code) (-?\d{1,9})\n")
 _WALL = re.compile(r"Wall time: (\d{1,9}(?:\.\d{1,9})?) seconds\n")
-"""What Codex writes over the output of a command."""
-
-
-def is_output(kind: Any) -> bool:
-    """Whether an item holds what a call gave."""
-    return isinstance(kind, str) and kind.endswith("_output")
-
-
-def is_item(value: Any) -> bool:
-    """Whether an object is an item of its own kind; plain messages are written elsewhere too."""
-    kind = text_at(value, "type")
-    return (
-        kind in OWN
-        or (is_output(kind) and "call_id" in dict_of(value))
-        or (kind == "message" and _has_parts(value))
-    )
-
-
-def _has_parts(value: Any) -> bool:
-    parts = list_of(dict_of(value).get("content"))
-    return bool(parts) and text_at(parts[0], "type") in ("input_text", "output_text", "refusal")
-
-
-class Items:
-    """Items as they are told. A thought, and what is said before a call, waits for that call; calls that
-    follow each other are a batch."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self._thought: list[str] = []
-        self._batch = 0
-        self._calling = False
-
-    def add(self, record: Any, *, at: Any = None, **facts: Any) -> None:
-        """Tell one item."""
-        item = need(record, dict, "an item")
-        kind = text_at(item, "type") or ("message" if "role" in item else None)
-        self._calling = self._calling and kind in CALLS
-        if kind == "reasoning":
-            said = text_of(item.get("summary")) or text_of(item.get("content"))
-            self._thought.extend([said] if said else [])
-        elif kind in CALLS:
-            self._call(item, kind or "", at, facts)
-        elif kind not in SILENT:
-            self.run.release()
-            self._other(item, kind, at, facts)
-
-    def _other(self, item: Mapping[str, Any], kind: Any, at: Any, facts: Mapping[str, Any]) -> None:
-        role = text_at(item, "role")
-        if is_output(kind):
-            said, known = _outcome(item.get("output"))
-            self.run.result(said, call_id=item.get("call_id"), at=at, **known)
-        elif kind in ("compaction", "compaction_summary"):
-            self.run.condensation(text_at(item, "summary"), at=at)
-        elif kind != "message" or role not in ROLES:
-            self.run.unknown(kind if kind != "message" else role)
-        elif role == "assistant":
-            text = text_of(item.get("content"))
-            self.run.hold(text=text, thought=self._taken(), at=at, **facts)
-        else:
-            self.run.message("user" if role == "user" else "system", text_of(item.get("content")), at=at)
-
-    def _call(self, item: Mapping[str, Any], kind: str, at: Any, facts: Mapping[str, Any]) -> None:
-        given = next((item[key] for key in GIVEN if item.get(key) is not None), None)
-        tool = item.get("name") or kind.removesuffix("_call")
-        call_id = item.get("call_id") or item.get("id")
-        held = self.run.taken() or {}
-        self._batch += not self._calling
-        self._calling = True
-        self.run.turn(
-            held.get("text"),
-            [Call(tool, given, call_id)],
-            thought=held.get("thought") or self._taken(),
-            at=at,
-            batch=f"{self.run.thread}/batch {self._batch}",
-            **facts,
-        )
-        if kind in SERVED and item.get("status") not in ("in_progress", None):
-            error = item.get("error")
-            output = item.get("output", item.get("results", item.get("outputs")))
-            failed = text_of(error) if error is not None else item.get("status") == "failed"
-            self.run.result(text_of(output), call_id=call_id, error=failed, at=at)
-
-    def _taken(self) -> str | None:
-        said, self._thought = "\n".join(self._thought), []
-        return said or None
-
-
-def _outcome(output: Any) -> tuple[str, dict[str, Any]]:
-    """Text and exit code of an output, which some programs wrap in JSON or in lines of their own.
-
-    Codex's lines go, since they name each piece anew: the same output must stay the same text.
-    """
-    told: Any = output
-    if isinstance(output, str) and output.startswith("{"):
-        try:
-            told = one_of(output)
-        except BadLine:
-            told = Broken(output)
-    metadata = dict_of(dict_of(told).get("metadata"))
-    if isinstance(told, dict) and isinstance(told.get("output"), str) and metadata:
-        return told["output"], {
-            "exit_code": number(metadata, "exit_code"),
-            "duration": number(metadata, "duration_seconds"),
-        }
-    said = text_of(output)
-    if (match := _RAN.match(said)) is None:
-        return said, {}
-    code, lasted = _EXIT.search(match[0]), _WALL.search(match[0])
-    return said[match.end() :], {
-        "exit_code": int(code[1]) if code else None,
-        "duration": float(lasted[1]) if lasted else None,
-    }
-
-
-# OpenAI Responses: response objects, or the items they are made of, as an array or one on each line.
 
 
 @adapter("openai_responses")
-class OpenAiResponses(Adapter):
+class OpenAiResponses(TranscriptAdapter):
     """Objects with `object: response` and an `output`, or items such as function_call and its output."""
 
-    def recognises(self, head: bytes, name: str) -> bool:
-        objects = list(look(head).objects)
-        if any("payload" in item or "record_type" in item for item in objects):
+    def matches(self, head: Head) -> bool:
+        if any("payload" in record or "record_type" in record for record in head.objects):
             return False
-        return any(is_item(item) or _is_response(item) for item in objects)
+        return any(is_item(record) or _is_response(record) for record in head.objects)
 
-    def read(self, file: Input) -> Iterator[Record]:
-        """The events of each run: the items in their order; items on their own are one run together."""
+    def runs(self, file: Input, documents: Iterator[tuple[int, Any]]) -> Iterator[Transcript]:
+        """Yield each run; items on their own, and the first request, are the run of the file."""
         name = run_name(file.name)
-        alone = Talk(name, file)
-        log: Requests[Talk] = Requests()
-        talks: list[Talk] = []
-        for line, told, column in documents(file):
-            if isinstance(told, Broken):
-                yield line, str(told), column
-            elif isinstance(told, dict) and _is_exchange(told):
-                alone.run.line = line
-                talks += _exchange(told, name, alone, log, file)
-            else:
-                alone.run.tell(line, alone.items.add, told)
-        for talk in (alone, *talks):
-            yield from talk.run.records()
+        first, others = ResponsesTranscript(name, file), list[ResponsesTranscript]()
+        log: RequestLog[ResponsesTranscript] = RequestLog()
+        for line, document in documents:
+            if not isinstance(document, dict) or not _is_exchange(document):
+                first.add_records(line, [document])
+                continue
+            request = as_dict(document.get("request")) or document
+            response = as_dict(document.get("response")) or document
+            prompt = request.get("input")
+            items = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else as_list(prompt)
+            previous = text_at(request, "previous_response_id") or text_at(response, "previous_response_id")
+
+            def create(
+                own: bool = prompt is not None and bool(first.events or not log.is_empty), line: int = line
+            ) -> ResponsesTranscript:
+                if own:
+                    others.append(ResponsesTranscript(f"{name}/{line}", file))
+                return others[-1] if own else first
+
+            run, known = log.run_of(items, create, previous)
+            run.add_exchange(line, request.get("instructions"), items[known:], response)
+            output = as_list(response.get("output"))
+            log.record(run, [*items, *output] if previous is None and items else [], text_at(response, "id"))
+        yield from (first, *others)
 
 
-class Talk:
-    """One run, the items told of it, and the instructions it had last: they are sent with every request."""
-
-    def __init__(self, thread: str, file: Input) -> None:
-        self.run = Run(thread, file)
-        self.items = Items(self.run)
-        self._instructions: str | None = None
-
-    def instruct(self, value: Any) -> None:
-        """Tell instructions, where they are new."""
-        if isinstance(value, str) and value != self._instructions:
-            self.run.message("system", value)
-            self._instructions = value
-
-    def answer(self, response: Mapping[str, Any]) -> None:
-        """Tell the items of a response. Its usage counts once, so it stands on the first of them."""
-        output = response.get("output")
-        if output is not None and not isinstance(output, list):
-            self.run.fault(f"output must be a list, not {text_of(output)[:40]!r}")
-        facts = {
-            "at": response.get("created_at"),
-            "name": text_at(response, "id"),
-            "model": text_at(response, "model"),
-        }
-        usage = usage_of(response.get("usage"))
-        for item in list_of(output):
-            self.run.tell(self.run.line, lambda item: self.items.add(item, usage=usage, **facts), item)
-
-
-def _is_exchange(record: Mapping[str, Any]) -> bool:
-    """Whether this is a request, a response, or both; and no item."""
-    return "type" not in record and any(key in record for key in ("output", "input", "request", "response"))
+def is_item(record: Any) -> bool:
+    """Return whether an object is an item of a kind of its own; plain messages are written elsewhere too."""
+    kind, fields = text_at(record, "type"), as_dict(record)
+    if kind == "message":
+        parts = as_list(fields.get("content"))
+        return bool(parts) and text_at(parts[0], "type") in ("input_text", "output_text", "refusal")
+    return kind in OWN or (kind is not None and kind.endswith("_output") and "call_id" in fields)
 
 
 def _is_response(record: Mapping[str, Any]) -> bool:
     if text_at(record, "object") == "response" or text_at(record.get("response"), "object") == "response":
         return True
-    inner = [*list_of(record.get("output")), *list_of(record.get("input"))]
-    return any(map(is_item, inner)) and "type" not in record
+    items = [*as_list(record.get("output")), *as_list(record.get("input"))]
+    return any(map(is_item, items)) and "type" not in record
 
 
-def _exchange(
-    record: Mapping[str, Any], name: str, alone: Talk, log: Requests[Talk], file: Input
-) -> list[Talk]:
-    """Tell what a request and its response add. The run, where it is a new one."""
-    request, response = dict_of(record.get("request")) or record, dict_of(record.get("response")) or record
-    value = request.get("input")
-    new: list[Talk] = []
+def _is_exchange(record: Mapping[str, Any]) -> bool:
+    """Return whether this is a request, a response, or both; and no item."""
+    return "type" not in record and any(key in record for key in ("output", "input", "request", "response"))
 
-    def made() -> Talk:
-        # Answers on their own, and the first request, are the run of the file.
-        if value is None or (not alone.run.events and not log.is_begun):
-            return alone
-        new.append(Talk(f"{name}/{alone.run.line}", file))
-        return new[0]
 
-    items = [{"role": "user", "content": value}] if isinstance(value, str) else list_of(value)
-    before = text_at(request, "previous_response_id") or text_at(response, "previous_response_id")
-    talk, known = log.run_of(items, made, before)
-    talk.run.line = alone.run.line
-    talk.instruct(request.get("instructions"))
-    for item in items[known:]:
-        talk.run.tell(talk.run.line, talk.items.add, item)
-    talk.answer(response)
-    whole = items if before is None else []
-    log.keep(talk, whole, list_of(response.get("output")) if whole else [], text_at(response, "id"))
-    return new
+class ItemTranscript(Transcript):
+    """A run whose records are items. Thoughts, and the message before a call, become part of that call;
+    calls that follow each other are a batch."""
+
+    def __init__(self, thread: str, file: Input) -> None:
+        super().__init__(thread, file)
+        self._thoughts: list[str] = []
+        self._batch = 0
+        self._in_batch = False
+
+    def add(self, record: Any) -> None:
+        self.add_item(record)
+
+    def add_item(self, record: Any, *, at: Any = None, **attributes: Any) -> None:
+        """Add one item with what is known beside it."""
+        item = need(record, dict, "an item")
+        kind = text_at(item, "type") or ("message" if "role" in item else None)
+        self._in_batch = self._in_batch and kind in CALLS
+        if kind == "reasoning":
+            self._thoughts.append(text_of(item.get("summary")) or text_of(item.get("content")))
+        elif kind is not None and kind in CALLS:
+            self._call(item, kind, at, attributes)
+        elif kind not in SILENT:
+            self.release_held()
+            self._other(item, kind, at, attributes)
+
+    def _other(
+        self, item: Mapping[str, Any], kind: str | None, at: Any, attributes: Mapping[str, Any]
+    ) -> None:
+        role, text = text_at(item, "role"), text_of(item.get("content"))
+        if kind is not None and kind.endswith("_output"):
+            output, outcome = _outcome(item.get("output"))
+            self.result(output, call_id=item.get("call_id"), at=at, **outcome)
+        elif kind in ("compaction", "compaction_summary"):
+            self.condensation(text_at(item, "summary"), at=at)
+        elif kind != "message" or role not in ROLES:
+            self.unknown(kind if kind != "message" else role)
+        elif role == "assistant":
+            self.hold_turn(text=text, thought=self._take_thoughts(), at=at, **attributes)
+        else:
+            self.message("user" if role == "user" else "system", text, at=at)
+
+    def _call(self, item: Mapping[str, Any], kind: str, at: Any, attributes: Mapping[str, Any]) -> None:
+        arguments = next((item[key] for key in ARGUMENTS if item.get(key) is not None), None)
+        call_id = item.get("call_id") or item.get("id")
+        held = self.take_held() or {}
+        self._batch += not self._in_batch
+        self._in_batch = True
+        self.turn(
+            held.get("text"),
+            [ToolCall(item.get("name") or kind.removesuffix("_call"), arguments, call_id)],
+            thought=held.get("thought") or self._take_thoughts(),
+            at=at,
+            batch=f"{self.thread}/batch {self._batch}",
+            **attributes,
+        )
+        if kind in SERVER_CALLS and item.get("status") not in ("in_progress", None):
+            error = item.get("error")
+            output = item.get("output", item.get("results", item.get("outputs")))
+            failed = text_of(error) if error is not None else item.get("status") == "failed"
+            self.result(text_of(output), call_id=call_id, error=failed, at=at)
+
+    def _take_thoughts(self) -> str | None:
+        thoughts, self._thoughts = self._thoughts, []
+        return join_texts(thoughts) or None
+
+
+class ResponsesTranscript(ItemTranscript):
+    """A run of requests and responses; the instructions are sent with every request."""
+
+    instructions: str | None = None
+
+    def add_exchange(
+        self, line: int, instructions: Any, items: list[Any], response: Mapping[str, Any]
+    ) -> None:
+        """Add what a request and its response bring. Usage counts once for each response."""
+        self.line = line
+        if isinstance(instructions, str) and instructions != self.instructions:
+            self.message("system", instructions)
+            self.instructions = instructions
+        self.add_records(line, items)
+        output = response.get("output")
+        if output is not None and not isinstance(output, list):
+            self.fault(f"output must be a list, not {type_name(output)}")
+        attributes = {
+            "at": response.get("created_at"),
+            "message_id": text_at(response, "id"),
+            "model": text_at(response, "model"),
+            "usage": token_usage(response.get("usage")),
+        }
+        self.add_records(line, as_list(output), lambda item: self.add_item(item, **attributes))
+
+
+def _outcome(output: Any) -> tuple[str, dict[str, Any]]:
+    """Return text and exit code of an output, which some programs wrap in JSON or in lines of their own.
+
+    Codex's lines are dropped, since they number each piece anew: the same output must stay the same text.
+    """
+    wrapper: Any = output
+    if isinstance(output, str) and output.startswith("{"):
+        try:
+            wrapper = parse_only(output, lenient=True)
+        except BadLine:
+            wrapper = None
+    inner, metadata = text_at(wrapper, "output"), as_dict(as_dict(wrapper).get("metadata"))
+    if isinstance(as_dict(wrapper).get("output"), str) and metadata:
+        code, seconds = number_at(metadata, "exit_code"), number_at(metadata, "duration_seconds")
+        return inner or "", {"exit_code": code, "duration": seconds}
+    text = text_of(output)
+    header = _CODEX_HEADER.match(text)
+    if header is None:
+        return text, {}
+    exit_code, wall = _EXIT.search(header[0]), _WALL.search(header[0])
+    return text[header.end() :], {
+        "exit_code": int(exit_code[1]) if exit_code else None,
+        "duration": float(wall[1]) if wall else None,
+    }

@@ -6,11 +6,22 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...models.arguments import command_in, path_in
-from ..documents import Broken, dict_of, documents, list_of, need, text_at
-from ..format import Adapter, Input, Record, adapter, look
-from ..transcript import Call, Run, folder_of, number, plain, run_name, text_of, usage_of, words
+from ..format import Head, Input, adapter
+from ..transcript import ToolCall, Transcript, TranscriptAdapter, folder_of, run_name
+from ..values import (
+    as_dict,
+    as_list,
+    as_name,
+    need,
+    number_at,
+    text_at,
+    text_of,
+    token_usage,
+    without_none,
+    words,
+)
 
-# OpenHands up to 0.x: an array of its events, or evaluation output with the events in `history`.
+# Version 0.x: an array of events, or evaluation output with the events in `history`.
 
 ACTIONS = words(
     "read write edit run run_ipython browse browse_interactive call_tool_mcp delegate think finish reject "
@@ -24,8 +35,8 @@ SILENT = words(
     "null recall pause resume stop start change_agent_state agent_state_changed condensation_request "
     "loop_recovery loop_detection"
 )
-"""Both actions and observations that only move the program itself."""
-NOT_GIVEN = words(
+"""Actions and observations that only control the program."""
+NOT_ARGUMENTS = words(
     "thought hidden blocking confirmation_state is_input is_confirmed impl_source security_risk "
     "translated_ipython_code wait_for_response image_urls is_static set_hard_timeout"
 )
@@ -33,80 +44,70 @@ FAILED = frozenset(("error", "user_rejected"))
 
 
 @adapter("openhands_v0")
-class OpenHandsV0(Adapter):
+class OpenHandsV0(TranscriptAdapter):
     """Objects with a `source` and an `action` with `args` or an `observation` with `extras`."""
 
-    def recognises(self, head: bytes, name: str) -> bool:
-        seen = look(head)
-        first = seen.first
-        if "instance_id" in first and ("history" in first or "agent_class" in dict_of(first.get("metadata"))):
+    def matches(self, head: Head) -> bool:
+        first = head.first
+        if "instance_id" in first and ("history" in first or "agent_class" in as_dict(first.get("metadata"))):
             return True
-        return any(_is_event(item) for item in seen.objects)
+        return any(map(_is_v0_event, head.objects))
 
-    def read(self, file: Input) -> Iterator[Record]:
-        """The events of one run, or of each run of an evaluation."""
+    def runs(self, file: Input, documents: Iterator[tuple[int, Any]]) -> Iterator[Transcript]:
+        """Yield the one run, or each run of an evaluation."""
         name = run_name(file.name)
-        single = Session(name, file)
-        for line, told, column in documents(file):
-            if isinstance(told, Broken):
-                yield line, str(told), column
-            elif isinstance(told, dict) and "instance_id" in told:
-                yield from _evaluated(told, line, file, name)
-            else:
-                single.tell(line, single.add, told)
-        yield from single.records()
+        single = V0Transcript(name, file)
+        for line, document in documents:
+            if not isinstance(document, dict) or "instance_id" not in document:
+                single.add_records(line, [document])
+                continue
+            run = V0Transcript(f"{name}/{as_name(document['instance_id']) or line}", file)
+            report = as_dict(as_dict(document.get("test_result")).get("report"))
+            run.set_metadata(
+                model=text_at(as_dict(document.get("metadata")).get("llm_config"), "model"),
+                labels=without_none(resolved=report.get("resolved"), error=text_at(document, "error"))
+                or None,
+            )
+            run.add_list(line, {"history": _unpaired(document.get("history"))}, "history")
+            yield run
+        yield single
 
 
-def _is_event(record: Mapping[str, Any]) -> bool:
-    does = isinstance(record.get("action"), str) and isinstance(record.get("args"), dict)
-    sees = isinstance(record.get("observation"), str) and "content" in record
-    return "source" in record and "id" in record and (does or sees)
+def _unpaired(history: Any) -> Any:
+    """Return the events; the oldest files hold pairs of an action and its observation."""
+    if not isinstance(history, list):
+        return history
+    return [event for item in history for event in (item if isinstance(item, list) else [item])]
 
 
-def _evaluated(record: Mapping[str, Any], line: int, file: Input, name: str) -> Iterator[Record]:
-    run = Session(f"{name}/{plain(record.get('instance_id')) or line}", file)
-    run.line = line
-    metadata, report = (
-        dict_of(record.get("metadata")),
-        dict_of(dict_of(record.get("test_result")).get("report")),
-    )
-    labels = {"resolved": report.get("resolved"), "error": text_at(record, "error")}
-    run.facts(
-        model=text_at(metadata.get("llm_config"), "model"),
-        labels={key: value for key, value in labels.items() if value is not None} or None,
-    )
-    if not isinstance(record.get("history"), list):
-        run.fault("history must be a list of events")
-    for item in list_of(record.get("history")):
-        # The oldest files hold pairs of an action and its observation.
-        for event in item if isinstance(item, list) else [item]:
-            run.tell(line, run.add, event)
-    yield from run.records()
+def _is_v0_event(record: Mapping[str, Any]) -> bool:
+    acts = isinstance(record.get("action"), str) and isinstance(record.get("args"), dict)
+    observes = isinstance(record.get("observation"), str) and "content" in record
+    return "source" in record and "id" in record and (acts or observes)
 
 
-class Session(Run):
-    """A run as it is told; `_calls` has the call ids by the numbers of the events that made them."""
+class V0Transcript(Transcript):
+    """The events of one run; `_call_ids` has the call ids by the numbers of the events that made them."""
 
     def __init__(self, thread: str, file: Input) -> None:
         super().__init__(thread, file)
-        self._calls: dict[str, str] = {}
+        self._call_ids: dict[str, str] = {}
 
     def add(self, record: Any) -> None:
-        """Tell one event."""
         event = need(record, dict, "an event")
-        action, seen = event.get("action"), event.get("observation")
-        if isinstance(action, str):
+        if isinstance(action := event.get("action"), str):
             self._action(event, action)
-        elif isinstance(seen, str):
-            self._observation(event, seen)
+        elif isinstance(observation := event.get("observation"), str):
+            self._observation(event, observation)
         else:
             self.unknown(event.get("type"))
 
     def _action(self, event: Mapping[str, Any], action: str) -> None:
-        args = dict_of(event.get("args"))
-        source, at = event.get("source"), event.get("timestamp")
+        args, at = as_dict(event.get("args")), event.get("timestamp")
         if action in ("message", "system"):
-            role = "system" if action == "system" else "user" if source == "user" else "assistant"
+            role = (
+                "system" if action == "system" else "user" if event.get("source") == "user" else "assistant"
+            )
             self.message(role, text_of(args.get("content", event.get("message"))), at=at)
         elif action == "condensation":
             self.condensation(text_at(args, "summary"), at=at)
@@ -116,161 +117,148 @@ class Session(Run):
             self.unknown(action)
 
     def _call(self, event: Mapping[str, Any], action: str, args: Mapping[str, Any]) -> None:
-        meta = dict_of(event.get("tool_call_metadata"))
-        response = dict_of(meta.get("model_response"))
-        number_, call_id = plain(event.get("id")), plain(meta.get("tool_call_id"))
-        call_id = call_id or (None if number_ is None else f"event-{number_}")
-        if number_ is not None and call_id is not None:
-            self._calls[number_] = call_id
-        given = _given(response, call_id) or {key: args[key] for key in args if key not in NOT_GIVEN}
-        tool = text_at(args, "name") if action == "call_tool_mcp" else None
-        facts = {"path": text_at(args, "path"), "command": text_at(args, "command", "code")}
-        facts = {key: value for key, value in facts.items() if value is not None}
+        meta = as_dict(event.get("tool_call_metadata"))
+        response = as_dict(meta.get("model_response"))
+        number, call_id = as_name(event.get("id")), as_name(meta.get("tool_call_id"))
+        call_id = call_id or (None if number is None else f"event-{number}")
+        if number is not None and call_id is not None:
+            self._call_ids[number] = call_id
+        arguments = _model_arguments(response, call_id) or {
+            key: args[key] for key in args if key not in NOT_ARGUMENTS
+        }
+        tool = text_at(meta, "function_name") or (
+            text_at(args, "name") if action == "call_tool_mcp" else None
+        )
+        attributes = {"path": text_at(args, "path"), "command": text_at(args, "command", "code")}
         self.turn(
             text_at(args, "thought", "final_thought"),
-            [Call(text_at(meta, "function_name") or tool or action, given, call_id, facts)],
+            [ToolCall(tool or action, arguments, call_id, attributes)],
             at=event.get("timestamp"),
             subject=f"{self.thread}/user" if event.get("source") == "user" else None,
-            name=text_at(response, "id"),
-            usage=usage_of(response.get("usage")),
+            message_id=text_at(response, "id"),
+            usage=token_usage(response.get("usage")),
             model=text_at(response, "model"),
         )
 
-    def _observation(self, event: Mapping[str, Any], seen: str) -> None:
+    def _observation(self, event: Mapping[str, Any], observation: str) -> None:
         at, text = event.get("timestamp"), text_of(event.get("content"))
-        if seen == "condense":
+        if observation == "condense":
             self.condensation(text, at=at)
-        elif seen in OBSERVATIONS:
-            extras = dict_of(event.get("extras"))
-            code = number(dict_of(extras.get("metadata")), "exit_code")
-            code = number(extras, "exit_code") if code is None else code
-            code = None if code == -1 else code  # it had not ended
-            meta = dict_of(event.get("tool_call_metadata"))
+        elif observation in OBSERVATIONS:
+            extras, meta = as_dict(event.get("extras")), as_dict(event.get("tool_call_metadata"))
+            code = number_at(extras.get("metadata"), "exit_code")
+            code = _exit_code(number_at(extras, "exit_code") if code is None else code)
             self.result(
                 text,
-                call_id=self._calls.get(plain(event.get("cause")) or "") or meta.get("tool_call_id"),
-                tool=text_at(meta, "function_name") or seen,
+                call_id=self._call_ids.get(as_name(event.get("cause")) or "") or meta.get("tool_call_id"),
+                tool=text_at(meta, "function_name") or observation,
                 exit_code=code,
                 # Beside an exit code, `success` says only that it is 0.
-                error=seen in FAILED or (event.get("success") is False and code is None),
+                error=observation in FAILED or (event.get("success") is False and code is None),
                 at=at,
             )
-        elif seen not in SILENT:
-            self.unknown(seen)
+        elif observation not in SILENT:
+            self.unknown(observation)
 
 
-def _given(response: Mapping[str, Any], call_id: str | None) -> Any:
-    """The arguments as the model gave them."""
-    for choice in list_of(response.get("choices")):
-        for call in list_of(dict_of(dict_of(choice).get("message")).get("tool_calls")):
-            if dict_of(call).get("id") == call_id:
-                return dict_of(dict_of(call).get("function")).get("arguments")
+def _model_arguments(response: Mapping[str, Any], call_id: str | None) -> Any:
+    """Return the arguments as the model gave them."""
+    for choice in map(as_dict, as_list(response.get("choices"))):
+        for call in map(as_dict, as_list(as_dict(choice.get("message")).get("tool_calls"))):
+            if call.get("id") == call_id:
+                return as_dict(call.get("function")).get("arguments")
     return None
 
 
-# OpenHands SDK: one event to a file (`<conversation>/events/event-00000-<id>.json`), or on each line.
+def _exit_code(code: Any) -> Any:
+    return None if code == -1 else code  # -1: the command had not ended
+
+
+# The SDK: one event to a file (`<conversation>/events/event-00000-<id>.json`), or on each line.
 #
-# Each file is read on its own. That they are one run follows from where they lie: the thread is the name of
-# the folder above `events`, and the events are in the order of their times, which is that of their numbers. A
-# result names its tool and command itself, so nothing has to be known of the file with its call.
+# Each file is read on its own. The thread is the name of the folder above `events`, and the order of the
+# events that of their times. A result names its tool and command, so the file with its call is not needed.
 
 FOLDER = "events"
-EVENTS = words(
-    "ActionEvent ObservationEvent AgentErrorEvent UserRejectObservation MessageEvent SystemPromptEvent "
-    "Condensation CondensationSummaryEvent CondensationRequest ConversationStateUpdateEvent PauseEvent "
-    "ConversationErrorEvent LLMCompletionLogEvent TokenEvent HookExecutionEvent InterruptEvent"
-)
-OPENHANDS_SDK_SILENT = words(
+SDK_SILENT = words(
     "CondensationRequest ConversationStateUpdateEvent PauseEvent LLMCompletionLogEvent TokenEvent "
     "HookExecutionEvent InterruptEvent"
+)
+SDK_EVENTS = SDK_SILENT | words(
+    "ActionEvent ObservationEvent AgentErrorEvent UserRejectObservation MessageEvent SystemPromptEvent "
+    "Condensation CondensationSummaryEvent ConversationErrorEvent"
 )
 STATE = frozenset(("agent", "workspace", "execution_status"))
 """Keys of base_state.json, which lies beside the events and is none."""
 
 
 @adapter("openhands_sdk")
-class OpenHandsSdk(Adapter):
+class OpenHandsSdk(TranscriptAdapter):
     """Objects with a `kind` such as ActionEvent, a `source` and a `timestamp`; or the state of a run."""
 
-    def recognises(self, head: bytes, name: str) -> bool:
-        seen = look(head)
-        return seen.first.keys() >= STATE or any(map(_openhands_sdk_is_event, seen.objects))
+    def matches(self, head: Head) -> bool:
+        return head.first.keys() >= STATE or any(
+            text_at(record, "kind") in SDK_EVENTS and "source" in record and "timestamp" in record
+            for record in head.objects
+        )
 
-    def read(self, file: Input) -> Iterator[Record]:
-        """The events in a file: one, or one on each line. A file with the state of a run has none."""
-        above = folder_of(file.name) == FOLDER
-        run = Events((folder_of(file.name, 1) if above else "") or run_name(file.name), file)
-        for line, told, column in documents(file):
-            if isinstance(told, Broken):
-                yield line, str(told), column
-            else:
-                run.tell(line, run.add, told)
-        yield from run.records()
-
-
-def _openhands_sdk_is_event(record: Mapping[str, Any]) -> bool:
-    kind = record.get("kind")
-    return isinstance(kind, str) and kind in EVENTS and "source" in record and "timestamp" in record
+    def runs(self, file: Input, documents: Iterator[tuple[int, Any]]) -> Iterator[Transcript]:
+        """Yield the events in a file. A file with the state of a run has none."""
+        conversation = folder_of(file.name, 1) if folder_of(file.name) == FOLDER else ""
+        run = SdkTranscript(conversation or run_name(file.name), file)
+        for line, document in documents:
+            run.add_records(line, [document])
+        yield run
 
 
-class Events(Run):
-    """A run as it is told."""
+class SdkTranscript(Transcript):
+    """The events in one file."""
 
     is_whole = False
 
     def add(self, record: Any) -> None:
-        """Tell one event."""
         event = need(record, dict, "an event")
         kind = text_at(event, "kind")
-        who = {"at": event.get("timestamp"), "id": text_at(event, "id")}
+        origin = {"at": event.get("timestamp"), "id": text_at(event, "id")}
+        call = {"call_id": event.get("tool_call_id"), "tool": event.get("tool_name")}
         if kind == "ActionEvent":
-            self._action(event, who)
+            self._action(event, origin)
         elif kind == "ObservationEvent":
-            self._observation(event, who)
-        elif kind in ("AgentErrorEvent", "UserRejectObservation"):
-            said = text_at(event, "error", "rejection_reason")
+            observation = need(event.get("observation"), dict, "observation")
             self.result(
-                said, call_id=event.get("tool_call_id"), tool=event.get("tool_name"), error=True, **who
+                text_of(observation.get("content")) or text_of(as_list(observation.get("output"))),
+                error=observation.get("is_error") is True,
+                exit_code=_exit_code(number_at(observation, "exit_code")),
+                command=command_in(observation),
+                path=path_in(observation),
+                **call,
+                **origin,
             )
+        elif kind in ("AgentErrorEvent", "UserRejectObservation"):
+            self.result(text_at(event, "error", "rejection_reason"), error=True, **call, **origin)
         elif kind == "MessageEvent":
             message = need(event.get("llm_message"), dict, "llm_message")
             role = "user" if event.get("source") == "user" else "assistant"
-            self.message(role, text_of(message.get("content")), **who)
+            self.message(role, text_of(message.get("content")), **origin)
         elif kind == "SystemPromptEvent":
-            self.message("system", text_of(event.get("system_prompt")), **who)
+            self.message("system", text_of(event.get("system_prompt")), **origin)
         elif kind == "ConversationErrorEvent":
-            self.message("system", text_at(event, "detail", "code"), **who)
+            self.message("system", text_at(event, "detail", "code"), **origin)
         elif kind in ("Condensation", "CondensationSummaryEvent"):
-            self.condensation(text_at(event, "summary"), **who)
-        elif kind not in OPENHANDS_SDK_SILENT and not event.keys() >= STATE:
+            self.condensation(text_at(event, "summary"), **origin)
+        elif kind not in SDK_SILENT and not event.keys() >= STATE:
             self.unknown(kind)
 
-    def _action(self, event: Mapping[str, Any], who: Mapping[str, Any]) -> None:
-        call = dict_of(event.get("tool_call"))
-        action = dict_of(event.get("action"))
+    def _action(self, event: Mapping[str, Any], origin: Mapping[str, Any]) -> None:
+        call, action = as_dict(event.get("tool_call")), as_dict(event.get("action"))
         arguments = call.get("arguments", {key: value for key, value in action.items() if key != "kind"})
-        told = {"path": path_in(action), "command": command_in(action)}
-        told = {key: value for key, value in told.items() if value is not None}
-        name = event.get("tool_name") or call.get("name")
+        tool, call_id = event.get("tool_name") or call.get("name"), event.get("tool_call_id")
+        attributes = {"path": path_in(action), "command": command_in(action)}
         self.turn(
             text_of(event.get("thought")),
-            [Call(name, arguments, event.get("tool_call_id"), told)],
+            [ToolCall(tool, arguments, call_id, attributes)],
             thought=text_at(event, "reasoning_content"),
-            name=text_at(event, "llm_response_id"),
+            message_id=text_at(event, "llm_response_id"),
             security_risk=text_at(event, "security_risk"),
-            **who,
-        )
-
-    def _observation(self, event: Mapping[str, Any], who: Mapping[str, Any]) -> None:
-        seen = need(event.get("observation"), dict, "observation")
-        code = number(seen, "exit_code")
-        self.result(
-            text_of(seen.get("content")) or text_of(list_of(seen.get("output"))),
-            call_id=event.get("tool_call_id"),
-            tool=event.get("tool_name"),
-            error=seen.get("is_error") is True,
-            exit_code=None if code == -1 else code,
-            command=command_in(seen),
-            path=path_in(seen),
-            **who,
+            **origin,
         )

@@ -10,51 +10,47 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...models.arguments import command_in, path_in
-from ..documents import dict_of
-from ..format import Adapter, Input, Record, adapter, look
-from ..transcript import plain
+from ..format import Head, Input, JsonAdapter, Record, adapter
+from ..values import as_dict, as_name
 from .jsonl import JsonLines
 
 JOINED = ("tool", "path", "command", "batch")
-_LINES = JsonLines()
 
 
 @adapter("run_lines")
-class RunLines(Adapter):
+class RunLines(JsonAdapter):
     """JSON lines with a `subject` and a `kind` of action whose attributes name a `tool` and `arguments`."""
 
-    def recognises(self, head: bytes, name: str) -> bool:
-        seen = look(head)
-        return not seen.is_array and any("subject" in item and _is_call(item) for item in seen.objects)
+    def matches(self, head: Head) -> bool:
+        return not head.is_array and any(
+            "subject" in line
+            and line.get("kind") == "action"
+            and as_dict(line.get("attributes")).keys() >= {"tool", "arguments"}
+            for line in head.objects
+        )
 
     def read(self, file: Input) -> Iterator[Record]:
-        """The lines as they are; an action with its path and command, a result with those of its call."""
+        """Yield the lines; an action with its path and command, a result with those of its call."""
         calls: dict[tuple[Any, ...], dict[str, Any]] = {}
-        for number, told, column in _LINES.read(file):
-            if isinstance(told, dict):
-                _complete(told, calls)
-            yield number, told, column
+        for number, line, column in JsonLines().read(file):
+            if isinstance(line, dict) and isinstance(line.get("attributes"), dict):
+                _complete(line, line["attributes"], calls)
+            yield number, line, column
 
 
-def _is_call(value: Any) -> bool:
-    attributes = dict_of(dict_of(value).get("attributes"))
-    return dict_of(value).get("kind") == "action" and "tool" in attributes and "arguments" in attributes
-
-
-def _complete(record: dict[str, Any], calls: dict[tuple[Any, ...], dict[str, Any]]) -> None:
-    attributes = record.get("attributes")
-    if not isinstance(attributes, dict):
-        return
-    place = tuple(str(record.get(key)) for key in ("source", "subject", "thread"))
-    key = (*place, plain(attributes.get("call_id")))
-    if record.get("kind") == "action":
-        arguments = dict_of(attributes.get("arguments"))
-        for name, found in (("path", path_in(arguments)), ("command", command_in(arguments))):
-            if found is not None:
-                attributes.setdefault(name, found)
+def _complete(
+    line: dict[str, Any], attributes: dict[str, Any], calls: dict[tuple[Any, ...], dict[str, Any]]
+) -> None:
+    source, subject, thread = (str(line.get(name)) for name in ("source", "subject", "thread"))
+    key = (source, subject, thread, as_name(attributes.get("call_id")))
+    added: dict[str, Any] = {}
+    if line.get("kind") == "action":
+        arguments = as_dict(attributes.get("arguments"))
+        added = {"path": path_in(arguments), "command": command_in(arguments)}
         # Without an id, a result belongs to the call before it.
         calls[key] = attributes
-    elif record.get("kind") == "result" and (call := calls.pop(key, None)) is not None:
-        for name in JOINED:
-            if call.get(name) is not None:
-                attributes.setdefault(name, call[name])
+    elif line.get("kind") == "result" and (call := calls.pop(key, None)) is not None:
+        added = {name: call.get(name) for name in JOINED}
+    for name, value in added.items():
+        if value is not None:
+            attributes.setdefault(name, value)

@@ -1,4 +1,4 @@
-"""Messages with the scores of an evaluator beside them: traits by name, and a list of indicators found."""
+"""Messages with the scores of an evaluator beside them: traits by name, and a list of indicators."""
 
 from __future__ import annotations
 
@@ -6,74 +6,56 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import BadLine
-from ..format import Adapter, Input, Record, adapter
-from ..streams import BOM, decode, parse
+from ..format import Head, Input, JsonAdapter, Record, adapter
+from ..values import need
 from .jsonl import JsonLines
 
 KEYS = frozenset({"message_id", "traits", "indicators"})
-"""What no event line has, and every message of this format."""
+"""Keys of every message of this format that no event line has."""
 NAMES = ("subject", "target", "thread", "session", "reply_to", "kind", "at")
-TAKEN = frozenset({"message_id", "traits", "indicators", "text", "preview", *NAMES})
+TAKEN = frozenset({*KEYS, *NAMES, "text", "preview"})
 
 
 @adapter("scored_messages")
-class ScoredMessages(Adapter):
+class ScoredMessages(JsonAdapter):
     """JSON lines of `message_id`, `subject`, `at`, `text`, `traits` by name and a list of `indicators`.
 
-    A trait is {name: score}, an indicator {id, confidence}; its reading is the confidence, the highest where
-    it was found twice. Keys that an event does not have become attributes. Where the text is missing,
-    `preview` stands for it.
+    A trait is {name: score}, an indicator {id, confidence}; its reading is the highest confidence. Keys that
+    an event does not have become attributes. Where the text is missing, `preview` stands for it.
     """
 
-    def recognises(self, head: bytes, name: str) -> bool:
-        first = head.removeprefix(BOM).lstrip().partition(b"\n")[0]
-        # Most files are something else: looking for the words costs less than reading the line.
-        if not first.startswith(b"{") or any(key.encode() not in first for key in KEYS):
-            return False
-        try:
-            value = parse(decode(first))
-        except BadLine:
-            return False
-        return isinstance(value, dict) and value.keys() >= KEYS
+    def matches(self, head: Head) -> bool:
+        return not head.is_array and head.first.keys() >= KEYS
 
     def read(self, file: Input) -> Iterator[Record]:
-        """One record for each message, at its line."""
+        """Yield a record for each message, at its line."""
         for line, value, column in JsonLines().read(file):
-            yield (line, value, column) if isinstance(value, str) else (line, *_event_line(value))
+            try:
+                yield line, _event_line(value) if isinstance(value, dict) else value, column
+            except BadLine as bad:
+                yield line, bad.message, 0
 
 
-def _event_line(message: Mapping[str, Any]) -> tuple[dict[str, Any] | str, int]:
+def _event_line(message: Mapping[str, Any]) -> dict[str, Any]:
     if "message_id" not in message:
-        return "a scored message needs a message_id", 0
-    traits, indicators = message.get("traits") or {}, message.get("indicators") or []
-    if not isinstance(traits, Mapping):
-        return "traits must be an object: {name: score}", 0
-    if not isinstance(indicators, list):
-        return "indicators must be a list of {id, confidence}", 0
-    try:
-        record = _confidences(indicators)
-    except ValueError as error:
-        return str(error), 0
-    line = {name: message[name] for name in NAMES if message.get(name) is not None}
+        raise BadLine("a scored message needs a message_id")
+    traits = need(message.get("traits") or {}, dict, "traits")
+    confidences: dict[str, float] = {}
+    for indicator in need(message.get("indicators") or [], list, "indicators"):
+        name, value = (
+            indicator.get(key) if isinstance(indicator, dict) else None for key in ("id", "confidence")
+        )
+        if not isinstance(name, str) or isinstance(value, bool) or not isinstance(value, int | float):
+            raise BadLine("an indicator needs an id and a confidence, a number from 0 to 1")
+        key = name.replace("-", "_")
+        confidences[key] = max(value, confidences.get(key, 0.0))
     text = message.get("text")
-    return line | {
+    return {
+        **{name: message[name] for name in NAMES if message.get(name) is not None},
         "id": message["message_id"],
         "text": message.get("preview") if text is None else text,
         "attributes": {
             key: value for key, value in message.items() if key not in TAKEN and value is not None
         },
-        "readings": {**traits, **record},
-    }, 0
-
-
-def _confidences(indicators: list[Any]) -> dict[str, float]:
-    """Indicator to its highest confidence; ValueError says what is wrong with one."""
-    record: dict[str, float] = {}
-    for indicator in indicators:
-        name = indicator.get("id") if isinstance(indicator, Mapping) else None
-        value = indicator.get("confidence") if isinstance(indicator, Mapping) else None
-        if not isinstance(name, str) or isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise ValueError("an indicator needs an id and a confidence, a number from 0 to 1")
-        key = name.replace("-", "_")
-        record[key] = max(value, record.get(key, 0.0))
-    return record
+        "readings": {**traits, **confidences},
+    }

@@ -2,53 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from ..chat_messages import tell_message
-from ..documents import Broken, dict_of, documents, list_of, text_at
-from ..format import Adapter, Input, Record, adapter, look
-from ..transcript import Run, plain, run_name
+from ..chat_messages import ChatTranscript
+from ..format import Head, Input, adapter
+from ..transcript import Transcript, TranscriptAdapter, run_name
+from ..values import as_dict, as_list, as_name, text_at
 
 
 @adapter("tau_bench")
-class TauBench(Adapter):
+class TauBench(TranscriptAdapter):
     """Objects with a `traj` of messages and a `task_id` or `reward`."""
 
-    def recognises(self, head: bytes, name: str) -> bool:
-        first = look(head).first
-        return _is_trial(first) or ("task_id" in first and "reward" in first and "trial" in first)
+    def matches(self, head: Head) -> bool:
+        first = head.first
+        has_messages = all("role" in as_dict(message) for message in as_list(first.get("traj")))
+        is_trial = "traj" in first and ("task_id" in first or "reward" in first) and has_messages
+        return is_trial or first.keys() >= {"task_id", "reward", "trial"}
 
-    def read(self, file: Input) -> Iterator[Record]:
-        """The events of each trial. A result that begins with "Error" is one that failed."""
-        for line, told, column in documents(file):
-            if isinstance(told, Broken):
-                yield line, str(told), column
-            elif not isinstance(told, dict) or not isinstance(told.get("traj"), list):
-                yield line, "a trial needs its traj as a list", 0
-            else:
-                yield from _trial(told, line, file)
-
-
-def _is_trial(record: Mapping[str, Any]) -> bool:
-    messages = list_of(record.get("traj"))
-    return (
-        "traj" in record
-        and ("task_id" in record or "reward" in record)
-        and all("role" in dict_of(m) for m in messages)
-    )
+    def runs(self, file: Input, documents: Iterator[tuple[int, Any]]) -> Iterator[Transcript]:
+        """Yield each trial."""
+        for line, document in documents:
+            trial = as_dict(document)
+            numbers = [number for key in ("task_id", "trial") if (number := as_name(trial.get(key)))]
+            run = Trial(f"{run_name(file.name)}/{'-'.join(numbers) or f'line {line}'}", file)
+            reward = trial.get("reward")
+            run.set_metadata(
+                task=text_at(as_dict(trial.get("info")).get("task"), "instruction"),
+                labels={"reward": reward} if isinstance(reward, int | float) else None,
+            )
+            run.add_list(line, trial, "traj")
+            yield run
 
 
-def _trial(record: Mapping[str, Any], line: int, file: Input) -> Iterator[Record]:
-    numbers = [item for key in ("task_id", "trial") if (item := plain(record.get(key))) is not None]
-    run = Run("/".join([run_name(file.name), "-".join(numbers) or f"line {line}"]), file)
-    info = dict_of(record.get("info"))
-    reward = record.get("reward")
-    run.facts(
-        task=text_at(info.get("task"), "instruction"),
-        labels={"reward": reward} if isinstance(reward, int | float) else None,
-    )
-    run.line = line
-    for message in record["traj"]:
-        run.tell(line, lambda item: tell_message(run, item, errors=True), message)
-    yield from run.records()
+class Trial(ChatTranscript):
+    """One trial."""
+
+    errors_in_text = True
