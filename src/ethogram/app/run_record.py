@@ -35,7 +35,7 @@ class RunEpisode(Record):
     """
 
     JSON = (
-        "detection pattern title subject level confidence from_step to_step detected_step steps tokens "
+        "detection pattern title subject severity confidence from_step to_step detected_step steps tokens "
         "seconds cost repeated tried ended ended_step recommendation"
     )
     DECIMALS = decimals(6, "seconds", "cost")
@@ -111,7 +111,7 @@ class Run(Record):
 
     RECORD = "run"
     JSON = (
-        "source thread task agents level confidence steps lost_steps lost_share results errors changed_files "
+        "source thread task agents severity confidence steps lost_steps lost_share results errors changed_files "
         "condensations tokens cost seconds first_at last_at episodes lanes"
     )
     DECIMALS = decimals(4, "lost_share") | decimals(6, "seconds", "cost")

@@ -19,7 +19,7 @@ from .vocabulary import Vocabulary
 from .yaml_source import Fields, Items, Node, Scalar, plain
 
 GROUP_FIELDS = ("subject", "target", "thread", "session")
-VERSIONED = ("history", "shape", "define", "tell_at")
+VERSIONED = ("group_by", "shape", "define", "tell_at")
 NO_CONFIDENCE = "confidence is missing; write a number from 0 to 1 or an expression"
 NO_SEVERITY = "severity is missing; write severity: high, or severity: {medium: n >= 3, high: n >= 4}"
 _WORD = re.compile(r"[A-Za-z_]\w*")

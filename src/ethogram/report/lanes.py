@@ -47,7 +47,7 @@ def lane(detections: Sequence[Detection], axis: Axis, as_of: datetime, rows: int
     )
     label = tag("div", tag("b", title), tag("small", small), class_="label")
     return tag(
-        "div", label, plot, class_="row lane", data_pattern=clean(first.pattern), data_levels=severities
+        "div", label, plot, class_="row lane", data_pattern=clean(first.pattern), data_severities=severities
     )
 
 
@@ -92,7 +92,7 @@ def episode(one: Detection, axis: Axis, y: float, as_of: datetime, points: Seque
     if one.closed_at is None:
         arrow = tag("path", d="M0-9 8 0 0 9", class_="open")
         parts.append(tag("svg", arrow, x=f"{number(end)}%", y=y, overflow="visible"))
-    return tag("g", *parts, *points, class_=f"episode l-{one.severity}", data_level=one.severity)
+    return tag("g", *parts, *points, class_=f"episode l-{one.severity}", data_severity=one.severity)
 
 
 def points_of(one: Detection, axis: Axis, y: float, rows: int) -> Iterator[Html]:

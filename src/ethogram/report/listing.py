@@ -56,7 +56,7 @@ def article(
         *parts,
         id=detection_anchor(one),
         class_=f"detection l-{one.severity}",
-        data_level=one.severity,
+        data_severity=one.severity,
         data_pattern=clean(one.pattern),
         data_subject=number,
     )
