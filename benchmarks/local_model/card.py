@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from benchmarks.local_model.measure import SAMPLED
-from ethogram.evaluators.local import STYLE
+from ethogram.evaluators.local_model import STYLE
 
 Numbers = dict[str, Any]
 

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sparse
 from numpy.typing import NDArray
 
-from ethogram.evaluators.local import BITS, Read, read_text
+from ethogram.evaluators.local_model import BITS, Read, read_text
 from ethogram.lexicon.records import Scan
 from ethogram.lexicon.scanner import scan_many
 from ethogram.models import TRAITS

@@ -18,7 +18,7 @@ from benchmarks.local_model.fit import (
     make_space,
     model_likeness,
 )
-from ethogram.evaluators.local import Weights
+from ethogram.evaluators.local_model import Weights
 from ethogram.lexicon.lexicon import Category, load_lexicon
 from ethogram.models import TRAITS
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from benchmarks.local_model.data import Corpus, gram_matrix
-from ethogram.evaluators.local import STYLE, certainty, dense_values, standard
+from ethogram.evaluators.local_model import STYLE, certainty, dense_values, standard
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -13,7 +13,8 @@ from benchmarks.local_model.data import Corpus, has, messages, records
 from benchmarks.local_model.fit import Floats, Ints, spearman
 from benchmarks.local_model.probes import HIGHER, PROBES
 from benchmarks.quality.separation import area_of
-from ethogram.evaluators.local import LEAST_WORDS, SUPPORT, Weights, read_text, scores
+from ethogram.evaluators.local import LEAST_WORDS
+from ethogram.evaluators.local_model import SUPPORT, Weights, read_text, scores
 from ethogram.lexicon.lexicon import Category
 from ethogram.lexicon.scanner import scan_many
 from ethogram.models import TRAITS

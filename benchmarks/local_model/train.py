@@ -42,7 +42,7 @@ from benchmarks.local_model.measure import (
     resamples,
     within_authors,
 )
-from ethogram.evaluators.local import FILE, STYLE, Weights
+from ethogram.evaluators.local_model import FILE, STYLE, Weights
 from ethogram.lexicon.lexicon import read_categories
 from ethogram.models import TRAITS
 

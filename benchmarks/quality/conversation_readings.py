@@ -16,7 +16,7 @@ from benchmarks.quality.conversation_sets import Talk, half_of
 from benchmarks.quality.separation import area_of, figures
 from ethogram.chat.embeddings.base import stems
 from ethogram.chat.embeddings.small import concepts, table
-from ethogram.evaluators.local import read_text, scores, shipped
+from ethogram.evaluators.local_model import read_text, scores, shipped
 from ethogram.lexicon import scan
 
 SETS: Mapping[str, float] = {"cga_cmv_valid": 0.65, "mentalmanip": 0.69, "gh_incivility": 0.79}

@@ -25,7 +25,7 @@ BARS = (150.0, 60.0)
 """Milliseconds, ninety-five of a hundred starts: what must hold, and what is wanted."""
 USUAL = (
     "import json,sys,time\n"
-    "from ethogram.hook import keep\n"
+    "from ethogram.agents.hook import state_db as keep\n"
     "from ethogram.agents.hook.location import state_path\n"
     "from ethogram.agents.hook.replay import within\n"
     "told = json.load(sys.stdin)\n"

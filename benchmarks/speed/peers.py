@@ -22,11 +22,11 @@ def greedy(rows: Iterable[int], length: int) -> list[int]:
     >>> greedy([5, 6, 8], 3)
     [5, 8]
     """
-    numbers: list[int] = []
+    kept: list[int] = []
     for row in sorted(rows):
-        if not numbers or row - length + 1 > numbers[-1]:
-            numbers.append(row)
-    return numbers
+        if not kept or row - length + 1 > kept[-1]:
+            kept.append(row)
+    return kept
 
 
 def python_loop(data: Evaluations) -> Callable[[], Hits]:
@@ -148,8 +148,8 @@ def _mask(column: Any) -> Any:
 def _settled(rows: dict[str, list[int]]) -> Hits:
     return {
         (name, row)
-        for name, result in rows.items()
-        for row in (greedy(result, LENGTHS[name]) if name in LENGTHS else result)
+        for name, found in rows.items()
+        for row in (greedy(found, LENGTHS[name]) if name in LENGTHS else found)
     }
 
 

@@ -66,7 +66,7 @@ def test_the_process_loads_the_standard_library_and_what_answers_alone(place: Pa
         "encodings"
     }
     assert "ethogram.agents.hook.claude_code" in ours
-    assert not {our for our in ours if our.startswith(("ethogram.cli", "ethogram.modes", "ethogram.library"))}
+    assert not {our for our in ours if our.startswith(("ethogram.cli", "ethogram.app", "ethogram.patterns"))}
 
 
 def test_a_plan_is_made_anew_when_the_settings_change(place: Path) -> None:

@@ -102,7 +102,7 @@ def test_on_disk_it_is_the_same_as_in_memory(tmp_path: Path) -> None:
         for k in range(200)
     ]  # fmt: skip
     path.write_text("".join(json.dumps(event) + "\n" for event in events))
-    library = load_library(["src/ethogram/patterns/conversation"], Settings())
+    library = load_library(["src/ethogram/library/conversation"], Settings())
     said = []
     for memory in (10**9, 1):
         gathered = gather_events([path], memory=memory)

@@ -194,7 +194,7 @@ FAULTS = (
     Fault(
         "optional steps may be filled in any order",
         "sequence",
-        "right[one.after] = np.where(found >= 0, found, high)",
+        "right[optional.after] = np.where(found >= 0, found, high)",
         "right[one.after] = high",
         "sequence",
         894,
@@ -290,7 +290,7 @@ FAULTS = (
     Fault(
         "where is not asked",
         "windows",
-        "        valid = held if valid is None else valid & held\n",
+        "        held = read.holds(where)\n        valid = held if valid is None else valid & held\n",
         "        pass\n",
         "threshold",
         0,
@@ -434,7 +434,7 @@ FAULTS = (
     Fault(
         "all so far goes on from one history into the next",
         "windows",
-        "found: Ints = before[1:] - np.repeat(before[starts], lengths)",
+        "ints: Ints = before[1:] - np.repeat(before[starts], lengths)",
         "found: Ints = before[1:]",
         "mean",
         45,

@@ -36,6 +36,7 @@ from strategies import KINDS, MEASURES, START, Case, random_case
 
 ANEW = (
     "ethogram.engine.live",
+    "ethogram.engine.aggregates",
     *(f"ethogram.engine.{name}" for name in ("live_detections", "combination", "contagion", "detections")),
     *(f"ethogram.app.{name}" for name in ("watch", "intake", "subject")),
     "live_cases",
@@ -60,8 +61,8 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
         ),
         "also reaches the step before": (
             "engine.live.sequence",
-            "one.position > floor])",
-            "one.position >= floor - 1])",
+            "item.position > floor])",
+            "item.position >= floor - 1])",
             "sequence",
             22,
         ),
@@ -130,8 +131,8 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
         ),
         "also outside the limits": (
             "engine.live.sequence",
-            "for one in link.also if self._inside(one, fired, rows.timed)]",
-            "for one in link.also]",
+            "for item in link.also if self._inside(item, fired, rows.timed)]",
+            "for item in link.also]",
             "sequence",
             88,
         ),
@@ -185,9 +186,9 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
             0,
         ),
         "the first of equally frequent values": (
-            "engine.live.threshold",
-            "most = top(values)",
-            "most = top(values[::-1])",
+            "engine.aggregates",
+            "most = st.top(values)",
+            "most = st.top(values[::-1])",
             "threshold",
             69,
         ),
@@ -242,8 +243,8 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
         ),
         "keep forgets to skip": (
             "engine.live.buffer",
-            "if one.position < rows.n - skip]",
-            "if one.position <= rows.n - skip]",
+            "if item.position < rows.n - skip]",
+            "if item.position <= rows.n - skip]",
             "threshold",
             24,
         ),
@@ -305,8 +306,8 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
         ),
         "in_order takes equal times": (
             "engine.combination",
-            "one.detected_at > joined.now:",
-            "one.detected_at >= joined.now:",
+            "detection.detected_at > joined.now:",
+            "detection.detected_at >= joined.now:",
             "combination",
             24,
         ),
@@ -319,7 +320,7 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
         ),
         "overlap forgets who has ended": (
             "engine.live_detections",
-            "            one.close(closed)\n        if",
+            "            item.close(closed)\n        if",
             "            pass\n        if",
             "combination",
             11,
@@ -368,7 +369,7 @@ FAULTS: dict[str, tuple[Fault, str, int]] = {
         ),
         "what has left a window still counts": (
             "engine.live.rolling",
-            "for line in one.leave(k)]",
+            "for line in item.leave(k)]",
             "for line in ['pass']]",
             "threshold",
             68,

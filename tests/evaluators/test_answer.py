@@ -138,7 +138,7 @@ def test_an_answer_that_contains_itself_ends():
         (sign(name=["MAN_URGENCY"]), "unknown indicator"),
         (sign(name="love_bombing"), "names a pattern"),
         (sign(name="Love bombing"), "names a pattern"),
-        ("the nine stages of a con", "names a pattern"),
+        ("confidence trick", "names a pattern"),
         (sign(confidence=1.5), "confidence not from 0 to 1"),
         (sign(confidence=True), "confidence not from 0 to 1"),
         (sign(quote=""), "no quote"),

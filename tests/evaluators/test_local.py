@@ -14,7 +14,8 @@ from hypothesis import strategies as some
 from benchmarks.local_model.probes import HIGHER, PROBES
 from ethogram.errors import BadUsage
 from ethogram.evaluators.base import Answer, Evaluation, NotMeasured, Question, make_evaluator
-from ethogram.evaluators.local import SUPPORT, TOO_SHORT, UNKNOWN_LANGUAGE, Local, shipped
+from ethogram.evaluators.local import TOO_SHORT, UNKNOWN_LANGUAGE, Local
+from ethogram.evaluators.local_model import SUPPORT, shipped
 from ethogram.lexicon import scan
 from ethogram.models import TRAITS
 from ethogram.patterns.catalogue import indicator_catalogue

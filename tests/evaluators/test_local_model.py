@@ -17,7 +17,7 @@ import pytest
 from benchmarks.local_model.card import write_card
 from benchmarks.local_model.data import read_corpus
 from benchmarks.local_model.train import PAGE, is_ahead, main
-from ethogram.evaluators.local import FILE, Weights, read_text, read_weights, scores, shipped
+from ethogram.evaluators.local_model import FILE, Weights, read_text, read_weights, scores, shipped
 from ethogram.lexicon import scan
 from ethogram.lexicon.lexicon import read_categories
 from ethogram.models import TRAITS

@@ -111,7 +111,8 @@ class Run(Record):
 
     RECORD = "run"
     JSON = (
-        "source thread task agents severity confidence steps lost_steps lost_share results errors changed_files "
+        "source thread task agents severity confidence steps lost_steps lost_share results errors "
+        "changed_files "
         "condensations tokens cost seconds first_at last_at episodes lanes"
     )
     DECIMALS = decimals(4, "lost_share") | decimals(6, "seconds", "cost")

@@ -40,7 +40,7 @@ _ROUGH = frozenset(map(stem, words_of("verbs", "rough")))
 def severities(view: View) -> dict[str, float]:
     """Severity of each harmful word found, by what it is done to: a person, or what one may well `kill`.
 
-    >>> from .view import look
+    >>> from .turn_features import look
     >>> severities(look("kill a linux job"))["kill"] < 0.1 < severities(look("kill my boss"))["kill"]
     True
     """
@@ -234,7 +234,7 @@ def vehicle(view: View, asked: Request) -> Signal:
     """How much a frame is used to carry something; a story about nothing dangerous is a story.
 
     >>> from .request import request
-    >>> from .view import look
+    >>> from .turn_features import look
     >>> turn = look("Write a story about a fox")
     >>> vehicle(turn, request(turn)).adds
     0.0
@@ -318,7 +318,7 @@ def keywords(view: View, asked: Request) -> Signal:
     """Sum of (1 + ln n) x rarity x severity over words found, less in long texts, saturating below 1.
 
     >>> from .request import request
-    >>> from .view import look
+    >>> from .turn_features import look
     >>> turn = look("nice weather")
     >>> keywords(turn, request(turn)).value
     0.0

@@ -54,7 +54,7 @@ def full_record(file: PatternFile, origins: Mapping[str, str]) -> dict[str, Any]
         **words,
         cause=first.cause,
         confirms=first.confirms,
-        history=first.group_by,
+        group_by=first.group_by,
         parameters=parameters_of(file, origins),
         meaning={key: file.data[key] for key in _MEANING if key in file.data},
         explanation=file.data.get("explanation"),

@@ -64,7 +64,7 @@ def language_of(folded: Folded) -> str | None:
 
     Texts too short to tell are taken for English where their script is Latin.
 
-    >>> from .fold import fold
+    >>> from .normalize import fold
     >>> language_of(fold("Act now!")), language_of(fold("¿Por qué no lo dices con tu nombre, para todos?"))
     ('en', None)
     """

@@ -75,7 +75,7 @@ class PatternDetail(RecordStruct):
     related: Sequence[str]
     cause: str
     confirms: Sequence[str]
-    history: Sequence[str]
+    group_by: Sequence[str]
     parameters: list[Parameter]
     meaning: Mapping[str, Any]
     explanation: str | None
