@@ -180,13 +180,12 @@ def test_the_recipe_for_langgraph(subtests: pytest.Subtests):
 def play_openai(commands: list[str], ask: Any, rungs: list[str] | None = None) -> tuple[Any, list[Any]]:
     """What came out, and what the model read each time."""
     module = recipe("openai_agents", "agents")
+    from agents import Model, ModelResponse, Usage
     from openai.types.responses import (
         ResponseFunctionToolCall,
         ResponseOutputMessage,
         ResponseOutputText,
     )
-
-    from agents import Model, ModelResponse, Usage
 
     read: list[Any] = []
 
