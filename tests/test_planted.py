@@ -18,7 +18,7 @@ from ethogram.agents.hook.replay import by_process
 PLANTED = (
     "ethogram/__init__.py",
     "ethogram/__main__.py",
-    "ethogram/hook/planning.py",
+    "ethogram/agents/hook/plan.py",
     "re.py",
     "json.py",
     "typing.py",

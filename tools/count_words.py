@@ -1,4 +1,4 @@
-"""Counts in how many texts each word stands, and writes src/ethogram/climb/content/frequencies.txt.
+"""Counts in how many texts each word stands, and writes src/ethogram/data/chat/frequencies.txt.
 
 Read are texts that come with free software, one document each: docstrings of the Python standard library
 (one document per module), its language topics, manual pages (sections 1, 5, 7, 8; none of vendors' cloud
@@ -80,7 +80,7 @@ def main() -> None:
         print(f"{source.__name__}: {total - before} documents", file=sys.stderr)
     kept = [(word, n) for word, n in counts.most_common() if n >= 3][:KEPT]
     lines = [f"{word} {n}" for word, n in sorted(kept)]
-    path = Path(__file__).parents[1] / "src" / "ethogram" / "climb" / "content" / "frequencies.txt"
+    path = Path(__file__).parents[1] / "src" / "ethogram" / "data" / "chat" / "frequencies.txt"
     head = "# In how many texts each word stands; made by tools/count_words.py, which says of what texts.\n"
     path.write_text(f"{head}documents: {total}\n" + "\n".join(lines) + "\n")
     print(f"{len(kept)} words of {total} documents", file=sys.stderr)

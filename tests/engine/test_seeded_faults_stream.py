@@ -1,7 +1,7 @@
 """The comparison with the plain runner notices every one of these faults in the live one.
 
 For each fault one case is named that catches it, so that this runs in seconds. To find another case after a
-change: `python tests/shapes/test_seeded_faults_stream.py`.
+change: `python tests/engine/test_seeded_faults_stream.py`.
 """
 
 from __future__ import annotations

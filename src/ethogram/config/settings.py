@@ -6,7 +6,7 @@ The checks (`CHECKS`) and the JSON Schema of ethogram.yaml are derived from the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Annotated, Any, get_args
 
@@ -15,6 +15,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from ..chat.records import SIGNALS
 from ..fields import InputStruct, Ratio, Rung, Severity, Status, one_of
+from ..models.constants import RESOURCES
+from ..models.limits import Limits
 from ..models.severity import SEVERITIES
 from .checks import (
     Check,
@@ -35,27 +37,8 @@ from .checks import (
     version_or_file,
 )
 
-LIMITS: Mapping[str, int] = MappingProxyType(
-    {
-        "events": 5_000_000,
-        "line": 1_000_000,
-        "unpacked": 4 * 2**30,
-        "ratio": 500,
-        "density": 1,
-        "whole": 256 * 2**20,
-        "text": 200_000,
-        "name": 512,
-        "readings": 256,
-        "attributes": 256,
-        "depth": 32,
-        "blank": 1_000_000,
-        "bad": 10_000,
-        "faults": 50,
-    }
-)
-"""How large input may be; the same names and numbers as in ingest/limits.py, which says what each is."""
-RESOURCES = ("memory_mb", "file_operations", "calls", "tokens", "seconds")
-"""What a run may use up, each a signal of that name."""
+LIMITS: Mapping[str, int] = MappingProxyType(asdict(Limits()))
+"""How large input may be; models/limits.py says what each is."""
 _DURATION = r"\d{1,9}(\.\d{1,6})?\s*[smhdw]\s*$"
 
 Text = Annotated[str, Meta(pattern=r"\S")]

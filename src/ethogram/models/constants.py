@@ -13,7 +13,7 @@ STATUSES = ("experimental", "shadow", "stable", "retired")
 ACTIVE_STATUSES = ("stable", "shadow")
 """Statuses of patterns that run unless others are asked for."""
 RUNGS = ("nudge", "remind", "ask", "stop")
-"""What a hook may do about a run, from the mildest; hook/ladder.py describes each."""
+"""What a hook may do about a run, from the mildest; agents/rules.py describes each."""
 RESOURCES = ("memory_mb", "file_operations", "calls", "tokens", "seconds")
 """What a run may use up, each a signal of that name."""
 USAGE_KINDS = ("usage", "message", "event")
