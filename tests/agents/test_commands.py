@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 from ethogram.agents.hook import location, state_db
 from ethogram.agents.hook.install import EVENTS
-from ethogram.agents.hook.status import Watching, effects, steps_until, watching
+from ethogram.agents.hook.status import Watching, outcomes, steps_until, watching
 from ethogram.agents.status import Advice, Settled
 from ethogram.cli.main import main
 from ethogram.patterns.schemas import schema
@@ -77,10 +77,10 @@ def remember(
     session: str, at: float, *told: tuple[Advice, str, int], state: str = "", agent: str = "agent"
 ) -> None:
     """A run in the state file, with what was said in it and what came of that."""
-    with closing(state_db.opened(location.state_path())) as db, state_db.turn(db):
+    with closing(state_db.opened(location.state_path())) as db, state_db.transaction(db):
         state_db.save(db, session, agent, at, {"note": state})
         for item, effect, after in told:
-            state_db.note(db, session, agent, at, item)
+            state_db.save_advice(db, session, agent, at, item)
             if effect != "open":
                 state_db.settle(db, session, agent, Settled(item.pattern, item.step, effect, after))
 
@@ -284,7 +284,7 @@ def test_what_stopped_begins_anew_when_it_comes_again():
     steps, results = (3, 9, 40, 46), ("went_on", "stopped", "went_on", "stopped")
     said = [{**told, "step": step, "effect": effect} for step, effect in zip(steps, results, strict=True)]
     assert steps_until(said) == {1: 6, 3: 6}
-    assert effects(said)[0].steps == (6, 6)
+    assert outcomes(said)[0].steps == (6, 6)
     others = [{**item, "session": f"s{n}"} for n, item in enumerate(said)]
     assert steps_until(others) == {1: 0, 3: 0}
 

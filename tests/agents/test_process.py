@@ -20,7 +20,7 @@ import pytest
 from ethogram.agents.hook import location, main, state_db
 from ethogram.agents.hook.location import EVENTS
 from ethogram.agents.hook.plan import prepare
-from ethogram.agents.hook.replay import within
+from ethogram.agents.hook.replay import in_process
 from settings_files import trusted_settings
 
 SPEAKS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit")
@@ -152,7 +152,7 @@ def test_a_field_may_be_missing_or_of_any_type(project, tmp_path):
     assert list(FIELDS) == list(EVENTS)
     more = {"tool_response": "ok", "error": "bad", "prompt": "do it", "last_assistant_message": "done"}
     with closing(state_db.opened(str(tmp_path / "other.sqlite"))) as db:
-        tell = within(db, str(project))
+        tell = in_process(db, str(project))
         for name, own in FIELDS.items():
             full = payload(project, name, **more)
             for field in (*COMMON, *own):
