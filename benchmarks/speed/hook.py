@@ -25,11 +25,11 @@ BARS = (150.0, 60.0)
 """Milliseconds, ninety-five of a hundred starts: what must hold, and what is wanted."""
 USUAL = (
     "import json,sys,time\n"
-    "from ethogram.hook import keep\n"
+    "from ethogram.agents.hook import state_db\n"
     "from ethogram.agents.hook.location import state_path\n"
     "from ethogram.agents.hook.replay import in_process\n"
     "told = json.load(sys.stdin)\n"
-    "in_process(keep.opened(state_path()), told['cwd'])(told)\n"
+    "in_process(state_db.opened(state_path()), told['cwd'])(told)\n"
 )
 
 

@@ -315,7 +315,7 @@ def test_what_was_asked_about_and_not_done_was_declined(start: Callable[..., Ses
 def test_the_question_names_the_critical_path(start: Callable[..., Session], command: str) -> None:
     request = start().before("Bash", {"command": command})
     assert (
-        f'{Path("work", ".env")}" is a path that nobody'
+        f'{Path("work", ".env")}" is a protected path'
         in request["hookSpecificOutput"]["permissionDecisionReason"]
     )
 

@@ -239,7 +239,7 @@ def test_the_status_of_all_that_can_be_wrong(folder, capsys):
 def test_the_status_where_nothing_can_be_kept(folder, quick, capsys):
     Path(location.state_dir()).write_text("a file where the folder should be")
     (told,) = records(run(capsys, "status", "--json"))
-    assert told["state"]["folder_fault"] == f"{location.state_dir()} is no folder"
+    assert told["state"]["folder_fault"] == f"{location.state_dir()} is not a folder"
     assert "nothing can be kept: " in run(capsys, "status")
 
 
@@ -284,7 +284,7 @@ def test_what_stopped_begins_anew_when_it_comes_again():
     steps, results = (3, 9, 40, 46), ("went_on", "stopped", "went_on", "stopped")
     said = [{**told, "step": step, "effect": effect} for step, effect in zip(steps, results, strict=True)]
     assert steps_until(said) == {1: 6, 3: 6}
-    assert outcomes(said)[0].steps == (6, 6)
+    assert outcomes(said)[0]["median_steps_to_stop"] == 6
     others = [{**item, "session": f"s{n}"} for n, item in enumerate(said)]
     assert steps_until(others) == {1: 0, 3: 0}
 
@@ -335,7 +335,7 @@ def test_a_purge_that_a_reader_hinders_says_so(folder, capsys, monkeypatch):
         assert "Purge again then" in run(capsys, "purge", "--yes")
         other.execute("commit")
         other.execute("begin immediate")
-        assert "another program writes to it just now; try again" in run(capsys, "purge", "--yes", code=2)
+        assert "another program is writing to it; try again" in run(capsys, "purge", "--yes", code=2)
     run(capsys, "purge", "--yes")
     assert SECRET.encode() not in bytes_in_state()
 

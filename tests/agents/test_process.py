@@ -306,8 +306,8 @@ def test_twenty_at_once_in_a_new_folder_are_all_seen(tmp_path, monkeypatch):
     monkeypatch.setenv("ETHOGRAM_HOOK_DIR", str(tmp_path / "state"))
     monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
     # Whoever waits for the plan waits here as long as it takes on a machine that has other work to do.
-    patient = "import sys; from ethogram.hook import start; start.PATIENCE = 60.0; "
-    patient += "from ethogram.hook import keep; keep.WAIT = 60.0; sys.exit(start.main())"
+    patient = "import sys; from ethogram.agents.hook import main; main.PATIENCE = 60.0; "
+    patient += "from ethogram.agents.hook import state_db; state_db.WAIT = 60.0; sys.exit(main.main())"
     calls = [payload(tmp_path, "PostToolUse", f"c{n}", tool_response=f"file {n}") for n in range(20)]
     with ThreadPoolExecutor(20) as pool:
         list(pool.map(lambda call: hook(call, command=[sys.executable, "-P", "-c", patient]), calls))
