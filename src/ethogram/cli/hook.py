@@ -162,8 +162,8 @@ def replay(
 ) -> None:
     """Show what the hook would have said in recorded runs."""
     from .. import read_events
-    from ..agents.hook.replay import replay_in_processes
     from ..agents.hook.replay import replay as replayed
+    from ..agents.hook.replay import replay_in_processes
     from .hook_text import replay_lines
     from .progress import Progress
 

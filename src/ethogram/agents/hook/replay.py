@@ -31,9 +31,9 @@ Payload = dict[str, Any]
 Calls = list[dict[str, Any]]
 """Pending calls of one agent: the parts of their payloads that name them."""
 Respond = Callable[[Payload], dict[str, Any]]
-Run = tuple[str, str]
+RunKey = tuple[str, str]
 """The session and the agent."""
-Progress = Callable[[int, int], None]
+ReportProgress = Callable[[int, int], None]
 
 
 def payloads(events: Iterable[Event], cwd: str) -> Iterator[tuple[Event, Payload]]:
@@ -41,7 +41,7 @@ def payloads(events: Iterable[Event], cwd: str) -> Iterator[tuple[Event, Payload
 
     An agent's messages reach a hook only where it stops: before a user's message, or at the end.
     """
-    pending: defaultdict[Run, Calls] = defaultdict(list)
+    pending: defaultdict[RunKey, Calls] = defaultdict(list)
     events = list(events)
     for place, event in enumerate(events):
         calls = pending[event.thread or "", event.subject]
@@ -150,7 +150,7 @@ def replay(
     *,
     respond: Respond | None = None,
     path: str | None = None,
-    progress: Progress | None = None,
+    progress: ReportProgress | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield every message in the order it would have come, then a summary, as plain data.
 
@@ -161,7 +161,7 @@ def replay(
         TemporaryDirectory() as temporary,
         closing(state_db.opened(path or str(Path(temporary, "runs.sqlite")))) as db,
     ):
-        respond, runs = respond or in_process(db, folder), defaultdict[Run, list[Event]](list)
+        respond, runs = respond or in_process(db, folder), defaultdict[RunKey, list[Event]](list)
         for done, (event, payload) in enumerate(payloads(events, os.path.abspath(folder)), 1):
             runs[str(payload["session_id"]), subject_of(payload)].append(event)
             respond(payload)
@@ -177,7 +177,7 @@ def replay(
 
 
 def replay_in_processes(
-    events: Sequence[Event], folder: str = ".", *, progress: Progress | None = None
+    events: Sequence[Event], folder: str = ".", *, progress: ReportProgress | None = None
 ) -> Iterator[dict[str, Any]]:
     """`replay` with a hook process for every event, on a temporary state."""
     with TemporaryDirectory() as temporary:
@@ -187,7 +187,7 @@ def replay_in_processes(
         yield from replay(events, folder, respond=respond, path=path, progress=progress)
 
 
-def _summary(db: sqlite3.Connection, runs: Mapping[Run, list[Event]], folder: str) -> dict[str, Any]:
+def _summary(db: sqlite3.Connection, runs: Mapping[RunKey, list[Event]], folder: str) -> dict[str, Any]:
     detections, messages = state_db.detections(db), state_db.messages(db)
     own = set()
     for row in detections:
@@ -209,7 +209,7 @@ def _summary(db: sqlite3.Connection, runs: Mapping[Run, list[Event]], folder: st
     }
 
 
-def _run(row: dict[str, Any]) -> Run:
+def _run(row: dict[str, Any]) -> RunKey:
     return row["session"], row["agent"]
 
 
@@ -224,7 +224,7 @@ def _by_analyze(events: Mapping[str, Event], folder: str) -> set[tuple[str, ...]
 
 
 def _steps_saved(
-    db: sqlite3.Connection, run: Run, messages: list[dict[str, Any]], detections: list[dict[str, Any]]
+    db: sqlite3.Connection, run: RunKey, messages: list[dict[str, Any]], detections: list[dict[str, Any]]
 ) -> int | None:
     """Steps from the first message in a run to the end of what it was about; None without a message."""
     first = next((message for message in messages if _run(message) == run), None)

@@ -34,10 +34,10 @@ EARLY = 10
 """Steps at the start of a run whose folders count as the project, unless it is declared."""
 MAX_ROOTS = 16
 
-Observed = tuple[tuple[str, ...], int, tuple[str, ...]]
+ProjectView = tuple[tuple[str, ...], int, tuple[str, ...]]
 """The folders of early steps; how many steps had a path; hashes of what was listed and imported."""
-State = tuple[Calls, DeclaredScope, Observed]
-NOTHING: Observed = ((), 0, ())
+State = tuple[Calls, DeclaredScope, ProjectView]
+NOTHING: ProjectView = ((), 0, ())
 
 
 @signal(
@@ -63,26 +63,26 @@ class OutOfScope:
 
     def measure(self, event: Event, state: State, options: Options) -> tuple[float | None, State]:
         """Return whether a path is outside, and the new state."""
-        calls, before, observed = state
+        calls, before, view = state
         declared = _merge(before, declared_scope(event.attributes))
         if event.kind == "message":
-            return None, state if declared is before else (calls, declared, observed)
+            return None, state if declared is before else (calls, declared, view)
         step, named, _, calls = same_outcome(event, calls, touched)
         if step is None:
-            return None, (calls, declared, observed)
+            return None, (calls, declared, view)
         text = _told_paths(event)
         own = _merge(_merge(declared, read_declared(text)), (options.cwd or "", options.allow, options.deny))
         cwd = own[0]
         paths = tuple((resolve(cwd, path), bool(changes)) for path, changes in named)
         if not options.inference_enabled:
-            return _by_declared(paths, own), (calls, declared, observed)
-        observed, rules = _with_roots(paths, own, observed), read_rules(text)
-        outside = any(_is_outside(path, changes, own, rules, observed) for path, changes in paths)
-        in_project = not outside and all(_is_project(path, cwd, observed, rules) for path, _ in paths)
+            return _by_declared(paths, own), (calls, declared, view)
+        view, rules = _with_roots(paths, own, view), read_rules(text)
+        outside = any(_is_outside(path, changes, own, rules, view) for path, changes in paths)
+        in_project = not outside and all(_is_project(path, cwd, view, rules) for path, _ in paths)
         if step.is_outcome and in_project:
-            files = learn_files(step, tuple(path for path, _ in paths), cwd, observed[2])
-            observed = (*observed[:2], files)
-        return (float(outside) if paths else None), (calls, declared, observed)
+            files = learn_files(step, tuple(path for path, _ in paths), cwd, view[2])
+            view = (*view[:2], files)
+        return (float(outside) if paths else None), (calls, declared, view)
 
 
 def _told_paths(event: Event) -> str:
@@ -109,17 +109,17 @@ def _by_declared(paths: tuple[tuple[str, bool], ...], scope: DeclaredScope) -> f
     return float(any(matches(path, deny, cwd) for path, _ in paths))
 
 
-def _with_roots(paths: tuple[tuple[str, bool], ...], scope: DeclaredScope, observed: Observed) -> Observed:
-    roots, count, files = observed
+def _with_roots(paths: tuple[tuple[str, bool], ...], scope: DeclaredScope, view: ProjectView) -> ProjectView:
+    roots, count, files = view
     if not paths:
-        return observed
+        return view
     if not scope[1] and count < EARLY:
         roots = tuple(dict.fromkeys((*roots, *(root_of(path) for path, _ in paths))))[:MAX_ROOTS]
     return roots, min(count + 1, EARLY), files
 
 
 def _is_outside(
-    path: str, changes: bool, scope: DeclaredScope, rules: UserPathRules, observed: Observed
+    path: str, changes: bool, scope: DeclaredScope, rules: UserPathRules, view: ProjectView
 ) -> bool:
     cwd, allow, deny = scope
     if deny and matches(path, deny, cwd):
@@ -132,7 +132,7 @@ def _is_outside(
         return False
     if changes and rules.only:
         return not any(is_named(path, name, cwd, loose=True) for name in (*rules.only, *rules.named))
-    if _is_own(path, cwd) or root_of(path) in observed[0] or is_known(path, changes, observed[2]):
+    if _is_own(path, cwd) or root_of(path) in view[0] or is_known(path, changes, view[2]):
         return False
     permitting = (*rules.named, *rules.only, *(() if changes else rules.shown))
     return not any(covers(name, path, cwd) for name in permitting)
@@ -142,12 +142,12 @@ def _is_own(path: str, cwd: str) -> bool:
     return not leads_outside(path) or bool(cwd and is_below(path, cwd))
 
 
-def _is_project(path: str, cwd: str, observed: Observed, rules: UserPathRules) -> bool:
+def _is_project(path: str, cwd: str, view: ProjectView, rules: UserPathRules) -> bool:
     """Whether a path is in the project itself, not merely harmless or as wide as the file system."""
     if _is_own(path, cwd):
         return True
     is_wide = path.count("/") < 2 and path.startswith("/") and path not in rules.named
-    return not is_wide and not is_harmless(path, True) and root_of(path) in observed[0]
+    return not is_wide and not is_harmless(path, True) and root_of(path) in view[0]
 
 
 @signal("critical_path", range=(0, 1), version=4, kinds=("action", "result"), needs=("told_paths",))

@@ -190,7 +190,7 @@ State = tuple[str, tuple[str, ...]]
 
 
 @signal("told_paths", range=None, kinds=("action", "result", "message"))
-class ToldPaths:
+class UserPaths:
     """What a run was told about paths, one a line: `named .env`, `barred tests/`, `cwd /app`; else absent.
 
     Read at its steps, from the attributes `cwd`, `allow` and `deny` of earlier events, users' messages, the
