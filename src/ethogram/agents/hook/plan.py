@@ -21,20 +21,7 @@ from ...config.learned import LEARNED_FILE
 from ...config.loading import CONFIG_VARIABLE
 from ...config.trust import CONFIG_FILE, HIDDEN_FILE, record_file, user_file
 from ...errors import EthogramError
-from ...language.ast import (
-    Attribute,
-    Compare,
-    Cover,
-    Difference,
-    Duration,
-    Elapsed,
-    Events,
-    Indicator,
-    Measure,
-    Signal,
-    Text,
-    Window,
-)
+from ...language import ast
 from ...language.history import CAP
 from ...language.program import Program, ThresholdProgram
 from ...language.visitor import expressions, walk
@@ -82,14 +69,15 @@ def _obstacle(program: Program) -> str:
     if program.group_by != ("subject", "thread"):
         return "its history is not one run"
     nodes = list(_nodes(program))
-    if any(isinstance(node, Attribute | Indicator | Elapsed | Cover | Difference) for node in nodes):
+    others = (ast.Attribute, ast.Indicator, ast.Elapsed, ast.Cover, ast.Difference)
+    if any(isinstance(node, others) for node in nodes):
         return "it reads more than signals"
-    if any(isinstance(node, Measure) and node.window.over_subject for node in nodes):
+    if any(isinstance(node, ast.Measure) and node.window.over_subject for node in nodes):
         return "it looks beyond the run"
-    own = set(hashed(program))
-    texts = (node for node in nodes if isinstance(node, Compare))
-    if any({_name(text.left), _name(text.right)} & own and _is_text(text) for text in texts):
-        return "it compares what is kept as a digest only"
+    for sides in ((node.left, node.right) for node in nodes if isinstance(node, ast.Compare)):
+        names = {side.name for side in sides if isinstance(side, ast.Signal)}
+        if any(isinstance(side, ast.Text) for side in sides) and names & set(hashed(program)):
+            return "it compares a text of which only a digest is stored"
     return ""
 
 
@@ -99,17 +87,9 @@ def _nodes(program: Program) -> Iterator[Any]:
         yield from walk(outer)
 
 
-def _name(node: Any) -> str:
-    return node.name if isinstance(node, Signal) else ""
-
-
-def _is_text(compare: Compare) -> bool:
-    return isinstance(compare.left, Text) or isinstance(compare.right, Text)
-
-
 def read_by(program: Program) -> tuple[str, ...]:
     """Return the signals that a program's decision reads."""
-    return tuple(sorted({node.name for node in _nodes(program) if isinstance(node, Signal)}))
+    return tuple(sorted({node.name for node in _nodes(program) if isinstance(node, ast.Signal)}))
 
 
 def hashed(program: Program) -> tuple[str, ...]:
@@ -120,18 +100,18 @@ def hashed(program: Program) -> tuple[str, ...]:
 
 def rows_needed(program: Program) -> int:
     """Return how many rows a program's windows can reach back."""
-    needs = [_reach(node.window) for node in _nodes(program) if isinstance(node, Measure)]
+    needs = [_reach(node.window) for node in _nodes(program) if isinstance(node, ast.Measure)]
     return max([1, *needs])
 
 
-def _reach(window: Window) -> int:
+def _reach(window: ast.Window) -> int:
     if window.keep is not None:
         # Rows it drops lie in between; at most seven of eight are assumed to be such.
         return min(CAP, 8 * window.keep)
-    counts = [item.n for item in window.last if isinstance(item, Events)]
-    if not counts or isinstance(window.skip, Duration):
+    counts = [item.n for item in window.last if isinstance(item, ast.Events)]
+    if not counts or isinstance(window.skip, ast.Duration):
         return CAP
-    return min(CAP, min(counts) + (window.skip.n if isinstance(window.skip, Events) else 0))
+    return min(CAP, min(counts) + (window.skip.n if isinstance(window.skip, ast.Events) else 0))
 
 
 def make_plan(selection: Selection, settings: Settings, folder: str | None = None) -> Plan:
