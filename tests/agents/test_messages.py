@@ -152,6 +152,9 @@ def test_calls_that_differed_are_not_called_the_same():
     text = agent_message("nudge", situation(*recent, keys=("error of balance too low",)))
     assert '4 different calls of "bash"' in text
     assert "Repeating it" not in text
+    # Calls that look alike once they are cut are different all the same.
+    alike = [{**item, "shown": "bash: pay …"} for item in recent]
+    assert "4 different calls" in describe(situation(*alike, keys=("error of balance too low",)))
     assert "The calls differed" in text
 
 

@@ -226,8 +226,8 @@ def describe(situation: Situation) -> str:
             return f"Touched {noun} outside the task: {', '.join(map(quote, paths))}."
     error, steps = repeated_error(situation)
     if error:
-        commands = {item["shown"] for item in steps}
-        if len(commands) == 1 and (command := commands.pop()):
+        command = steps[-1]["shown"]
+        if command and len({item["call"] for item in steps}) == 1:
             return f"Ran {quote(command)} {_times(steps, recent)} with the same error: {quote(error)}."
         return f"Met the same error {_times(steps, recent)}: {quote(error)}{_sources(steps)}."
     counts = Counter(item["key"] for item in recent if item["key"] in situation.keys)
