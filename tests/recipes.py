@@ -14,7 +14,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TASK = "Make the tests pass."
 STUCK = "no-such-tool --check"
-NAMED = "The same error 3 times in the last 3 steps"
+NAMED = "3 times in a row with the same error"
 
 
 def recipe(name: str, *packages: str) -> ModuleType:

@@ -13,7 +13,7 @@ import pytest
 
 import ethogram
 from ethogram.agents.hook import install, location, main
-from ethogram.agents.hook.replay import by_process
+from ethogram.agents.hook.replay import run_hook
 
 PLANTED = (
     "ethogram/__init__.py",
@@ -141,7 +141,7 @@ def test_processes_of_the_hook_start_outside_the_project(
     monkeypatch.chdir(folder)
     monkeypatch.setattr(subprocess, "Popen", Noted)
     assert main.renewed(str(folder), location.plan_path(str(folder))) is not None
-    by_process(json.loads(payload(folder)))
+    run_hook(json.loads(payload(folder)))
     assert len(places) == 2
     assert not [place for place in places if Path(place).is_relative_to(folder)]
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ethogram.agents.hook import state_db
-from ethogram.agents.hook.location import NAME
+from ethogram.agents.hook.location import DIR_VARIABLE
 from ethogram.agents.hook.plan import prepare
-from ethogram.agents.hook.replay import within
+from ethogram.agents.hook.replay import in_process
 
 STARTS = 50
 EVENTS = 5_000
@@ -25,26 +25,26 @@ BARS = (150.0, 60.0)
 """Milliseconds, ninety-five of a hundred starts: what must hold, and what is wanted."""
 USUAL = (
     "import json,sys,time\n"
-    "from ethogram.agents.hook import state_db as keep\n"
+    "from ethogram.agents.hook import state_db\n"
     "from ethogram.agents.hook.location import state_path\n"
-    "from ethogram.agents.hook.replay import within\n"
+    "from ethogram.agents.hook.replay import in_process\n"
     "told = json.load(sys.stdin)\n"
-    "within(keep.opened(state_path()), told['cwd'])(told)\n"
+    "in_process(state_db.opened(state_path()), told['cwd'])(told)\n"
 )
 
 
 def measure(starts: int = STARTS, events: int = EVENTS) -> Iterator[dict[str, Any]]:
     """Timings of each candidate, in milliseconds, and whether the bars are met."""
-    before = os.environ.get(NAME)
+    before = os.environ.get(DIR_VARIABLE)
     with tempfile.TemporaryDirectory() as folder:
-        os.environ[NAME] = str(Path(folder, "state"))
+        os.environ[DIR_VARIABLE] = str(Path(folder, "state"))
         try:
             yield from _measured(folder, starts, events)
         finally:
             if before is None:
-                del os.environ[NAME]
+                del os.environ[DIR_VARIABLE]
             else:
-                os.environ[NAME] = before
+                os.environ[DIR_VARIABLE] = before
 
 
 def _measured(folder: str, starts: int, events: int) -> Iterator[dict[str, Any]]:
@@ -87,7 +87,7 @@ def _fill(folder: str, events: int) -> int:
     from ethogram.agents.hook.location import state_path
 
     db = state_db.opened(state_path())
-    tell = within(db, folder)
+    tell = in_process(db, folder)
     for number in range(events // 2):  # each is a call and a result
         tell(_payload(folder, number))
     size = db.execute("select max(length(state)) from run").fetchone()[0]

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 from ethogram.agents.hook import location, state_db
 from ethogram.agents.hook.install import EVENTS
-from ethogram.agents.hook.status import Watching, effects, steps_until, watching
+from ethogram.agents.hook.status import Watching, outcomes, steps_until, watching
 from ethogram.agents.status import Advice, Settled
 from ethogram.cli.main import main
 from ethogram.schemas import schema
@@ -77,10 +77,10 @@ def remember(
     session: str, at: float, *told: tuple[Advice, str, int], state: str = "", agent: str = "agent"
 ) -> None:
     """A run in the state file, with what was said in it and what came of that."""
-    with closing(state_db.opened(location.state_path())) as db, state_db.turn(db):
+    with closing(state_db.opened(location.state_path())) as db, state_db.transaction(db):
         state_db.save(db, session, agent, at, {"note": state})
         for item, effect, after in told:
-            state_db.note(db, session, agent, at, item)
+            state_db.save_advice(db, session, agent, at, item)
             if effect != "open":
                 state_db.settle(db, session, agent, Settled(item.pattern, item.step, effect, after))
 
@@ -239,7 +239,7 @@ def test_the_status_of_all_that_can_be_wrong(folder, capsys):
 def test_the_status_where_nothing_can_be_kept(folder, quick, capsys):
     Path(location.state_dir()).write_text("a file where the folder should be")
     (told,) = records(run(capsys, "status", "--json"))
-    assert told["state"]["folder_fault"] == f"{location.state_dir()} is no folder"
+    assert told["state"]["folder_fault"] == f"{location.state_dir()} is not a folder"
     assert "nothing can be kept: " in run(capsys, "status")
 
 
@@ -284,7 +284,7 @@ def test_what_stopped_begins_anew_when_it_comes_again():
     steps, results = (3, 9, 40, 46), ("went_on", "stopped", "went_on", "stopped")
     said = [{**told, "step": step, "effect": effect} for step, effect in zip(steps, results, strict=True)]
     assert steps_until(said) == {1: 6, 3: 6}
-    assert effects(said)[0].steps == (6, 6)
+    assert outcomes(said)[0].median_steps_to_stop == 6
     others = [{**item, "session": f"s{n}"} for n, item in enumerate(said)]
     assert steps_until(others) == {1: 0, 3: 0}
 
@@ -335,7 +335,7 @@ def test_a_purge_that_a_reader_hinders_says_so(folder, capsys, monkeypatch):
         assert "Purge again then" in run(capsys, "purge", "--yes")
         other.execute("commit")
         other.execute("begin immediate")
-        assert "another program writes to it just now; try again" in run(capsys, "purge", "--yes", code=2)
+        assert "another program is writing to it; try again" in run(capsys, "purge", "--yes", code=2)
     run(capsys, "purge", "--yes")
     assert SECRET.encode() not in bytes_in_state()
 

@@ -239,7 +239,7 @@ def test_it_climbs_only_while_the_same_thing_goes_on():
 def test_at_ask_the_text_is_for_the_person():
     guard = RunGuard(rungs=["nudge", "ask"])
     texts = [text for _ in range(8) if (text := guard.step(**FAILED).text)]
-    assert ["The agent has been told and goes on." in text for text in texts] == [False, True]
+    assert ["The agent has been told and continues." in text for text in texts] == [False, True]
 
 
 def test_another_thing_starts_at_the_bottom():
@@ -346,25 +346,46 @@ def test_a_clock_that_goes_back_loses_nothing():
 @pytest.mark.parametrize(
     ("act", "right"),
     [
-        (lambda guard: guard.step(tool=""), "tool must be the name of a tool, like 'bash'"),
-        (lambda guard: guard.step(tool=None), "tool must be the name of a tool, like 'bash'"),
-        (lambda guard: guard.step(tool="t", arguments="ls"), "arguments must be a mapping, like {'command'"),
-        (lambda guard: guard.step(tool="t", error=3), "error must be a text, an exception, true, or None"),
-        (lambda guard: guard.step(tool="t", exit_code="1"), "exit_code must be a whole number, like 1"),
-        (lambda guard: guard.step(tool="t", exit_code=True), "exit_code must be a whole number, like 1"),
-        (lambda guard: guard.step(tool="t", call_id=5), "call_id must be a text"),
-        (lambda guard: asyncio.run(guard.astep(tool=5)), "tool must be the name of a tool, like 'bash'"),
-        (lambda guard: guard.say(5), "text must be a text"),
-        (lambda guard: guard.say(None), "text must be what was said"),
-        (lambda guard: guard.say("Hi.", "boss"), "role must be 'user' (a person) or 'assistant' (the agent)"),
-        (lambda guard: RunGuard(task=5), "task must be a text"),
-        (lambda guard: RunGuard(goal=["x"]), "goal must be a text"),
-        (lambda guard: RunGuard(cwd=5), "cwd must be a text"),
-        (lambda guard: RunGuard(allow="src/**"), "allow must be a list of globs, like ['src/**']"),
-        (lambda guard: RunGuard(deny=[5]), "deny must be a list of globs, like ['src/**']"),
-        (lambda guard: RunGuard(rungs="nudge"), "rungs must be a list of some of nudge, remind, ask, stop"),
-        (lambda guard: RunGuard(rungs=["nugde"]), "there is no 'nugde'; did you mean 'nudge'?"),
-        (lambda guard: RunGuard(settings={}), "settings must be Settings, as ethogram.config.load_settings"),
+        (lambda guard: guard.step(tool=""), "invalid tool: expected the name of a tool, like 'bash'"),
+        (lambda guard: guard.step(tool=None), "invalid tool: expected the name of a tool, like 'bash'"),
+        (
+            lambda guard: guard.step(tool="t", arguments="ls"),
+            "invalid arguments: expected a mapping, like {'command'",
+        ),
+        (
+            lambda guard: guard.step(tool="t", error=3),
+            "invalid error: expected a text, an exception, true or None",
+        ),
+        (
+            lambda guard: guard.step(tool="t", exit_code="1"),
+            "invalid exit_code: expected a whole number, like 1",
+        ),
+        (
+            lambda guard: guard.step(tool="t", exit_code=True),
+            "invalid exit_code: expected a whole number, like 1",
+        ),
+        (lambda guard: guard.step(tool="t", call_id=5), "invalid call_id: expected a text, not int"),
+        (
+            lambda guard: asyncio.run(guard.astep(tool=5)),
+            "invalid tool: expected the name of a tool, like 'bash'",
+        ),
+        (lambda guard: guard.say(5), "invalid text: expected a text, not int"),
+        (lambda guard: guard.say(None), "invalid text: expected a text, not NoneType"),
+        (lambda guard: guard.say("Hi.", "boss"), "invalid role 'boss': expected 'user' or 'assistant'"),
+        (lambda guard: RunGuard(task=5), "invalid task: expected a text"),
+        (lambda guard: RunGuard(goal=["x"]), "invalid goal: expected a text"),
+        (lambda guard: RunGuard(cwd=5), "invalid cwd: expected a text"),
+        (lambda guard: RunGuard(allow="src/**"), "invalid allow: expected a list of globs, like ['src/**']"),
+        (lambda guard: RunGuard(deny=[5]), "invalid deny: expected a list of globs, like ['src/**']"),
+        (
+            lambda guard: RunGuard(rungs="nudge"),
+            "invalid rungs: expected a list of some of nudge, remind, ask, stop",
+        ),
+        (lambda guard: RunGuard(rungs=["nugde"]), "not 'nugde'; did you mean 'nudge'?"),
+        (
+            lambda guard: RunGuard(settings={}),
+            "invalid settings: expected Settings, as in ethogram.config.load_settings",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_what_would_be_right(act: Callable[[RunGuard], Any], right: str):

@@ -11,7 +11,7 @@ import pytest
 
 from ethogram.agents.hook import state_db
 from ethogram.agents.hook.claude_code import handle
-from ethogram.agents.hook.plan import choose, library_of, plan_of
+from ethogram.agents.hook.plan import choose, library_of, make_plan
 from ethogram.config import Settings
 
 Ask = Callable[..., str]
@@ -24,7 +24,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
 
     def asked(tool: str, record: dict[str, Any], **settings: Any) -> str:
         own = Settings(**settings)
-        plan = plan_of(choose(library_of(own)), own, str(tmp_path))
+        plan = make_plan(choose(library_of(own)), own, str(tmp_path))
         payload = {"session_id": "s", "cwd": str(tmp_path), "hook_event_name": "PreToolUse"}
         call = {"tool_name": tool, "tool_input": record, "tool_use_id": "1"}
         db = state_db.opened(str(tmp_path / "state" / "runs.sqlite"))
@@ -165,7 +165,7 @@ def test_commands_that_read_are_not(ask: Ask, command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "given"),
+    ("tool", "record"),
     [
         ("move_file", {"source": "a", "destination": ".claude/settings.json"}),
         ("write_files", {"files": [{"path": "ethogram.yaml", "content": "x"}]}),
@@ -175,8 +175,10 @@ def test_commands_that_read_are_not(ask: Ask, command: str) -> None:
         ("run_process", {"args": ["ethogram", "trust", "--yes"]}),
     ],
 )
-def test_other_tools_that_change_settings_are_asked_about(ask: Ask, tool: str, given: dict[str, Any]) -> None:
-    assert ASKED in ask(tool, given)
+def test_other_tools_that_change_settings_are_asked_about(
+    ask: Ask, tool: str, record: dict[str, Any]
+) -> None:
+    assert ASKED in ask(tool, record)
 
 
 def test_what_is_written_may_speak_of_settings(ask: Ask) -> None:
@@ -189,7 +191,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     """One session in which every question is answered with yes: what is asked about each command."""
     monkeypatch.setenv("ETHOGRAM_HOOK_DIR", str(tmp_path / "state"))
     own = Settings(deny=("README.md",))
-    plan = plan_of(choose(library_of(own)), own, str(tmp_path))
+    plan = make_plan(choose(library_of(own)), own, str(tmp_path))
     db = state_db.opened(str(tmp_path / "state" / "runs.sqlite"))
     calls = iter(range(1000))
 

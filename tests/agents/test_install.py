@@ -12,7 +12,8 @@ from hypothesis import settings as settings_of_search
 from hypothesis import strategies as st
 
 from ethogram.agents.hook import install
-from ethogram.agents.hook.install import kind_of, parse, undo, with_hook, without_hook
+from ethogram.agents.hook.install import kind_of, with_hook, without_hook
+from ethogram.agents.hook.json_edits import parse, undo
 from ethogram.agents.hook.location import EVENTS, TOOL_EVENTS
 from ethogram.errors import BadInput, BadUsage
 
@@ -58,18 +59,18 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 def put_in(path: Path, command: str = COMMAND) -> install.Change:
-    change = install.installing(path, command)
-    install.remember(change)
+    change = install.plan_install(path, command)
+    install.save_note(change)
     if not change.is_none:
         install.apply(change)
     return change
 
 
 def take_out(path: Path) -> install.Change:
-    change = install.uninstalling(path)
+    change = install.plan_uninstall(path)
     if not change.is_none:
         install.apply(change)
-    install.forget(change)
+    install.remove_note(change)
     return change
 
 
@@ -248,14 +249,17 @@ def test_which_commands_are_ours(command, kind):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{\n  // mine\n}", ":2:3: this is not JSON: "),
-        ("", ":1:1: this is not JSON: "),
-        ("[]", ':1:1: a settings file is an object, like {"hooks": {}}; here is a list'),
-        ('{\n  "hooks": []\n}', ":2:12: 'hooks' is an object, like {\"Stop\": []}; here is a list"),
-        ('{"hooks": {"Stop": {}}}', ":1:20: 'hooks.Stop' is a list; here is an object"),
-        ('{"hooks": {"Stop": ["x"]}}', ":1:21: an entry of 'hooks.Stop' is an object, like"),
-        ('{"hooks": {"Stop": [{}]}}', ":1:21: an entry of 'hooks.Stop' has a list 'hooks'; here is none"),
-        ('{"hooks": {"Stop": [{"hooks": 1}]}}', ":1:31: 'hooks' in an entry of 'hooks.Stop' is a list; here"),
+        ("{\n  // mine\n}", ":2:3: invalid JSON: "),
+        ("", ":1:1: invalid JSON: "),
+        ("[]", ':1:1: the settings file is a list: expected an object, like {"hooks": {}}'),
+        ('{\n  "hooks": []\n}', ":2:12: 'hooks' is a list: expected an object, like {\"Stop\": []}"),
+        ('{"hooks": {"Stop": {}}}', ":1:20: 'hooks.Stop' is an object: expected a list"),
+        ('{"hooks": {"Stop": ["x"]}}', ":1:21: an entry of 'hooks.Stop' is a text: expected an object, like"),
+        ('{"hooks": {"Stop": [{}]}}', ":1:21: an entry of 'hooks.Stop' has no 'hooks': expected a list"),
+        (
+            '{"hooks": {"Stop": [{"hooks": 1}]}}',
+            ":1:31: 'hooks' in an entry of 'hooks.Stop' is a value: expected a list",
+        ),
         ("[" * 100_000, ":1:1: "),
     ],
 )
@@ -278,15 +282,15 @@ def test_every_fault_is_told_at_once(folder):
 def test_bytes_that_are_no_text_are_left_alone(folder):
     path = settings(folder, "")
     path.write_bytes(b'{\n"a": "\xff"}')
-    with pytest.raises(BadInput, match=":2: this is not UTF-8"):
+    with pytest.raises(BadInput, match=":2: invalid encoding: expected UTF-8"):
         put_in(path)
 
 
 def test_whoever_writes_in_between_is_not_overwritten(folder):
     path = settings(folder, "{}")
-    change = install.installing(path, COMMAND)
+    change = install.plan_install(path, COMMAND)
     path.write_text('{"a": 1}')
-    with pytest.raises(BadUsage, match="somebody changed it just now"):
+    with pytest.raises(BadUsage, match="has just been changed"):
         install.apply(change)
     assert path.read_text() == '{"a": 1}'
     assert [item.name for item in path.parent.iterdir()] == ["settings.json"]

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from ethogram.agents.hook import state_db
-from ethogram.agents.hook.claude_code import plan_of
+from ethogram.agents.hook.claude_code import load_plan
 from ethogram.agents.hook.location import is_current, plan_path, read_data, write_data
 from ethogram.agents.hook.plan import prepare
-from ethogram.agents.hook.replay import by_process, within
+from ethogram.agents.hook.replay import in_process, run_hook
 from ethogram.config.learned import LEARNED_FILE, write_changes
 from ethogram.risk.changes import Change
 from settings_files import trusted_settings
@@ -42,16 +42,16 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_process_answers_as_the_code_does(place: Path, tmp_path: Path) -> None:
-    tell = within(state_db.opened(str(tmp_path / "other.sqlite")), str(place))
+    tell = in_process(state_db.opened(str(tmp_path / "other.sqlite")), str(place))
     asked = [failing(place, n) for n in range(5)]
-    answers = [by_process(item) for item in asked]
+    answers = [run_hook(item) for item in asked]
     assert answers == [tell(item) for item in asked]
     # Another file each time, so it is not spoken of before the fourth.
     assert [bool(answer) for answer in answers] == [False, False, False, True, False]
 
 
 def test_the_process_loads_the_standard_library_and_what_answers_alone(place: Path) -> None:
-    by_process(failing(place, 0))
+    run_hook(failing(place, 0))
     done = subprocess.run(
         [sys.executable, "-P", "-X", "importtime", "-m", "ethogram", "hook"],
         input=json.dumps(failing(place, 1)).encode(),
@@ -76,7 +76,7 @@ def test_a_plan_is_made_anew_when_the_settings_change(place: Path) -> None:
     assert is_current(before["stamp"])
     trusted_settings(place, "hook: {off: [loop, repetitive_errors]}\n", ".ethogram.yaml")
     assert not is_current(before["stamp"])
-    assert [by_process(failing(place, n)) for n in range(3)] == [{}, {}, {}]
+    assert [run_hook(failing(place, n)) for n in range(3)] == [{}, {}, {}]
 
 
 def test_a_plan_is_made_anew_when_something_was_learned(place: Path) -> None:
@@ -97,12 +97,12 @@ def test_a_plan_that_cannot_be_read_is_made_anew(place: Path) -> None:
     path = Path(prepare(str(place)))
     path.write_bytes(path.read_bytes()[:1000])
     assert read_data(str(path)) is None
-    assert by_process(failing(place, 0)) == {}
+    assert run_hook(failing(place, 0)) == {}
     assert read_data(str(path)) is not None
 
 
 def test_only_its_owner_can_read_what_is_kept(place: Path) -> None:
-    by_process(failing(place, 0))
+    run_hook(failing(place, 0))
     files = [path for path in Path(os.environ["ETHOGRAM_HOOK_DIR"]).rglob("*") if path.is_file()]
     assert files
     assert all(file.stat().st_mode & 0o077 == 0 for file in files if not file.name.endswith(("-wal", "-shm")))
@@ -128,7 +128,7 @@ def test_a_plan_can_name_no_module_but_our_signals(place: Path) -> None:
     assert data is not None
     for name in ("os", "ethogram.cli.main", "signals.evil"):
         with pytest.raises(ValueError, match="is no module of signals"):
-            plan_of({**data, "modules": [*data["modules"], name]})
+            load_plan({**data, "modules": [*data["modules"], name]})
 
 
 def test_a_plan_of_another_form_is_made_anew(place: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_plan_of_another_form_is_made_anew(place: Path) -> None:
     data = read_data(str(path))
     assert data is not None
     write_data(str(path), {**data, "watched": [["unknown"]]})
-    assert [bool(by_process(failing(place, n))) for n in range(4)] == [False, False, False, True]
+    assert [bool(run_hook(failing(place, n))) for n in range(4)] == [False, False, False, True]
     after = read_data(str(path))
     assert after is not None
     assert after["watched"] == data["watched"]
@@ -146,5 +146,5 @@ def test_a_state_folder_that_others_may_write_to_is_not_used(place: Path) -> Non
     state = Path(os.environ["ETHOGRAM_HOOK_DIR"])
     state.mkdir()
     state.chmod(0o777)
-    assert by_process(failing(place, 0)) == {}
+    assert run_hook(failing(place, 0)) == {}
     assert list(state.iterdir()) == []

@@ -20,7 +20,7 @@ import pytest
 from ethogram.agents.hook import location, main, state_db
 from ethogram.agents.hook.location import EVENTS
 from ethogram.agents.hook.plan import prepare
-from ethogram.agents.hook.replay import within
+from ethogram.agents.hook.replay import in_process
 from settings_files import trusted_settings
 
 SPEAKS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit")
@@ -165,7 +165,7 @@ def test_a_field_may_be_missing_or_of_any_type(project, tmp_path):
     assert list(FIELDS) == list(EVENTS)
     more = {"tool_response": "ok", "error": "bad", "prompt": "do it", "last_assistant_message": "done"}
     with closing(state_db.opened(str(tmp_path / "other.sqlite"))) as db:
-        tell = within(db, str(project))
+        tell = in_process(db, str(project))
         for name, own in FIELDS.items():
             full = payload(project, name, **more)
             for field in (*COMMON, *own):
@@ -319,8 +319,8 @@ def test_twenty_at_once_in_a_new_folder_are_all_seen(tmp_path, monkeypatch):
     monkeypatch.setenv("ETHOGRAM_HOOK_DIR", str(tmp_path / "state"))
     monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
     # Whoever waits for the plan waits here as long as it takes on a machine that has other work to do.
-    patient = "import sys; from ethogram.agents.hook import main as start; start.PATIENCE = 60.0; "
-    patient += "from ethogram.agents.hook import state_db; state_db.WAIT = 60.0; sys.exit(start.main())"
+    patient = "import sys; from ethogram.agents.hook import main; main.PATIENCE = 60.0; "
+    patient += "from ethogram.agents.hook import state_db; state_db.WAIT = 60.0; sys.exit(main.main())"
     calls = [payload(tmp_path, "PostToolUse", f"c{n}", tool_response=f"file {n}") for n in range(20)]
     with ThreadPoolExecutor(20) as pool:
         list(pool.map(lambda call: hook(call, command=[sys.executable, "-P", "-c", patient]), calls))

@@ -14,8 +14,8 @@ import pytest
 from ethogram import RunGuard
 from ethogram.agents.hook import state_db
 from ethogram.agents.hook.claude_code import handle
-from ethogram.agents.hook.plan import choose, library_of, plan_of
-from ethogram.agents.messages import PREFIX, QUOTES, quoted, shorten
+from ethogram.agents.hook.plan import choose, library_of, make_plan
+from ethogram.agents.messages import PREFIX, QUOTES, quote, shorten
 from ethogram.config import Settings
 
 CANARY = "canary"
@@ -108,7 +108,7 @@ def test_the_task_and_globs_stay_quoted(attempt: str) -> None:
 @pytest.fixture
 def ask(tmp_path: Path) -> Callable[[str, dict[str, Any]], str]:
     settings = Settings(deny=("private/**",))
-    plan = plan_of(choose(library_of(settings)), settings, str(tmp_path))
+    plan = make_plan(choose(library_of(settings)), settings, str(tmp_path))
     db = state_db.opened(str(tmp_path / "state" / "runs.sqlite"))
 
     def asked(tool: str, record: dict[str, Any]) -> str:
@@ -135,11 +135,11 @@ def test_a_path_in_a_question_stays_quoted(ask: Callable[..., str], attempt: str
 
 def test_a_quotation_can_be_read_back() -> None:
     for text in ("plain", 'with "quotes"', "back\\slash", "KeyError: ['a']", "ünïcode"):
-        assert json.loads(quoted(text)) == text
+        assert json.loads(quote(text)) == text
 
 
 def test_words_of_other_letters_in_brackets_stay() -> None:
-    assert quoted("[приветик]") == '"[приветик]"'
+    assert quote("[приветик]") == '"[приветик]"'
 
 
 def test_what_nobody_sees_is_left_out() -> None:

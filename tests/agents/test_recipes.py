@@ -91,7 +91,7 @@ def claude_is_stopped_where_somebody_asked_for_that(tmp_path: Path):
     for call in (FAILED, claude_call("echo same")):
         log, _ = play_claude(tmp_path, [call] * 6, nobody, ["stop"])
         assert len(log["made"]) == 3
-        assert "So the run was stopped" in log["stopped"]
+        assert "The run was stopped" in log["stopped"]
 
 
 def test_the_recipe_for_claude(subtests: pytest.Subtests, tmp_path: Path):

@@ -36,19 +36,19 @@ def faults(text: str) -> list[str]:
 
 def test_stopping_is_no_part_of_the_defaults():
     default = rules_in(Settings())
-    assert set(RUNGS) - set(default.climbed) == {"stop"}
+    assert set(RUNGS) - set(default.active_rungs) == {"stop"}
     assert default == Rules(("nudge", "remind", "ask"), 5, 6, "medium", (), "ask")
 
 
 def test_what_is_not_said_keeps_its_default():
     record = rules("hook: {rungs: [nudge, stop], cool_down: 9}\n")
     assert record == replace(rules_in(Settings()), rungs=("nudge", "stop"), cool_down=9)
-    assert record.climbed == ("nudge", "stop")
+    assert record.active_rungs == ("nudge", "stop")
 
 
 def test_any_rung_pattern_or_tool_can_be_turned_off():
     record = rules("hook: {off: [remind, loop, WebSearch], critical: off}\n")
-    assert record.climbed == ("nudge", "ask")
+    assert record.active_rungs == ("nudge", "ask")
     assert not any(record.has(name) for name in ("remind", "loop", "WebSearch"))
     assert record.critical == "off"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -150,7 +150,7 @@ def test_a_sub_agent_counts_its_own_steps(tmp_path):
     for _ in range(3):
         sub.did("edit", path="a.py", error="string not found")
     (run,) = runs_of(tmp_path, main.lines + sub.lines)
-    assert [agent.to_dict() for agent in run.agents] == [
+    assert [asdict(agent) for agent in run.agents] == [
         {"name": "agent", "parent": None, "steps": 5},
         {"name": "agent/s1", "parent": "agent", "steps": 4},
     ]

@@ -174,7 +174,9 @@ def test_what_a_hook_said_in_a_run_is_told_with_what_comes_next(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     write_events(tmp_path / "run.jsonl", lines)
     said = {"session": "monday", "pattern": "repetitive_errors", "rung": "nudge", "effect": "went_on"}
-    monkeypatch.setattr("ethogram.agents.hook.status.said", lambda: ([said, {**said, "session": "other"}], 2))
+    monkeypatch.setattr(
+        "ethogram.agents.hook.status.load_messages", lambda: ([said, {**said, "session": "other"}], 2)
+    )
     (one,) = records(capsys, "assess", "run.jsonl")
     (errors,) = [each for each in one["recommendations"] if each["pattern"] == "repetitive_errors"]
     assert errors["ladder"]["given"] == [{"rung": "nudge", "effect": "went_on"}]

@@ -13,7 +13,7 @@ from typing import Any
 import ethogram
 from ethogram import registry
 from ethogram.agents.hook import state_db
-from ethogram.agents.hook.replay import within
+from ethogram.agents.hook.replay import in_process
 from ethogram.app.chat_files import read_said
 from ethogram.app.verdicts import read_verdicts
 from ethogram.config import load_settings
@@ -288,7 +288,7 @@ def _answer(data: bytes) -> None:
 
 def _hook(folder: Path) -> Callable[[bytes], None]:
     (folder / "project").mkdir()
-    tell = within(state_db.opened(str(folder / "runs.sqlite")), str(folder / "project"))
+    tell = in_process(state_db.opened(str(folder / "runs.sqlite")), str(folder / "project"))
 
     def run(data: bytes) -> None:
         try:

@@ -6,7 +6,7 @@ import pytest
 
 from ethogram.models import Event
 from ethogram.signals import Measurer, Options
-from ethogram.signals.agent.errors import failure_line, is_report, telling_line
+from ethogram.signals.agent.errors import error_line, failure_line, is_report
 from ethogram.signals.agent.operations import of_command, operation_of, operations_of
 from ethogram.signals.agent.paths import in_command
 from ethogram.signals.agent.shell_parser import simple_commands
@@ -49,7 +49,7 @@ def test_what_an_editor_shows_of_a_file_is_no_failure(echo: str):
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         "Error: old_string not found",
         '{"success": false, "why": "locked"}',
@@ -57,8 +57,8 @@ def test_what_an_editor_shows_of_a_file_is_no_failure(echo: str):
         "The result is:\n Command write_fix returned: Error: no such line",
     ],
 )
-def test_what_an_editor_says_of_itself_is_one(said: str):
-    assert line_of("Edit", path="a.py", result=said) is not None
+def test_what_an_editor_says_of_itself_is_one(text: str):
+    assert line_of("Edit", path="a.py", result=text) is not None
 
 
 def test_an_editor_that_runs_the_tests_tells_how_they_went():
@@ -83,7 +83,7 @@ def test_a_line_of_a_listing_is_no_error_even_if_the_source_says_so():
 
 def test_the_particulars_below_a_general_sentence_are_the_error():
     whole = f"{REFUSED}\n\nERRORS:\n- E999 IndentationError: unexpected indent\n- F821 undefined name 'a'"
-    assert telling_line(whole) == "E999 IndentationError: unexpected indent"
+    assert error_line(whole) == "E999 IndentationError: unexpected indent"
     assert line_of("edit", error=REFUSED, result=whole) == "E999 IndentationError: unexpected indent"
     assert line_of("edit", error=REFUSED, result=REFUSED) == REFUSED
 
@@ -98,7 +98,7 @@ def test_the_particulars_below_a_general_sentence_are_the_error():
     ],
 )
 def test_a_line_with_a_code_is_preferred(line: str):
-    assert telling_line(f"The build failed with errors, see below.\n{line}\nDone.") == line
+    assert error_line(f"The build failed with errors, see below.\n{line}\nDone.") == line
 
 
 def test_of_a_bare_code_the_result_tells_the_rest():
@@ -126,7 +126,7 @@ def test_of_a_bare_code_the_result_tells_the_rest():
     ],
 )
 def test_an_error_is_quoted_as_it_stands_but_for_what_wraps_it(text: str, line: str):
-    assert telling_line(text) == line
+    assert error_line(text) == line
 
 
 @pytest.mark.parametrize(

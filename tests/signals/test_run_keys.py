@@ -11,7 +11,7 @@ from ethogram.models import Event
 from ethogram.models.constants import NORMALIZATION
 from ethogram.signals import Measurer, Options
 from ethogram.signals.agent import errors, normalization
-from ethogram.signals.agent.errors import error_key, telling_line
+from ethogram.signals.agent.errors import error_line, normalized_error
 from ethogram.signals.agent.normalization import cleaned, digest
 from ethogram.signals.agent.operations import of_command, of_tool
 from ethogram.signals.agent.paths import in_command
@@ -44,7 +44,7 @@ class Told:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("text", "other"),
     [
         ("cannot open src/a.py", "cannot open lib/deep/b.py"),
         ("a.py:12: bad token", "a.py:99: bad token"),
@@ -53,15 +53,15 @@ class Told:
         ("at 2026-01-02T03:04:05Z no answer", "at 2026-02-03 10:11:12 no answer"),
     ],
 )
-def test_an_error_is_the_same_without_paths_numbers_and_ids(one: str, other: str):
-    assert error_key(one) == error_key(other)
+def test_an_error_is_the_same_without_paths_numbers_and_ids(text: str, other: str):
+    assert normalized_error(text) == normalized_error(other)
 
 
 def test_what_an_error_names_counts_unless_normalised_strongly():
     item, other = "No module named 'amber'", "No module named 'birch'"
-    assert error_key(item) != error_key(other)
-    assert error_key(item, "high") == error_key(other, "high")
-    assert error_key("line 3", "low") != error_key("line 4", "low")
+    assert normalized_error(item) != normalized_error(other)
+    assert normalized_error(item, "high") == normalized_error(other, "high")
+    assert normalized_error("line 3", "low") != normalized_error("line 4", "low")
 
 
 @pytest.mark.parametrize("strength", NORMALIZATION)
@@ -79,7 +79,7 @@ def test_counts_in_a_result_count():
 def test_no_text_takes_long(strength: str, unit: str):
     began = time.process_time()
     digest(unit * 200_000, strength)
-    error_key(unit * 5_000, strength)
+    normalized_error(unit * 5_000, strength)
     of_command(unit * 4_000)
     in_command(unit * 4_000)
     assert time.process_time() - began < 1
@@ -235,7 +235,7 @@ def test_no_sign_keeps_a_rule_from_a_text_it_would_change():
     for _ in range(20_000):
         text = "".join(rng.choices(parts, k=rng.randint(1, 7)))
         put = normalization._TEMPORARY.sub(normalization._temporary, text)
-        put = normalization._LONG.sub("N", normalization._MEDIUM.sub(normalization._put, put))
+        put = normalization._LONG.sub("N", normalization._MEDIUM.sub(normalization._label, put))
         assert cleaned(text) == " ".join(normalization._PROCESS.sub(r"\1\2N", put).split()), text
 
 
@@ -267,8 +267,8 @@ def test_no_sign_keeps_a_rule_from_a_text_it_would_change():
     ],
 )
 def test_trouble_outside_is_seen_in_all_its_wordings(text: str):
-    assert errors._OUTSIDE.search(text)
-    assert errors._found(errors._OUTSIDE, errors._OUTSIDE_SIGNS, f"é {text}")
+    assert errors._INFRASTRUCTURE.search(text)
+    assert errors._search(errors._INFRASTRUCTURE, errors._INFRASTRUCTURE_SIGNS, f"é {text}")
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_a_broken_build_is_seen_in_all_its_wordings(text: str):
 
 def test_a_label_alone_is_not_the_error() -> None:
     """Two different faults under the heading ERROR: are two errors."""
-    assert telling_line("ERROR:\nNo replacement was performed, old text not found in a.py") == (
+    assert error_line("ERROR:\nNo replacement was performed, old text not found in a.py") == (
         "No replacement was performed, old text not found in a.py"
     )
-    assert telling_line("ERROR:\nThe path b.py does not exist") == "The path b.py does not exist"
+    assert error_line("ERROR:\nThe path b.py does not exist") == "The path b.py does not exist"

@@ -1,4 +1,10 @@
-"""Advising: whether something is to be said at a step, about what, and what came of what was said."""
+"""Interventions: whether to say something at a step, about what, and what came of earlier messages.
+
+nudge    a sentence for the agent: what repeats, how often, what has not been tried
+remind   the goal and the scope, in the user's words
+ask      the user is told, and asked before the agent does it again
+stop     the run ends; only if the settings include it
+"""
 
 from __future__ import annotations
 
@@ -8,43 +14,83 @@ from typing import Any
 
 from ..models.severity import rank
 from ..models.slotted import replace
-from .messages import FEWEST, About, said, to_person
-from .rules import Given, climb, is_same
+from .messages import MIN_ERRORS, Situation, agent_message, user_message
+from .rules import Rules
 from .status import Advice, Plan, Settled, Standing, State
 
 SCOPE = "scope"
-"""The cause of patterns about paths, which are gone to step by step, whether or not that gets anywhere."""
-SETTLES = 5
-"""Steps after which a thing that has not come again is taken to have stopped."""
-MOST_PENDING = 16
+"""The cause of patterns about paths: every such step counts, whether or not it makes progress."""
+SETTLE_STEPS = 5
+"""Steps after which something that has not recurred counts as stopped."""
+MAX_PENDING = 16
+MAX_KEYS = 12
+MAX_SITUATION_KEYS = 8
+
+Intervention = dict[str, Any]
+"""What was said about one thing: its cause and keys, its rung (a number), the step and how many times."""
+
+
+def next_rung(
+    interventions: Sequence[Intervention], cause: str, keys: Sequence[str], step: int, rules: Rules
+) -> tuple[list[Intervention], str | None]:
+    """Return the interventions by now, and the rung to take at this step about something; or None.
+
+    The same cause with a common key is the same thing, also for two patterns. It is mentioned again only
+    after the cool-down, one rung higher; above the top rung nothing is said. Nothing is said within half
+    the cool-down of anything else.
+    """
+    rungs, pause = rules.active_rungs, (rules.cool_down + 1) // 2
+    interventions = list(interventions)
+    is_soon = any(step - item["step"] < pause for item in interventions)
+    if not rungs or is_soon or is_exhausted(interventions, rules):
+        return interventions, None
+    # What looked like two things before may turn out to be one.
+    same = [item for item in interventions if is_same(item, cause, keys)]
+    rung = 1 + max((item["rung"] for item in same), default=-1)
+    if rung >= len(rungs) or any(step - item["step"] < rules.cool_down for item in same):
+        return interventions, None
+    all_keys = dict.fromkeys([*keys, *(key for item in same for key in item["keys"])])
+    times = 1 + sum(item["times"] for item in same)
+    own = {"cause": cause, "keys": list(all_keys)[:MAX_KEYS], "rung": rung, "step": step, "times": times}
+    return [*(item for item in interventions if item not in same), own], rungs[rung]
+
+
+def is_exhausted(interventions: Sequence[Intervention], rules: Rules) -> bool:
+    """Return whether a run has been interrupted as often as allowed."""
+    return sum(int(item["times"]) for item in interventions) >= rules.most
+
+
+def is_same(item: Intervention, cause: str, keys: Sequence[str]) -> bool:
+    """Return whether an intervention was about this; without keys on either side the cause decides."""
+    if item["cause"] != cause:
+        return False
+    return not keys or not item["keys"] or not set(keys).isdisjoint(item["keys"])
 
 
 def advise(plan: Plan, state: State, standings: Sequence[Standing]) -> tuple[State, Advice | None]:
-    """What to say at this step, about the gravest of what goes on; None where there is nothing to say."""
-    loud = [standing for standing in standings if _is_due(plan, state, standing)]
-    for item in sorted(loud, key=lambda item: -rank(item.severity)):
+    """Return what to say at this step about the most severe pattern; None where nothing is due."""
+    due = [standing for standing in standings if _is_due(plan, state, standing)]
+    for item in sorted(due, key=lambda standing: -rank(standing.severity)):
         keys = keys_of(plan, item.pattern, state["recent"])
         if keys is None:
             continue
         cause = plan.program(item.pattern).cause or item.pattern
-        given, rung = climb(state["given"], cause, keys, state["steps"], plan.rules)
+        interventions, rung = next_rung(state["interventions"], cause, keys, state["steps"], plan.rules)
         if rung is None:
             continue
-        about = replace(about_of(plan, state, item.pattern, keys), is_first=_is_first(given, cause, keys))
-        person = to_person(about) if rung in ("ask", "stop") else ""
-        advice = Advice(rung, item.pattern, item.severity, said(rung, about), state["steps"], person, keys)
-        pending = [*state["pending"], _pending(advice, is_scope=about.is_scope)][-MOST_PENDING:]
-        return {**state, "given": given, "pending": pending}, advice
+        is_first = all(other["times"] == 1 for other in interventions if is_same(other, cause, keys))
+        situation = replace(situation_of(plan, state, item.pattern, keys), is_first=is_first)
+        person = user_message(situation) if rung in ("ask", "stop") else ""
+        text = agent_message(rung, situation)
+        advice = Advice(rung, item.pattern, item.severity, text, state["steps"], person, keys)
+        own = {"pattern": item.pattern, "keys": list(keys), "step": advice.step, "scope": situation.is_scope}
+        pending = [*state["pending"], own][-MAX_PENDING:]
+        return {**state, "interventions": interventions, "pending": pending}, advice
     return state, None
 
 
-def _is_first(givens: Sequence[Given], cause: str, keys: Sequence[str]) -> bool:
-    """Whether what was just added is the first word about a thing."""
-    return all(item["times"] == 1 for item in givens if is_same(item, cause, keys))
-
-
 def _is_due(plan: Plan, state: State, standing: Standing) -> bool:
-    """Whether a thing goes on at this very step, gravely enough, and is somebody's to hear of."""
+    """Whether a pattern holds at this very step, is severe enough, and something can be said about it."""
     now = state["recent"][-1]
     if standing.change == "closed" or not standing.holds or rank(standing.severity) < rank(plan.rules.lowest):
         return False
@@ -53,10 +99,10 @@ def _is_due(plan: Plan, state: State, standing: Standing) -> bool:
     return not now["progress"]
 
 
-def about_of(plan: Plan, state: State, pattern: str, keys: tuple[str, ...]) -> About:
-    """What there is to say about a pattern as things stand."""
+def situation_of(plan: Plan, state: State, pattern: str, keys: tuple[str, ...]) -> Situation:
+    """Return what a message about a pattern is made from."""
     program, options = plan.program(pattern), plan.options
-    return About(
+    return Situation(
         pattern=pattern,
         title=program.title,
         recommendation=program.recommendation,
@@ -71,62 +117,54 @@ def about_of(plan: Plan, state: State, pattern: str, keys: tuple[str, ...]) -> A
 
 
 def keys_of(plan: Plan, pattern: str, recent: Sequence[Mapping[str, Any]]) -> tuple[str, ...] | None:
-    """What a thing is known by: the error met now and the steps of the circle that this step closes.
+    """Return the error met now and the steps of the loop that this step closes.
 
-    Empty where the pattern is about something else; None where this step does not repeat anything, so that
-    there is nothing to say at it.
+    () where the pattern is about something else; None where this step does not repeat anything.
     """
     names, now = plan.program(pattern).signals, recent[-1]
     if not {"error_key", "step_key", "talk_key"} & set(names):
         return ()
     if "error_key" in names and not now["error_key"]:
         return None
-    steps = Counter(item["key"] for item in recent)
-    circle = [key for key in dict.fromkeys(_round(recent)) if steps[key] > 1]
-    # A long circle is one the second time round.
-    repeats = steps[now["key"]] >= (FEWEST if len(circle) < FEWEST else 2)
-    errors = [item["error_key"] for item in recent if item["error_key"] and item["key"] in circle]
-    keys = [*_repeated_error(recent), *([*circle, *errors] if repeats else [])]
-    return tuple(dict.fromkeys(keys))[:8] if keys else None
+    counts = Counter(item["key"] for item in recent)
+    loop = [key for key in dict.fromkeys(_loop(recent)) if counts[key] > 1]
+    # A long loop is one already the second time round.
+    repeats = counts[now["key"]] >= (MIN_ERRORS if len(loop) < MIN_ERRORS else 2)
+    errors = [item["error_key"] for item in recent if item["error_key"] and item["key"] in loop]
+    keys = [*_repeated_error(recent), *([*loop, *errors] if repeats else [])]
+    return tuple(dict.fromkeys(keys))[:MAX_SITUATION_KEYS] if keys else None
 
 
 def _repeated_error(recent: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The error met now, if it came often enough: once more where it was another call each time."""
+    """The error met now, if it came often enough: once more where each call was different."""
     now = recent[-1]["error_key"]
-    own = [item["key"] for item in recent if now and item["error_key"] == now]
-    return [now] if len(own) >= FEWEST + (len(set(own)) == len(own)) else []
+    keys = [item["key"] for item in recent if now and item["error_key"] == now]
+    return [now] if len(keys) >= MIN_ERRORS + (len(set(keys)) == len(keys)) else []
 
 
-def _round(recent: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The steps from the newest back to the one before that is the same; none where there is none."""
+def _loop(recent: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The steps from the newest back to the previous equal one; [] where there is none."""
     now = recent[-1]["key"]
     before = next((n for n in range(len(recent) - 2, -1, -1) if recent[n]["key"] == now), None)
     return [] if before is None else [item["key"] for item in reversed(recent[before:])]
 
 
-def _pending(advice: Advice, *, is_scope: bool) -> dict[str, Any]:
-    """What was said, until it is known what comes of it."""
-    told = {"pattern": advice.pattern, "keys": list(advice.keys), "step": advice.step}
-    return {**told, "scope": is_scope}
-
-
 def settle(state: State, standings: Sequence[Standing]) -> tuple[State, tuple[Settled, ...]]:
-    """What became of what was said before this step."""
+    """Return what became of earlier messages by this step."""
     holding = {standing.pattern for standing in standings if standing.holds}
     now, waiting, settled = state["recent"][-1], [], []
     for item in state["pending"]:
         after = state["steps"] - item["step"]
-        if _comes_again(item, now, item["pattern"] in holding):
-            settled.append(Settled(item["pattern"], item["step"], "went_on", after))
-        elif after >= SETTLES:
-            settled.append(Settled(item["pattern"], item["step"], "stopped", after))
+        recurs = _recurs(item, now, item["pattern"] in holding)
+        if recurs or after >= SETTLE_STEPS:
+            settled.append(Settled(item["pattern"], item["step"], "went_on" if recurs else "stopped", after))
         else:
             waiting.append(item)
     return {**state, "pending": waiting}, tuple(settled)
 
 
-def _comes_again(record: Mapping[str, Any], now: Mapping[str, Any], holds: bool) -> bool:
-    if record["keys"]:
-        return now["error_key"] in record["keys"] or (now["key"] in record["keys"] and not now["progress"])
-    # A path outside was gone to once and for all; what matters is whether another is.
-    return holds and (not record["scope"] or bool(now["outside"]))
+def _recurs(item: Mapping[str, Any], now: Mapping[str, Any], holds: bool) -> bool:
+    if item["keys"]:
+        return now["error_key"] in item["keys"] or (now["key"] in item["keys"] and not now["progress"])
+    # A path outside cannot be taken back; what counts is whether another one follows.
+    return holds and (not item["scope"] or bool(now["outside"]))

@@ -1,6 +1,6 @@
-"""The core: one event of a run in, what is known of the run and what to say about it out.
+"""Monitor: one event of a run in, the new state of the run and advice out.
 
-State in and state out; the same for the hook's process and for a guard inside one.
+Shared by the hook's process and by RunGuard.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from ..models.event import Event, Value
 from ..models.timestamps import micros
-from ..signals.agent.errors import NOT_ITS_OWN
+from ..signals.agent.errors import CANCELLED
 from ..signals.agent.step import read_step
 from ..signals.measurer import Measurer
 from .interventions import advise, settle
@@ -18,15 +18,15 @@ from .status import Observed, Plan, State, stand
 
 
 def start() -> State:
-    """Of a run nothing is known of yet."""
-    return {"n": 0, "steps": 0, "signals": None, "programs": {}, "recent": [], "given": [], "pending": [],
-            "goal": "", "used": [], "approved": []}  # fmt: skip
+    """Return the state of a run without events."""
+    return {"n": 0, "steps": 0, "signals": None, "programs": {}, "recent": [], "interventions": [],
+            "pending": [], "goal": "", "used": [], "approved": []}  # fmt: skip
 
 
 def observe(plan: Plan, state: State, event: Event, measurer: Measurer | None = None) -> Observed:
-    """What is known after an event, and what to say about it.
+    """Return the state after an event, and what to say about it.
 
-    A measurer that goes on from event to event need not be made of the state and put back into it each time.
+    A measurer that is reused from event to event need not be rebuilt from the state and saved each time.
     """
     number, us = state["n"] + 1, micros(event.at)
     own = measurer or measurer_of(plan, state)
@@ -44,10 +44,10 @@ def observe(plan: Plan, state: State, event: Event, measurer: Measurer | None = 
         state["signals"] = without_secrets(own.save(), state["signals"])
     state["goal"] = state["goal"] or goal_of(plan, event)
     if event.kind == "message" and event.attributes.get("role") == "user":
-        # What a person asks for is no repetition of what was done before.
+        # What the user asks for is no repetition of what was done before.
         state["recent"] = []
-    is_step, is_talk = _is_step(event, readings), "talk_key" in readings
-    if not is_step and not is_talk:
+    is_step = _is_step(event, readings)
+    if not is_step and "talk_key" not in readings:
         return Observed(state, tuple(standings), readings=readings)
     state["steps"] += is_step
     cwd = str(event.attributes.get("cwd") or plan.options.cwd or "")
@@ -59,15 +59,15 @@ def observe(plan: Plan, state: State, event: Event, measurer: Measurer | None = 
 
 
 def _is_step(event: Event, readings: Mapping[str, Value]) -> bool:
-    """Whether something was done: a call whose result is yet to come was not, nor one that was refused."""
+    """Whether something was done: neither a call without a result yet nor a cancelled one."""
     step = read_step(event)
     if step is None or not step.is_outcome or "step_key" not in readings:
         return False
-    return not (step.error and NOT_ITS_OWN.search(step.error))
+    return not (step.error and CANCELLED.search(step.error))
 
 
 def measurer_of(plan: Plan, state: State) -> Measurer:
-    """What measures the events of a run, with all that it remembers of it."""
+    """Return a measurer with the state of a run."""
     measurer = Measurer.of(plan.signals, plan.options)
     if state["signals"] is not None:
         measurer.load(state["signals"])

@@ -1,7 +1,7 @@
-"""What a call is asked about before it is made: critical paths, and whatever changes the watching itself.
+"""Protected paths: calls to ask about before they run, on critical paths or on the monitoring itself.
 
-The signal `critical_path` goes by paths that are plainly named. Here a question is cheap and a miss is not,
-so words that programs are given, redirections and code in quotes are looked through as well.
+The signal `critical_path` considers plainly named paths. Here a question is cheap and a miss is not, so
+words given to programs, redirections and quoted code are examined as well.
 """
 
 from __future__ import annotations
@@ -14,46 +14,44 @@ from ..models.lazy_regex import Rule
 from ..signals.agent.operations import operation_of
 from ..signals.agent.path_scope import is_critical, matches
 from ..signals.agent.paths import joined, touched
-from ..signals.agent.shell_parser import MOST_COMMANDS, MOST_WORDS, Simple, simple_commands
-from ..signals.agent.step import Step
+from ..signals.agent.shell_parser import MAX_COMMANDS, MAX_WORDS, SimpleCommand, simple_commands
+from ..signals.agent.step import Step, words
 from ..signals.options import Options
 
-TALKERS = frozenset("echo printf grep egrep fgrep rg ag ack sed awk".split())  # noqa: SIM905 (a list of words)
-"""Programs whose words are often about a path and do not touch it."""
-READERS = frozenset("echo printf grep egrep fgrep rg cat head tail diff cmp ls wc stat file jq cd".split())  # noqa: SIM905
-"""Programs that change nothing they are given, whatever their options."""
+MENTIONERS = words("echo printf grep egrep fgrep rg ag ack sed awk")
+"""Programs whose words often mention a path without touching it."""
+READERS = words("echo printf grep egrep fgrep rg cat head tail diff cmp ls wc stat file jq cd")
+"""Programs that change nothing, whatever their options."""
 GIT_READERS = ("add", "blame", "commit", "diff", "log", "show", "status")
 RUNNERS = Rule(r"(?:ba|z|da)?sh|python[\d.]*|node|ruby|perl|php|deno|bun")
 LOOKS = ("read", "list", "search", "fetch")
-CONTENT = frozenset(
-    (
-        *("content", "contents", "file_text", "text", "new_string", "old_string", "new_str", "old_str"),
-        *("new_source", "message", "description", "prompt", "query", "pattern", "todos", "thought"),
-    )
+CONTENT = words(
+    "content contents file_text text new_string old_string new_str old_str new_source message description "
+    "prompt query pattern todos thought"
 )
-"""Arguments that hold what is written or looked for, not where."""
+"""Arguments that hold what is written or searched, not where."""
 _RUNS_TEXT = Rule(r"(?:ba|z|da)?sh|eval|xargs|parallel|ssh|tmux|screen|script|watch")
-"""Programs that run what they are given, also by a pipe."""
-READERS_BUT = Rule(r"sed|g?awk|find|tree|less|more|sort|git")
-"""Programs that change nothing either, unless an option or expression says so."""
+"""Programs that run text they are given, also by a pipe."""
+CONDITIONAL_READERS = Rule(r"sed|g?awk|find|tree|less|more|sort|git")
+"""Programs that change nothing without an option or expression that says so."""
 _WRITES = Rule(
     r"--output|--in-place|-o|-\w*i|.*\binplace\b.*|-delete|-exec(?:dir)?|-ok|-fprint\w*|.*(?:>|\bw\s+\S).*"
 )
-_WATCHER = Rule(
+_MONITORING = Rule(
     r"(?:^|[^\w-])\.?ethogram(?:\.(?:learned|mutes))?\.yaml\b"
     r"|(?:^|[^\w.-])\.claude(?![\w.-])(?!/(?:plans|todos)/)"
     r"|\.(?:config|local/state)/ethogram(?![\w-])|\$\{?(?:ETHOGRAM_HOOK_DIR|CLAUDE_CONFIG_DIR|XDG_\w+_HOME)\b"
     r"|/bin/ethogram(?![\w-])|site-packages/ethogram(?![\w-])",
     re.IGNORECASE,
 )
-"""Settings of ours and of the agent, and ourselves, wherever they stand in a text."""
-_OURS = r"\bethogram(?:\.__main__)?['\"]?,?(?:\s+-\S+)*\s+['\"]?"
+"""Settings of ethogram and of the agent, and ethogram itself, anywhere in a text."""
+_ETHOGRAM = r"\bethogram(?:\.__main__)?['\"]?,?(?:\s+-\S+)*\s+['\"]?"
 _COMMAND = Rule(
-    rf"{_OURS}(?:trust|mute|learn|purge)\b"
-    rf"|{_OURS}hook\b(?!['\"]?,?\s+['\"]?(?:status|report|replay)\b)"
+    rf"{_ETHOGRAM}(?:trust|mute|learn|purge)\b"
+    rf"|{_ETHOGRAM}hook\b(?!['\"]?,?\s+['\"]?(?:status|report|replay)\b)"
     r"|\b(?:uninstall|remove)\s(?:[^\n;|&]{0,80}\s)?ethogram\b",
 )
-"""Commands of ours that change what is watched, or tell the hook things; and our own removal."""
+"""Commands of ethogram that change the monitoring or feed the hook; and its removal."""
 _WORD = Rule(r"[^\s'\"`()\[\]{}<>|;&,=]{1,200}")
 _INPUT = Rule(r"<\s*([^\s<>|;&()'\"]{1,200})")
 
@@ -61,16 +59,16 @@ _INPUT = Rule(r"<\s*([^\s<>|;&()'\"]{1,200})")
 def paths_to_ask(
     step: Step, options: Options, cwd: str, *, is_critical_step: bool
 ) -> Iterator[tuple[str, bool]]:
-    """The paths a call should be asked about, each with whether the settings deny it.
+    """Yield the paths to ask about before a call, each with whether the settings deny it.
 
-    `is_critical_step`: the signal says so, who named the path and what is allowed being known to it.
+    `is_critical_step` is the signal critical_path, which knows what users named and settings allow.
     """
     named = [(joined(cwd, path), bool(changes)) for path, changes in touched(step)]
     paths = [path for path, changes in named if is_critical_step and _counts(path, changes, options, cwd)]
     if is_critical_step and not paths:
         paths = [path for path, _ in named[:1]]
     known = {path for path, _ in named}
-    for word in words_in(step.command) if step.command else ():
+    for word in path_words(step.command) if step.command else ():
         path = joined(cwd, word)
         if path not in known and is_critical(path, False) and not matches(path, options.allow, cwd):
             paths.append(path)
@@ -84,55 +82,55 @@ def _counts(path: str, changes: bool, options: Options, cwd: str) -> bool:
     return is_critical(path, changes) or matches(path, options.critical_paths, cwd)
 
 
-def change_of_watching(step: Step) -> str | None:
-    """The command, or the path, by which a call may change what is watched; None where it does not.
+def monitoring_change(step: Step) -> str | None:
+    """Return the command or path by which a call may change the monitoring; None where it does not.
 
-    Only what is in plain sight: a name that a program puts together is not seen.
+    A name that a program composes is not recognized.
     """
     if step.command:
         return next(_changing_parts(step.command), None)
     if operation_of(step) in LOOKS:
         return None
     for text in _places(step.arguments):
-        if match := _WATCHER.search(text) or _COMMAND.search(text):
+        if match := _MONITORING.search(text) or _COMMAND.search(text):
             return match[0].strip(" /")
     return None
 
 
 def _changing_parts(line: str) -> Iterator[str]:
     commands = simple_commands(line)
-    # What is only shown or looked for changes nothing, unless something runs it.
+    # What is only printed or searched for changes nothing, unless something runs it.
     runs_text = any(_RUNS_TEXT.fullmatch(command.program.rpartition("/")[2]) for command in commands)
     for command in commands:
         text = " ".join((command.program, *command.words, command.code)).strip()
         shown = " > ".join((text, *command.outputs))
         reads = _only_reads(command) and not runs_text
         if (
-            any(_WATCHER.search(output) for output in command.outputs)
+            any(_MONITORING.search(output) for output in command.outputs)
             or (_COMMAND.search(text) and not reads)
-            or (_WATCHER.search(text) and not reads and not _is_ours(command))
+            or (_MONITORING.search(text) and not reads and not _is_ethogram(command))
         ):
             yield shown
-    is_cut = len(commands) >= MOST_COMMANDS or any(len(command.words) >= MOST_WORDS for command in commands)
-    if is_cut and (match := _WATCHER.search(line) or _COMMAND.search(line)):
+    is_cut = len(commands) >= MAX_COMMANDS or any(len(command.words) >= MAX_WORDS for command in commands)
+    if is_cut and (match := _MONITORING.search(line) or _COMMAND.search(line)):
         yield match[0].strip(" /")
 
 
-def _only_reads(command: Simple) -> bool:
-    if READERS_BUT.fullmatch(command.program):
+def _only_reads(command: SimpleCommand) -> bool:
+    if CONDITIONAL_READERS.fullmatch(command.program):
         words = [word for word in command.words if command.program != "git" or word[:1] != "-"]
         known = command.program != "git" or (words[:1] and words[0] in GIT_READERS)
         return bool(known) and not any(_WRITES.fullmatch(word.partition("=")[0]) for word in command.words)
     return command.program in READERS
 
 
-def _is_ours(command: Simple) -> bool:
-    """Whether it is ethogram itself that reads its settings: which commands of ours change them is known."""
+def _is_ethogram(command: SimpleCommand) -> bool:
+    """Whether it is ethogram, whose commands that change settings are known."""
     return command.program.rpartition("/")[2] == "ethogram"
 
 
 def _places(value: Any, name: str = "") -> Iterator[str]:
-    """The texts in the arguments of a tool that may say where something is done."""
+    """Texts in the arguments of a tool that may name a place."""
     if isinstance(value, str):
         if name not in CONTENT:
             yield value
@@ -147,14 +145,14 @@ def _places(value: Any, name: str = "") -> Iterator[str]:
                 yield from _places(part, name)
 
 
-def words_in(line: str) -> Iterator[str]:
-    """Words of a command line that may be paths.
+def path_words(line: str) -> Iterator[str]:
+    """Yield the words of a command line that may be paths.
 
-    >>> list(words_in("docker run --env-file .env x < $HOME/.netrc"))
+    >>> list(path_words("docker run --env-file .env x < $HOME/.netrc"))
     ['run', '', '.env', 'x', '~/.netrc']
     """
     for command in simple_commands(line):
-        if command.program in TALKERS:
+        if command.program in MENTIONERS:
             continue
         runs_code = RUNNERS.fullmatch(command.program) is not None
         for word in command.words:

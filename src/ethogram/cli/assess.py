@@ -124,7 +124,7 @@ def assess(
 
 def hook_said(runs: tuple[Run, ...]) -> dict[str, dict[str, list[Given]]]:
     """What a hook said in these runs, where one watched them: by thread and pattern, oldest first."""
-    from ..agents.hook.status import said
+    from ..agents.hook.status import load_messages
     from ..errors import BadInput
     from ..risk.scoring import Given
 
@@ -132,7 +132,7 @@ def hook_said(runs: tuple[Run, ...]) -> dict[str, dict[str, list[Given]]]:
         return {}
     threads = {one.thread for one in runs}
     try:
-        told, _ = said()
+        told, _ = load_messages()
     except BadInput as error:
         # What was said is only told beside it: without it the assessment is still right.
         write_line(printable(f"ethogram: what hooks said is left out: {error}"), to=sys.stderr)

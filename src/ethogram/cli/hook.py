@@ -58,13 +58,13 @@ def install(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
     path = settings.settings_path("user" if user else "project", ".")
     if not user:
         settings.check_place(path, ".")
-    change = settings.installing(path, settings.own_command())
+    change = settings.plan_install(path, settings.own_command())
     if dry_run:
         _show(change, str(path))
         write_line("Nothing was written (--dry-run).")
         return
     prepare(str(Path.cwd()))
-    settings.remember(change)
+    settings.save_note(change)
     if not change.is_none:
         settings.apply(change)
     # Shown once it is done: whoever reads only the first lines has it all the same.
@@ -85,18 +85,18 @@ def uninstall(agent: Agent, user: User = False, dry_run: DryRun = False) -> None
     path = settings.settings_path("user" if user else "project", ".")
     if not user:
         settings.check_place(path, ".")
-    change = settings.uninstalling(path)
+    change = settings.plan_uninstall(path)
     if change.is_none:
         write_line(printable(f"There is no hook of ours in {path}{_elsewhere(user)}."))
         if not dry_run:
-            settings.forget(change)
+            settings.remove_note(change)
         return
     if dry_run:
         _show(change, str(path))
         write_line("Nothing was written (--dry-run).")
         return
     settings.apply(change)
-    settings.forget(change)
+    settings.remove_note(change)
     _show(change, str(path))
     write_line(printable(f"Removed from {path}. To remove what is known of runs, too: ethogram hook purge"))
 
@@ -111,10 +111,10 @@ def _show(change: Change, shown: str) -> None:
 
 def _elsewhere(user: bool) -> str:
     """Where it is instead, if it is."""
-    from ..agents.hook.status import place
+    from ..agents.hook.status import installation
 
     other = "project" if user else "user"
-    return f"; --{other} has one" if place(other, ".").command else ""
+    return f"; --{other} has one" if installation(other, ".").command else ""
 
 
 def status(as_json: AsJson = False) -> None:
@@ -136,21 +136,20 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """List every intervention with its effect, and how often each kind helped."""
-    from ..agents.hook import status as effects
-    from ..agents.hook.status import said
+    from ..agents.hook.status import load_messages, message_record, report_record, select
     from .hook_text import report_lines
 
     start = _ago(since, "--since")
-    everything, runs = said()
-    found = effects.chosen(everything, session, start)
-    told = effects.report_record(found, runs)
+    everything, runs = load_messages()
+    found = select(everything, session, start)
+    told = report_record(found, runs)
     if as_json:
         for one in found:
-            write_json(effects.said_record(one))
+            write_json(message_record(one))
         write_json(told)
         return
     is_all = len(everything) == len(found)
-    for line in report_lines([effects.said_record(one) for one in found], told, is_all=is_all):
+    for line in report_lines([message_record(one) for one in found], told, is_all=is_all):
         write_line(printable(line))
 
 
@@ -163,15 +162,15 @@ def replay(
 ) -> None:
     """Show what the hook would have said in recorded runs."""
     from .. import read_events
-    from ..agents.hook.replay import by_processes
     from ..agents.hook.replay import replay as replayed
+    from ..agents.hook.replay import replay_in_processes
     from .hook_text import replay_lines
     from .progress import Progress
 
     progress = Progress()
     with progress.checking("replaying"):
         events = list(read_events(paths).events)
-        tell = by_processes if process else replayed
+        tell = replay_in_processes if process else replayed
         *said, told = tell(events, ".", progress=lambda done, total: progress.count(done, total, "events"))
     if as_json:
         for one in (*said, told):

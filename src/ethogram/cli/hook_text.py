@@ -127,9 +127,9 @@ def report_lines(
 
 def _effect_text(one: Mapping[str, Any]) -> str:
     parts = [f"given {one['given']}"]
-    from ..agents.hook.status import EFFECTS
+    from ..agents.hook.status import OUTCOMES
 
-    parts += [f"{name.replace('_', ' ')} {one[name]}" for name in EFFECTS]
+    parts += [f"{name.replace('_', ' ')} {one[name]}" for name in OUTCOMES]
     text = ", ".join(parts)
     if one["share_stopped"] is not None:
         text += f"; {one['share_stopped']:.0%} stopped ({one['low']:.0%} to {one['high']:.0%})"

@@ -23,6 +23,7 @@ class Rule:
     fullmatch: Callable[..., re.Match[str] | None]
     finditer: Callable[..., Iterator[re.Match[str]]]
     findall: Callable[..., list[Any]]
+    split: Callable[..., list[Any]]
     sub: Callable[..., str]
 
     def __init__(self, text: str, flags: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""Claude Code's hook protocol: one payload in, the answer out."""
+"""Claude Code's hook protocol: one payload in, the response out."""
 
 from __future__ import annotations
 
@@ -14,68 +14,30 @@ from ...models.event import Event
 from ...models.slotted import replace
 from ...signals.agent.step import argument_text, read_step
 from ...signals.options import Options
-from ..interventions import SETTLES, about_of
-from ..messages import PREFIX, QUOTES, call_mark, quoted, shorten, to_person
+from ..interventions import SETTLE_STEPS, is_exhausted, situation_of
+from ..messages import PREFIX, QUOTES, call_digest, quote, shorten, user_message
 from ..monitor import measurer_of, observe, start
-from ..payload import call_event, condensed_event, result_event, said_event, subject_of, text_at
-from ..protected_paths import change_of_watching, paths_to_ask
-from ..rules import Rules, is_enough, with_tuples
+from ..payload import call_event, condensation_event, message_event, result_event, subject_of, text_at
+from ..protected_paths import monitoring_change, paths_to_ask
+from ..rules import Rules
 from ..status import SIGNALS, Advice, Observed, Plan, Settled, State, Watched, digest
 from . import state_db
 from .location import EVENTS
 
-# The contract: an advice as the coding agent's hook protocol wants it said.
-#
-# Nothing to say is no output at all. Nothing here can make an agent loop: a Stop is never blocked.
+CONTEXT_EVENTS = ("PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreToolUse")
+"""Events whose response may carry context for the agent. A Stop is never blocked, so no agent can loop."""
+KINDS = "(secrets, keys, settings, system files)"
+MAX_NAMED = 3
+MAX_CALLS = 64
+MAX_QUESTIONS = 64
+MAX_REPEATS = 20
 
-SPEAKS = ("PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "PreToolUse")
-"""Events whose answer may carry context for the agent."""
-
-
-def answer(event: str, advice: Advice | None) -> dict[str, Any]:
-    """What to write to standard output for an event of this name; empty: go on."""
-    if advice is None or event not in SPEAKS:
-        return {}
-    if event == "PreToolUse":
-        return _permission(advice)
-    record: dict[str, Any] = {
-        "hookSpecificOutput": {"hookEventName": event, "additionalContext": advice.text}
-    }
-    if advice.person:
-        record["systemMessage"] = advice.person
-    if advice.rung == "stop":
-        record |= {"continue": False, "stopReason": advice.person or advice.text}
-    return record
-
-
-def _permission(advice: Advice) -> dict[str, Any]:
-    reason = advice.person or advice.text
-    if advice.rung != "stop":
-        return {"hookSpecificOutput": _decided("ask", reason)}
-    return {"continue": False, "stopReason": reason, "hookSpecificOutput": _decided("deny", reason)}
-
-
-def _decided(decision: str, reason: str) -> dict[str, str]:
-    told = {"permissionDecision": decision, "permissionDecisionReason": reason}
-    return {"hookEventName": "PreToolUse", **told}
-
-
-# Answering: one payload of a hook in, the answer out, everything remembered in between.
-
-DENIED = ("is denied by the settings", "are denied by the settings")
-CRITICAL = (
-    "is a path that nobody should touch unasked (secrets, keys, settings, system files)",
-    "are paths that nobody should touch unasked (secrets, keys, settings, system files)",
-)
-MOST_ASKED = 3
-MOST_CALLS = 64
-MOST_PATHS = 64
-
+Payload = Mapping[str, Any]
 Handled = tuple[State, list[Observed], Advice | None]
 
 
-def plan_of(data: Mapping[str, Any]) -> Plan:
-    """The plan that plain data describes. Only our own signals can be named in it."""
+def load_plan(data: Mapping[str, Any]) -> Plan:
+    """Return the plan in plain data. Only signals of ethogram can be named in it."""
     for name in data["modules"]:
         if not name.startswith(SIGNALS):
             raise ValueError(f"{name!r:.60} is no module of signals")
@@ -85,171 +47,186 @@ def plan_of(data: Mapping[str, Any]) -> Plan:
         Watched(Program.from_json(program), rows, tuple(names), tuple(hashed))
         for program, rows, names, hashed in data["watched"]
     )
-    return Plan(
-        signals, watched, Options(**with_tuples(data["options"])), Rules(**with_tuples(data["rules"]))
-    )
+    options, rules = Options(**_with_tuples(data["options"])), Rules(**_with_tuples(data["rules"]))
+    return Plan(signals, watched, options, rules)
 
 
-def handle(record: Mapping[str, Any], plan: Plan, db: sqlite3.Connection, now: float) -> dict[str, Any]:
-    """What to answer to a payload; what it brings about is kept."""
-    name = text_at(record, "hook_event_name")
-    if name not in EVENTS or not plan.rules.has(text_at(record, "tool_name")):
+def _with_tuples(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+
+
+def handle(payload: Payload, plan: Plan, db: sqlite3.Connection, now: float) -> dict[str, Any]:
+    """Return the response to a payload, and save its effects."""
+    name = text_at(payload, "hook_event_name")
+    if name not in EVENTS or not plan.rules.has(text_at(payload, "tool_name")):
         return {}
-    session = state_db.storable(text_at(record, "session_id")[:200]) or "session"
-    agent = state_db.storable(subject_of(record))
+    session = state_db.storable(text_at(payload, "session_id")[:200]) or "session"
+    agent = state_db.storable(subject_of(payload))
     at = datetime.fromtimestamp(now, UTC)
-    with state_db.turn(db):
-        state = {**begin(), **(state_db.load(db, session, agent) or {})}
-        state, observed, advice = HANDLERS[name](record, plan, state, at)
-        for item in observed:
+    with state_db.transaction(db):
+        state = {**initial_state(), **(state_db.load(db, session, agent) or {})}
+        state, observations, advice = HANDLERS[name](payload, plan, state, at)
+        for item in observations:
             for standing in item.standings:
-                state_db.find(db, session, agent, now, standing, item.state["n"], item.state["steps"])
+                state_db.save_detection(db, session, agent, now, standing, item.state)
             for settled in item.settled:
                 state_db.settle(db, session, agent, settled)
         if name == "SessionEnd":
             state_db.end(db, session)
         if advice is not None:
-            state_db.note(db, session, agent, now, advice)
+            state_db.save_advice(db, session, agent, now, advice)
         state_db.save(db, session, agent, now, state)
-    return answer(name, advice)
+    return response(name, advice)
 
 
-def begin() -> State:
-    """What is known of a run before its first event: also which calls wait, and what was asked about."""
-    return {**start(), "calls": [], "asks": [], "asked": {}, "stopping": None}
+def response(event: str, advice: Advice | None) -> dict[str, Any]:
+    """Return what to write to standard output for an event; {}: continue."""
+    if advice is None or event not in CONTEXT_EVENTS:
+        return {}
+    reason = advice.person or advice.text
+    stop = {"continue": False, "stopReason": reason} if advice.rung == "stop" else {}
+    if event == "PreToolUse":
+        decision = {"permissionDecision": "deny" if stop else "ask", "permissionDecisionReason": reason}
+        return {**stop, "hookSpecificOutput": {"hookEventName": event, **decision}}
+    output = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": advice.text}}
+    return {**output, **({"systemMessage": advice.person} if advice.person else {}), **stop}
 
 
-def _observe(plan: Plan, state: State, event: Event | None) -> Observed:
-    return Observed(state) if event is None else observe(plan, state, event)
+def initial_state() -> State:
+    """Return the state of a run without events: the monitor's, pending calls, and questions.
+
+    `repeats` are calls to ask about if they recur, `questions` those that were asked and are open.
+    """
+    return {**start(), "calls": [], "repeats": [], "questions": {}, "stopping": None}
 
 
-def before(record: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
-    """A call is about to be made: ask where it touches what nobody should touch unasked, or repeats."""
-    event = call_event(record, state["n"] + 1, at)
-    advice = _stopped(state) or _critical(plan, state, event) or _asked(plan, state, event)
-    seen = observe(plan, state, event)
-    state = {**seen.state, "calls": [*state["calls"], _call(record)][-MOST_CALLS:]}
+def _before(payload: Payload, plan: Plan, state: State, at: datetime) -> Handled:
+    """A call is about to run: ask if it touches a protected path or repeats."""
+    event, call = call_event(payload, state["n"] + 1, at), _call_id(payload)
+    advice = _stop_again(state) or _ask_protected(plan, state, event) or _ask_repeated(plan, state, event)
+    observed = observe(plan, state, event)
+    state = {**observed.state, "calls": [*state["calls"], call][-MAX_CALLS:]}
     if advice is not None and advice.rung == "stop":
         state["stopping"] = None
     elif advice is not None:
-        asked = list(advice.keys), advice.pattern, advice.step
-        state["asked"] = dict([*state["asked"].items(), (_call(record), asked)][-MOST_PATHS:])
+        question = list(advice.keys), advice.pattern, advice.step
+        state["questions"] = dict([*state["questions"].items(), (call, question)][-MAX_QUESTIONS:])
         if not advice.keys:
-            # Once is enough: whoever allowed it need not be asked about the next of the same.
-            state["asks"] = [item for item in state["asks"] if item[1] != advice.pattern]
+            # One question is enough: if allowed, the next of the same calls is not asked about.
+            state["repeats"] = [item for item in state["repeats"] if item[1] != advice.pattern]
             own = {"cause": "asked", "keys": [advice.pattern], "rung": 0, "step": state["steps"], "times": 1}
-            state["given"] = [*state["given"], own]
-    return state, [seen], advice
+            state["interventions"] = [*state["interventions"], own]
+    return state, [observed], advice
 
 
-def after(record: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
+def _after(payload: Payload, plan: Plan, state: State, at: datetime) -> Handled:
     """A call has ended."""
-    name, observed = text_at(record, "hook_event_name"), []
-    state, settled = _answered(state, _call(record))
-    if _call(record) not in state["calls"]:
-        observed.append(observe(plan, state, call_event(record, state["n"] + 1, at)))
-        state = observed[-1].state
-    seen = observe(plan, state, result_event(record, state["n"] + 1, at))
-    observed.append(replace(seen, settled=(*seen.settled, *settled)))
-    state, advice = dict(seen.state), seen.advice
-    state["calls"] = [item for item in state["calls"] if item != _call(record)]
-    if advice is not None and advice.rung == "stop" and name == "PostToolUseFailure":
-        # After a call that failed, not every agent heeds it; so it is said again before the next.
+    observations, call = [], _call_id(payload)
+    state, settled = _settle_questions(state, call)
+    if call not in state["calls"]:
+        observations.append(observe(plan, state, call_event(payload, state["n"] + 1, at)))
+        state = observations[-1].state
+    observed = observe(plan, state, result_event(payload, state["n"] + 1, at))
+    observations.append(replace(observed, settled=(*observed.settled, *settled)))
+    state, advice = dict(observed.state), observed.advice
+    state["calls"] = [item for item in state["calls"] if item != call]
+    failed = text_at(payload, "hook_event_name") == "PostToolUseFailure"
+    if advice is not None and advice.rung == "stop" and failed:
+        # Not every agent obeys it after a failed call, so it is repeated before the next.
         state["stopping"] = [advice.pattern, advice.severity, advice.person]
     if advice is not None and advice.rung == "ask":
-        own = {
-            item["call"] for item in state["recent"] if {item["key"], item["error_key"]} & set(advice.keys)
-        }
-        new = [[item, advice.pattern, list(advice.keys), advice.step] for item in sorted(own) if item]
-        state["asks"] = [*state["asks"], *new][-20:]
+        keys = set(advice.keys)
+        calls = {item["call"] for item in state["recent"] if {item["key"], item["error_key"]} & keys}
+        new = [[item, advice.pattern, list(advice.keys), advice.step] for item in sorted(calls) if item]
+        state["repeats"] = [*state["repeats"], *new][-MAX_REPEATS:]
     elif state["recent"] and state["recent"][-1]["progress"]:
-        # It has found another way.
-        state["asks"] = []
-    return state, observed, advice
+        state["repeats"] = []
+    return state, observations, advice
 
 
-def _answered(state: State, call: str) -> tuple[State, list[Settled]]:
-    """What became of questions, now that a call has ended: it was allowed if it was asked about, and what was
-    asked about and not done for a while was not."""
-    asked, approved, settled = {}, list(state["approved"]), []
-    for name, (keys, pattern, step) in state["asked"].items():
+def _settle_questions(state: State, call: str) -> tuple[State, list[Settled]]:
+    """Settle open questions when a call has ended: its own was allowed, old ones were declined."""
+    questions, approved, settled = {}, list(state["approved"]), []
+    for name, (keys, pattern, step) in state["questions"].items():
+        after = state["steps"] - step
         if name == call:
             approved += keys
             settled.append(Settled(pattern, step, "allowed", 1))
-        elif state["steps"] - step >= SETTLES:
-            settled.append(Settled(pattern, step, "declined", state["steps"] - step))
+        elif after >= SETTLE_STEPS:
+            settled.append(Settled(pattern, step, "declined", after))
         else:
-            asked[name] = (keys, pattern, step)
-    return {**state, "asked": asked, "approved": approved[-MOST_PATHS:]}, settled
+            questions[name] = (keys, pattern, step)
+    return {**state, "questions": questions, "approved": approved[-MAX_QUESTIONS:]}, settled
 
 
-def prompted(record: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
-    """The person says something."""
-    seen = _observe(plan, state, said_event(record, state["n"] + 1, at, "user", text_at(record, "prompt")))
-    return seen.state, [seen], None
+def _message(role: str, field: str) -> Callable[[Payload, Plan, State, datetime], Handled]:
+    """A handler of a message. It is never answered, so a message cannot cause a loop."""
+
+    def handler(payload: Payload, plan: Plan, state: State, at: datetime) -> Handled:
+        event = message_event(payload, state["n"] + 1, at, role, text_at(payload, field))
+        observed = Observed(state) if event is None else observe(plan, state, event)
+        return observed.state, [observed], None
+
+    return handler
 
 
-def condensed(record: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
-    """The agent's memory is condensed."""
-    seen = observe(plan, state, condensed_event(record, state["n"] + 1, at))
-    return seen.state, [seen], None
+def _condensation(payload: Payload, plan: Plan, state: State, at: datetime) -> Handled:
+    observed = observe(plan, state, condensation_event(payload, state["n"] + 1, at))
+    return observed.state, [observed], None
 
 
-def stopped(record: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
-    """The agent has said what it had to say. That is never answered, so it cannot go round in circles."""
-    words = text_at(record, "last_assistant_message")
-    seen = _observe(plan, state, said_event(record, state["n"] + 1, at, "assistant", words))
-    return seen.state, [seen], None
-
-
-def ended(record: Mapping[str, Any], plan: Plan, state: State, at: datetime) -> Handled:
-    """The session is over."""
-    return state, [], None
-
-
-HANDLERS: dict[str, Callable[[Mapping[str, Any], Plan, State, datetime], Handled]] = {
-    "PreToolUse": before,
-    "PostToolUse": after,
-    "PostToolUseFailure": after,
-    "UserPromptSubmit": prompted,
-    "PreCompact": condensed,
-    "Stop": stopped,
-    "SubagentStop": stopped,
-    "SessionEnd": ended,
+HANDLERS: dict[str, Callable[[Payload, Plan, State, datetime], Handled]] = {
+    "PreToolUse": _before,
+    "PostToolUse": _after,
+    "PostToolUseFailure": _after,
+    "UserPromptSubmit": _message("user", "prompt"),
+    "PreCompact": _condensation,
+    "Stop": _message("assistant", "last_assistant_message"),
+    "SubagentStop": _message("assistant", "last_assistant_message"),
+    "SessionEnd": lambda payload, plan, state, at: (state, [], None),
 }
 
 
-def _call(record: Mapping[str, Any]) -> str:
-    return digest(text_at(record, "tool_use_id")) if text_at(record, "tool_use_id") else ""
+def _call_id(payload: Payload) -> str:
+    return digest(text_at(payload, "tool_use_id")) if text_at(payload, "tool_use_id") else ""
 
 
-def _critical(plan: Plan, state: State, event: Event) -> Advice | None:
-    """What to ask about a call that touches a critical path, or one that is not allowed; once for each."""
+def _stop_again(state: State) -> Advice | None:
+    """Stop before a call of a run that was to stop."""
+    if not state["stopping"]:
+        return None
+    pattern, severity, text = state["stopping"]
+    return Advice("stop", pattern, severity, text, state["steps"] + 1, text)
+
+
+def _ask_protected(plan: Plan, state: State, event: Event) -> Advice | None:
+    """Ask about a call on a critical or denied path, or on the monitoring; once for each."""
     if plan.rules.critical != "ask" or not (plan.rules.has("scope_creep") and plan.rules.has("ask")):
         return None
-    done = {**event.attributes, "result": ""}
+    # With a result, the signals measure the call as if it had run.
     tried = Event(event.id, event.at, event.subject, event.seq, event.source, thread=event.thread,
-                  kind="action", attributes=done)  # fmt: skip
-    readings = measurer_of(plan, state).measure(tried).readings
+                  kind="action", attributes={**event.attributes, "result": ""})  # fmt: skip
+    is_critical = measurer_of(plan, state).measure(tried).readings.get("critical_path") == 1
     step, cwd = read_step(tried), str(event.attributes.get("cwd") or plan.options.cwd or "")
-    is_critical = readings.get("critical_path") == 1
     if step is None:
         return None
-    found = [
-        (path, denied)
-        for path, denied in paths_to_ask(step, plan.options, cwd, is_critical_step=is_critical)
-        if digest(path) not in state["approved"]
-    ][:MOST_ASKED]
-    parts, keys = [], [digest(path) for path, _ in found]
-    if found:
-        paths = ", ".join(quoted(shorten(path, 120)) for path, _ in found)
-        why = DENIED if all(denied for _, denied in found) else CRITICAL
-        parts.append(f"{paths} {why[len(found) > 1]}.")
-    changed = change_of_watching(step)
-    # Not the command alone is allowed but the whole call, with all it is given.
-    call = digest(f"{step.tool} {argument_text(step.arguments, frozenset())}")
+    asked = paths_to_ask(step, plan.options, cwd, is_critical_step=is_critical)
+    paths = [(path, denied) for path, denied in asked if digest(path) not in state["approved"]][:MAX_NAMED]
+    parts, keys = [], [digest(path) for path, _ in paths]
+    if paths:
+        named = ", ".join(quote(shorten(path, 120)) for path, _ in paths)
+        is_one, denied = len(paths) == 1, all(denied for _, denied in paths)
+        why = (
+            "denied by the settings"
+            if denied
+            else f"{'a protected path' if is_one else 'protected paths'} {KINDS}"
+        )
+        parts.append(f"{named} {'is' if is_one else 'are'} {why}.")
+    changed = monitoring_change(step)
+    # An approval covers the whole call with all its arguments, not the command alone.
+    call = digest(f"{step.tool} {argument_text(step.arguments)}")
     if changed is not None and call not in state["approved"]:
-        parts.append(f"{quoted(shorten(changed, 120))} changes what watches this run.")
+        parts.append(f"{quote(shorten(changed, 120))} changes the monitoring of this run.")
         keys.append(call)
     if not parts:
         return None
@@ -257,20 +234,12 @@ def _critical(plan: Plan, state: State, event: Event) -> Advice | None:
     return Advice("ask", "scope_creep", "critical", text, state["steps"] + 1, text, tuple(keys))
 
 
-def _stopped(state: State) -> Advice | None:
-    """What to say before a call of a run that was to stop."""
-    if not state["stopping"]:
-        return None
-    pattern, severity, text = state["stopping"]
-    return Advice("stop", pattern, severity, text, state["steps"] + 1, text)
-
-
-def _asked(plan: Plan, state: State, event: Event) -> Advice | None:
-    """What to ask about a call that was to be asked about if it came again soon."""
-    mark = call_mark(event)
-    for call, pattern, keys, step in state["asks"]:
-        is_late = state["steps"] - step > plan.rules.cool_down or is_enough(state["given"], plan.rules)
-        if call == mark and not is_late:
-            text = to_person(about_of(plan, state, pattern, tuple(keys)))
+def _ask_repeated(plan: Plan, state: State, event: Event) -> Advice | None:
+    """Ask about a call that was to be asked about if it recurred soon."""
+    own = call_digest(event)
+    for call, pattern, keys, step in state["repeats"]:
+        is_late = state["steps"] - step > plan.rules.cool_down
+        if call == own and not is_late and not is_exhausted(state["interventions"], plan.rules):
+            text = user_message(situation_of(plan, state, pattern, tuple(keys)))
             return Advice("ask", pattern, "high", text, state["steps"] + 1, text)
     return None

@@ -1,4 +1,4 @@
-"""Where a hook keeps its files, and whether they can be used. Nothing here is slow to load."""
+"""Location of the hook's files, and whether they can be used. Fast to import."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-NAME = "ETHOGRAM_HOOK_DIR"
+DIR_VARIABLE = "ETHOGRAM_HOOK_DIR"
 FAILED = ".failed"
 TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
 EVENTS = (*TOOL_EVENTS, "UserPromptSubmit", "PreCompact", "Stop", "SubagentStop", "SessionEnd")
 """Events of a coding agent that the hook answers."""
-MOST_PLANS = 40
-"""Folders whose plans are kept."""
+MAX_PLANS = 40
+"""Folders whose plans are stored."""
 
 Stamp = list[tuple[str, int, int]]
 
 
 def state_dir() -> str:
-    """The folder of the hook's state: $ETHOGRAM_HOOK_DIR, or `ethogram/hook` where the system keeps state."""
-    if given := os.environ.get(NAME):
-        return os.path.abspath(given)
+    """Return the folder of the hook's state: $ETHOGRAM_HOOK_DIR, or `ethogram/hook` below XDG_STATE_HOME."""
+    if path := os.environ.get(DIR_VARIABLE):
+        return os.path.abspath(path)
     base = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
     return os.path.join(base, "ethogram", "hook")
 
 
 def make_folder(path: str) -> None:
-    """Make a folder of the state, and the state's own, so that nobody else can look inside.
+    """Create a folder of the state, readable by this user only.
 
-    PermissionError where somebody else owns the state's folder or may write to it.
+    PermissionError if somebody else owns the state's folder or may write to it.
     """
     for folder in (state_dir(), path):
         if not os.path.isdir(folder):
@@ -45,29 +45,29 @@ def make_folder(path: str) -> None:
 
 
 def is_ours(status: os.stat_result) -> bool:
-    """Whether a file or folder is this user's and nobody else may write to it."""
+    """Return whether a file or folder is this user's and nobody else may write to it."""
     return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
 
 
 def state_path() -> str:
-    """The file that holds what is known of runs."""
+    """Return the path of the database of runs."""
     return os.path.join(state_dir(), "runs.sqlite")
 
 
 def log_path() -> str:
-    """The file that holds our own faults."""
+    """Return the path of the log of the hook's own faults."""
     return os.path.join(state_dir(), "faults.log")
 
 
 def plan_path(folder: str) -> str:
-    """The plan for runs that work in a folder, as this version of ethogram makes it."""
+    """Return the path of the plan for runs in a folder, made by this version of ethogram."""
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    mark = hashlib.sha256(f"{os.path.abspath(folder)}\n{package}\n{sys.version}".encode()).hexdigest()[:20]
-    return os.path.join(state_dir(), "plans", f"{mark}.json")
+    name = hashlib.sha256(f"{os.path.abspath(folder)}\n{package}\n{sys.version}".encode()).hexdigest()[:20]
+    return os.path.join(state_dir(), "plans", f"{name}.json")
 
 
 def write_data(path: str, data: dict[str, Any]) -> None:
-    """Write plain data with its digest, whole or not at all, for this user alone."""
+    """Write plain data with its digest, atomically, readable by this user only."""
     make_folder(os.path.dirname(path))
     body = json.dumps(data).encode()
     draft = f"{path}.{os.getpid()}.part"
@@ -77,7 +77,7 @@ def write_data(path: str, data: dict[str, Any]) -> None:
 
 
 def read_data(path: str) -> dict[str, Any] | None:
-    """What `write_data` wrote; None where it is missing, damaged, or could have been written by others."""
+    """Return what `write_data` wrote; None if it is missing, damaged, or others may have written it."""
     try:
         with open(path, "rb") as file:
             if not is_ours(os.fstat(file.fileno())):
@@ -91,16 +91,16 @@ def read_data(path: str) -> dict[str, Any] | None:
     return data if isinstance(data, dict) and "stamp" in data else None
 
 
-def forget_old_plans(path: str) -> None:
-    """Remove the plans of all but the folders used last."""
+def remove_old_plans(path: str) -> None:
+    """Remove the plans of all but the most recent folders."""
     folder = os.path.dirname(path)
     plans = [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".json")]
-    for old in sorted(plans, key=os.path.getmtime)[:-MOST_PLANS]:
+    for old in sorted(plans, key=os.path.getmtime)[:-MAX_PLANS]:
         os.unlink(old)
 
 
 def stamp_of(files: list[str]) -> Stamp:
-    """The time and size of each file; -1 for one that is not there."""
+    """Return the time and size of each file; -1 for a missing one."""
     return [_stamp(path) for path in files]
 
 
@@ -113,5 +113,5 @@ def _stamp(path: str) -> tuple[str, int, int]:
 
 
 def is_current(stamp: Stamp) -> bool:
-    """Whether every file is as it was."""
+    """Return whether no file has changed."""
     return all(tuple(entry) == _stamp(entry[0]) for entry in stamp)

@@ -1,7 +1,7 @@
-"""Starting: what a hook's process does, from standard input to standard output. Never an error for the agent.
+"""The hook's process, from standard input to standard output. Never an error for the agent.
 
-Only the standard library and what answers a hook are loaded here. What the settings ask for was written as
-plain data (a plan) by another process, since reading settings and patterns takes a second.
+Imports only the standard library and what answers a hook. The settings are read by another process, which
+writes them as plain data (a plan), since loading settings and patterns takes a second.
 """
 
 from __future__ import annotations
@@ -28,52 +28,56 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-MOST_READ = 32 * 2**20
-MOST_LOGGED = 200_000
+MAX_INPUT = 32 * 2**20
+MAX_LOG = 200_000
 PATIENCE = 5.0
-"""Seconds to wait for a plan; with the wait for the state, less than the ten that the agent waits for us."""
+"""Seconds to wait for a plan; with the wait for the state, less than the ten that the agent waits."""
 POLL = 0.05
 STALE = 30.0
-"""Seconds after which whoever was to write a plan is taken to have died."""
+"""Seconds after which a process that was to write a plan is taken for dead."""
+
+
+class UnusableSettings(Exception):
+    """The settings cannot be used; the fault was logged when they were read."""
 
 
 def main() -> int:
-    """Answer the event on standard input. Always 0: a fault of ours must not stop the agent."""
+    """Answer the event on standard input. Always 0: a fault of the hook must not stop the agent."""
     payload = None
     try:
-        payload = json.loads(sys.stdin.buffer.read(MOST_READ)) if sys.stdin is not None else None
+        payload = json.loads(sys.stdin.buffer.read(MAX_INPUT)) if sys.stdin is not None else None
         if isinstance(payload, dict) and payload.get("hook_event_name") in EVENTS:
-            answer = answered(payload, time.time())
-            if answer:
-                sys.stdout.write(json.dumps(answer) + "\n")
+            response = respond(payload, time.time())
+            if response:
+                sys.stdout.write(json.dumps(response) + "\n")
                 sys.stdout.flush()
-    except Unusable:
+    except UnusableSettings:
         pass
-    except BaseException as error:  # whatever it is, the agent goes on
+    except BaseException as error:  # whatever it is, the agent continues
         name = payload.get("hook_event_name") if isinstance(payload, dict) else None
         log(error, f"{name} not seen" if name in EVENTS else "")
     return 0
 
 
-def answered(payload: dict[str, Any], now: float) -> dict[str, Any]:
-    """The answer to a payload, by the plan of its folder."""
-    # An agent may go into other folders; the settings stay those of the project it was started in.
+def respond(payload: dict[str, Any], now: float) -> dict[str, Any]:
+    """Return the response to a payload, by the plan of its folder."""
+    # An agent may change folders; the settings stay those of the project it was started in.
     folder = os.environ.get("CLAUDE_PROJECT_DIR") or payload.get("cwd")
     folder = folder if isinstance(folder, str) and folder else os.getcwd()
     data = load(folder)
     from . import claude_code, state_db
 
     try:
-        plan = claude_code.plan_of(data)
+        plan = claude_code.load_plan(data)
     except (ImportError, LookupError, TypeError, ValueError):
-        # Another version of ours wrote it.
-        plan = claude_code.plan_of(renewed(folder, plan_path(folder)) or data)
-    for again in (True, False):
+        # Another version of ethogram wrote it.
+        plan = claude_code.load_plan(renewed(folder, plan_path(folder)) or data)
+    for retry in (True, False):
         db = state_db.opened(state_path())
         try:
             return claude_code.handle(payload, plan, db, now)
         except Exception as error:
-            if not (again and state_db.is_broken(error)):
+            if not (retry and state_db.is_broken(error)):
                 raise
         finally:
             db.close()
@@ -82,40 +86,36 @@ def answered(payload: dict[str, Any], now: float) -> dict[str, Any]:
 
 
 def load(folder: str) -> dict[str, Any]:
-    """The plan of a folder; it is written anew where it is out of date.
+    """Return the plan of a folder, written anew if it is out of date.
 
-    Where that fails, as it does with settings that cannot be read, the one before goes on to serve, and it is
-    not tried again until something has changed.
+    If that fails, as with invalid settings, the previous plan stays in use, and writing is not tried again
+    until something has changed.
     """
     path = plan_path(folder)
     data = read_data(path)
     if (data is None or not is_current(data["stamp"])) and not has_failed(path):
         data = renewed(folder, path) or data
     if data is None and has_failed(path):
-        raise Unusable
+        raise UnusableSettings
     if data is None:
         raise RuntimeError(f"no plan for its folder within {PATIENCE:g} seconds")
     return data
 
 
-class Unusable(Exception):
-    """The settings cannot be used; what is wrong was logged when they were read."""
-
-
 def renewed(folder: str, path: str) -> dict[str, Any] | None:
-    """The plan, once it is written: by one process at a time, and all others wait for that one.
+    """Return the plan once one process has written it; the others wait.
 
-    None where it cannot be written, or not within our patience: then writing goes on without us.
+    None if it cannot be written, or not in time: then writing continues in the background.
     """
     import subprocess
 
     deadline = time.monotonic() + PATIENCE
     make_folder(os.path.dirname(path))
-    # Where nothing can be written, no time is spent on it at every event.
+    # Fail at once rather than at every event.
     if not os.access(os.path.dirname(path), os.W_OK):
         raise PermissionError(path)
-    if is_ours_to_write(path):
-        # -P and a folder of our own: nothing in the project's folder is ever imported.
+    if locked(path):
+        # -P and a folder of the hook: nothing in the project's folder is ever imported.
         command = [sys.executable, "-P", "-m", "ethogram.agents.hook.plan", folder]
         quiet = subprocess.DEVNULL
         writer = subprocess.Popen(
@@ -132,8 +132,8 @@ def renewed(folder: str, path: str) -> dict[str, Any] | None:
     return read_data(path)
 
 
-def is_ours_to_write(path: str) -> bool:
-    """Whether this process is the one to have a plan written: no other is at it."""
+def locked(path: str) -> bool:
+    """Return whether this process got the lock to write a plan."""
     lock = path + ".lock"
     try:
         if time.time() - os.stat(lock).st_mtime > STALE:
@@ -148,28 +148,28 @@ def is_ours_to_write(path: str) -> bool:
 
 
 def has_failed(path: str) -> bool:
-    """Whether a plan could not be written, and nothing has changed since."""
+    """Return whether a plan could not be written, and nothing has changed since."""
     failed = read_data(path + FAILED)
     return failed is not None and is_current(failed["stamp"])
 
 
 def log(error: BaseException, what: str = "") -> None:
-    """Note a fault of ours where `ethogram hook status` finds it; nothing of the payload."""
+    """Log a fault of the hook for `ethogram hook status`, without anything of the payload."""
     import traceback
 
     try:
         path = log_path()
         make_folder(os.path.dirname(path))
-        if os.path.exists(path) and os.path.getsize(path) > MOST_LOGGED:
+        if os.path.exists(path) and os.path.getsize(path) > MAX_LOG:
             os.replace(path, path + ".old")
         frames = traceback.extract_tb(error.__traceback__)[-4:]
         places = "; ".join(f"{frame.name}:{frame.lineno}" for frame in frames)
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with open(handle, "a", encoding="utf-8") as file:
-            # Messages of ours; those of others may quote what they met.
+            # Only messages of our own; others may quote the payload.
             why = str(error) if isinstance(error, RuntimeError | PermissionError) else ""
-            told = "".join(f": {part}" for part in (what, why) if part)
-            file.write(f"{when} {type(error).__name__} at {places}{told}\n")
+            message = "".join(f": {part}" for part in (what, why) if part)
+            file.write(f"{when} {type(error).__name__} at {places}{message}\n")
     except OSError:
         pass

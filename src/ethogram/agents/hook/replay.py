@@ -1,4 +1,4 @@
-"""Replay recorded runs through the hook."""
+"""Replay recorded runs through the hook: what it would have said, and what heeding it would have saved."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -23,108 +24,90 @@ from ...models.constants import MAX_ERROR
 from ...signals.agent.step import OUTCOME
 from ..payload import AGENT, subject_of
 from . import state_db
-from .location import NAME
-from .plan import choose, library_of, settings_of
-from .status import EffectWord
-
-# Replaying: a recorded run told to the hook event by event, as its coding agent would have told it.
+from .claude_code import handle
+from .location import DIR_VARIABLE
+from .plan import choose, library_of, make_plan, settings_of
+from .status import Outcome
 
 Payload = dict[str, Any]
-Call = dict[str, Any]
-"""The part of a payload that says what is called."""
-Tell = Callable[[Payload], dict[str, Any]]
-"""Takes a payload and gives the answer."""
+Calls = list[dict[str, Any]]
+"""Pending calls of one agent: the parts of their payloads that name them."""
+Respond = Callable[[Payload], dict[str, Any]]
+RunKey = tuple[str, str]
+"""The session and the agent."""
+ReportProgress = Callable[[int, int], None]
 
 
 def payloads(events: Iterable[Event], cwd: str) -> Iterator[tuple[Event, Payload]]:
-    """What a hook would have been told of each event; what it would not have been told of is left out.
+    """Yield the payloads a hook would have received of each event.
 
-    An agent's words reach a hook only where it stops: before a person speaks, or at the end.
+    An agent's messages reach a hook only where it stops: before a user's message, or at the end.
     """
-    waiting: dict[tuple[str, str], list[Call]] = {}
-    own = list(events)
-    for place, event in enumerate(own):
-        payload = _payload(event, waiting, cwd)
-        if payload is None:
-            continue
-        if payload["hook_event_name"] == "Stop" and not _stops(event, own[place + 1 :]):
+    pending: defaultdict[RunKey, Calls] = defaultdict(list)
+    events = list(events)
+    for place, event in enumerate(events):
+        calls = pending[event.thread or "", event.subject]
+        payload = _payload(event, calls, cwd)
+        if payload is None or (
+            payload["hook_event_name"] == "Stop" and not _stops(event, events[place + 1 :])
+        ):
             continue
         if event.kind == "result" and "tool_use_id" not in payload:
-            # Nobody told of the call, but there was one.
+            # The call was not recorded.
             payload["tool_use_id"] = event.id
             yield event, {**payload, "hook_event_name": "PreToolUse"}
         yield event, payload
         if event.kind == "action" and any(event.attributes.get(name) is not None for name in OUTCOME):
-            # One event tells the call and what came of it.
-            base = {
-                name: payload[name]
-                for name in ("session_id", "cwd", "agent_id", "agent_type")
-                if name in payload
-            }
-            known = {**event.attributes, "call_id": payload["tool_use_id"]}
-            ended = replace(event, kind="result", attributes=known)
-            yield event, base | _ended(ended, waiting[event.thread or "", event.subject])
+            # One event holds the call and its outcome.
+            names = ("session_id", "cwd", "agent_id", "agent_type")
+            base = {name: payload[name] for name in names if name in payload}
+            attributes = {**event.attributes, "call_id": payload["tool_use_id"]}
+            yield event, base | _result(replace(event, kind="result", attributes=attributes), calls)
 
 
 def _stops(event: Event, following: list[Event]) -> bool:
-    after = next(
-        (item for item in following if item.thread == event.thread and item.kind != "condensation"), None
-    )
+    own = (item for item in following if item.thread == event.thread and item.kind != "condensation")
+    after = next(own, None)
     return after is None or (after.kind == "message" and after.attributes.get("role") == "user")
 
 
-def _payload(event: Event, waiting: dict[tuple[str, str], list[Call]], cwd: str) -> Payload | None:
-    attributes = event.attributes
-    agent = "" if event.subject == AGENT else event.subject.removeprefix(f"{AGENT}/")
+def _payload(event: Event, calls: Calls, cwd: str) -> Payload | None:
+    attributes, role = event.attributes, event.attributes.get("role")
     payload: Payload = {"session_id": event.thread or "run", "cwd": str(attributes.get("cwd") or cwd)}
     if event.kind in ("action", "result"):
+        agent = "" if event.subject == AGENT else event.subject.removeprefix(f"{AGENT}/")
         payload |= {"agent_id": agent, "agent_type": "general"} if agent else {}
-        calls = waiting.setdefault((event.thread or "", event.subject), [])
-        return payload | (_called(event, calls) if event.kind == "action" else _ended(event, calls))
-    if event.kind == "message" and attributes.get("role") == "user":
+        return payload | (_call(event, calls) if event.kind == "action" else _result(event, calls))
+    if event.kind == "message" and role == "user":
         return payload | {"hook_event_name": "UserPromptSubmit", "prompt": event.text or ""}
-    if event.kind == "message" and attributes.get("role") == "assistant":
-        words = event.text or ""
-        return payload | {
-            "hook_event_name": "Stop",
-            "stop_hook_active": False,
-            "last_assistant_message": words,
-        }
+    if event.kind == "message" and role == "assistant":
+        return payload | {"hook_event_name": "Stop", "stop_hook_active": False,
+                          "last_assistant_message": event.text or ""}  # fmt: skip
     if event.kind == "condensation":
         return payload | {"hook_event_name": "PreCompact", "trigger": "auto"}
     return None
 
 
-def _called(event: Event, calls: list[Call]) -> Payload:
+def _call(event: Event, calls: Calls) -> Payload:
     attributes = event.attributes
+    named = {name: attributes.get(name) for name in ("command", "path")}
     call = {
         "tool_name": str(attributes.get("tool")),
-        "tool_input": attributes.get("arguments") or _named(attributes),
+        "tool_input": attributes.get("arguments")
+        or {name: value for name, value in named.items() if isinstance(value, str)},
         "tool_use_id": str(attributes.get("call_id") or event.id),
     }
     calls.append(call)
     return {"hook_event_name": "PreToolUse", **call}
 
 
-def _named(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call that are told by themselves."""
-    named = (("command", record.get("command")), ("path", record.get("path")))
-    return {name: value for name, value in named if isinstance(value, str)}
-
-
-def _ended(event: Event, calls: list[Call]) -> Payload:
+def _result(event: Event, calls: Calls) -> Payload:
     attributes = event.attributes
-    # Without an id it is the result of the oldest call that waits.
-    place = next(
-        (n for n, call in enumerate(calls) if call["tool_use_id"] == attributes.get("call_id")), None
-    )
-    if place is None and attributes.get("call_id") is None and calls:
-        place = 0
-    call = (
-        calls.pop(place)
-        if place is not None
-        else {"tool_name": str(attributes.get("tool")), "tool_input": {}}
-    )
+    call_id = attributes.get("call_id")
+    # A result without an id belongs to the oldest pending call.
+    place = next((n for n, call in enumerate(calls) if call_id in (None, call["tool_use_id"])), None)
+    unknown = {"tool_name": str(attributes.get("tool")), "tool_input": {}}
+    call = unknown if place is None else calls.pop(place)
     result, error, code = attributes.get("result", ""), attributes.get("error"), attributes.get("exit_code")
     if error is True or (isinstance(error, str) and error == result[:MAX_ERROR]):
         return {"hook_event_name": "PostToolUseFailure", **call, "error": result}
@@ -134,44 +117,33 @@ def _ended(event: Event, calls: list[Call]) -> Payload:
     return {"hook_event_name": "PostToolUse", **call, "tool_response": response}
 
 
-def by_process(payload: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The answer of a hook's own process."""
+def run_hook(payload: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the response of a hook's own process."""
     done = subprocess.run(
         [sys.executable, "-P", "-m", "ethogram", "hook"],
         input=json.dumps(payload).encode(),
         capture_output=True,
         check=True,
-        # Not the project's folder: the payload says where the run works.
+        # Not the project's folder: the payload names that.
         cwd=os.path.dirname(os.path.abspath(sys.executable)),
         env=None if environ is None else dict(environ),
     )
-    answer: dict[str, Any] = json.loads(done.stdout) if done.stdout.strip() else {}
-    return answer
+    response: dict[str, Any] = json.loads(done.stdout) if done.stdout.strip() else {}
+    return response
 
 
-def within(db: sqlite3.Connection, folder: str) -> Tell:
-    """A hook in this process: the same code on the same plan, without starting anew for each event."""
-    from .claude_code import handle
-    from .plan import choose, library_of, plan_of, settings_of
-
+def in_process(db: sqlite3.Connection, folder: str) -> Respond:
+    """Return a hook in this process: the same code and plan, without a new process for each event."""
     loaded = settings_of(folder)
-    plan = plan_of(choose(library_of(loaded)), loaded.settings, folder)
+    plan = make_plan(choose(library_of(loaded)), loaded.settings, folder)
     now = 0.0
 
-    def tell(payload: Payload) -> dict[str, Any]:
+    def respond(payload: Payload) -> dict[str, Any]:
         nonlocal now
         now += 1.0
         return handle(payload, plan, db, now)
 
-    return tell
-
-
-# Replay: what the hook would have said in runs that are over, and what heeding it would have saved.
-
-Run = tuple[str, str]
-"""The session and the agent."""
-Told = defaultdict[Run, list[Event]]
-"""What was told of each run, in order."""
+    return respond
 
 
 class Replayed(RecordStruct):
@@ -185,7 +157,7 @@ class Replayed(RecordStruct):
     pattern: Name
     severity: Severity
     rung: Rung
-    effect: EffectWord
+    effect: Outcome
     text: str
 
 
@@ -208,96 +180,91 @@ def replay(
     events: Sequence[Event],
     folder: str = ".",
     *,
-    process: Tell | None = None,
+    respond: Respond | None = None,
     path: str | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: ReportProgress | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Every intervention in the order it would have come, then a summary, as plain data.
+    """Yield every message in the order it would have come, then a summary, as plain data.
 
-    `process` answers a payload in a process of its own, whose state is the file at `path`; without it the
-    same code answers here, on a state that is thrown away. `progress` is told how many of how many events
-    are done.
+    `respond` answers a payload with its state in the file at `path`; by default the hook runs in this
+    process with a temporary state. `progress` gets the number of events done and of all.
     """
     with (
-        TemporaryDirectory() as place,
-        closing(state_db.opened(path or str(Path(place, "runs.sqlite")))) as db,
+        TemporaryDirectory() as temporary,
+        closing(state_db.opened(path or str(Path(temporary, "runs.sqlite")))) as db,
     ):
-        tell, told = process or within(db, folder), Told(list)
+        respond, runs = respond or in_process(db, folder), defaultdict[RunKey, list[Event]](list)
         for done, (event, payload) in enumerate(payloads(events, os.path.abspath(folder)), 1):
-            told[str(payload["session_id"]), subject_of(payload)].append(event)
-            tell(payload)
+            runs[str(payload["session_id"]), subject_of(payload)].append(event)
+            respond(payload)
             if progress is not None:
                 progress(done, len(events))
-        for session in {run[0] for run in told}:
+        for session in {run[0] for run in runs}:
             state_db.end(db, session)
-        for item in state_db.said_so_far(db):
+        for message in state_db.messages(db):
             names = ("agent", "step", "pattern", "severity", "rung", "effect", "text")
-            yield Replayed(run=item["session"], **{name: item[name] for name in names}).to_dict()
-        yield _summary(db, told, folder)
+            fields = {name: message[name] for name in names}
+            yield Replayed(run=message["session"], **fields).to_dict()
+        yield _summary(db, runs, folder)
 
 
-def by_processes(
-    events: Sequence[Event], folder: str = ".", *, progress: Callable[[int, int], None] | None = None
+def replay_in_processes(
+    events: Sequence[Event], folder: str = ".", *, progress: ReportProgress | None = None
 ) -> Iterator[dict[str, Any]]:
-    """`replay` with a process of its own for every event, on a state of their own."""
-    with TemporaryDirectory() as place:
-        environ = {**os.environ, NAME: place}
-
-        def tell(payload: Payload) -> dict[str, Any]:
-            return by_process(payload, environ)
-
-        path = str(Path(place, "runs.sqlite"))
-        yield from replay(events, folder, process=tell, path=path, progress=progress)
+    """`replay` with a hook process for every event, on a temporary state."""
+    with TemporaryDirectory() as temporary:
+        environ = {**os.environ, DIR_VARIABLE: temporary}
+        path = str(Path(temporary, "runs.sqlite"))
+        respond = partial(run_hook, environ=environ)
+        yield from replay(events, folder, respond=respond, path=path, progress=progress)
 
 
-def _summary(db: sqlite3.Connection, record: Told, folder: str) -> dict[str, Any]:
-    found = state_db.found_so_far(db)
-    notes = state_db.said_so_far(db)
+def _summary(db: sqlite3.Connection, runs: Mapping[RunKey, list[Event]], folder: str) -> dict[str, Any]:
+    detections, messages = state_db.detections(db), state_db.messages(db)
     own = set()
-    for item in found:
-        event = record[_run(item)][item["opened"] - 1]
-        own.add((str(event.thread), event.subject, item["pattern"], event.id, item["severity"]))
-    wanted = _by_analysis(
-        list({event.id: event for events in record.values() for event in events}.values()), folder
-    )
-    saved = [steps for run in record if (steps := _saved(db, run, notes, found)) is not None]
+    for row in detections:
+        event = runs[_run(row)][row["opened"] - 1]
+        own.add((str(event.thread), event.subject, row["pattern"], event.id, row["severity"]))
+    by_analyze = _by_analyze({event.id: event for events in runs.values() for event in events}, folder)
+    saved = [steps for run in runs if (steps := _steps_saved(db, run, messages, detections)) is not None]
+    acting = [any(event.kind in ("action", "result") for event in events) for events in runs.values()]
     return ReplaySummary(
-        runs=sum(any(event.kind in ("action", "result") for event in events) for events in record.values()),
-        runs_spoken_to=len({_run(note) for note in notes}),
-        said=len(notes),
+        runs=sum(acting),
+        runs_spoken_to=len({_run(message) for message in messages}),
+        said=len(messages),
         detections=len(own),
-        detections_by_analyze=len(wanted),
-        detections_in_both=len(own & wanted),
+        detections_by_analyze=len(by_analyze),
+        detections_in_both=len(own & by_analyze),
         steps_saved_median=median(saved) if saved else None,
         steps_saved=sorted(saved),
     ).to_dict()
 
 
-def _run(record: dict[str, Any]) -> Run:
-    return record["session"], record["agent"]
+def _run(row: dict[str, Any]) -> RunKey:
+    return row["session"], row["agent"]
 
 
-def _by_analysis(events: list[Event], folder: str) -> set[tuple[str, ...]]:
+def _by_analyze(events: Mapping[str, Event], folder: str) -> set[tuple[str, ...]]:
     """The same detections by `analyze`, over the same events."""
     loaded = settings_of(folder)
     names = [item.program.name for item in choose(library_of(loaded)).watched]
-    events.sort(key=lambda event: event.order)
+    ordered = sorted(events.values(), key=lambda event: event.order)
     settings = replace(loaded.settings, cwd=loaded.settings.cwd or os.path.abspath(folder))
-    found = analyze(events, patterns=names, settings=settings).detections if names else []
+    found = analyze(ordered, patterns=names, settings=settings).detections if names else []
     return {(str(item.thread), item.subject, item.pattern, item.fired_event, item.severity) for item in found}
 
 
-def _saved(
-    db: sqlite3.Connection, run: Run, notes: list[dict[str, Any]], records: list[dict[str, Any]]
+def _steps_saved(
+    db: sqlite3.Connection, run: RunKey, messages: list[dict[str, Any]], detections: list[dict[str, Any]]
 ) -> int | None:
-    """Steps from the first word in a run to the end of what it was about; None where nothing was said."""
-    first = next((note for note in notes if _run(note) == run), None)
+    """Steps from the first message in a run to the end of what it was about; None without a message."""
+    first = next((message for message in messages if _run(message) == run), None)
     if first is None:
         return None
     state = state_db.load(db, *run) or {"steps": 0}
     ends = [
-        state["steps"] if item["closed"] is None else item["closed_step"]
-        for item in records
-        if _run(item) == run and item["pattern"] == first["pattern"] and item["step"] <= first["step"]
+        state["steps"] if row["closed"] is None else row["closed_step"]
+        for row in detections
+        if _run(row) == run and row["pattern"] == first["pattern"] and row["step"] <= first["step"]
     ]
     return max([0, *(int(end) - int(first["step"]) for end in ends)])

@@ -1,7 +1,7 @@
-"""Keeping: what is known of runs, in one small SQLite file that many processes share.
+"""State database: the state of runs, in one small SQLite file that many processes share.
 
-One row for each agent of a session holds all that is known of it; another table holds what was said to whom
-and what came of it. A file that cannot be read is set aside and a new one begun.
+One row holds the state of each agent of a session; other tables hold the messages with their effects, and
+the detections. A file that cannot be read is set aside and a new one begun.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ..status import Advice, Settled, Standing, State
 from .location import make_folder
 
 WAIT = 4.0
-"""Seconds to wait for others that write: a batch of parallel calls comes all at once."""
-KEPT_RUNS = 200
-"""Runs remembered; those that stood still for longest are forgotten."""
-KEPT_NOTES = 5_000
-"""Detections, and things said, that are remembered beyond their runs."""
+"""Seconds to wait for other writers: parallel calls arrive all at once."""
+MAX_RUNS = 200
+"""Runs stored; the least recent are removed."""
+MAX_ROWS = 5_000
+"""Detections, and messages, stored beyond their runs."""
 BROKEN = (-1, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 TABLES = """
 create table run (
@@ -43,7 +43,7 @@ SCHEMA = sqlite.Schema(0x65746868, (TABLES,))
 
 
 def opened(path: str) -> sqlite3.Connection:
-    """Open the file, made if it is not there; one that is of no use is set aside first."""
+    """Open the file, created if missing; an unusable one is set aside first."""
     try:
         return _connected(path)
     except BadUsage:
@@ -56,15 +56,12 @@ def opened(path: str) -> sqlite3.Connection:
 
 
 def is_broken(error: BaseException) -> bool:
-    """Return whether the file itself is of no use: no database, or damaged.
-
-    Not so where it is locked, may not be written or finds no room: then it is as good as before.
-    """
+    """Return whether the file itself is unusable: no database, or damaged; not if it is locked or full."""
     return isinstance(error, sqlite3.DatabaseError) and sqlite.error_code(error) in BROKEN
 
 
 def set_aside(path: str) -> None:
-    """Move a file that cannot be read out of the way, so that nothing is lost and work goes on."""
+    """Move an unreadable file out of the way, so that nothing is lost and work continues."""
     for end in ("", "-wal", "-shm"):
         with contextlib.suppress(OSError):
             os.replace(path + end, f"{path}.unreadable{end}")
@@ -76,88 +73,66 @@ def _connected(path: str) -> sqlite3.Connection:
     return sqlite.open_current(path, SCHEMA, busy=int(WAIT * 1000), synchronous="OFF")
 
 
-turn = sqlite.transaction
-"""Nobody else writes from reading to writing; what fails in between has not happened."""
+transaction = sqlite.transaction
 
 
 def storable(text: str) -> str:
-    """A text without halves of characters, which JSON may hold and SQLite may not."""
+    """Return a text without lone surrogates, which JSON allows and SQLite does not."""
     return text.encode("utf-8", "replace").decode()
 
 
 def load(db: sqlite3.Connection, session: str, agent: str) -> State | None:
-    """What is known of an agent's run; None where nothing is."""
-    found = db.execute("select state from run where session=? and agent=?", (session, agent)).fetchone()
-    if found is None:
-        return None
+    """Return the state of an agent's run; None without one."""
+    row = db.execute("select state from run where session=? and agent=?", (session, agent)).fetchone()
     try:
-        state = json.loads(found[0])
+        state = json.loads(row[0]) if row is not None else None
     except ValueError:
         return None
     return state if isinstance(state, dict) else None
 
 
 def save(db: sqlite3.Connection, session: str, agent: str, at: float, state: State) -> None:
-    """Remember an agent's run, and forget the oldest of too many."""
+    """Save the state of an agent's run, and remove the oldest of too many."""
     text = json.dumps(state, separators=(",", ":"))
     is_new = db.execute("select 1 from run where session=? and agent=?", (session, agent)).fetchone() is None
     db.execute("insert or replace into run values (?,?,?,?)", (session, agent, at, text))
     if is_new:
-        gone = "select session, agent from run order by at desc limit -1 offset ?"
-        db.execute(f"delete from run where (session, agent) in ({gone})", (KEPT_RUNS,))
-        oldest = "select at from {} order by at desc limit 1 offset ?"
+        oldest = "select session, agent from run order by at desc limit -1 offset ?"
+        db.execute(f"delete from run where (session, agent) in ({oldest})", (MAX_RUNS,))
         for table in ("said", "found"):
-            cut = oldest.format(table)
-            db.execute(f"delete from {table} where at <= ({cut})", (KEPT_NOTES,))
+            last = f"select at from {table} order by at desc limit 1 offset ?"
+            db.execute(f"delete from {table} where at <= ({last})", (MAX_ROWS,))
 
 
-def find(
-    db: sqlite3.Connection, session: str, agent: str, at: float, standing: Standing, number: int, step: int
+def save_detection(
+    db: sqlite3.Connection, session: str, agent: str, at: float, standing: Standing, state: State
 ) -> None:
-    """Remember a detection as far as it has come: `number` is the event's, `step` the step's."""
-    told = (
-        session,
-        agent,
-        standing.pattern,
-        standing.since,
-        step,
-        at,
-        standing.severity,
-        standing.confidence,
-    )
+    """Save a detection as of the last event of a state."""
+    key, number, step = (session, agent, standing.pattern, standing.since), state["n"], state["steps"]
     db.execute(
         "insert into found (session, agent, pattern, opened, step, at, severity, confidence) "
         "values (?,?,?,?,?,?,?,?) on conflict do update "
         "set severity=excluded.severity, confidence=excluded.confidence",
-        told,
+        (*key, step, at, standing.severity, standing.confidence),
     )
     if standing.change == "closed":
         db.execute(
             "update found set closed=?, closed_step=? where session=? and agent=? and pattern=? and opened=?",
-            (number, step, session, agent, standing.pattern, standing.since),
+            (number, step, *key),
         )
 
 
-def note(db: sqlite3.Connection, session: str, agent: str, at: float, advice: Advice) -> None:
-    """Remember what was said."""
-    told = (
-        session,
-        agent,
-        at,
-        advice.step,
-        advice.pattern,
-        advice.severity,
-        advice.rung,
-        storable(advice.text),
-    )
+def save_advice(db: sqlite3.Connection, session: str, agent: str, at: float, advice: Advice) -> None:
+    """Save a message."""
+    rung, text = advice.rung, storable(advice.text)
     db.execute(
         "insert into said (session, agent, at, step, pattern, severity, rung, text) values (?,?,?,?,?,?,?,?)",
-        told,
+        (session, agent, at, advice.step, advice.pattern, advice.severity, rung, text),
     )
 
 
 def settle(db: sqlite3.Connection, session: str, agent: str, settled: Settled) -> None:
-    """Remember what came of it: of two things said at one step, of the later."""
+    """Save the effect of a message: of two at one step, of the later."""
     db.execute(
         "update said set effect=?, after=? where id = (select max(id) from said "
         "where session=? and agent=? and pattern=? and step=? and effect='open')",
@@ -166,18 +141,18 @@ def settle(db: sqlite3.Connection, session: str, agent: str, settled: Settled) -
 
 
 def end(db: sqlite3.Connection, session: str) -> None:
-    """A session is over: what was said in it, by whomever, and has not come to anything has ended with it."""
+    """Mark the open messages of a session, of all its agents, as ended."""
     db.execute("update said set effect='ended' where session=? and effect='open'", (session,))
 
 
-def found_so_far(db: sqlite3.Connection) -> list[dict[str, Any]]:
-    """Every detection, oldest first."""
+def detections(db: sqlite3.Connection) -> list[dict[str, Any]]:
+    """Return every detection, oldest first."""
     columns = "session, agent, pattern, opened, step, at, severity, confidence, closed, closed_step"
     return _dicts(db.execute(f"select {columns} from found order by at, opened"))
 
 
-def said_so_far(db: sqlite3.Connection) -> list[dict[str, Any]]:
-    """Everything that was said, oldest first."""
+def messages(db: sqlite3.Connection) -> list[dict[str, Any]]:
+    """Return every message, oldest first."""
     columns = "session, agent, at, step, pattern, severity, rung, text, effect, after"
     return _dicts(db.execute(f"select {columns} from said order by id"))
 

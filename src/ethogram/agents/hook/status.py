@@ -1,4 +1,4 @@
-"""Status of the hook: where it is installed, what it watches, what it achieved; purge."""
+"""Status of the hook: where it is installed, what it watches, what its messages achieved; purge."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -25,50 +25,24 @@ from ...models.timestamps import format_time
 from ...stats import wilson
 from ..rules import Rules
 from . import state_db
-from .install import SCOPES, Node, found, parse, read, settings_path
+from .install import BOM, SCOPES, hook_commands, read, settings_path
+from .json_edits import Node, parse
 from .location import EVENTS, is_current, log_path, plan_path, read_data, state_dir, state_path
-from .plan import Chosen, choose, library_of, rules_in, settings_of
-from .state_db import SCHEMA
+from .plan import Selection, choose, library_of, rules_in, settings_of
 
-# Effects: what a hook said, what came of it, and how often it helped.
+OUTCOMES = ("stopped", "went_on", "allowed", "declined", "ended", "open")
+"""stopped: did not recur within five steps; went_on: recurred; allowed, declined: the user's answer;
+ended: the session ended first; open: not known yet."""
+WAIT = 10.0
+"""Seconds that a purge waits for other writers."""
+STATE_SUFFIXES = ("", "-wal", "-shm")
 
-EFFECTS = ("stopped", "went_on", "allowed", "declined", "ended", "open")
-EffectWord = Annotated[str, one_of(*EFFECTS)]
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """What came of all that was said about one pattern on one rung.
-
-    stopped: it did not come again within five steps. went_on: it came again. ended: the session was over
-    before that. open: nothing is known yet. The share counts the first two alone.
-    """
-
-    pattern: str
-    rung: str
-    given: int
-    counts: Mapping[str, int]
-    steps: tuple[int, ...]
-    returns: tuple[int, ...]
-
-    def record(self) -> EffectRecord:
-        """The shares and medians as they are written."""
-        settled = self.counts["stopped"] + self.counts["went_on"]
-        low, high = wilson(self.counts["stopped"], settled) if settled else (None, None)
-        return EffectRecord(
-            pattern=self.pattern,
-            rung=self.rung,
-            given=self.given,
-            **{name: self.counts[name] for name in EFFECTS},
-            share_stopped=self.counts["stopped"] / settled if settled else None,
-            low=low,
-            high=high,
-            median_steps_to_stop=median(self.steps) if self.steps else None,
-            median_steps_to_return=median(self.returns) if self.returns else None,
-        )
+Outcome = Annotated[str, one_of(*OUTCOMES)]
+Message = Mapping[str, Any]
+"""A row of `state_db.messages`."""
 
 
-class EffectRecord(RecordStruct):
+class OutcomeCounts(RecordStruct):
     """What came of all that was said about one pattern on one rung."""
 
     DECIMALS = decimals(4, "share_stopped", "low", "high")
@@ -96,7 +70,7 @@ class HookReport(RecordStruct):
 
     runs: Count
     given: Count
-    effects: list[EffectRecord]
+    effects: list[OutcomeCounts]
 
 
 class HookSaid(RecordStruct):
@@ -113,85 +87,90 @@ class HookSaid(RecordStruct):
     rung: Rung
     text: str
     """What was said; secrets are masked."""
-    effect: EffectWord
+    effect: Outcome
     effect_after_steps: Count | None
 
 
-def effects(records: Sequence[Mapping[str, Any]]) -> list[Effect]:
-    """The effects of what was said, by pattern and rung from the mildest."""
-    until = steps_until(records)
-    rows: dict[tuple[str, str], list[int]] = {}
-    for place, item in enumerate(records):
-        rows.setdefault((item["pattern"], item["rung"]), []).append(place)
-    ordered = sorted(rows, key=lambda key: (key[0], RUNGS.index(key[1]) if key[1] in RUNGS else 9, key[1]))
-    return [_effect(key, rows[key], records, until) for key in ordered]
+def outcomes(messages: Sequence[Message]) -> list[OutcomeCounts]:
+    """Return the outcomes of messages by pattern and rung, mildest first.
+
+    The share counts only messages that are settled as stopped or went_on.
+    """
+    until = steps_until(messages)
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, message in enumerate(messages):
+        groups.setdefault((message["pattern"], message["rung"]), []).append(place)
+    ordered = sorted(groups, key=lambda key: (key[0], RUNGS.index(key[1]) if key[1] in RUNGS else 9, key[1]))
+    return [_outcome(key, groups[key], messages, until) for key in ordered]
 
 
-def _effect(
-    key: tuple[str, str],
-    places: Iterable[int],
-    records: Sequence[Mapping[str, Any]],
-    until: Mapping[int, int],
-) -> Effect:
-    own = list(places)
-    known = [records[place]["effect"] for place in own]
-    counts = {name: known.count(name) for name in EFFECTS}
-    steps = tuple(until[place] for place in own if place in until)
-    returns = (records[place]["after"] for place in own if records[place]["effect"] == "went_on")
-    return Effect(*key, len(own), counts, steps, tuple(item for item in returns if item is not None))
+def _outcome(
+    key: tuple[str, str], places: Sequence[int], messages: Sequence[Message], until: Mapping[int, int]
+) -> OutcomeCounts:
+    effects = [messages[place]["effect"] for place in places]
+    counts = {name: effects.count(name) for name in OUTCOMES}
+    steps = [until[place] for place in places if place in until]
+    after = (messages[place]["after"] for place in places if messages[place]["effect"] == "went_on")
+    returns = [count for count in after if count is not None]
+    stopped, settled = counts["stopped"], counts["stopped"] + counts["went_on"]
+    low, high = wilson(stopped, settled) if settled else (None, None)
+    return OutcomeCounts(
+        pattern=key[0],
+        rung=key[1],
+        given=len(places),
+        **counts,
+        share_stopped=stopped / settled if settled else None,
+        low=low,
+        high=high,
+        median_steps_to_stop=median(steps) if steps else None,
+        median_steps_to_return=median(returns) if returns else None,
+    )
 
 
-def steps_until(records: Sequence[Mapping[str, Any]]) -> dict[int, int]:
-    """For each place where something stopped, the steps since the agent was first spoken to about it.
+def steps_until(messages: Sequence[Message]) -> dict[int, int]:
+    """Return, for each message after which it stopped, the steps since the first message about it.
 
-    What is said of one pattern to one agent counts as one thing until it stops; 0 is: stopped at once.
+    Messages about one pattern to one agent belong together until it stops; 0 is: stopped at once.
 
-    >>> told = {"session": "s", "agent": "agent", "pattern": "p"}
-    >>> steps_until([{**told, "step": 10, "effect": "went_on"}, {**told, "step": 16, "effect": "stopped"}])
+    >>> base = {"session": "s", "agent": "agent", "pattern": "p"}
+    >>> steps_until([{**base, "step": 10, "effect": "went_on"}, {**base, "step": 16, "effect": "stopped"}])
     {1: 6}
     """
     first: dict[tuple[str, str, str], int] = {}
-    found = {}
-    for place, item in enumerate(records):
-        key = (item["session"], item["agent"], item["pattern"])
-        begun = first.setdefault(key, item["step"])
-        if item["effect"] == "stopped":
-            found[place] = item["step"] - begun
-        if item["effect"] in ("stopped", "ended"):
+    steps = {}
+    for place, message in enumerate(messages):
+        key = (message["session"], message["agent"], message["pattern"])
+        begun = first.setdefault(key, message["step"])
+        if message["effect"] == "stopped":
+            steps[place] = message["step"] - begun
+        if message["effect"] in ("stopped", "ended"):
             del first[key]
-    return found
+    return steps
 
 
-def chosen(
-    records: Iterable[Mapping[str, Any]], session: str = "", since: float | None = None
-) -> list[Mapping[str, Any]]:
-    """What was said in a session, and from a moment on (that moment included)."""
+def select(messages: Iterable[Message], session: str = "", since: float | None = None) -> list[Message]:
+    """Return the messages of a session, from a time on (included)."""
     return [
-        item
-        for item in records
-        if (not session or item["session"] == session) and (since is None or item["at"] >= since)
+        message
+        for message in messages
+        if (not session or message["session"] == session) and (since is None or message["at"] >= since)
     ]
 
 
-def said_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record of one intervention."""
+def message_record(message: Message) -> dict[str, Any]:
+    """Return the JSON form of one message."""
     names = ("session", "agent", "step", "pattern", "severity", "rung", "text", "effect")
-    facts = {name: record[name] for name in names}
-    return HookSaid(at=moment(record["at"]), **facts, effect_after_steps=record["after"]).to_dict()
+    fields = {name: message[name] for name in names}
+    return HookSaid(at=_time(message["at"]), **fields, effect_after_steps=message["after"]).to_dict()
 
 
-def moment(at: float) -> str:
-    """A time of the state file as records tell it, in whole seconds."""
+def _time(at: float) -> str:
     return format_time(datetime.fromtimestamp(int(at), UTC))
 
 
-def report_record(records: Sequence[Mapping[str, Any]], runs: int) -> dict[str, Any]:
-    """The record of all effects."""
-    found = [effect.record() for effect in effects(records)]
-    return HookReport(runs=runs, given=len(records), effects=found).to_dict()
-
-
-# Status: where a hook is installed, what it watches in a folder, and how it fares.
+def report_record(messages: Sequence[Message], runs: int) -> dict[str, Any]:
+    """Return the JSON form of all outcomes."""
+    return HookReport(runs=runs, given=len(messages), effects=outcomes(messages)).to_dict()
 
 
 class Installed(RecordStruct, kw_only=True):
@@ -298,50 +277,49 @@ class HookStatus(RecordStruct):
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """What is watched in a folder, and how the ladder is climbed there."""
+    """What is watched in a folder, and the rules of the interventions."""
 
     loaded: Loaded
-    chosen: Chosen
+    selection: Selection
     rules: Rules
 
 
 def watching(folder: str) -> Watching:
-    """What the settings of a folder ask for. BadConfig or BadPattern where they cannot be used."""
+    """Return what is watched in a folder. BadConfig or BadPattern if its settings cannot be used."""
     loaded = settings_of(folder)
-    library = library_of(loaded)
-    return Watching(loaded, choose(library), rules_in(loaded.settings))
+    return Watching(loaded, choose(library_of(loaded)), rules_in(loaded.settings))
 
 
 def status(folder: str) -> dict[str, Any]:
-    """Everything that can be said, as one record; nothing is changed."""
+    """Return the whole status as one record; nothing is changed."""
     faults: tuple[Fault, ...] = ()
-    seen: Watching | None = None
+    watched: Watching | None = None
     try:
-        seen = watching(folder)
+        watched = watching(folder)
     except BadInput as error:
         faults = error.faults
     return HookStatus(
         folder=os.path.abspath(folder),
-        installed=[place(scope, folder) for scope in SCOPES],
-        watching=watched_facts(seen),
+        installed=[installation(scope, folder) for scope in SCOPES],
+        watching=watched_facts(watched),
         settings=SettingsState(
-            path=seen.loaded.path if seen else None,
+            path=watched.loaded.path if watched else None,
             faults=faults,
-            warnings=seen.loaded.warnings if seen else (),
+            warnings=watched.loaded.warnings if watched else (),
         ),
-        state=state(),
-        plan=plan_state(folder),
-        faults=own_faults(),
+        state=_state(),
+        plan=_plan_state(folder),
+        faults=_own_faults(),
     ).to_dict()
 
 
-def watched_facts(seen: Watching | None) -> WatchedPatterns:
-    """The patterns that are watched, and the ladder as the settings have it."""
-    if seen is None:
+def watched_facts(watched: Watching | None) -> WatchedPatterns:
+    """Return what is watched and the rules."""
+    if watched is None:
         return WatchedPatterns(watched=None, left_out=[], ladder=None)
-    rules = seen.rules
+    rules, selection = watched.rules, watched.selection
     ladder = Ladder(
-        rungs=[LadderRung(rung, rung in rules.climbed) for rung in RUNGS],
+        rungs=[LadderRung(rung, rung in rules.active_rungs) for rung in RUNGS],
         off=rules.off,
         cool_down=rules.cool_down,
         most=rules.most,
@@ -349,53 +327,43 @@ def watched_facts(seen: Watching | None) -> WatchedPatterns:
         critical=rules.critical,
     )
     return WatchedPatterns(
-        watched=sorted(item.program.name for item in seen.chosen.watched),
-        left_out=[LeftOut(*item) for item in seen.chosen.left_out],
+        watched=sorted(item.program.name for item in selection.watched),
+        left_out=[LeftOut(*item) for item in selection.left_out],
         ladder=ladder,
     )
 
 
-# The agent's settings.
-
-
-def place(scope: str, folder: str) -> Installed:
-    """Whether a hook of ours stands in a settings file: for all events, for some (partly), or not."""
+def installation(scope: str, folder: str) -> Installed:
+    """Return whether the hook is in a settings file: for all events (yes), some (partly) or none (no)."""
     path = settings_path(scope, folder)
-    made = partial(Installed, scope=scope, path=str(path))
+    make = partial(Installed, scope=scope, path=str(path))
     try:
-        text = read(path, path)
-        root = Node("an object", 0, 0) if text is None else parse(text.removeprefix("\ufeff"), str(path))
+        content = read(path, path)
+        text = (content or "").removeprefix(BOM)
+        root = Node("an object", 0, 0) if content is None else parse(text, str(path))
     except BadInput as error:
-        return made(installed="unknown", fault=error.faults[0])
+        return make(installed="unknown", fault=error.faults[0])
     except OSError as error:
-        return made(installed="unknown", fault=Fault(str(path), 0, 0, error.strerror or str(error)))
-    ours = [item for item in found(root) if item.event in EVENTS]
+        return make(installed="unknown", fault=Fault(str(path), 0, 0, error.strerror or str(error)))
     off = root.get("disableAllHooks")
-    disabled = bool(off and text and text.removeprefix("\ufeff")[off.start : off.end] == "true")
+    disabled = off is not None and text[off.start : off.end] == "true"
+    ours = [item for item in hook_commands(root) if item.event in EVENTS]
     if not ours:
-        return made(disabled=disabled)
-    missing = [event for event in EVENTS if event not in {each.event for each in ours}]
-    command = ours[0].command.text
-    return made(
+        return make(disabled=disabled)
+    command, events = ours[0].command.text, {item.event for item in ours}
+    missing = [event for event in EVENTS if event not in events]
+    return make(
         installed="partly" if missing else "yes",
         command=command,
-        executable=is_there(command),
+        executable=shutil.which(shlex.split(command)[0]) is not None,
         missing=missing,
         disabled=disabled,
     )
 
 
-def is_there(command: str) -> bool:
-    """Whether the first word of a command is something that can be started."""
-    return shutil.which(shlex.split(command)[0]) is not None
-
-
-# Our own files.
-
-
 @contextmanager
-def opened() -> Iterator[sqlite3.Connection | None]:
-    """The state file, to be read only; None where there is none. sqlite3.Error where it is of no use."""
+def _opened() -> Iterator[sqlite3.Connection | None]:
+    """The state file, read-only; None without one. sqlite3.Error if it is unusable."""
     path = Path(state_path()).absolute()
     if not path.exists():
         yield None
@@ -406,85 +374,71 @@ def opened() -> Iterator[sqlite3.Connection | None]:
         yield db
 
 
-def state() -> StateFile:
-    """The state file: its size, how many runs are in it, and when the last event came."""
+def _state() -> StateFile:
+    """The state file: its size, the number of runs, and the time of the last event."""
     path = state_path()
-    made = partial(
+    make = partial(
         StateFile,
         path=path,
+        bytes=sum(os.path.getsize(file) for file in _state_files() if file.exists()),
         set_aside=os.path.exists(f"{path}.unreadable"),
-        folder_fault=folder_fault(Path(path).parent),
+        folder_fault=_folder_fault(Path(path).parent),
     )
     try:
-        with opened() as db:
+        with _opened() as db:
             if db is None:
-                return made()
+                return make()
             runs, last = db.execute("select count(*), max(at) from run").fetchone()
             said = db.execute("select count(*) from said").fetchone()[0]
     except (sqlite3.Error, OSError) as error:
-        return made(bytes=_size(path), fault=str(error))
-    last_event = None if last is None else moment(last)
-    return made(bytes=_size(path), runs=runs, said=said, last_event=last_event)
+        return make(fault=str(error))
+    return make(runs=runs, said=said, last_event=None if last is None else _time(last))
 
 
-def folder_fault(folder: Path) -> str | None:
-    """Why nothing can be kept in a folder that is there or would be made; None where it can.
+def _folder_fault(folder: Path) -> str | None:
+    """Why nothing can be stored in a folder that exists or would be created; None if it can.
 
-    A hook that cannot keep anything stays silent, so this is the only place where one is told.
+    A hook that cannot store anything stays silent, so only the status reports it.
     """
     nearest = next(parent for parent in (folder, *folder.absolute().parents) if os.path.lexists(parent))
     if not nearest.is_dir():
-        return f"{nearest} is no folder"
+        return f"{nearest} is not a folder"
     if not os.access(nearest, os.W_OK | os.X_OK):
         return f"{nearest} cannot be written"
     return None
 
 
-def _size(path: str) -> int:
-    ends = (path + end for end in ("", "-wal", "-shm"))
-    return sum(os.path.getsize(end) for end in ends if os.path.exists(end))
-
-
-def plan_state(folder: str) -> PlanFile:
-    """The plan of a folder: current, old (made anew with the next event), or none."""
+def _plan_state(folder: str) -> PlanFile:
+    """The plan of a folder: current, old (renewed with the next event) or none."""
     path = plan_path(folder)
     data = read_data(path)
-    state = "none" if data is None else "current" if is_current(data["stamp"]) else "old"
-    return PlanFile(path, state)
+    return PlanFile(path, "none" if data is None else "current" if is_current(data["stamp"]) else "old")
 
 
-def own_faults() -> FaultLog:
-    """Faults of ours: how many were logged, and the newest."""
+def _own_faults() -> FaultLog:
+    """The number of logged faults of the hook, and the newest."""
     lines: list[str] = []
     for path in (log_path() + ".old", log_path()):
-        try:
+        with suppress(OSError):
             lines += Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError:
-            continue
     return FaultLog(log_path(), len(lines), lines[-1] if lines else None)
 
 
-def said() -> tuple[list[dict[str, Any]], int]:
-    """Everything that was said, oldest first, and how many runs are known. BadInput: it is of no use."""
+def load_messages() -> tuple[list[dict[str, Any]], int]:
+    """Return every message, oldest first, and the number of runs. BadInput if the state is unusable."""
     try:
-        with opened() as db:
+        with _opened() as db:
             if db is None:
                 return [], 0
-            return state_db.said_so_far(db), db.execute("select count(*) from run").fetchone()[0]
+            return state_db.messages(db), db.execute("select count(*) from run").fetchone()[0]
     except (sqlite3.Error, OSError) as error:
         hint = "the next event sets it aside and begins anew, or `ethogram hook purge` removes it"
         raise BadInput([Fault(state_path(), 0, 0, f"cannot be read ({error}); {hint}")]) from None
 
 
-# Purging: what is known of runs, gone from every file of the state folder.
-
-WAIT = 10.0
-TABLES = ("run", "said", "found")
-
-
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """How much is gone. `clean` is False where another program still holds old pages."""
+    """How much was removed. `clean` is False if another program still holds old pages."""
 
     runs: int = 0
     said: int = 0
@@ -494,71 +448,54 @@ class Purged:
 
 
 def purge(session: str = "", before: float | None = None) -> Purged:
-    """Remove what is known of a session, of what came to pass before a moment, or of everything.
+    """Remove the data of a session, of what happened before a time, or everything.
 
-    Files that were set aside go in any case: nobody can say what stands in them. With everything go plans
-    and logs, too; how to undo an install stays, since it says nothing of runs.
+    Files that were set aside go in any case: their content is unknown. With everything go plans and logs,
+    too; the undo information of an install stays, since it says nothing about runs.
     """
-    gone = _rows(session, before)
+    counts = _purge_rows(session, before)
     is_all = not session and before is None
-    files = [*_aside(), *(_rest() if is_all else [])]
-    if gone is None:
-        files += _state_files() if is_all or os.path.exists(state_path()) else []
-        gone = Purged()
-    removed = tuple(str(file) for file in files if _unlinked(file))
-    return replace(gone, files=removed)
+    files = sorted(Path(state_dir()).glob(f"{Path(state_path()).name}.unreadable*"))
+    if is_all:
+        logs = [Path(log_path()), Path(log_path() + ".old")]
+        files += [*sorted(Path(state_dir(), "plans").glob("*")), *logs]
+    if counts is None and (is_all or os.path.exists(state_path())):
+        files += _state_files()
+    removed = [str(file) for file in files if file.exists() or file.is_symlink()]
+    for file in files:
+        file.unlink(missing_ok=True)
+    return replace(counts or Purged(), files=tuple(removed))
 
 
-def _rows(session: str, before: float | None) -> Purged | None:
-    """The rows that went; None where there is no file, or none that can be read."""
+def _purge_rows(session: str, before: float | None) -> Purged | None:
+    """Remove rows; None if there is no readable file."""
     path = Path(state_path())
     if not path.exists():
         return None
-    where = "1"
-    values: list[str | float] = []
-    if session:
-        where, values = where + " and session=?", [*values, session]
-    if before is not None:
-        where, values = where + " and at<?", [*values, before]
+    where, values = "1", list[str | float]()
+    for condition, value in ((" and session=?", session or None), (" and at<?", before)):
+        if value is not None:
+            where, values = where + condition, [*values, value]
     try:
         with closing(sqlite3.connect(path, timeout=WAIT, isolation_level=None)) as db:
-            if not sqlite.is_current(db, SCHEMA):
+            if not sqlite.is_current(db, state_db.SCHEMA):
                 if where == "1":
                     return None
                 raise EthogramError(f"{path}: another version of ethogram wrote it; only all of it can go")
             db.execute("pragma secure_delete=on")
             with sqlite.transaction(db):
-                counts = [db.execute(f"delete from {name} where {where}", values).rowcount for name in TABLES]
-            # What was written before stands in free pages and in the log still, until both are made anew.
+                tables = ("run", "said", "found")
+                counts = [db.execute(f"delete from {name} where {where}", values).rowcount for name in tables]
+            # Free pages and the log still hold what was written before, until both are rebuilt.
             runs, said, found = counts
             return Purged(runs, said, found, clean=sqlite.scrub(db))
     except sqlite3.OperationalError as error:
         if "locked" in str(error) or "busy" in str(error):
-            raise EthogramError(f"{path}: another program writes to it just now; try again") from None
+            raise EthogramError(f"{path}: another program is writing to it; try again") from None
         raise EthogramError(f"{path}: {error}") from None
     except sqlite3.DatabaseError:
         return None
 
 
 def _state_files() -> list[Path]:
-    return [Path(state_path() + end) for end in ("", "-wal", "-shm")]
-
-
-def _aside() -> list[Path]:
-    """Files that could not be read and were set aside."""
-    name = Path(state_path()).name
-    return sorted(Path(state_dir()).glob(f"{name}.unreadable*"))
-
-
-def _rest() -> list[Path]:
-    """Plans and logs."""
-    logs = [Path(log_path()), Path(log_path() + ".old")]
-    return [*sorted(Path(state_dir(), "plans").glob("*")), *logs]
-
-
-def _unlinked(path: Path) -> bool:
-    try:
-        path.unlink()
-    except FileNotFoundError:
-        return False
-    return True
+    return [Path(state_path() + suffix) for suffix in STATE_SUFFIXES]

@@ -1,27 +1,41 @@
-"""Errors: the line of an outcome that states the failure."""
+"""Errors: the line of a step's outcome that states the failure; the signal error_key."""
 
 from __future__ import annotations
 
 import re
 from itertools import pairwise
 
+from ...models import Event
 from ...models.lazy_regex import Rule
-from .normalization import QUOTED, cleaned, has_sign, without_colour
-from .operations import is_shell
+from ..base import signal
+from ..options import Options
+from .normalization import QUOTED, cleaned, digest, has_sign, short_hash, without_colour
+from .operations import is_shell, operation_of
 from .step import Step
+from .tool_calls import NONE, Calls, same_outcome
 
-# Telling: the line of a text that says what went wrong, as a person would quote it.
+MIN_LINE = 20
+"""Characters of a line that is taken for the error where every line looks like noise."""
+END_LINES = 20
+"""Lines examined at either end of a text."""
+DETAIL_LINES = 6
+"""Lines after a general sentence in which its details are looked for."""
+MAX_CODE = 40
+"""Characters of a bare error code that is shown together with the line."""
+MAX_KEY = 200
+CONTENT_LINES = 3
+"""So many consecutively numbered lines are the content of a file; so many names are a listing."""
+HEAD_LINES = 6
+"""Lines at the start of an editor's answer that can report its outcome."""
+NOTHING_FOUND = (1, 123)
+"""Exit codes of grep, and of xargs running it, when nothing matched."""
+COULD_NOT_RUN = (126, 127)
+SHORT_RESULT = 1_500
+"""Characters of a result that can be an error message itself; what is read from a file may mention errors."""
+MAX_REPORTS = 24
+MAX_BATCH = 32
 
-LEAST = 20
-"""Characters of a line that says something, where nothing else does."""
-SOME_LINES = 20
-"""Lines that are looked at, at either end."""
-SOON = 6
-"""Lines after a general sentence in which its particulars are looked for."""
-LONGEST_CODE = 40
-"""Characters of a bare code that is told together with the line."""
-
-EXCEPTION = Rule(
+_EXCEPTION = Rule(
     r"^[ \t>|]*([A-Za-z_][\w.]{0,80}(?:Error|Exception|Warning|Interrupt|Exit|Failure|NotFound)\b.*)$", re.M
 )
 _WARNING = Rule(r"[\w.]{0,90}Warning\b")
@@ -39,123 +53,24 @@ _WITH_CODE = Rule(
     r"(?:(?:fatal )?[Ee]rror:? ?\[?[A-Z]{1,4}\d{3,5}\b|[BCDEFNRW]\d{3,4} \w)"
 )
 _HEADING = Rule(r"\W{0,4}(?:the following )?(?:\w{1,20} )?errors?\s?:\W{0,3}", re.I)
-_IN_LIST = Rule(r"\s*[-*\u2022] \S")
-NOISE = Rule(
+_LIST_ITEM = Rule(r"\s*[-*\u2022] \S")
+_NOISE = Rule(
     r"^(?:\W*|\d+ (?:errors?|warnings?)\W*|exit code:? \d+|\[?process .{0,40}"
     r"|\W*(?:the following )?(?:errors?|fatal|failures?|failed|exceptions?|stderr|output)\W*"
     r"|make(?:\[\d+\])?: .{0,120}|npm (?:ERR!|error).{0,20})$",
     re.I,
 )
-# Only what is known to wrap an error: a usage such as `edit <start_line>` is told as it stands, and so is
-# a path or a quoted name at the start.
-_LABEL = Rule(
+# Only what is known to wrap an error: usage such as `edit <start_line>`, a path or a quoted name at the start
+# stay.
+_WRAPPER = Rule(
     r"^(?:(?:exit code:?|returncode:?)\s*\d+\s*)"
     r"|</?(?:tool_use_error|error|stderr|stdout|output|returncode|system)>"
     r"|^(?:[^\w/~.<\[('\"`{$-]|-+(?=\s))+",
     re.I,
 )
-EXIT = Rule(r"(?:process )?(?:exit(?:ed)?|returncode)(?: with)?(?: code| status)?:? ?\d{1,5}\.?", re.I)
+_EXIT = Rule(r"(?:process )?(?:exit(?:ed)?|returncode)(?: with)?(?: code| status)?:? ?\d{1,5}\.?", re.I)
 
-
-def telling_line(text: str, *, first: bool = False) -> str:
-    """The exception of a traceback, else the first line that speaks of an error, else the last (`first`: the
-    first) that says anything.
-
-    Of a general sentence with particulars below it, the first of those.
-
-    >>> telling_line("New syntax error(s) were found.\\n\\nERRORS:\\n- E999 SyntaxError: invalid syntax")
-    'E999 SyntaxError: invalid syntax'
-    """
-    text = without_colour(text)
-    if len(text) > 8_000:
-        text = f"{text[:4_000]}\n{text[-4_000:]}"
-    if "Traceback (most recent" in text and (raised := EXCEPTION.findall(text)):
-        return _bare(str(raised[-1]))
-    lines = text.splitlines()
-    if len(lines) > 2 * SOME_LINES:
-        lines = lines[:SOME_LINES] + lines[-SOME_LINES:]
-    if (result := _speaking(lines)) is not None:
-        return _bare(result)
-    # Where there is nothing but noise, the last of it that says more than a number.
-    said = [line for line in lines if not _is_noise(line)]
-    said = said or [line for line in lines if len(line.strip()) > LEAST][-1:]
-    return _bare(said[0 if first else -1]) if said else ""
-
-
-def told_line(error: str, result: str) -> str:
-    """The telling line of an error that the source told, beside the result it belongs to.
-
-    A source may tell no more than a code, or the first line of a longer message: the result says the rest.
-
-    >>> told_line("format_error", "Give exactly one action."), told_line("exit 1", "done\\nx: not found")
-    ('format_error: Give exactly one action.', 'x: not found')
-    """
-    code, said = error.strip(), result.strip()
-    if not said:
-        return telling_line(error)
-    is_exit = EXIT.fullmatch(code) is not None
-    if is_exit or not any(item.isspace() for item in code):
-        line = telling_line(said, first=not is_exit)
-        if is_exit or not line or len(code) > LONGEST_CODE or code in line or _is_noise(code):
-            return line or code
-        return f"{code}: {line}"
-    if "\n" not in code and not EXCEPTION.match(code) and (place := said.find(code)) >= 0:
-        below = said[place + len(code) : place + len(code) + 4_000].splitlines()[1 : SOON + 1]
-        if not _WITH_CODE.match(code) and (listed := _listed(below)) is not None:
-            return _bare(listed)
-    return telling_line(error) or telling_line(said)
-
-
-def _speaking(lines: list[str]) -> str | None:
-    """The first line that speaks of an error, or what is listed below it; else the first warning."""
-    warning = None
-    for place, line in enumerate(lines):
-        if _is_noise(line):
-            continue
-        start = line[:400]
-        if (raised := EXCEPTION.match(start)) is not None and _WARNING.match(raised[1]):
-            warning = warning or line
-        elif raised is not None or _WITH_CODE.match(start):
-            return line
-        elif _ERROR_LINE.match(start):
-            return _listed(lines[place + 1 : place + 1 + SOON]) or line
-    return warning
-
-
-def _listed(lines: list[str]) -> str | None:
-    """The first of these lines with an error's code, or that is first in a list of errors."""
-    for place, line in enumerate(lines):
-        if _WITH_CODE.match(line[:400]):
-            return line
-        if _HEADING.fullmatch(line.strip()[:80]):
-            after = next((line for line in lines[place + 1 :] if line.strip()), "")
-            if _IN_LIST.match(after) or EXCEPTION.match(after[:400]):
-                return after
-    return None
-
-
-def _is_noise(line: str) -> bool:
-    return NOISE.match(line.strip()[:400]) is not None
-
-
-def _bare(line: str) -> str:
-    return _LABEL.sub("", line.strip()[:1_000]).strip()[:600]
-
-
-# Failure: the line of an outcome that says what went wrong, and whether the agent could help it.
-
-MOST = 200
-"""Characters of an error that count."""
-CONTENT_LINES = 3
-"""Lines with numbers that follow one another, from which on they are a file's; names that are a listing."""
-HEAD_LINES = 6
-"""Lines at the start of an editor's answer that can be a report of what came of it."""
-NOTHING_FOUND = (1, 123)
-"""Exit codes of searches that found nothing."""
-SHORT = 1_500
-"""What is read from a file may speak of errors; only so short a result can be an error message itself."""
-
-_SAYS_SO = Rule(
+_ERROR_START = Rule(
     r"^\W{0,4}(?:[\w .'-]{0,60}(?:returned|result|output|response)\W{1,3})?(?:error\b|fatal:"
     r"|exception\b|traceback|<tool_use_error>"
     r"|usage:|bash: |sh: |[\w./-]{1,60}: (?:command not found|cannot |can't |No such file|line \d))",
@@ -167,12 +82,12 @@ _BROKEN = Rule(
     re.M | re.I,
 )
 _FAILING = Rule(r"\b[1-9]\d{0,5} (?:failing|failed|failures?)\b|\b(?:failures|errors)[=:] ?[1-9]", re.I)
-# Of an editor that runs the tests on what it wrote: a line that is nothing else.
+# Of an editor that runs the tests on what it wrote.
 _REPORT = Rule(
     r"^(?:BUILD FAIL(?:ED|URE)\b|(?:There (?:is|are|were) )?[1-9]\d{0,5} (?:failing|failed|failures?)\b)",
     re.M,
 )
-NOT_ITS_OWN = Rule(
+CANCELLED = Rule(
     r"sibling tool call|(?:cancelled|canceled|rejected|interrupted) by (?:the )?user|user (?:doesn't"
     r"|does not) want",
     re.I,
@@ -196,7 +111,7 @@ _PATH = Rule(
 _NUMBER = Rule(r"\d+(?:\.\d+)*")
 _NAME = Rule(r"\b\w*[_.]\w[\w.]*\b|\b[a-z]+[A-Z]\w*\b")
 
-_OUTSIDE = Rule(
+_INFRASTRUCTURE = Rule(
     r"rate[ _-]?limit|too many requests|\b429\b|\b50[0234]\b[ :]+\w|\b(?:internal server error|bad gateway"
     r"|service unavailable|gateway time-?out|overloaded|temporarily unavailable|quota exceeded"
     r"|insufficient_quota"
@@ -210,16 +125,14 @@ _OUTSIDE = Rule(
     r"|try again later",
     re.I,
 )  # fmt: skip
-
-
-_OUTSIDE_SIGNS = (
+# Every text that a rule matches contains one of its signs, which are much faster to look for.
+_INFRASTRUCTURE_SIGNS = (
     "limit", "too many", "429", "500", "502", "503", "504", "internal server", "gateway", "unavailable",
     "overloaded", "quota", "exhausted", "connect", "econn", "etimedout", "enotfound", "eai_again",
     "could not resolve", "name or service", "name resolution", "network", "no route", "certificate", "tls",
     "ssl", "no space left", "timed out", "max retries", "remote end", "fetch failed", "try again later",
 )  # fmt: skip
-"""One of these is in every text that `_OUTSIDE` finds."""
-_SAYS_SO_SIGNS = (
+_ERROR_START_SIGNS = (
     "error", "fatal:", "exception", "traceback", "usage:", "sh: ", ": command not found", ": cannot ",
     ": can't ", ": no such file", ": line ",
 )  # fmt: skip
@@ -228,8 +141,90 @@ _BROKEN_SIGNS = ("build fail", "compilation", "syntax error")
 _FAILING_SIGNS = ("fail", "errors")
 
 
-def _found(rule: Rule, signs: tuple[str, ...], text: str) -> re.Match[str] | None:
-    """What a rule finds. It is tried only on texts with one of its signs, which is much quicker to see."""
+def error_line(text: str, *, first: bool = False) -> str:
+    """Return the exception of a traceback, else the first line that states an error, else the last line.
+
+    `first` takes the first line instead of the last. A general sentence yields to the details below it.
+
+    >>> error_line("New syntax error(s) were found.\\n\\nERRORS:\\n- E999 SyntaxError: invalid syntax")
+    'E999 SyntaxError: invalid syntax'
+    """
+    text = without_colour(text)
+    if len(text) > 8_000:
+        text = f"{text[:4_000]}\n{text[-4_000:]}"
+    if "Traceback (most recent" in text and (raised := _EXCEPTION.findall(text)):
+        return _trim(str(raised[-1]))
+    lines = text.splitlines()
+    if len(lines) > 2 * END_LINES:
+        lines = lines[:END_LINES] + lines[-END_LINES:]
+    if (line := _first_error(lines)) is not None:
+        return _trim(line)
+    candidates = [line for line in lines if not _is_noise(line)]
+    candidates = candidates or [line for line in lines if len(line.strip()) > MIN_LINE][-1:]
+    return _trim(candidates[0 if first else -1]) if candidates else ""
+
+
+def reported_line(error: str, result: str) -> str:
+    """Return the line that states an error which the source reports, with the result it belongs to.
+
+    A source may report only a code, or the first line of a longer message: the result has the rest.
+
+    >>> reported_line("format_error", "Give one action."), reported_line("exit 1", "done\\nx: not found")
+    ('format_error: Give one action.', 'x: not found')
+    """
+    code, output = error.strip(), result.strip()
+    if not output:
+        return error_line(error)
+    is_exit = _EXIT.fullmatch(code) is not None
+    if is_exit or not any(char.isspace() for char in code):
+        line = error_line(output, first=not is_exit)
+        if is_exit or not line or len(code) > MAX_CODE or code in line or _is_noise(code):
+            return line or code
+        return f"{code}: {line}"
+    if "\n" not in code and not _EXCEPTION.match(code) and (place := output.find(code)) >= 0:
+        below = output[place + len(code) : place + len(code) + 4_000].splitlines()[1 : DETAIL_LINES + 1]
+        if not _WITH_CODE.match(code) and (detail := _detail(below)) is not None:
+            return _trim(detail)
+    return error_line(error) or error_line(output)
+
+
+def _first_error(lines: list[str]) -> str | None:
+    """The first line that states an error, or the detail listed below it; else the first warning."""
+    warning = None
+    for place, line in enumerate(lines):
+        if _is_noise(line):
+            continue
+        start = line[:400]
+        if (raised := _EXCEPTION.match(start)) is not None and _WARNING.match(raised[1]):
+            warning = warning or line
+        elif raised is not None or _WITH_CODE.match(start):
+            return line
+        elif _ERROR_LINE.match(start):
+            return _detail(lines[place + 1 : place + 1 + DETAIL_LINES]) or line
+    return warning
+
+
+def _detail(lines: list[str]) -> str | None:
+    """The first line with an error code, or the first item of a list of errors."""
+    for place, line in enumerate(lines):
+        if _WITH_CODE.match(line[:400]):
+            return line
+        if _HEADING.fullmatch(line.strip()[:80]):
+            after = next((line for line in lines[place + 1 :] if line.strip()), "")
+            if _LIST_ITEM.match(after) or _EXCEPTION.match(after[:400]):
+                return after
+    return None
+
+
+def _is_noise(line: str) -> bool:
+    return _NOISE.match(line.strip()[:400]) is not None
+
+
+def _trim(line: str) -> str:
+    return _WRAPPER.sub("", line.strip()[:1_000]).strip()[:600]
+
+
+def _search(rule: Rule, signs: tuple[str, ...], text: str) -> re.Match[str] | None:
     return rule.search(text) if has_sign(text, signs) else None
 
 
@@ -237,115 +232,160 @@ _last: tuple[Step, str, str | None] | None = None
 
 
 def failure_line(step: Step, operation: str) -> str | None:
-    """The line that says what went wrong, as it is written; None where nothing is said to have gone wrong.
+    """Return the line that states the failure, as written; None where the step did not fail.
 
-    Where the source does not tell, only a text that plainly is an error message counts.
+    Where the source does not report a failure, only a text that plainly is an error message counts.
     """
-    # Several signals ask it of one step in turn.
+    # Several signals need it of the same step.
     global _last
-    known = _last
-    if known is not None and known[0] is step and known[1] == operation:
-        return known[2]
+    cached = _last
+    if cached is not None and cached[0] is step and cached[1] == operation:
+        return cached[2]
     line = _failure_line(step, operation)
     _last = (step, operation, line)
     return line
 
 
-def is_report(step: Step, operation: str) -> bool:
-    """Whether a failure is what the step was to find out: a test that fails, a search that finds nothing."""
-    if operation == "search":
-        return _found_nothing(step)
-    return operation == "test" or (
-        not step.error and _found(_FAILING, _FAILING_SIGNS, step.result[:8_000]) is not None
-    )
-
-
-def _found_nothing(step: Step) -> bool:
-    """Whether a search just found nothing; not where the source says that it could not be made."""
-    if not step.said_to_fail:
-        return True
-    error = (step.error or "").strip()
-    told = "" if EXIT.fullmatch(error) else _EXIT_FIRST.sub("", error)
-    text = (told or step.result).strip()
-    if not text or _NOTHING.search(text[:600]):
-        return True
-    # Of grep, and of xargs when a grep of it did.
-    return step.exit_code in NOTHING_FOUND and not _SAYS_SO.match(text[:200].partition("\n")[0])
-
-
 def _failure_line(step: Step, operation: str) -> str | None:
-    if step.error and NOT_ITS_OWN.search(step.error):
+    if step.error and CANCELLED.search(step.error):
         return None
     if step.error and not _is_content(step, operation):
-        return told_line(step.error, step.result) or "error"
+        return reported_line(step.error, step.result) or "error"
     if step.error == "" or step.exit_code not in (None, 0):
-        return telling_line(step.result) or f"exit code {step.exit_code or 1}"
+        return error_line(step.result) or f"exit code {step.exit_code or 1}"
     text = step.result.strip()
     if not text or step.exit_code == 0:
         return None
-    # What an editor answers with is often the file as it is now, which may speak of errors itself.
+    # An editor often answers with the file as it is now, which may mention errors itself.
     edits = operation in ("write", "delete", "other") and step.tool != "" and not is_shell(step)
     acts = operation in ("run", "write", "other", "delete", "test") and not edits
-    if len(text) <= SHORT:
-        if has_sign(text, _SAYS_SO_SIGNS) and _says_so(text, acts, edits):
-            return telling_line(text)
+    if len(text) <= SHORT_RESULT:
+        if has_sign(text, _ERROR_START_SIGNS) and _starts_with_error(text, acts, edits):
+            return error_line(text)
         answer = text.partition("\n")[0] if edits and text[0] not in "{[" else text
-        if '"' in answer and _found(_JSON_ERROR, _JSON_SIGNS, answer):
-            return telling_line(text)
+        if '"' in answer and _search(_JSON_ERROR, _JSON_SIGNS, answer):
+            return error_line(text)
     if edits and (match := _REPORT.search("\n".join(text.split("\n", HEAD_LINES)[:HEAD_LINES]))) is not None:
-        return telling_line(text[match.start() :])
+        return error_line(text[match.start() :])
     if acts and (match := _broken(text[:8_000])) is not None:
-        return telling_line(text[text.rfind("\n", 0, match.start()) + 1 :])
+        return error_line(text[text.rfind("\n", 0, match.start()) + 1 :])
     if acts and (text.startswith("Traceback (most recent") or _ends_in_exception(text)):
-        return telling_line(text)
+        return error_line(text)
     return None
 
 
-def _says_so(text: str, acts: bool, edits: bool) -> bool:
-    """Whether a text says at its start that it is an error; of what acts, also at its end."""
+def _starts_with_error(text: str, acts: bool, edits: bool) -> bool:
+    """Whether a text states at its start that it is an error; of a command, also at its end."""
     lines = text.split("\n", 3)
     if edits and _DONE.search(lines[0][:200]):
-        # What follows is the file.
-        return _SAYS_SO.match(lines[0][:200]) is not None
-    said = (*lines[:3], text[-300:].rpartition("\n")[2]) if acts else lines[:2]
-    return any(_SAYS_SO.match(item[:200]) for item in said)
+        # The rest is the file.
+        return _ERROR_START.match(lines[0][:200]) is not None
+    candidates = (*lines[:3], text[-300:].rpartition("\n")[2]) if acts else lines[:2]
+    return any(_ERROR_START.match(line[:200]) for line in candidates)
 
 
 def _is_content(step: Step, operation: str) -> bool:
-    """Whether what the source took for an error is a line of a file, or a file's name, that was shown."""
+    """Whether what the source took for an error is a line of a file, or a file name, that was shown."""
     error = step.error or ""
     if _NUMBERED.match(error):
-        numbers = [int(item) for item in _NUMBERED.findall(step.result or error)]
-        return sum(item + 1 == other for item, other in pairwise(numbers)) >= CONTENT_LINES - 1
+        numbers = [int(number) for number in _NUMBERED.findall(step.result or error)]
+        return sum(a + 1 == b for a, b in pairwise(numbers)) >= CONTENT_LINES - 1
     looks = operation in ("read", "list", "search") and _FILE_NAME.fullmatch(error.strip()) is not None
     return looks and len(step.result.split(None, CONTENT_LINES)) >= CONTENT_LINES
 
 
 def _broken(text: str) -> re.Match[str] | None:
-    return _found(_BROKEN, _BROKEN_SIGNS, text) or _found(_FAILING, _FAILING_SIGNS, text)
+    return _search(_BROKEN, _BROKEN_SIGNS, text) or _search(_FAILING, _FAILING_SIGNS, text)
 
 
 def _ends_in_exception(text: str) -> bool:
-    return "Traceback (most recent" in text and EXCEPTION.match(text[-600:].rpartition("\n")[2]) is not None
+    return "Traceback (most recent" in text and _EXCEPTION.match(text[-600:].rpartition("\n")[2]) is not None
 
 
-def error_key(line: str, strength: str = "medium") -> str:
-    """The error with paths, numbers and ids taken out; two hundred characters at most.
+def is_report(step: Step, operation: str) -> bool:
+    """Return whether a failure is the answer the step was after: a failing test, a search without a match."""
+    if operation == "search":
+        return _found_nothing(step)
+    return operation == "test" or (
+        not step.error and _search(_FAILING, _FAILING_SIGNS, step.result[:8_000]) is not None
+    )
 
-    >>> error_key("src/a.py:12: error: 'x' is not defined"), error_key("can't open '/tmp/q7'", "high")
-    ("path:n: error: 'x' is not defined", "can't open q")
+
+def _found_nothing(step: Step) -> bool:
+    """Whether a search merely found nothing; not where the source reports that it could not run."""
+    if not step.reports_failure:
+        return True
+    error = (step.error or "").strip()
+    text = ("" if _EXIT.fullmatch(error) else _EXIT_FIRST.sub("", error)) or step.result
+    text = text.strip()
+    if not text or _NOTHING.search(text[:600]):
+        return True
+    return step.exit_code in NOTHING_FOUND and not _ERROR_START.match(text[:200].partition("\n")[0])
+
+
+def normalized_error(line: str, strength: str = "medium") -> str:
+    """Return an error line without paths, numbers and ids; 200 characters at most.
+
+    >>> normalized_error("a/b.py:12: 'x' is not defined"), normalized_error("can't open '/tmp/q'", "high")
+    ("path:n: 'x' is not defined", "can't open q")
     """
     text = cleaned(line[:600], "low" if strength == "low" else "medium")
     if strength != "low":
         text = _NUMBER.sub("N", _PATH.sub("PATH", text))
     if strength == "high":
         text = _NAME.sub("NAME", QUOTED.sub("Q", text))
-    return text.casefold()[:MOST].strip() or "error"
+    return text.casefold()[:MAX_KEY].strip() or "error"
 
 
-def is_outside(step: Step, line: str) -> bool:
-    """Whether an error is trouble outside the agent's hands: network, rate limit, full disk."""
-    if _found(_OUTSIDE, _OUTSIDE_SIGNS, f"{line}\n{(step.error or '')[:500]}"):
+def is_infrastructure(step: Step, line: str) -> bool:
+    """Return whether an error is outside the agent's control: network, rate limit, full disk."""
+    if _search(_INFRASTRUCTURE, _INFRASTRUCTURE_SIGNS, f"{line}\n{(step.error or '')[:500]}"):
         return True
-    short = step.said_to_fail and step.length <= SHORT
-    return short and _found(_OUTSIDE, _OUTSIDE_SIGNS, step.result) is not None
+    is_short = step.reports_failure and step.length <= SHORT_RESULT
+    return is_short and _search(_INFRASTRUCTURE, _INFRASTRUCTURE_SIGNS, step.result) is not None
+
+
+Batch = tuple[str, tuple[str, ...]]
+State = tuple[Calls, Batch, tuple[str, ...]]
+"""Pending calls; the current batch with its errors; digests of failing reports and refused searches."""
+
+
+@signal("error_key", range=None, version=2, kinds=("action", "result"))
+class ErrorKey:
+    """The error of a step, without paths, numbers and ids; absent without an error.
+
+    A failing test or a refused search counts as an error from the second time that it fails in the same
+    words; a search that finds nothing never does. Calls of one batch that fail together count once.
+    """
+
+    scope = "run"
+    start: State = (NONE, ("", ()), ())
+    max_state_bytes = 12_000
+
+    def measure(self, event: Event, state: State, options: Options) -> tuple[str | None, State]:
+        """Return the error and the new state."""
+        calls, batch, reports = state
+        step, operation, own, calls = same_outcome(event, calls, operation_of)
+        unchanged = (calls, batch, reports)
+        if step is None or not step.is_outcome or (line := failure_line(step, operation)) is None:
+            return None, unchanged
+        if step.exit_code not in COULD_NOT_RUN and not _could_not_run(line):
+            is_answer = is_report(step, operation)
+            if is_answer and operation == "search":
+                return None, unchanged
+            if is_answer or operation == "search":
+                text = (step.result or step.error or "") if is_answer else line
+                hashed = digest(text, options.normalization)
+                if hashed not in reports:
+                    return None, (calls, batch, (*reports, hashed)[-MAX_REPORTS:])
+                line = f"{line} [{hashed}]" if is_answer else line
+        key = normalized_error(line, options.normalization)
+        keys, hashed = batch[1] if own == batch[0] else (), short_hash(key)
+        if hashed in keys:
+            return None, unchanged
+        return key, (calls, (own, (*keys, hashed)[-MAX_BATCH:]), reports)
+
+
+def _could_not_run(line: str) -> bool:
+    causes = ("command not found", "No module named pytest", "No such file or directory")
+    return any(cause in line for cause in causes)

@@ -1,8 +1,6 @@
-"""step_key, talk_key and exchange_key: equal steps and messages have equal keys."""
+"""The signals step_key, talk_key and exchange_key: equal steps and messages have equal keys."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from ...models import Event
 from ..base import short, signal
@@ -11,32 +9,30 @@ from .normalization import cleaned, digest, short_hash
 from .step import Step, argument_text, words
 from .tool_calls import NONE, Calls, outcome
 
-# step_key: the same step has the same key, however thoughts are worded and temporary files named.
-
-BESIDE = words(
+COMMENTS = words(
     "thought thoughts reasoning reason description explanation rationale comment security_risk "
     "summary timeout timeout_ms"
 )
 """Arguments that say why, not what."""
 THOUGHTS = words("thought thoughts reasoning")
-"""Arguments that are only thought, not done."""
-SHOWN = 48
-MOST_THOUGHTS = 16
-MOST_IN_BATCH = 32
-NOTHING = short_hash("")
+SHOWN_STEP = 48
+SHOWN_TEXT = 40
+MAX_THOUGHTS = 16
+MAX_BATCH = 32
+MIN_TEXT = 12
+"""Characters of a message; shorter ones are repeated by anybody."""
 
 Batch = tuple[str, tuple[str, ...]]
 State = tuple[Calls, Batch, tuple[str, ...]]
-"""Calls that wait; a mark of the batch under way, and the keys it has had; marks of thoughts that came."""
+"""Pending calls; the current batch and its keys; hashes of the thoughts so far."""
 
 
 @signal("step_key", range=None, version=2, kinds=("action", "result"))
 class StepKey:
-    """The action and its result, with what varies by chance taken out.
+    """The action and its result, without what varies by chance.
 
-    Thoughts beside other arguments do not count, nor do times, ids and temporary names. Steps of one batch
-    that are the same count once. A call that is nothing but a thought is no step until the thought comes
-    again.
+    Thoughts beside other arguments do not count, nor do times, ids and temporary names. Equal steps of one
+    batch count once. A call that is only a thought is no step until the thought recurs.
     """
 
     scope = "run"
@@ -44,100 +40,85 @@ class StepKey:
     max_state_bytes = 8_000
 
     def measure(self, event: Event, state: State, options: Options) -> tuple[str | None, State]:
-        """The key, and what is remembered."""
+        """Return the key and the new state."""
         calls, batch, thoughts = state
         strength = options.normalization
-        step, kept, own, calls = outcome(event, calls, lambda call: _call(call, strength))
+        step, summary, own, calls = outcome(event, calls, lambda call: _summarize(call, strength))
         if step is None:
             return None, (calls, batch, thoughts)
-        shown, mark, is_thought = kept
-        if is_thought and mark not in thoughts:
-            # To think of something is not to have got anywhere.
-            return None, (calls, batch, (*thoughts, mark)[-MOST_THOUGHTS:])
-        told = _result(step, strength) if step.is_outcome else "-"
-        key = f"{shown} #{short_hash(mark + told)}"
+        shown, hashed, is_thought = summary
+        if is_thought and hashed not in thoughts:
+            return None, (calls, batch, (*thoughts, hashed)[-MAX_THOUGHTS:])
+        key = f"{shown} #{short_hash(hashed + (_result(step, strength) if step.is_outcome else '-'))}"
         keys = batch[1] if own == batch[0] else ()
-        again = key in keys
-        batch = (own, keys if again else (*keys, key)[-MOST_IN_BATCH:])
-        return (None if again else key), (calls, batch, thoughts)
+        if key in keys:
+            return None, (calls, (own, keys), thoughts)
+        return key, (calls, (own, (*keys, key)[-MAX_BATCH:]), thoughts)
 
 
-def _call(step: Step, strength: str) -> tuple[str, str, bool]:
-    """What is shown of a call, a mark of all of it, and whether it is nothing but a thought."""
-    # Where a tool takes nothing but what is left out otherwise, that is what it does.
-    beside = frozenset[str]() if BESIDE.issuperset(step.arguments) else BESIDE
-    said = argument_text(step.arguments, beside) if step.arguments else f"{step.command} {step.path}"
-    hint = step.command or step.path or said
-    shown = cleaned(f"{step.tool} {hint[: 2 * SHOWN]}", strength)[:SHOWN].strip()
+def _summarize(step: Step, strength: str) -> tuple[str, str, bool]:
+    """What is shown of a call, a hash of all of it, and whether it is only a thought."""
+    # Where a tool takes nothing but comments, they are what it does.
+    exclude = frozenset[str]() if COMMENTS.issuperset(step.arguments) else COMMENTS
+    text = argument_text(step.arguments, exclude) if step.arguments else f"{step.command} {step.path}"
+    hint = step.command or step.path or text
+    shown = cleaned(f"{step.tool} {hint[: 2 * SHOWN_STEP]}", strength)[:SHOWN_STEP].strip()
     is_thought = bool(step.arguments) and THOUGHTS.issuperset(step.arguments)
-    return shown or "step", digest(f"{step.tool}\n{said}", strength), is_thought
+    return shown or "step", digest(f"{step.tool}\n{text}", strength), is_thought
 
 
-def _result(step: Step, strength: str) -> Any:
-    # Of a result that is not told in full, how long it was says something of the rest.
-    more = step.length if step.length > len(step.result) else 0
-    error = digest(step.error, strength) if step.error else NOTHING
-    return f"{digest(step.result, strength)} {step.exit_code} {error} {more}"
-
-
-# talk_key: what an agent says without doing anything.
-
-SHORTEST = 12
-"""Characters; less is said again by anybody."""
-TALK_SHOWN = 40
+def _result(step: Step, strength: str) -> str:
+    # The full length stands for the rest of a result that was cut.
+    length = step.length if step.length > len(step.result) else 0
+    error = digest(step.error, strength) if step.error else short_hash("")
+    return f"{digest(step.result, strength)} {step.exit_code} {error} {length}"
 
 
 @signal("talk_key", range=None, kinds=("message", "condensation"))
 def talk_key(event: Event, options: Options) -> str | None:
-    """What an agent says without acting, or that its memory was condensed; the same words have the same key.
+    """What an agent says without acting, or that its memory was condensed; equal words have equal keys.
 
-    Absent for people, and for messages that do not say that an assistant wrote them.
+    Absent for people, and for messages not marked as an assistant's.
     """
     if event.kind == "condensation":
         return "condensation"
     if event.kind != "message" or event.attributes.get("role") != "assistant" or event.text is None:
         return None
-    said = event.text.strip()
-    if len(said) < SHORTEST:
+    text = event.text.strip()
+    if len(text) < MIN_TEXT:
         return None
-    mark = digest(said[:20_000].casefold(), options.normalization)
-    return f"{' '.join(said[: 2 * TALK_SHOWN].split())[:TALK_SHOWN]} #{mark}"
+    return f"{_shown(text)} #{digest(text[:20_000].casefold(), options.normalization)}"
 
 
-# exchange_key: what was heard and what was answered, so that talk in circles between agents can be seen.
+def _shown(text: str) -> str:
+    return " ".join(text[: 2 * SHOWN_TEXT].split())[:SHOWN_TEXT]
 
-EXCHANGE_SHOWN = 40
 
-Said = tuple[str, str]
-"""Who, and a digest of what."""
-ExchangeKeyState = tuple[Said, Said] | None
+Message = tuple[str, str]
+"""A subject, and a digest of its words."""
+ExchangeState = tuple[Message, Message] | None
 """The newest message of the thread, and the newest one before it by anybody else."""
 
 
 @signal("exchange_key", range=None, kinds=("message",))
 class ExchangeKey:
-    """The message together with the one by somebody else that it follows; the same words, the same key.
+    """The message together with the one by somebody else that it follows; equal words have equal keys.
 
     Absent outside a thread, and at its first message.
     """
 
     scope = "thread"
-    start: ExchangeKeyState = None
+    start: ExchangeState = None
     max_state_bytes = 1_000
 
-    def measure(self, event: Event, state: ExchangeKeyState) -> tuple[str | None, ExchangeKeyState]:
-        """The key, and what the thread has heard by now."""
+    def measure(self, event: Event, state: ExchangeState) -> tuple[str | None, ExchangeState]:
+        """Return the key and the newest messages."""
         if event.text is None or not event.text.strip():
             return None, state
-        who, said = short(event.subject), digest(event.text[:20_000].casefold())
-        own: Said = (who, said)
+        own = (short(event.subject), digest(event.text[:20_000].casefold()))
         if state is None:
             return None, (own, ("", ""))
         newest, other = state
-        heard = newest if newest[0] != who else other
-        key = (
-            f"{' '.join(event.text[: 2 * EXCHANGE_SHOWN].split())[:EXCHANGE_SHOWN]} #{said}/{heard[1]}"
-            if heard[0]
-            else None
-        )
+        heard = newest if newest[0] != own[0] else other
+        key = f"{_shown(event.text)} #{own[1]}/{heard[1]}" if heard[0] else None
         return key, (own, heard)

@@ -1,8 +1,7 @@
-"""What varies by chance, taken out of a text: times, temporary names, ids, hex, and more where asked for.
+"""Normalization: removes from texts what varies between equal steps: times, temporary names, ids.
 
-Three strengths. `low` takes out only what never carries a meaning (white space, times of day, addresses in
-memory); `medium` also temporary names, ids and fractions of seconds; `high` also every number and every
-quoted value.
+Three strengths: `low` replaces white space, times of day and memory addresses; `medium` also temporary
+names, ids and fractions of seconds; `high` also every number and quoted value.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from hashlib import blake2b
 
 from ...models.lazy_regex import Rule
 
-MOST = 1_200
-"""Characters that are looked at closely; of a longer text its two ends, and the rest without its digits."""
+MAX_CLEANED = 1_200
+"""Characters that are cleaned; of a longer text its two ends, and the rest is hashed without digits."""
 
 _TIME = (
     r"\d{4}-\d\d-\d\d(?:[T _]\d\d[:\-]?\d\d(?:[:\-]?\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?(?!\d)"
@@ -24,7 +23,7 @@ _ADDRESS = r"0x[0-9a-fA-F]{4,}\b"
 _UUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"
 _FRACTION = r"\d+\.\d+ ?(?:[nuµm]?s|secs?|seconds?|m|minutes?)\b|\d+m\d+(?:\.\d+)?s\b"
 _HEX = r"[0-9a-fA-F]{7,64}\b"
-# All of these begin alike, so that one look at each word is enough for most of them.
+# All alternatives begin alike, so that most words are rejected at once.
 _LOW = Rule(rf"\b(?=[0-9])(?:(?P<TIME>{_TIME})|(?P<HEX>{_ADDRESS}))")
 _MEDIUM = Rule(
     rf"\b(?=[0-9a-fA-F])(?:(?P<TIME>{_TIME})|(?P<HEX>{_ADDRESS})|(?P<ID>{_UUID})|(?P<FRACTION>{_FRACTION})|(?P<MIXED>{_HEX}))"
@@ -39,8 +38,7 @@ _TEMPORARY = Rule(
 _PROCESS = Rule(r"\b([Pp]id|PID)([ =:#\[-]{1,3})\d+")
 _NUMBER = Rule(r"\d+(?:[.,]\d+)*")
 QUOTED = Rule(r"(?<!\w)'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
-# Every time, id, fraction, hex or long number has a digit in such company. Few texts do, and to look for
-# digits is much quicker than to look at every word.
+# Every time, id, fraction, hex or long number contains this. Few texts do, and it is much faster to find.
 _SIGN = Rule(
     r"[0-9](?:[0-9a-fA-F]{5}|[0-9a-fA-F]{2,3}-|:[0-9]{2}:|x[0-9a-fA-F]{4}|\.[0-9]+ ?[numsµ]|m[0-9]"
     r"|(?<=[a-fA-F]{2}[0-9]))"
@@ -48,30 +46,17 @@ _SIGN = Rule(
 _OTHER_DIGIT = Rule(r"[^\x00-\x7f](?<=\d)")
 _COLOUR = Rule(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DIGITS_AND_SPACE = b"0123456789 \t\r\n"
-
-
 _TAKEN_FOR_ASCII = ("\u212a", "\u017f", "\u0130", "\u0131")
-"""The letters beyond ASCII that a rule takes for k, s or i."""
-
-
+"""Letters beyond ASCII that match k, s or i when case is ignored."""
 _TEMPORARY_SIGNS = (
     "tmp", "temp", ".log", ".out", ".bak", ".pid", ".lock", ".swp", "/var/folders", "/dev/shm"
 )  # fmt: skip
 
 
-def _put(found: re.Match[str]) -> str:
-    """What stands for it: the name of the rule that found it."""
-    if found.lastgroup != "MIXED":
-        return str(found.lastgroup)
-    # Only what has both letters and digits: `defaced` is a word, `1234567` a number.
-    said = found.group()
-    return said if said.isalpha() or said.isdigit() else "HEX"
-
-
 def cleaned(text: str, strength: str = "medium") -> str:
-    """The text with what varies by chance replaced.
+    """Return the text with varying parts replaced.
 
-    Each rule is tried only on texts with a sign of it, since most of the time is spent here.
+    Each rule runs only on texts with a sign of it, since most of the time of a measurement is spent here.
 
     >>> cleaned("open  /tmp/a1b2.txt failed at 12:30:01 (0.31s)")
     'open TEMP failed at TIME (FRACTION)'
@@ -82,7 +67,7 @@ def cleaned(text: str, strength: str = "medium") -> str:
     if strength != "low" and has_sign(text, _TEMPORARY_SIGNS):
         text = _TEMPORARY.sub(_temporary, text)
     if _SIGN.search(text) or (not text.isascii() and _OTHER_DIGIT.search(text)):
-        text = _LOW.sub(_put, text) if strength == "low" else _LONG.sub("N", _MEDIUM.sub(_put, text))
+        text = _LOW.sub(_label, text) if strength == "low" else _LONG.sub("N", _MEDIUM.sub(_label, text))
     if strength != "low" and ("pid" in text or "PID" in text or "Pid" in text):
         text = _PROCESS.sub(r"\1\2N", text)
     if strength == "high":
@@ -90,39 +75,43 @@ def cleaned(text: str, strength: str = "medium") -> str:
     return " ".join(text.split())
 
 
-def without_colour(text: str) -> str:
-    """The text without what sets colours in a terminal."""
-    return _COLOUR.sub("", text) if "\x1b" in text else text
+def _label(match: re.Match[str]) -> str:
+    """The name of the group that matched; hex needs both letters and digits (not `defaced` or `1234567`)."""
+    if match.lastgroup != "MIXED":
+        return str(match.lastgroup)
+    return match[0] if match[0].isalpha() or match[0].isdigit() else "HEX"
 
 
-def has_sign(text: str, signs: tuple[str, ...]) -> bool:
-    """Whether one of these signs, written in small letters, is in a text, in small or capital ones.
-
-    A rule is worth trying only where one of its signs is, or a letter that it takes for one of ASCII.
-    """
-    said = text.lower()
-    # Written out, since `any` takes twice as long over so few and short ones.
-    for sign in signs:
-        if sign in said:
-            return True
-    return not text.isascii() and any(item in text for item in _TAKEN_FOR_ASCII)
-
-
-def _temporary(found: re.Match[str]) -> str:
-    """Temporary files may be of different kinds: what follows the last dot is kept, unless it is a number."""
-    name = found.group().rstrip(".")
+def _temporary(match: re.Match[str]) -> str:
+    """The label of a temporary file; its ending stays, unless it is a number."""
+    name = match[0].rstrip(".")
     ending = name.rpartition(".")[2] if "." in name[-6:] else ""
     return f"TEMP.{ending}" if ending.isalpha() and ending != "txt" else "TEMP"
 
 
+def without_colour(text: str) -> str:
+    """Return the text without terminal colour codes."""
+    return _COLOUR.sub("", text) if "\x1b" in text else text
+
+
+def has_sign(text: str, signs: tuple[str, ...]) -> bool:
+    """Return whether a text contains one of the lower-case signs, ignoring case as regular expressions do."""
+    lowered = text.lower()
+    # A loop, since `any` takes twice as long over so few and short signs.
+    for sign in signs:
+        if sign in lowered:
+            return True
+    return not text.isascii() and any(letter in text for letter in _TAKEN_FOR_ASCII)
+
+
 def digest(text: str, strength: str = "medium") -> str:
-    """Eight characters that are equal for texts that differ only by chance.
+    """Return eight characters that are equal for texts which differ only in varying parts.
 
     >>> digest("done in 0.31s") == digest("done in 0.52s"), digest("3 of 9") == digest("4 of 9")
     (True, False)
     """
-    if len(text) > MOST:
-        half = MOST // 2
+    if len(text) > MAX_CLEANED:
+        half = MAX_CLEANED // 2
         ends = (_bytes(cleaned(text[:half], strength)), _bytes(cleaned(text[-half:], strength)))
         rest = _bytes(text[half:-half]).translate(None, _DIGITS_AND_SPACE)
         return _hash(b"%b\0%b\0%b" % (ends[0], rest, ends[1]))
@@ -130,7 +119,7 @@ def digest(text: str, strength: str = "medium") -> str:
 
 
 def short_hash(text: str) -> str:
-    """Eight characters of a hash."""
+    """Return eight characters of a hash."""
     return _hash(_bytes(text))
 
 
@@ -138,5 +127,5 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _hash(said: bytes) -> str:
-    return blake2b(said, digest_size=4).hexdigest()
+def _hash(data: bytes) -> str:
+    return blake2b(data, digest_size=4).hexdigest()

@@ -1,4 +1,4 @@
-"""Scope: which paths a task allows, and which nobody should touch unasked."""
+"""Path scope: globs, critical and harmless paths, and how paths lie relative to a project."""
 
 from __future__ import annotations
 
@@ -7,24 +7,21 @@ import re
 from functools import lru_cache
 
 from ...models.lazy_regex import Rule
+from .paths import joined
+from .step import words
 
+MAX_GLOB = 300
 TEMPORARY = ("/tmp/", "/var/tmp/", "/private/tmp/", "/var/folders/", "/dev/")
-SYSTEM = (
-    "/usr/",
-    "/lib",
-    "/opt/",
-    "/proc/",
-    "/sys/",
-    "/bin/",
-    "/sbin/",
-    "/etc/",
-    "/var/lib/",
-    "/snap/",
-    "/nix/",
-    "/Library/",
-    "/System/",
+SYSTEM = tuple(
+    words("/usr/ /lib /opt/ /proc/ /sys/ /bin/ /sbin/ /etc/ /var/lib/ /snap/ /nix/ /Library/ /System/")
 )
-"""Where programs and their libraries are; to read there is part of any work."""
+"""Programs and their libraries; any task may read them."""
+SHARED = words("home Users root mnt srv data")
+"""Top folders that hold the projects of several people."""
+WORLD = SHARED | words(
+    "etc usr lib lib64 opt proc sys bin sbin var boot dev tmp snap nix Library System private"
+)
+"""Top folders that are too wide to be what a task is about."""
 
 _SECRET = Rule(
     r"(?:^|/)\.env(?:\.(?!example|sample|template|dist|test|ci|default)[\w-]+)?$"
@@ -35,16 +32,13 @@ _SECRET = Rule(
     r"|(?:^|/)\.kube/config$|(?:^|/)\.docker/config\.json$|(?:^|/)id_(?:rsa|dsa|ecdsa|ed25519)$|(?:^|/)\.git/(?:config|hooks/|objects/|refs/)"
 )
 _KEY = Rule(r"\.(?:pem|key|p12|pfx|jks|keystore)$")
-_MADE_UP = Rule(
+_TEST_DATA = Rule(
     r"(?:^|/)(?:tests?|testing|testdata|test_data|fixtures?|examples?|samples?|docs?|src/test|e2e|spec|mocks?)(?:/|$)"
 )
-_CHANGED_ONLY = Rule(
+_READ_ONLY = Rule(
     r"(?:^|/)\.git/|(?:^|/)node_modules/|^/etc/|^/boot/|^/s?bin/|(?:^|/)\.(?:bashrc|zshrc|profile|bash_profile)$"
 )
-
-
-MOST_GLOB = 300
-_GUARDED = Rule(
+_SETTINGS = Rule(
     r"(?:^|/)(?:\.?ethogram|ethogram\.(?:learned|mutes))\.yaml$|(?:^|/)\.claude(?:/(?!(?:plans|todos)/)|$)"
     r"|(?:^|/)(?:\.config|\.local/state)/ethogram(?:/|$)",
     re.IGNORECASE,
@@ -52,44 +46,40 @@ _GUARDED = Rule(
 
 
 def is_guarded(path: str) -> bool:
-    """Whether a path is one of ours or of the agent's settings: whoever changes it changes what is watched.
+    """Return whether a path holds settings of ethogram or of the agent, which decide what is monitored.
 
-    What an agent notes for itself under .claude (plans, todos) is not.
+    An agent's own notes under .claude (plans, todos) do not count.
 
     >>> [is_guarded(path) for path in ("a/.ethogram.yaml", ".claude/settings.json", "ethogram.md")]
     [True, True, False]
     """
-    return _GUARDED.search(path) is not None
+    return _SETTINGS.search(path) is not None
 
 
 def is_critical(path: str, changes: bool) -> bool:
-    """Whether a path is one nobody should touch unasked; some may be read but not changed.
+    """Return whether nobody should touch a path unasked; some paths may be read but not changed.
 
-    >>> [is_critical(one, False) for one in (".env", ".env.example", "/etc/passwd", "/etc/hosts")]
+    >>> [is_critical(path, False) for path in (".env", ".env.example", "/etc/passwd", "/etc/hosts")]
     [True, False, True, False]
     >>> is_critical("/etc/hosts", True), is_critical("tests/a.pem", False), is_critical("deploy/a.pem", False)
     (True, False, True)
     """
     if _may_be_secret(path) and _SECRET.search(path):
         return True
-    if changes and (_CHANGED_ONLY.search(path) or is_guarded(path)):
+    if changes and (_READ_ONLY.search(path) or is_guarded(path)):
         return True
-    return _KEY.search(path) is not None and _MADE_UP.search(path) is None
+    return _KEY.search(path) is not None and _TEST_DATA.search(path) is None
 
 
 def _may_be_secret(path: str) -> bool:
-    """Whether a path has what every path that `_SECRET` finds has; quicker to see."""
-    return (
-        path.startswith((".", "/etc/", "/proc/"))
-        or "/." in path
-        or "secret" in path
-        or "credentials" in path
-        or "id_" in path
-    )
+    """A fast test that every path which `_SECRET` matches passes."""
+    if path.startswith((".", "/etc/", "/proc/")) or "/." in path:
+        return True
+    return "secret" in path or "credentials" in path or "id_" in path
 
 
 def is_harmless(path: str, changes: bool) -> bool:
-    """Whether any work may touch a path: temporary files, and the system's for reading.
+    """Return whether any task may touch a path: temporary files, and system files for reading.
 
     >>> is_harmless("/tmp/x", True), is_harmless("/usr/lib/a.h", False), is_harmless("/usr/lib/a.h", True)
     (True, True, False)
@@ -99,18 +89,18 @@ def is_harmless(path: str, changes: bool) -> bool:
     if f"{path}/".startswith(TEMPORARY):
         return True
     if path[1:3] == ":/":
-        of_windows = path[2:].startswith(("/Windows/", "/Program Files")) and not changes
-        return of_windows or "/AppData/Local/Temp/" in path
-    at_top = path.count("/") < 2 and path.startswith("/")
-    of_system = at_top or path.startswith(SYSTEM) or "site-packages/" in path or "/.cache/" in path
-    return of_system and not changes
+        is_system = path[2:].startswith(("/Windows/", "/Program Files")) and not changes
+        return is_system or "/AppData/Local/Temp/" in path
+    is_top = path.count("/") < 2 and path.startswith("/")
+    is_system = is_top or path.startswith(SYSTEM) or "site-packages/" in path or "/.cache/" in path
+    return is_system and not changes
 
 
 def matches(path: str, globs: tuple[str, ...], cwd: str = "") -> bool:
-    """Whether a path, or a folder it is in, is among these globs.
+    """Return whether a path, or a folder it is in, matches one of the globs.
 
-    `*` is anything but a slash and `**` anything. A glob without a slash is about a name at any depth; one
-    that does not begin with a slash is meant from the working directory.
+    `*` matches anything but a slash and `**` anything. A glob without a slash matches a name at any depth;
+    one that does not begin with a slash is relative to the working directory.
 
     >>> matches("src/a/b.py", ("src",)), matches("src/b.py", ("src/*.py",)), matches("a/x.log", ("*.log",))
     (True, True, True)
@@ -121,52 +111,52 @@ def matches(path: str, globs: tuple[str, ...], cwd: str = "") -> bool:
     """
     if "/." in path or path.startswith("."):
         path = posixpath.normpath(path)
-    inside = path[len(cwd) + 1 :] if cwd and path.startswith(f"{cwd}/") else path
-    return any(_fits(path if glob.startswith(("/", "~")) else inside, glob[:MOST_GLOB]) for glob in globs)
+    inside = path.removeprefix(f"{cwd}/") if cwd else path
+    return any(_matches(path if glob.startswith(("/", "~")) else inside, glob[:MAX_GLOB]) for glob in globs)
 
 
 @lru_cache(maxsize=4096)
-def _fits(path: str, glob: str) -> bool:
-    """Whether a path fits a glob, in time that grows with their lengths alone: globs come with events, too.
+def _matches(path: str, glob: str) -> bool:
+    """Match in time proportional to both lengths, since globs also come with events.
 
-    Every bit of `at` is a place in the glob that can be reached by what was read of the path so far.
+    Each bit of `states` is a position in the glob that the path read so far can reach.
     """
     tokens, skips = _tokens(glob)
-    at = _skipped(1, skips)
+    states = _with_skips(1, skips)
     for char in path:
-        moved = 0
+        reached = 0
         for place, token in enumerate(tokens):
-            if at >> place & 1:
+            if states >> place & 1:
                 if token == "**" or (token == "*" and char != "/"):
-                    moved |= 1 << place
+                    reached |= 1 << place
                 elif token == char or (token == "?" and char != "/"):
-                    moved |= 1 << (place + 1)
-        at = _skipped(moved, skips)
-        if not at:
+                    reached |= 1 << (place + 1)
+        states = _with_skips(reached, skips)
+        if not states:
             return False
-    return bool(at >> len(tokens) & 1)
+    return bool(states >> len(tokens) & 1)
 
 
-def _skipped(at: int, skips: tuple[tuple[int, int], ...]) -> int:
-    """The places that can also be reached by leaving out what may be empty."""
-    for place, over in skips:
-        if at >> place & 1:
-            at |= 1 << (place + over)
-    return at
+def _with_skips(states: int, skips: tuple[tuple[int, int], ...]) -> int:
+    """Add the positions that are reached by skipping tokens that may be empty."""
+    for place, count in skips:
+        if states >> place & 1:
+            states |= 1 << (place + count)
+    return states
 
 
 @lru_cache(maxsize=256)
 def _tokens(glob: str) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
-    """The signs of a glob, and from where how many of them may be left out."""
+    """The tokens of a glob, and from which position how many of them may be skipped."""
     bare = re.sub(r"\*{3,}", "**", glob).removeprefix("./").rstrip("/")
-    # A name alone may stand at any depth, and what is meant may be the folder a path is in.
+    # A bare name may be at any depth, and a glob also matches everything in a folder it matches.
     whole = f"{'' if '/' in bare else '**/'}{bare}"
     tokens: list[str] = []
     skips: list[tuple[int, int]] = []
     for part in [*re.findall(r"\*\*/|/\*\*$|\*\*|.", whole, re.DOTALL), "/**"]:
         place = len(tokens)
         if part == "**/":
-            # The empty sign is where it begins: once `**` has read something, its slash must follow.
+            # The empty token marks the start: once `**` has matched something, its slash must follow.
             tokens += ["", "**", "/"]
             skips += [(place, 3), (place, 1), (place + 1, 1)]
         elif part == "/**":
@@ -176,3 +166,40 @@ def _tokens(glob: str) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
             tokens.append(part)
             skips += [(place, 1)] if part[0] == "*" else []
     return tuple(tokens), tuple(skips)
+
+
+def resolve(cwd: str, path: str) -> str:
+    """Return a path relative to the working directory; one on a Windows drive is absolute.
+
+    >>> resolve("/w", "a/../b"), resolve("C:/w", "C:/x/a.cs"), resolve("", "./a")
+    ('/w/b', 'C:/x/a.cs', 'a')
+    """
+    return joined("" if _on_drive(path) else cwd, path.replace("\\", "/"))
+
+
+def _on_drive(path: str) -> bool:
+    return path[1:3] in (":/", ":\\") and path[0].isalpha()
+
+
+def leads_outside(path: str) -> bool:
+    """Return whether a path leads out of the folder it is relative to: it is absolute or goes up.
+
+    >>> [leads_outside(path) for path in ("/a", "~/b", "../c", "C:/d", "e/f", "..g")]
+    [True, True, True, True, False, False]
+    """
+    return path.startswith(("/", "~", "../")) or path == ".." or _on_drive(path)
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Return whether a path is a folder or in it."""
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def root_of(path: str) -> str:
+    """Return the top folder of a path, or the project below a shared one.
+
+    >>> root_of("/workspace/a/b.py"), root_of("/home/ann/project/a.py"), root_of("../other/a.py")
+    ('/workspace', '/home/ann/project', '../other')
+    """
+    parts = path.split("/")
+    return "/".join(parts[: 4 if parts[1:2] and parts[1] in SHARED else 2])

@@ -1,9 +1,8 @@
-"""Resources: tokens, time, memory, pace, exhaustion and budget share of a run."""
+"""Resources: the signals tokens, seconds, memory_mb, calls, file_operations, exhaustion and budget_share."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ...models import Event, micros
 from ...models.constants import RESOURCES
@@ -14,116 +13,105 @@ from .normalization import short_hash
 from .paths import touched
 from .step import read_step
 
-# tokens, seconds and memory_mb: what one step used, as the source tells it.
-#
-# Those that the setting `resources_monitored` leaves out are absent.
+MAX_VALUE = 1e15
+MAX_CALLS = 500
+"""Calls remembered; more in one minute count as so many."""
+WINDOW = 10
+MIN_READINGS = 6
+MAX_STEPS = 10_000
+NO_RISK = "no_risk"
+MIN_RUNS = 10
+MAX_RUNS = 100
+GOOD = frozenset(("success", "passed", "resolved", "good", "ok"))
+BAD = frozenset(("failure", "failed", "unresolved", "bad", "error"))
 
-MOST = 1e15
 
-
-def _number(value: Any) -> float | None:
+def _number(event: Event, attribute: str) -> float | None:
+    value = event.attributes.get(attribute)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value < MOST else None
+    return float(value) if 0 <= value < MAX_VALUE else None
 
 
 @signal("tokens", range=(0, math.inf), kinds=("action", "result", "message"))
 def tokens(event: Event, options: Options) -> float | None:
-    """Tokens the model wrote for this step, or all it used where they are not told apart.
+    """Tokens the model wrote for this step, or all it used if the source does not separate them.
 
-    What it read is left out where it can be: the context is read again at every step and grows by itself.
+    Input tokens are excluded where possible: the context is read again at every step and grows by itself.
     """
     if "tokens" not in options.resources_monitored:
         return None
-    written = _number(event.attributes.get("output_tokens"))
-    return written if written is not None else _number(event.attributes.get("tokens"))
+    written = _number(event, "output_tokens")
+    return written if written is not None else _number(event, "tokens")
 
 
 @signal("seconds", range=(0, math.inf), kinds=("action", "result"))
 def seconds(event: Event, options: Options) -> float | None:
-    """Seconds that this step took; absent where the source does not tell."""
-    if "seconds" not in options.resources_monitored:
-        return None
-    return _number(event.attributes.get("duration"))
+    """Seconds that this step took; absent where the source does not say."""
+    return _number(event, "duration") if "seconds" in options.resources_monitored else None
 
 
 @signal("memory_mb", range=(0, math.inf), kinds=("action", "result", "usage"))
 def memory_mb(event: Event, options: Options) -> float | None:
-    """Memory in use at this step, in megabytes; absent where the source does not tell."""
-    if "memory_mb" not in options.resources_monitored:
-        return None
-    value = _number(event.attributes.get("memory"))
+    """Memory in use at this step, in megabytes; absent where the source does not say."""
+    value = _number(event, "memory") if "memory_mb" in options.resources_monitored else None
     return None if value is None else value / 1_000_000
 
 
-# calls and file_operations: how much a run does in a minute.
-
-PACE_MOST = 500
-"""Calls remembered; more in one minute are counted as so many."""
-
 Times = tuple[int | None, tuple[tuple[int, int], ...]]
-"""When the run began, and of each call when it was, both in microseconds, and how many it counts for."""
-NONE: Times = (None, ())
+"""Start of the run; time and count of each call. Times in microseconds."""
 
 
-def _count(event: Event, times: Times, many: int) -> tuple[float | None, Times]:
+def _per_minute(event: Event, times: Times, count: int) -> tuple[float | None, Times]:
     now = micros(event.at)
-    begun = now if times[0] is None else times[0]
-    time = (*(time for time in times[1] if now - time[0] < MINUTE), (now, many))[-PACE_MOST:]
-    # In its first minute a run can only do more and more.
-    return float(sum(item[1] for item in time)) if now - begun >= MINUTE else None, (begun, time)
+    start = now if times[0] is None else times[0]
+    calls = (*(call for call in times[1] if now - call[0] < MINUTE), (now, count))[-MAX_CALLS:]
+    # In the first minute of a run the count can only grow.
+    return float(sum(call[1] for call in calls)) if now - start >= MINUTE else None, (start, calls)
 
 
 @signal("calls", range=(0, math.inf), kinds=("action",))
 class CallCount:
-    """Calls of tools in the last minute of the run; absent in its first, and where there are no times."""
+    """Tool calls in the last minute of the run; absent in its first, and where there are no times."""
 
     scope = "run"
-    start: Times = NONE
+    start: Times = (None, ())
     max_state_bytes = 16_000
 
     def measure(self, event: Event, state: Times, options: Options) -> tuple[float | None, Times]:
-        """The count, and when the calls were."""
+        """Return the count and the calls so far."""
         if not event.timed or "calls" not in options.resources_monitored:
             return None, state
-        return _count(event, state, 1)
+        return _per_minute(event, state, 1)
 
 
 @signal("file_operations", range=(0, math.inf), kinds=("action",))
 class FileOperations:
-    """Files named by calls of the last minute; absent in a run's first, and where there are no times."""
+    """Files named by calls in the last minute; absent in a run's first, and where there are no times."""
 
     scope = "run"
-    start: Times = NONE
+    start: Times = (None, ())
     max_state_bytes = 16_000
 
     def measure(self, event: Event, state: Times, options: Options) -> tuple[float | None, Times]:
-        """The count, and when the files were named."""
-        if "file_operations" not in options.resources_monitored:
+        """Return the count and the calls so far."""
+        if not event.timed or "file_operations" not in options.resources_monitored:
             return None, state
         step = read_step(event)
-        many = 0 if step is None else len(touched(step))
-        return (None, state) if not event.timed or not many else _count(event, state, many)
+        count = 0 if step is None else len(touched(step))
+        return _per_minute(event, state, count) if count else (None, state)
 
-
-# exhaustion: how many steps are left until a resource is used up, at the rate at which its use grows.
-
-WINDOW = 10
-FEWEST = 6
-MOST_STEPS = 10_000
-NO_RISK = "no_risk"
-NO_LIMIT = "no limit"
 
 State = tuple[tuple[float, ...], ...]
-"""The latest readings of each resource, in the order of their names in `RESOURCES`."""
+"""The latest readings of each resource, in the order of `RESOURCES`."""
 
 
 @signal("exhaustion", range=None, kinds=("action", "result", "usage"), needs=RESOURCES)
 class Exhaustion:
     """Steps left to the limit of each resource read here: `memory_mb: 7 steps to 512`, or no_risk.
 
-    Reckoned from the growth of the last ten readings, six at least; `no_risk` where use does not grow or the
-    limit is further than ten thousand steps, `no limit` where the settings have none. Absent where no
+    Projected from the growth of the last ten readings, six at least; `no_risk` where use does not grow or
+    the limit is more than ten thousand steps away, `no limit` where the settings have none. Absent where no
     resource was read.
     """
 
@@ -132,27 +120,26 @@ class Exhaustion:
     max_state_bytes = 4_000
 
     def measure(self, event: Event, state: State, options: Options) -> tuple[str | None, State]:
-        """The projection in words, and the readings so far."""
-        limits = options.resource_limits
-        found, kept = [], []
-        for name, before in zip(RESOURCES, state, strict=True):
+        """Return the projection in words, and the readings so far."""
+        projections, readings = [], list(state)
+        for place, name in enumerate(RESOURCES):
             value = event.readings.get(name)
-            if isinstance(value, str) or value is None or name not in limits:
-                kept.append(before)
-                found += [] if value is None else [f"{name}: {NO_LIMIT}"]
+            if value is None:
                 continue
-            now = (*before, float(value))[-WINDOW:]
-            kept.append(now)
-            found.append(f"{name}: {projected(now, float(limits[name]))}")
-        return ("; ".join(found) or None), state if tuple(kept) == state else tuple(kept)
+            if isinstance(value, str) or name not in options.resource_limits:
+                projections.append(f"{name}: no limit")
+                continue
+            readings[place] = (*state[place], float(value))[-WINDOW:]
+            projections.append(f"{name}: {projection(readings[place], float(options.resource_limits[name]))}")
+        return ("; ".join(projections) or None), tuple(readings)
 
 
-def projected(readings: tuple[float, ...], limit: float) -> str:
-    """When a limit is reached if use goes on to grow as in these readings.
+def projection(readings: tuple[float, ...], limit: float) -> str:
+    """Return when a limit is reached if use keeps growing as in these readings.
 
-    >>> projected((1, 2, 4, 8, 16, 32), 512), projected((50, 50, 50, 50, 50, 50), 512)
+    >>> projection((1, 2, 4, 8, 16, 32), 512), projection((50, 50, 50, 50, 50, 50), 512)
     ('4 steps to 512', 'no_risk')
-    >>> projected((1, 2, 4), 512), projected((600, 600), 512)
+    >>> projection((1, 2, 4), 512), projection((600, 600), 512)
     ('no_risk', '0 steps to 512')
     """
     if readings[-1] >= limit:
@@ -160,38 +147,30 @@ def projected(readings: tuple[float, ...], limit: float) -> str:
     rate = _growth(readings)
     if rate <= 0 or readings[-1] <= 0:
         return NO_RISK
-    # A hair is taken off, so that a limit reached exactly is not put off by rounding.
+    # The small number keeps a limit that is reached exactly from being put off by rounding.
     steps = math.ceil(math.log(limit / readings[-1]) / rate - 1e-9)
-    return NO_RISK if steps > MOST_STEPS else f"{steps} steps to {limit:g}"
+    return NO_RISK if steps > MAX_STEPS else f"{steps} steps to {limit:g}"
 
 
 def _growth(readings: tuple[float, ...]) -> float:
-    """The slope of the logarithms, by least squares; 0 where there are too few, or one is not above 0."""
-    if len(readings) < FEWEST or min(readings) <= 0:
+    """The least-squares slope of the logarithms; 0 with too few readings or one that is not positive."""
+    if len(readings) < MIN_READINGS or min(readings) <= 0:
         return 0.0
     logs = [math.log(reading) for reading in readings]
     middle, mean = (len(logs) - 1) / 2, sum(logs) / len(logs)
-    above = sum((place - middle) * (log - mean) for place, log in enumerate(logs))
-    return above / sum((place - middle) ** 2 for place in range(len(logs)))
+    covariance = sum((place - middle) * (log - mean) for place, log in enumerate(logs))
+    return covariance / sum((place - middle) ** 2 for place in range(len(logs)))
 
-
-# budget_share: how much a run has used against the same agent's own earlier good runs.
-
-BUDGET_SHARE_FEWEST = 10
-MOST_RUNS = 100
-GOOD = frozenset(("success", "passed", "resolved", "good", "ok"))
-BAD = frozenset(("failure", "failed", "unresolved", "bad", "error"))
 
 Runs = tuple[tuple[str, int, int], ...]
-"""Runs in the order they began: a mark of the run, its calls so far, and -1 where it failed."""
+"""Runs in the order they began: a hash of the run, its calls so far, and -1 where it failed."""
 
 
 @signal("budget_share", range=(0, math.inf), kinds=("action", "message"))
 class BudgetShare:
     """Calls of this run so far, over the 90th percentile of those of the subject's own earlier runs.
 
-    Runs that are marked as failed do not count (attribute `label` or `outcome`). Absent with fewer than ten
-    others.
+    Runs marked as failed do not count (attribute `label` or `outcome`). Absent with fewer than ten others.
     """
 
     scope = "subject"
@@ -199,18 +178,18 @@ class BudgetShare:
     max_state_bytes = 8_000
 
     def measure(self, event: Event, state: Runs) -> tuple[float | None, Runs]:
-        """The share, and the runs known by now."""
+        """Return the share and the runs so far."""
         if event.thread is None:
             return None, state
         own = short_hash(event.thread)
-        _, calls, good = next((item for item in state if item[0] == own), (own, 0, 0))
-        told = event.attributes.get("label") or event.attributes.get("outcome")
-        if isinstance(told, str) and told.lower() in GOOD | BAD:
-            good = 1 if told.lower() in GOOD else -1
+        place = next((place for place, run in enumerate(state) if run[0] == own), len(state))
+        _, calls, good = state[place] if place < len(state) else (own, 0, 0)
+        label = event.attributes.get("label") or event.attributes.get("outcome")
+        if isinstance(label, str) and label.lower() in GOOD | BAD:
+            good = 1 if label.lower() in GOOD else -1
         calls += event.kind == "action"
-        place = next((n for n, item in enumerate(state) if item[0] == own), len(state))
-        before = sorted(item[1] for item in state[:place] if item[2] >= 0 and item[1] > 0)
-        state = (*state[:place], (own, calls, good), *state[place + 1 :])[-MOST_RUNS:]
-        if event.kind != "action" or len(before) < BUDGET_SHARE_FEWEST:
+        earlier = sorted(run[1] for run in state[:place] if run[2] >= 0 and run[1] > 0)
+        state = (*state[:place], (own, calls, good), *state[place + 1 :])[-MAX_RUNS:]
+        if event.kind != "action" or len(earlier) < MIN_RUNS:
             return None, state
-        return calls / before[min(len(before) - 1, math.ceil(0.9 * len(before)) - 1)], state
+        return calls / earlier[min(len(earlier) - 1, math.ceil(0.9 * len(earlier)) - 1)], state

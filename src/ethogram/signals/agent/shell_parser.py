@@ -1,7 +1,6 @@
-"""Shell: the simple commands in a command line, told apart well enough to see programs and paths.
+"""Shell parser: splits a command line into simple commands, to see programs and paths.
 
-Nothing is expanded. What cannot be told is left out: a sed expression, a pattern to search for or a piece
-of code is no path.
+Nothing is expanded; sed expressions, search patterns and code are not paths.
 """
 
 from __future__ import annotations
@@ -11,14 +10,14 @@ from functools import lru_cache
 
 from ...models.lazy_regex import Rule
 from ...models.slotted import dataclass
+from .step import words
 
-MOST_COMMANDS = 40
-MOST_WORDS = 60
+MAX_COMMANDS = 40
+MAX_WORDS = 60
 
 _HEREDOC = Rule(r"<<-?\s*(['\"]?)([A-Za-z_]\w{0,40})\1")
 _TOKEN = Rule(
-    # Space before a token goes with it, and so does a line's end that is escaped; what is left of it at the
-    # end is one of the others.
+    # Leading space and escaped line ends belong to the token after them.
     r"(?:[ \t\r]|\\\r?\n)*(?:(?P<end>&&|\|\||;;|[;\n|&]|\$\(|[()`])"
     # A quote in a comment opens nothing.
     r"|(?P<comment>(?<![^\s;&|()])#[^\n]*)"
@@ -27,17 +26,15 @@ _TOKEN = Rule(
     re.DOTALL,
 )
 _ASSIGNMENT = Rule(r"[A-Za-z_]\w{0,60}=")
-PREFIXES = frozenset(
-    ("sudo", "time", "nohup", "env", "command", "exec", "then", "do", "else", "if", "while", "!", "timeout")
-)
+PREFIXES = words("sudo time nohup env command exec then do else if while ! timeout")
 _EXPRESSION = Rule(r"[sy]/.*/.*/[gimpe]*$")
-_FIGURES = Rule(r"[\d.,:%+-]+")
+_NUMERIC = Rule(r"[\d.,:%+-]+")
 _PATH = Rule(r"[\w.~@+,=:%-]*(?:/[\w.~@+,=:%-]*)+|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,9}|\.[A-Za-z][\w.-]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Simple:
-    """One program with its words, and the files its output goes to. `code` is the text handed to it."""
+class SimpleCommand:
+    """One program with its words, and the files its output goes to. `code` is a here-document."""
 
     program: str
     words: tuple[str, ...]
@@ -46,79 +43,77 @@ class Simple:
 
 
 @lru_cache(maxsize=256)
-def simple_commands(line: str) -> tuple[Simple, ...]:
-    """The simple commands in a line, in order; of a hostile one the first forty.
+def simple_commands(line: str) -> tuple[SimpleCommand, ...]:
+    """Return the simple commands of a line, in order; the first forty of a longer one.
 
-    >>> for one in simple_commands("cd a && sed -i 's/x/y/' b > out.txt"):
-    ...     print(one.program, one.words, one.outputs)
+    >>> for command in simple_commands("cd a && sed -i 's/x/y/' b > out.txt"):
+    ...     print(command.program, command.words, command.outputs)
     cd ('a',) ()
     sed ('-i', 's/x/y/', 'b') ('out.txt',)
     """
     line, code = _without_heredocs(line)
-    simples: list[Simple] = []
-    words: list[str] = []
+    commands: list[SimpleCommand] = []
+    parts: list[str] = []
     outputs: list[str] = []
     redirect = ""
     for token in _TOKEN.finditer(line):
         kind = token.lastgroup
         if kind is None or kind in ("other", "comment"):
             continue
-        said = token[kind]
+        text = token[kind]
         if kind == "end":
-            _close(simples, words, outputs, code)
-            words, outputs, redirect = [], [], ""
-            if len(simples) >= MOST_COMMANDS:
+            _close(commands, parts, outputs, code)
+            parts, outputs, redirect = [], [], ""
+            if len(commands) >= MAX_COMMANDS:
                 break
         elif kind == "redirect":
-            redirect = "" if "&" in said and said[-1].isdigit() else said
+            redirect = "" if "&" in text and text[-1].isdigit() else text
         elif kind == "word":
             if redirect:
                 if ">" in redirect:
-                    outputs.append(unquoted(said))
+                    outputs.append(unquote(text))
                 redirect = ""
-            elif len(words) < MOST_WORDS:
-                words.append(said)
-    _close(simples, words, outputs, code)
-    return tuple(simples[:MOST_COMMANDS])
+            elif len(parts) < MAX_WORDS:
+                parts.append(text)
+    _close(commands, parts, outputs, code)
+    return tuple(commands[:MAX_COMMANDS])
 
 
-def unquoted(word: str) -> str:
-    """A word without its quotes.
+def unquote(word: str) -> str:
+    """Return a word without its quotes.
 
-    >>> unquoted("'a b'.txt")
+    >>> unquote("'a b'.txt")
     'a b.txt'
     """
     return word.replace("'", "").replace('"', "")
 
 
 def looks_like_path(word: str) -> bool:
-    """Whether a word can hardly be anything but a path.
+    """Return whether a word is plainly a path.
 
-    >>> [looks_like_path(one) for one in ("src/a.py", ".env", "s/a/b/g", "http://x.org/a", "-n", "1.5", "a*")]
+    >>> [looks_like_path(w) for w in ("src/a.py", ".env", "s/a/b/g", "http://x.org/a", "-n", "1.5", "a*")]
     [True, True, False, False, False, False, False]
     """
     if len(word) > 300 or word.startswith("-") or "://" in word or not _PATH.fullmatch(word):
         return False
-    return not (_EXPRESSION.match(word) or _FIGURES.fullmatch(word))
+    return not (_EXPRESSION.match(word) or _NUMERIC.fullmatch(word))
 
 
-def _close(simples: list[Simple], words: list[str], outputs: list[str], code: str) -> None:
+def _close(commands: list[SimpleCommand], parts: list[str], outputs: list[str], code: str) -> None:
     place = 0
-    while place < len(words) and (
-        words[place] in PREFIXES
-        or ("=" in words[place] and _ASSIGNMENT.match(words[place]))
-        or (place and words[place - 1] == "timeout" and words[place][:1].isdigit())
+    while place < len(parts) and (
+        parts[place] in PREFIXES
+        or ("=" in parts[place] and _ASSIGNMENT.match(parts[place]))
+        or (place and parts[place - 1] == "timeout" and parts[place][:1].isdigit())
     ):
         place += 1
-    if place < len(words):
-        program = unquoted(words[place]).rpartition("/")[2]
-        simples.append(Simple(program, tuple(map(unquoted, words[place + 1 :])), tuple(outputs), code))
-    elif outputs:
-        simples.append(Simple("", (), tuple(outputs), code))
+    if place < len(parts) or outputs:
+        program = unquote(parts[place]).rpartition("/")[2] if place < len(parts) else ""
+        commands.append(SimpleCommand(program, tuple(map(unquote, parts[place + 1 :])), tuple(outputs), code))
 
 
 def _without_heredocs(line: str) -> tuple[str, str]:
-    """The line without the texts it hands to programs, and the first such text."""
+    """The line without its here-documents, and the text of the first."""
     code = ""
     if "<<" not in line:
         return line, code

@@ -1,4 +1,4 @@
-"""Calls: what is kept of calls until their results come, so that a result says what it is the result of."""
+"""Tool calls waiting for their results, so that a result can be measured together with its call."""
 
 from __future__ import annotations
 
@@ -10,84 +10,71 @@ from ...models import Event
 from .normalization import short_hash
 from .step import Step, read_step
 
-Waiting = tuple[tuple[str, str, Any], ...]
-"""Calls without a result yet, the oldest first: marks of the call's id and batch, and what is kept of it."""
+Pending = tuple[tuple[str, str, Any], ...]
+"""Calls without a result yet, oldest first: hashes of the call's id and batch, and its summary."""
 
-Calls = tuple[bool, str, Waiting]
-"""Whether a result has been seen in this run; the batch whose calls are being made, '' after a result; the
-calls that wait for their results."""
+Calls = tuple[bool, str, Pending]
+"""Whether this run has had a result; the batch being called, '' after a result; the pending calls."""
 
 NONE: Calls = (False, "", ())
-MOST_WAITING = 32
+MAX_PENDING = 32
+
+Outcome = tuple[Step | None, Any, str, Calls]
+
+# Every signal of runs hashes the same few names.
+cached_hash = lru_cache(maxsize=64)(short_hash)
 
 
-# Every signal of runs asks it of the same few names.
-mark = lru_cache(maxsize=64)(short_hash)
+def outcome(event: Event, calls: Calls, summarize: Callable[[Step], Any]) -> Outcome:
+    """Return the step if it counts at this event, its call's summary, its batch, and the pending calls.
 
-
-def outcome(event: Event, calls: Calls, keep: Callable[[Step], Any]) -> tuple[Step | None, Any, str, Calls]:
-    """The step if it counts at this event, what was kept of its call, a mark of its batch, and calls that
-    wait.
-
-    `keep(step)` is what a call leaves behind, small and plain. A step counts at its result; at its call where
-    that tells the outcome, or as long as a run has shown no result at all. Calls made one after the other
-    without a result in between are a batch, whether or not the source says so.
+    `summarize(step)` is what is stored of a call, small and plain. A step counts at its result; at its call
+    if that has the outcome, or as long as the run has had no result. Consecutive calls without a result in
+    between are one batch, whether or not the source says so.
     """
     step = read_step(event)
     if step is None:
         return None, None, "", calls
-    answered, batch, waiting = calls
-    if step.is_outcome and step.is_call:
-        return step, keep(step), _batch(step) or mark(event.id), (True, "", waiting)
-    if step.is_call:
-        kept, batch = keep(step), _batch(step) or batch or mark(event.id)
-        waiting = (*waiting[1 - MOST_WAITING :], (_mark(step), batch, kept))
-        counts = None if answered else step
-        return counts, kept, _batch(step) or mark(event.id), (answered, batch, waiting)
-    found, waiting = _answered(waiting, step)
-    if found is None:
-        return step, keep(step), _batch(step) or mark(event.id), (True, "", waiting)
-    return step, found[2], found[1], (True, "", waiting)
+    has_results, batch, pending = calls
+    own_batch = _hash(step.batch) or cached_hash(event.id)
+    if step.is_call and not step.is_outcome:
+        summary, batch = summarize(step), _hash(step.batch) or batch or own_batch
+        pending = (*pending[1 - MAX_PENDING :], (_hash(step.call_id), batch, summary))
+        return (None if has_results else step), summary, own_batch, (has_results, batch, pending)
+    place = None if step.is_call else _place(pending, step)
+    if place is None:
+        return step, summarize(step), own_batch, (True, "", pending)
+    _, batch, summary = pending[place]
+    return step, summary, batch, (True, "", (*pending[:place], *pending[place + 1 :]))
 
 
-Outcome = tuple[Step | None, Any, str, Calls]
 _last: dict[Callable[[Step], Any], tuple[Step, str, Calls, Outcome]] = {}
 
 
-def same_outcome(event: Event, calls: Calls, keep: Callable[[Step], Any]) -> Outcome:
-    """`outcome` for signals that keep the same of a call: what the first of them found, the others need not.
-
-    `keep` is a function of a module, since what was found last is remembered for each.
-    """
+def same_outcome(event: Event, calls: Calls, summarize: Callable[[Step], Any]) -> Outcome:
+    """`outcome`, computed once for all signals with the same `summarize`, a module's function."""
     step = read_step(event)
     if step is None:
         return None, None, "", calls
-    known = _last.get(keep)
-    if known is not None and known[0] is step and known[1] == event.id and known[2] == calls:
-        return known[3]
-    steps = outcome(event, calls, keep)
-    _last[keep] = (step, event.id, calls, steps)
-    return steps
+    cached = _last.get(summarize)
+    if cached is not None and cached[0] is step and cached[1] == event.id and cached[2] == calls:
+        return cached[3]
+    result = outcome(event, calls, summarize)
+    _last[summarize] = (step, event.id, calls, result)
+    return result
 
 
-def _answered(waiting: Waiting, step: Step) -> tuple[tuple[str, str, Any] | None, Waiting]:
-    """The call a result belongs to (None: not known), and the calls that still wait.
+def _place(pending: Pending, step: Step) -> int | None:
+    """The pending call a result belongs to: that with its id, else the oldest without one.
 
-    Without an id it is the oldest call; with one nobody called by, the oldest that has none.
+    A result without an id belongs to the oldest call if all have ids.
     """
-    own = _mark(step)
-    for wanted in (own, "") if own else ("",):
-        for place, item in enumerate(waiting):
-            if item[0] == wanted:
-                return item, (*waiting[:place], *waiting[place + 1 :])
-    if not own and waiting:
-        return waiting[0], waiting[1:]
-    return None, waiting
+    call_ids, own = [item[0] for item in pending], _hash(step.call_id)
+    for wanted in dict.fromkeys((own, "")):
+        if wanted in call_ids:
+            return call_ids.index(wanted)
+    return 0 if pending and not own else None
 
 
-def _batch(step: Step) -> str:
-    return mark(step.batch) if step.batch else ""
-
-
-def _mark(step: Step) -> str:
-    return mark(step.call_id) if step.call_id else ""
+def _hash(name: str) -> str:
+    return cached_hash(name) if name else ""

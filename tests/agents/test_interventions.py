@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ethogram.agents.hook.claude_code import _with_tuples
 from ethogram.agents.hook.plan import library_of, rules_in
-from ethogram.agents.rules import Rules, climb, is_same, with_tuples
+from ethogram.agents.interventions import is_same, next_rung
+from ethogram.agents.rules import Rules
 from ethogram.config import Settings
 from ethogram.models.constants import RUNGS
 
@@ -26,7 +28,7 @@ def climbed(things: list[Seen], rules: Rules) -> list[tuple[int, str]]:
     records: list[dict[str, Any]] = []
     taken = []
     for step, cause, keys in things:
-        records, rung = climb(records, cause, keys, step, rules)
+        records, rung = next_rung(records, cause, keys, step, rules)
         if rung is not None:
             taken.append((step, rung))
     return taken
@@ -105,11 +107,11 @@ def test_a_rung_that_is_off_is_left_out(off: str):
 
 def test_stopping_is_for_those_who_list_it():
     assert [rung for _, rung in climbed(going_on(99), DEFAULT)] == ["nudge", "remind", "ask"]
-    assert rules_in(Settings()).climbed == ("nudge", "remind", "ask")
+    assert rules_in(Settings()).active_rungs == ("nudge", "remind", "ask")
 
 
 def test_rungs_are_climbed_from_the_mildest_however_they_are_listed():
-    assert replace(DEFAULT, rungs=("stop", "ask", "nudge")).climbed == ("nudge", "ask", "stop")
+    assert replace(DEFAULT, rungs=("stop", "ask", "nudge")).active_rungs == ("nudge", "ask", "stop")
     assert climbed(going_on(9), replace(EVERY, rungs=())) == []
 
 
@@ -122,7 +124,7 @@ def test_rules_are_the_same_after_being_written_as_data():
     rules = Rules(("nudge", "stop"), 3, 2, "high", ("bash", "loop"), "off")
     data = {"rungs": ["nudge", "stop"], "cool_down": 3, "most": 2, "lowest": "high", "off": ["bash", "loop"],
             "critical": "off"}  # fmt: skip
-    assert Rules(**with_tuples(data)) == rules
+    assert Rules(**_with_tuples(data)) == rules
     assert not rules.has("bash")
     assert rules.has("ask")
 
@@ -130,7 +132,7 @@ def test_rules_are_the_same_after_being_written_as_data():
 def test_what_came_in_is_left_as_it_was():
     before = [{"cause": "error", "keys": ["a"], "rung": 0, "step": 1, "times": 1}]
     kept = [dict(item) for item in before]
-    climb(before, "error", ("a",), 9, EVERY)
+    next_rung(before, "error", ("a",), 9, EVERY)
     assert before == kept
 
 
@@ -164,7 +166,7 @@ def interventions(things: list[Seen], rules: Rules) -> list[tuple[int, str, set[
     records: list[dict[str, Any]] = []
     found = []
     for step, cause, keys in things:
-        records, rung = climb(records, cause, keys, step, rules)
+        records, rung = next_rung(records, cause, keys, step, rules)
         if rung is not None:
             found.append((step, cause, set(keys), rung))
     return found
@@ -184,7 +186,7 @@ def test_rungs_about_one_thing_neither_fall_nor_skip(things: list[Seen], rules: 
     known: list[tuple[str, set[str], int]] = []
     for _, cause, keys, rung in interventions(things, rules):
         same = [item for item in known if item[0] == cause and keys & item[1]]
-        place = rules.climbed.index(rung)
+        place = rules.active_rungs.index(rung)
         assert place == 1 + max((item[2] for item in same), default=-1)
         merged = keys.union(*(item[1] for item in same))
         known = [*(item for item in known if item not in same), (cause, merged, place)]
@@ -200,5 +202,5 @@ def test_a_run_is_never_interrupted_more_often_than_is_allowed(things: list[Seen
 @given(things=things, rules=rules)
 def test_the_first_word_about_a_thing_is_the_mildest_there_is(things: list[Seen], rules: Rules):
     numberses = interventions(things, rules)
-    if things and rules.climbed and rules.most:
-        assert numberses[0] == (things[0][0], things[0][1], set(things[0][2]), rules.climbed[0])
+    if things and rules.active_rungs and rules.most:
+        assert numberses[0] == (things[0][0], things[0][1], set(things[0][2]), rules.active_rungs[0])

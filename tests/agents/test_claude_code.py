@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ethogram.agents.hook import state_db
-from ethogram.agents.hook.replay import within
+from ethogram.agents.hook.replay import in_process
 from ethogram.agents.payload import response_text
 from settings_files import trusted_settings
 
@@ -28,7 +28,7 @@ class Session:
             trusted_settings(folder, settings, ".ethogram.yaml")
         self.folder, self.session, self.n = folder, session, 0
         self.db: sqlite3.Connection = state_db.opened(str(folder.parent / "runs.sqlite"))
-        self.tell = within(self.db, str(folder))
+        self.tell = in_process(self.db, str(folder))
 
     def payload(self, name: str, **more: Any) -> Told:
         return {"session_id": self.session, "cwd": str(self.folder), "hook_event_name": name, **more}
@@ -77,7 +77,7 @@ def test_the_third_same_failure_is_spoken_of_and_the_fourth_is_not(start: Callab
     answers = [session.fail() for _ in range(4)]
     assert [bool(answer) for answer in answers] == [False, False, True, False]
     assert answers[2]["hookSpecificOutput"]["hookEventName"] == "PostToolUseFailure"
-    assert "The same error 3 times in the last 3 steps" in text_of(answers[2])
+    assert "3 times in a row with the same error" in text_of(answers[2])
 
 
 def test_the_ladder_is_climbed_one_rung_after_each_cool_down(start: Callable[..., Session]) -> None:
@@ -90,7 +90,7 @@ def test_the_ladder_is_climbed_one_rung_after_each_cool_down(start: Callable[...
     assert "systemMessage" in spoken[13]
     assert "continue" not in spoken[13]
     # The last is the question before the fourteenth.
-    assert [item["rung"] for item in state_db.said_so_far(session.db)] == ["nudge", "remind", "ask", "ask"]
+    assert [item["rung"] for item in state_db.messages(session.db)] == ["nudge", "remind", "ask", "ask"]
 
 
 def test_after_the_rung_ask_the_person_is_asked_before_it_is_done_again(
@@ -127,7 +127,7 @@ def test_what_stops_and_what_goes_on_is_remembered(start: Callable[..., Session]
         session.fail()
     for n in range(6):
         session.step("Read", {"file_path": f"src/part{n}.py"}, {"file": {"content": f"x = {n}"}})
-    first, second = state_db.said_so_far(session.db)
+    first, second = state_db.messages(session.db)
     # The first was met again at the very next step; nothing came again within five steps of the second.
     assert (first["effect"], first["after"]) == ("went_on", 1)
     assert (second["effect"], second["after"]) == ("stopped", 5)
@@ -138,7 +138,7 @@ def test_the_end_of_a_session_settles_what_is_open(start: Callable[..., Session]
     for _ in range(3):
         session.fail()
     session.tell(session.payload("SessionEnd", reason="exit"))
-    assert [item["effect"] for item in state_db.said_so_far(session.db)] == ["ended"]
+    assert [item["effect"] for item in state_db.messages(session.db)] == ["ended"]
 
 
 def test_a_critical_path_is_asked_about_at_once_and_only_until_it_is_allowed(
@@ -247,10 +247,10 @@ def test_what_is_kept_has_a_bound(start: Callable[..., Session]) -> None:
 
 def test_too_many_runs_are_forgotten_the_oldest_first(tmp_path: Path) -> None:
     db = state_db.opened(str(tmp_path / "runs.sqlite"))
-    for n in range(state_db.KEPT_RUNS + 30):
+    for n in range(state_db.MAX_RUNS + 30):
         state_db.save(db, f"s{n}", "agent", float(n), {"n": n})
     kept = [row[0] for row in db.execute("select session from run order by at")]
-    assert kept == [f"s{n}" for n in range(30, state_db.KEPT_RUNS + 30)]
+    assert kept == [f"s{n}" for n in range(30, state_db.MAX_RUNS + 30)]
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_what_a_person_allowed_is_not_held_against_the_agent(start: Callable[...
     # The same file by another name is the same file.
     assert session.before("Bash", {"command": "cat .env"}) == {}
     assert session.after("Bash", {"command": "cat .env"}, {"stdout": "A=1"}) == {}
-    assert [item["effect"] for item in state_db.said_so_far(session.db)] == ["allowed"]
+    assert [item["effect"] for item in state_db.messages(session.db)] == ["allowed"]
 
 
 def test_what_was_asked_about_and_not_done_was_declined(start: Callable[..., Session]) -> None:
@@ -297,7 +297,7 @@ def test_what_was_asked_about_and_not_done_was_declined(start: Callable[..., Ses
     session.before("Read", {"file_path": str(session.folder / ".env")})
     for n in range(7):
         session.step("Read", {"file_path": f"src/{n}.py"}, {"file": {"content": f"x = {n}"}})
-    assert [item["effect"] for item in state_db.said_so_far(session.db)] == ["declined"]
+    assert [item["effect"] for item in state_db.messages(session.db)] == ["declined"]
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_what_was_asked_about_and_not_done_was_declined(start: Callable[..., Ses
 def test_the_question_names_the_critical_path(start: Callable[..., Session], command: str) -> None:
     request = start().before("Bash", {"command": command})
     assert (
-        f'{Path("work", ".env")}" is a path that nobody'
+        f'{Path("work", ".env")}" is a protected path'
         in request["hookSpecificOutput"]["permissionDecisionReason"]
     )
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ethogram.signals.agent.user_paths import MOST, path_in_prompt, wishes
+from ethogram.signals.agent.prompt_paths import MAX_RULES, parse_path_rules, path_in_prompt
 
 VERBS = ("touch", "change", "edit", "modify", "delete")
 NOTS = ("do not", "don't", "never", "Do not", "DON'T", "Don’t", "must not", "Please do not")
@@ -35,7 +35,9 @@ def test_what_is_forbidden_in_plain_words_is_barred(seed: int):
     start = rng.choice(("", "Fix the parser, but ", "- ", "1. ", "Note: ", "Refactor it and "))
     join, end = rng.choice((" or ", " and ", ", ")), rng.choice((".", "", "!", ", please.", " at all."))
     text = f"{start}{rng.choice(NOTS)} {rng.choice(VERBS)} {path}{join}{other}{end}"
-    assert {item for kind, item in wishes(text) if kind == "barred"} == {bare(path), bare(other)}, text
+    assert {item for kind, item in parse_path_rules(text) if kind == "barred"} == {bare(path), bare(other)}, (
+        text
+    )
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -46,11 +48,13 @@ def test_what_the_work_is_limited_to_is_the_only_place(seed: int):
         ("Only change", "only edit", "Please only touch", "You may only modify", "You should only work in")
     )
     turned = rng.choice((f"{how} {path}", f"Do not change anything outside {path}", f"Edit only {path}"))
-    assert wishes(f"{turned}{rng.choice(('.', '', '!', ', please'))}") == (("only", bare(path)),), turned
+    assert parse_path_rules(f"{turned}{rng.choice(('.', '', '!', ', please'))}") == (("only", bare(path)),), (
+        turned
+    )
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         "Don't edit src/a.py unless you must.",
         "Never change src/a.py without a test.",
@@ -74,12 +78,12 @@ def test_what_the_work_is_limited_to_is_the_only_place(seed: int):
         "Do not change the behaviour of parse().",
     ],
 )
-def test_conditions_reports_and_quotations_restrict_nothing(said: str):
-    assert {kind for kind, _ in wishes(said)} <= {"named", "shown"}, said
+def test_conditions_reports_and_quotations_restrict_nothing(text: str):
+    assert {kind for kind, _ in parse_path_rules(text)} <= {"named", "shown"}, text
 
 
 @pytest.mark.parametrize(
-    ("said", "path"),
+    ("text", "path"),
     [
         ("Put the token into .env.", ".env"),
         ("See `src/a.py:12`.", "src/a.py"),
@@ -91,8 +95,8 @@ def test_conditions_reports_and_quotations_restrict_nothing(said: str):
         ("**README.md** is old", "README.md"),
     ],
 )
-def test_a_path_in_own_words_is_named(said: str, path: str):
-    assert wishes(said) == (("named", path),)
+def test_a_path_in_own_words_is_named(text: str, path: str):
+    assert parse_path_rules(text) == (("named", path),)
 
 
 @pytest.mark.parametrize(
@@ -136,13 +140,13 @@ def test_what_only_looks_like_a_path_is_none(word: str):
     ],
 )
 def test_a_path_in_a_trace_a_quotation_or_a_refusal_is_only_shown(trace: str):
-    found = wishes(f"It fails:\n{trace}\nPlease help.")
+    found = parse_path_rules(f"It fails:\n{trace}\nPlease help.")
     assert found
     assert {kind for kind, _ in found} == {"shown"}
 
 
 def test_a_tag_that_is_never_closed_hides_nothing():
-    assert wishes("<b>\nDo not touch src/a.py.") == (("barred", "src/a.py"),)
+    assert parse_path_rules("<b>\nDo not touch src/a.py.") == (("barred", "src/a.py"),)
 
 
 @settings(max_examples=150, deadline=None)
@@ -152,8 +156,8 @@ def test_a_tag_that_is_never_closed_hides_nothing():
     )
 )
 def test_any_text_is_read_without_harm(text: str):
-    found = wishes(text)
-    assert len(found) <= MOST
+    found = parse_path_rules(text)
+    assert len(found) <= MAX_RULES
     assert all("\n" not in path and 0 < len(path) <= 160 for _, path in found)
 
 
@@ -165,4 +169,4 @@ def test_a_hostile_message_is_read_in_no_time_and_kept_small():
         '"' * 20_000,
         "a/" * 20_000,
     ):
-        assert len(wishes(text)) <= MOST
+        assert len(parse_path_rules(text)) <= MAX_RULES
