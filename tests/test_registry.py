@@ -81,10 +81,10 @@ def test_a_plug_in_of_another_package_is_found(site: Path):
         ("1 / 0", "ZeroDivisionError"),
     ],
 )
-def test_a_plug_in_that_cannot_be_loaded_is_told_with_its_package(site: Path, source: str, text: str):
+def test_a_plug_in_that_cannot_be_loaded_is_told_with_its_package(site: Path, source: str, said: str):
     distribution(site, "pets", "[ethogram.animals]\ndog = pets_zoo:Dog\n", pets_zoo=source)
     animals: Registry = Registry("animal", "ethogram.no_such_folder")
-    with pytest.raises(BadUsage, match=rf"the plug-in 'dog' of the package 'pets' .*{text}"):
+    with pytest.raises(BadUsage, match=rf"the plug-in 'dog' of the package 'pets' .*{said}"):
         animals.names()
 
 

@@ -175,10 +175,8 @@ def test_commands_that_read_are_not(ask: Ask, command: str) -> None:
         ("run_process", {"args": ["ethogram", "trust", "--yes"]}),
     ],
 )
-def test_other_tools_that_change_settings_are_asked_about(
-    ask: Ask, tool: str, record: dict[str, Any]
-) -> None:
-    assert ASKED in ask(tool, record)
+def test_other_tools_that_change_settings_are_asked_about(ask: Ask, tool: str, given: dict[str, Any]) -> None:
+    assert ASKED in ask(tool, given)
 
 
 def test_what_is_written_may_speak_of_settings(ask: Ask) -> None:

@@ -106,8 +106,8 @@ def test_replay_gives_the_same_states(talk: list[tuple[str, str, float | None, R
 
 
 @given(some.floats(0, 1), some.floats(0, 1), some.sampled_from(Mode))
-def test_more_risk_never_gives_a_lower_mode(value: float, other: float, before: Mode):
-    low, high = sorted((value, other))
+def test_more_risk_never_gives_a_lower_mode(one: float, other: float, before: Mode):
+    low, high = sorted((one, other))
     assert mode_of(low, before) <= mode_of(high, before)
 
 

@@ -49,9 +49,9 @@ def test_it_says_what_was_said_and_costs_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("asked", [question(name="m2"), question("Act now!!")])
-def test_another_message_or_other_words_have_no_answer(tmp_path: Path, request: Question) -> None:
+def test_another_message_or_other_words_have_no_answer(tmp_path: Path, asked: Question) -> None:
     item = make_evaluator("recorded", {"file": written(tmp_path, line())})
-    assert item.evaluate(request) == NotMeasured("no recorded answer", final=True)
+    assert item.evaluate(asked) == NotMeasured("no recorded answer", final=True)
 
 
 @pytest.mark.parametrize(
@@ -74,11 +74,11 @@ def test_another_message_or_other_words_have_no_answer(tmp_path: Path, request: 
         ),
     ],
 )
-def test_a_bad_line_is_told_with_its_place(tmp_path: Path, bad: Any, text: str) -> None:
+def test_a_bad_line_is_told_with_its_place(tmp_path: Path, bad: Any, said: str) -> None:
     with pytest.raises(BadEvents) as caught:
         make_evaluator("recorded", {"file": written(tmp_path, line(), bad)})
     assert f"answers.jsonl:2: {''}" in str(caught.value)
-    assert text in str(caught.value)
+    assert said in str(caught.value)
 
 
 def test_all_bad_lines_are_told_at_once(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_a_file_of_something_else_is_no_recording(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"), [({}, "needs the file"), ({"file": "nowhere.jsonl"}, "nowhere.jsonl: No such file")]
 )
-def test_without_a_file_there_is_nothing_to_replay(options: dict[str, str], text: str) -> None:
-    with pytest.raises(BadUsage, match=text):
+def test_without_a_file_there_is_nothing_to_replay(options: dict[str, str], said: str) -> None:
+    with pytest.raises(BadUsage, match=said):
         make_evaluator("recorded", options)
 
 

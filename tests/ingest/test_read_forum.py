@@ -110,8 +110,8 @@ def test_what_is_wrong_is_said(tmp_path: Path):
         ({"author": "j", "content": "x", "created_at": -1e30}, "no time"),
     ],
 )
-def test_a_message_that_lacks_something_is_a_fault_and_not_left_out(tmp_path: Path, wrong: Any, text: str):
-    with pytest.raises(EthogramError, match=text):
+def test_a_message_that_lacks_something_is_a_fault_and_not_left_out(tmp_path: Path, wrong: Any, says: str):
+    with pytest.raises(EthogramError, match=says):
         read(tmp_path, FLAT[0], {"id": "w", **wrong})
 
 

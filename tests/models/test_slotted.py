@@ -119,9 +119,9 @@ def test_records_can_be_ordered_where_that_is_asked_for():
 
 
 @pytest.mark.parametrize("one", [Base(1), Derived(1, 2, 3)])
-def test_copies_and_pickles_are_equal(item):
-    assert copy.deepcopy(item) == item
-    assert pickle.loads(pickle.dumps(item)) == item
+def test_copies_and_pickles_are_equal(one):
+    assert copy.deepcopy(one) == one
+    assert pickle.loads(pickle.dumps(one)) == one
 
 
 def test_what_is_not_frozen_can_be_changed_and_has_no_hash():

@@ -94,12 +94,12 @@ def test_a_file_of_yours_takes_the_place_of_a_shipped_one(tmp_path: Path):
         ("none.yaml", "none.yaml: cannot be read: No such file or directory"),
     ],
 )
-def test_what_is_not_there_is_said(selector: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_is_not_there_is_said(selector: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BadPattern) as raised:
         load_patterns([selector])
-    assert text in str(raised.value)
+    assert says in str(raised.value)
 
 
 def test_the_default_patterns_are_those_that_their_status_turns_on():

@@ -309,10 +309,10 @@ def test_a_file_of_code_in_the_settings_is_not_run(tmp_path: Path):
         ("def f(:\n", 1, "SyntaxError"),
     ],
 )
-def test_a_file_of_code_that_cannot_be_used_is_told(tmp_path: Path, code: str, line: int, text: str):
+def test_a_file_of_code_that_cannot_be_used_is_told(tmp_path: Path, code: str, line: int, said: str):
     file = tmp_path / "mine.py"
     file.write_text(code)
-    with pytest.raises(BadPattern, match=text) as error:
+    with pytest.raises(BadPattern, match=said) as error:
         load_patterns([file])
     assert (error.value.faults[0].path, error.value.faults[0].line) == (str(file), line)
 
@@ -373,9 +373,9 @@ ODD = '{"evidence": [[1], ["e", 10000000000000000000000, {}]], "details": 3}'
 
 
 @pytest.mark.parametrize("told", ["{", "[]", ODD])
-def test_readings_that_came_with_events_cannot_break_it(text: str):
+def test_readings_that_came_with_events_cannot_break_it(told: str):
     """A reading that is supplied wins, whoever supplies it; then there is nothing to tell."""
-    given = [replace(SOME[0], readings={"in_code_burst": 0.5, "in_code_burst_told": text})]
+    given = [replace(SOME[0], readings={"in_code_burst": 0.5, "in_code_burst_told": told})]
     (item,) = analyze(given, patterns=["burst"])
     assert (item.confidence, item.details) == (0.5, {})
 

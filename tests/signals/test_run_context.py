@@ -66,13 +66,13 @@ def near(text: str, mode: str, goal: str = "Authenticate users at the login form
 @pytest.mark.parametrize(
     "said", ["authentication loginform", "authenticated usership", "authenticator forms"]
 )
-def test_parts_of_words_meet_only_in_the_advanced_analysis(text: str):
-    assert near(text, "basic") < 0.5 < near(text, "advanced")
+def test_parts_of_words_meet_only_in_the_advanced_analysis(said: str):
+    assert near(said, "basic") < 0.5 < near(said, "advanced")
 
 
 @pytest.mark.parametrize("said", ["invoice taxes billing", "station nation ration", "log aut use for"])
-def test_words_that_merely_sound_alike_do_not_meet(text: str):
-    assert near(text, "advanced") == near(text, "basic") == 0
+def test_words_that_merely_sound_alike_do_not_meet(said: str):
+    assert near(said, "advanced") == near(said, "basic") == 0
 
 
 def test_the_advanced_analysis_never_finds_less():

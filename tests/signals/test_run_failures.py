@@ -57,8 +57,8 @@ def test_what_an_editor_shows_of_a_file_is_no_failure(echo: str):
         "The result is:\n Command write_fix returned: Error: no such line",
     ],
 )
-def test_what_an_editor_says_of_itself_is_one(text: str):
-    assert line_of("Edit", path="a.py", result=text) is not None
+def test_what_an_editor_says_of_itself_is_one(said: str):
+    assert line_of("Edit", path="a.py", result=said) is not None
 
 
 def test_an_editor_that_runs_the_tests_tells_how_they_went():

@@ -53,8 +53,8 @@ class Told:
         ("at 2026-01-02T03:04:05Z no answer", "at 2026-02-03 10:11:12 no answer"),
     ],
 )
-def test_an_error_is_the_same_without_paths_numbers_and_ids(text: str, other: str):
-    assert error_key(text) == error_key(other)
+def test_an_error_is_the_same_without_paths_numbers_and_ids(one: str, other: str):
+    assert error_key(one) == error_key(other)
 
 
 def test_what_an_error_names_counts_unless_normalised_strongly():

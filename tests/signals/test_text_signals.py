@@ -23,8 +23,8 @@ def test_length_is_taken_from_the_attribute_only_where_there_is_no_text():
 
 
 @pytest.mark.parametrize("given", [-1, math.nan, math.inf, "240", True, None, [1], 10**400])
-def test_an_attribute_that_is_no_length_is_no_reading(value: object):
-    assert length(Event.sample(attributes={"length": value})) is None
+def test_an_attribute_that_is_no_length_is_no_reading(given: object):
+    assert length(Event.sample(attributes={"length": given})) is None
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,8 @@ def test_what_the_work_is_limited_to_is_the_only_place(seed: int):
         "Do not change the behaviour of parse().",
     ],
 )
-def test_conditions_reports_and_quotations_restrict_nothing(text: str):
-    assert {kind for kind, _ in wishes(text)} <= {"named", "shown"}, text
+def test_conditions_reports_and_quotations_restrict_nothing(said: str):
+    assert {kind for kind, _ in wishes(said)} <= {"named", "shown"}, said
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_conditions_reports_and_quotations_restrict_nothing(text: str):
         ("**README.md** is old", "README.md"),
     ],
 )
-def test_a_path_in_own_words_is_named(text: str, path: str):
-    assert wishes(text) == (("named", path),)
+def test_a_path_in_own_words_is_named(said: str, path: str):
+    assert wishes(said) == (("named", path),)
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,8 @@ def test_weights_add_up_to_one_and_the_score_lies_between_its_parts(content):
 
 
 @given(scores, st.sampled_from(sorted(FUSION_WEIGHTS)), share, share)
-def test_a_higher_score_never_lowers_the_whole(content, name, item, other):
-    low, high = sorted((item, other))
+def test_a_higher_score_never_lowers_the_whole(content, name, one, other):
+    low, high = sorted((one, other))
     assert fuse({**content, name: low}).score <= fuse({**content, name: high}).score
 
 

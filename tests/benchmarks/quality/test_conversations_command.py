@@ -104,7 +104,7 @@ def test_a_labelled_set_is_compared_with_itself(folder: Path, capsys: pytest.Cap
     ],
 )
 def test_what_cannot_be_looked_at_is_told(
-    args: tuple[str, ...], text: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    args: tuple[str, ...], said: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["quality", "conversations", "--data", str(folder), *args]) == 2
-    assert text in capsys.readouterr().err
+    assert said in capsys.readouterr().err

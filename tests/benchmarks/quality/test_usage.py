@@ -340,9 +340,9 @@ CASE = Case("ann", "fewer_sessions", "real", "mean", START, 14, START + 14 * DAY
     ],
 )
 def test_delay_is_from_the_change_to_the_first_wanted_opening(
-    result: list[Opening], severity: str, days: float | None
+    found: list[Opening], severity: str, days: float | None
 ) -> None:
-    assert delay(CASE, result, severity) == days
+    assert delay(CASE, found, severity) == days
 
 
 def test_recall_stands_beside_luck() -> None:

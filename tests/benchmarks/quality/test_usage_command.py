@@ -93,10 +93,10 @@ def test_a_new_seed_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     ],
 )
 def test_what_cannot_be_looked_at_is_told(
-    args: tuple[str, ...], text: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    args: tuple[str, ...], said: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["quality", "usage", "--data", str(folder), *args]) == 2
-    assert text in capsys.readouterr().err
+    assert said in capsys.readouterr().err
 
 
 def test_nobody_known_well_enough_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
