@@ -10,7 +10,6 @@ import multiprocessing
 import random
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
@@ -141,7 +140,7 @@ def _crowd(people: int) -> Iterator[dict[str, Any]]:
     store = tracker._store
     with store.transaction() as raw:
         for i in range(people):
-            state = replace(full, first=full.first + i % DAY)
+            state = full._replace(first=full.first + i % DAY)
             store._put(raw, 0, i.to_bytes(16, "big"), state, b"")
     used = (_resident() - before) / 1e6
     swept = timed("sweep", people, lambda: sum(1 for _ in tracker.sweep(full.newest + 3 * DAY)))
