@@ -153,8 +153,8 @@ def unpack(state: Any) -> tuple[Summary, PersonState]:
         return EMPTY, PersonState()
     (*numbers, stretches, days), (zone, today, quiet_at, few_at) = state
     *known, outlook = today
-    person = PersonState(zone, Today(*known, Outlook(*outlook)), quiet_at, few_at)
-    return Summary(*numbers, a2b_base64(stretches), a2b_base64(days)), person
+    person = PersonState(zone, Today._make([*known, Outlook(*outlook)]), quiet_at, few_at)
+    return Summary._make([*numbers, a2b_base64(stretches), a2b_base64(days)]), person
 
 
 # --- habits ---------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
@@ -49,6 +49,8 @@ IDS = 64
 """Event ids remembered for each person where the events themselves are not stored."""
 MAX_LOOKS = 100_000
 """Lines of the audit in memory."""
+MAX_UNSAVED = 100_000
+"""People in memory whose rows wait to be written, at most."""
 MAX_PEOPLE = 1_000_000
 """People in memory, of about 2 KB each; those longest without an event are evicted first."""
 
@@ -88,7 +90,7 @@ CREATE INDEX audit_by_person ON audit (person);
 """
 SCHEMA = Schema(0x65746875, (TABLES,))
 STATE = "first, newest, events, ahead, zoned, stretches, days"
-PERSON = f"key, {STATE}, ids, name"
+PERSON = f"name, key, {STATE}, ids, due"
 INSERT = f"INSERT INTO people ({STATE}, ids, due, name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 UPDATE = """UPDATE people SET first = ?, newest = ?, events = ?, ahead = ?, zoned = ?, stretches = ?,
   days = ?, ids = ?, due = ? WHERE key = ?"""
@@ -139,7 +141,10 @@ class _Row(NamedTuple):
     key: int
     state: Summary
     ids: bytes
-    name: bytes
+    due: int
+
+
+_NO_ROW = _Row(0, EMPTY, b"", 0)
 
 
 class UsageStore:
@@ -167,6 +172,8 @@ class UsageStore:
         self.policy = Policy(retention or RETENTION, exact is not False)
         self.evicted, self.max_people = 0, MAX_PEOPLE
         self._is_stale = False  # whether something is to be removed, however little time has passed
+        self._unsaved: dict[bytes, _Row] = {}
+        self._newest, self._now, self._has_saved = 0, 0.0, False
         self._lock = RLock()
         self._raw: sqlite3.Connection | None = None
         self._pid = 0
@@ -255,12 +262,13 @@ class UsageStore:
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         with self._lock, named_errors(self.label):
+            self._save()
             yield self._connection()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Write all or nothing, with the keys that the file has now."""
-        with self._lock, named_errors(self.label), sqlite.transaction(self._connection()) as raw:
+        with self._reading() as connection, sqlite.transaction(connection) as raw:
             self._check_keys()
             yield raw
 
@@ -281,39 +289,80 @@ class UsageStore:
         by_base: dict[bytes, list[UsageEvent]] = {}
         for base, event in batch:
             by_base.setdefault(base, []).append(event)
+        newest = max((event.at for _, event in batch), default=0)
+        if self.path is None:
+            return self._add_in_memory(by_base, newest, now)
         with self.transaction() as raw:
-            before = _value(raw, "SELECT newest FROM about")
-            newest = max((event.at for _, event in batch), default=0)
-            # What the file has is rounded up, since it outlives whoever was there then.
-            clock = min(now, max(newest, before - HALF_HOUR))
+            clock = self._clock(raw, newest, now)
             people = [(self.keys.final(base), events) for base, events in by_base.items()]
-            pages = (people[start : start + PAGE] for start in range(0, len(people), PAGE))
-            count = sum(self._add(raw, dict(page), clock) for page in pages)
-            if mark is not None and self.path is not None:
+            count = 0
+            for start in range(0, len(people), PAGE):
+                page = dict(people[start : start + PAGE])
+                rows = _find(raw, list(page))
+                if self.stores_events and (missing := [name for name in page if name not in rows]):
+                    # Events need a row to belong to.
+                    raw.executemany(INSERT, [(*EMPTY, b"", 0, name) for name in missing])
+                    rows |= _find(raw, missing)
+                new, changed = self._merge(raw, rows, page, clock)
+                _write(raw, changed)
+                count += new
+            if mark is not None:
                 raw.execute(ADD_FILE, (self.keys.final(mark[0]), mark[1], _round_up(newest, DAY)))
-            if newest > before or self._is_stale:
-                raw.execute("UPDATE about SET newest = ?", (max(before, _round_up(newest, HALF_HOUR)),))
-                rows = _rows(raw, "WHERE due <= ? LIMIT ?", int(clock), AT_ONCE)
-                self._is_stale = self._retain(raw, rows, clock, clock)[-1]
-            if self.path is None:
-                self._evict(raw)
+            self._advance(raw, newest, clock)
         return count
 
-    def _add(
-        self, raw: sqlite3.Connection, events_by_name: dict[bytes, list[UsageEvent]], clock: float
-    ) -> int:
-        """Add the events of some people; return how many were new."""
-        present = _find(raw, list(events_by_name))
-        if self.stores_events and (missing := [name for name in events_by_name if name not in present]):
-            # Events need a row to belong to.
-            raw.executemany(INSERT, [(*EMPTY, b"", 0, name) for name in missing])
-            present |= _find(raw, missing)
+    def _add_in_memory(self, by_base: dict[bytes, list[UsageEvent]], newest: int, now: float) -> int:
+        """Add events to the rows that `_save` writes before anybody reads: SQLite would double the time."""
+        with self._lock, named_errors(self.label):
+            people = {self.keys.final(base): events for base, events in by_base.items()}
+            rows = {name: self._unsaved[name] for name in people if name in self._unsaved}
+            missing = [name for name in people if name not in rows]
+            if self._has_saved:
+                for start in range(0, len(missing), PAGE):
+                    rows |= _find(self._connection(), missing[start : start + PAGE])
+            self._newest, self._now = max(self._newest, newest), now
+            count, changed = self._merge(self._connection(), rows, people, min(now, self._newest))
+            self._unsaved |= changed
+            if len(self._unsaved) >= MAX_UNSAVED:
+                self._save()
+        return count
+
+    def _save(self) -> None:
+        """Write the rows that were added in memory."""
+        if self._unsaved:
+            with sqlite.transaction(self._connection()) as raw:
+                _write(raw, self._unsaved)
+                self._advance(raw, self._newest, self._clock(raw, self._newest, self._now))
+                self._evict(raw)
+            self._unsaved, self._has_saved = {}, True
+
+    def _clock(self, raw: sqlite3.Connection, newest: int, now: float) -> float:
+        """The moment that retention counts from: the newest event of the store, never later than now."""
+        # What the file has is rounded up, since it outlives whoever was there then.
+        before: int = _value(raw, "SELECT newest FROM about")
+        return min(now, max(newest, before - HALF_HOUR))
+
+    def _advance(self, raw: sqlite3.Connection, newest: int, clock: float) -> None:
+        """Note the newest event, and remove some of what is due by then."""
+        before = _value(raw, "SELECT newest FROM about")
+        if newest > before or self._is_stale:
+            raw.execute("UPDATE about SET newest = ?", (max(before, _round_up(newest, HALF_HOUR)),))
+            rows = _rows(raw, "WHERE due <= ? LIMIT ?", int(clock), AT_ONCE)
+            self._is_stale = self._retain(raw, rows, clock, clock)[-1]
+
+    def _merge(
+        self,
+        raw: sqlite3.Connection,
+        rows: dict[bytes, _Row],
+        people: dict[bytes, list[UsageEvent]],
+        clock: float,
+    ) -> tuple[int, dict[bytes, _Row]]:
+        """Add the events of people to their rows: how many were new, and the rows that changed."""
         stores_events, policy = self.stores_events, self.policy
-        changed: list[tuple[Any, ...]] = []
-        created: list[tuple[Any, ...]] = []
+        changed: dict[bytes, _Row] = {}
         count = 0
-        for name, events in events_by_name.items():
-            key, before, ids, _ = present.get(name) or (0, EMPTY, b"", name)
+        for name, events in people.items():
+            key, before, ids, _ = rows.get(name, _NO_ROW)
             state = before
             for event in events:
                 if event.id is not None or stores_events:
@@ -325,16 +374,13 @@ class UsageStore:
                 at, length, flags, session, _, zone = event
                 mark = 0 if session is None else session_mark(session.hex())
                 state = add_event(state, at, length, flags, mark, zone)
-            if state is before:
-                continue
-            when = due(state, policy)
-            if when <= clock:
-                state = retained(state, clock, policy) or EMPTY
+            if state is not before:
                 when = due(state, policy)
-            (changed if key else created).append((*state, ids, when, key or name))
-        raw.executemany(UPDATE, changed)
-        raw.executemany(INSERT, created)
-        return count
+                if when <= clock:
+                    state = retained(state, clock, policy) or EMPTY
+                    when = due(state, policy)
+                changed[name] = _Row(key, state, ids, when)
+        return count, changed
 
     def _add_event(self, raw: sqlite3.Connection, key: int, event: UsageEvent, ids: bytes) -> bytes | None:
         """Store an event, or its id in the ids; return the ids, or None where the event is known."""
@@ -348,9 +394,9 @@ class UsageStore:
             return ids
         return None if has_id(ids, name) else (ids + name)[-IDS * NAME_BYTES :]
 
-    def _put(self, raw: sqlite3.Connection, key: int, name: bytes, state: Summary, ids: bytes) -> None:
-        """Store a summary; `key` 0 is a new row."""
-        raw.execute(UPDATE if key else INSERT, (*state, ids, due(state, self.policy), key or name))
+    def _put(self, raw: sqlite3.Connection, name: bytes, row: _Row, state: Summary) -> None:
+        """Store another summary of a person."""
+        _write(raw, {name: row._replace(state=state, due=due(state, self.policy))})
 
     def done(self, base: bytes) -> int:
         """Return how many events of a source are stored (see `add`)."""
@@ -396,12 +442,13 @@ class UsageStore:
     def _people(self, where: str, *values: object) -> list[tuple[int, Person]]:
         with self._reading() as raw:
             rows = _rows(raw, where, *values)
-            episodes: dict[int, list[Episode]] = {row.key: [] for row in rows}
+            keys = [row.key for row in rows.values()]
+            episodes: dict[int, list[Episode]] = {key: [] for key in keys}
             if rows:
                 query = "SELECT person, signal, opened, severity, last FROM told WHERE person BETWEEN ? AND ?"
-                for person, *episode in raw.execute(query, (rows[0].key, rows[-1].key)):
+                for person, *episode in raw.execute(query, (keys[0], keys[-1])):
                     episodes.setdefault(person, []).append(Episode(*episode))
-        return [(row.key, Person(row.name, row.state, tuple(episodes[row.key]))) for row in rows]
+        return [(row.key, Person(name, row.state, tuple(episodes[row.key]))) for name, row in rows.items()]
 
     def events(self, name: bytes) -> list[StoredEvent]:
         """Return the stored events of a person, oldest first."""
@@ -455,7 +502,7 @@ class UsageStore:
                 rows = _rows(raw, "WHERE key > ? AND due <= ? ORDER BY key LIMIT ?", last, int(now), AT_ONCE)
                 some_people, some_events, is_more = self._retain(raw, rows, now, newest)
                 people, events = people + some_people, events + some_events
-                last = rows[-1].key if rows else last
+                last = max((row.key for row in rows.values()), default=last)
                 if not is_more:
                     raw.execute("DELETE FROM told WHERE last < ?", (oldest_kept(newest, self.policy),))
                     old = int(now) - self.policy.retention
@@ -466,18 +513,18 @@ class UsageStore:
         return Removed(people, events, True)
 
     def _retain(
-        self, raw: sqlite3.Connection, rows: Sequence[_Row], now: float, newest: float
+        self, raw: sqlite3.Connection, rows: Mapping[bytes, _Row], now: float, newest: float
     ) -> tuple[int, int, bool]:
         """Apply the policy to rows that are due: people and events removed, and whether there may be more."""
         people = events = 0
-        for row in rows:
+        for name, row in rows.items():
             left = retained(row.state, now, self.policy, newest)
             events += self._lost(row, left)
             if left is None:
                 people += 1
                 events += self._remove(raw, row.key)
             else:
-                self._put(raw, row.key, row.name, left, row.ids)
+                self._put(raw, name, row, left)
         before = oldest_kept(newest, self.policy)
         old = "SELECT rowid FROM events WHERE at < ? LIMIT ?"
         gone = raw.execute(f"DELETE FROM events WHERE rowid IN ({old})", (before, 10 * AT_ONCE)).rowcount
@@ -504,18 +551,18 @@ class UsageStore:
         people = events = 0
         with self.transaction() as raw:
             where, values = ("", ()) if name is None else ("WHERE name = ?", (name,))
-            for row in _rows(raw, where, *values):
+            for person, row in _rows(raw, where, *values).items():
                 left: Summary | None = None
                 if before is not None:
                     left, gone = self._purge_before(raw, row, before)
                     events += gone
                 events += self._lost(row, left)
                 if left is not None:
-                    self._put(raw, row.key, row.name, left, row.ids)
+                    self._put(raw, person, row, left)
                     continue
                 people += 1
                 events += self._remove(raw, row.key)
-                raw.execute(f"{HIDE} WHERE person = ?", (row.name,))
+                raw.execute(f"{HIDE} WHERE person = ?", (person,))
             if name is not None and before is None:
                 # Looks at somebody who is not there are about them all the same.
                 raw.execute(f"{HIDE} WHERE person = ?", (name,))
@@ -597,15 +644,21 @@ def _value(raw: sqlite3.Connection, query: str) -> Any:
     return raw.execute(query).fetchone()[0]
 
 
-def _rows(raw: sqlite3.Connection, where: str, *values: object) -> list[_Row]:
+def _rows(raw: sqlite3.Connection, where: str, *values: object) -> dict[bytes, _Row]:
     rows = raw.execute(f"SELECT {PERSON} FROM people {where}", values).fetchall()
-    return [_Row(row[0], Summary._make(row[1:8]), *row[8:]) for row in rows]
+    return {row[0]: _Row(row[1], Summary._make(row[2:9]), row[9], row[10]) for row in rows}
 
 
 def _find(raw: sqlite3.Connection, names: Sequence[bytes]) -> dict[bytes, _Row]:
-    """The rows of people by name."""
-    places = ", ".join("?" * len(names))
-    return {row.name: row for row in _rows(raw, f"WHERE name IN ({places})", *names)}
+    return _rows(raw, f"WHERE name IN ({', '.join('?' * len(names))})", *names)
+
+
+def _write(raw: sqlite3.Connection, rows: Mapping[bytes, _Row]) -> None:
+    """Write rows by name; those without a key are new."""
+    raw.executemany(UPDATE, [(*row.state, row.ids, row.due, row.key) for row in rows.values() if row.key])
+    raw.executemany(
+        INSERT, [(*row.state, row.ids, row.due, name) for name, row in rows.items() if not row.key]
+    )
 
 
 def _events(raw: sqlite3.Connection, person: str, value: object) -> list[StoredEvent]:

@@ -156,8 +156,8 @@ class UsageTracker:
         """Yield people with something unusual that was not reported yet, at severity low or above.
 
         By their names in the store, unless the ids are given: then only `subjects` are looked at. News count
-        as reported once the caller asks for the next; after a kill in between they come again. Removes what is
-        too old first (see `tidy`).
+        as reported once the caller asks for the next; after a kill in between they come again. What is too
+        old is removed first (see `tidy`).
         """
         self._check_open()
         at, words = self._moment(as_of), check_words(why, "why")
