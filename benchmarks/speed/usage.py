@@ -22,7 +22,7 @@ from ethogram.usage import Summary
 from ethogram.usage import record as recorded
 from ethogram.usage.clock import DAY
 from ethogram.usage.pseudonym import Keys, new_keys
-from ethogram.usage.store import _NO_ROW
+from ethogram.usage.tables import NO_ROW
 from ethogram.usage.tracker import UsageTracker
 
 BEGIN = 1_767_225_600
@@ -142,7 +142,7 @@ def _crowd(people: int) -> Iterator[dict[str, Any]]:
     with store.transaction() as raw:
         for i in range(people):
             state = full._replace(first=full.first + i % DAY)
-            store._put(raw, i.to_bytes(16, "big"), _NO_ROW, state)
+            store._put(raw, i.to_bytes(16, "big"), NO_ROW, state)
     used = (_resident() - before) / 1e6
     swept = timed("sweep", people, lambda: sum(1 for _ in tracker.sweep(full.newest + 3 * DAY)))
     yield swept.record()

@@ -10,7 +10,7 @@ import json
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -28,32 +28,37 @@ MIN_PEOPLE = 20
 """Below so many people a figure of the group comes too near to a figure of one of them."""
 
 
+def _figure(low: float, high: float) -> Any:
+    """A field with its smallest and largest value, both included."""
+    return field(metadata={"range": (low, high)})
+
+
 @dataclass(frozen=True, slots=True)
 class Cohort:
     """Habits of a cohort, each with the weight it has against a person's own days."""
 
     version: int
     source: str
-    events_a_day: float
-    active_a_day: float
+    events_a_day: float = _figure(1e-6, 100_000)
+    active_a_day: float = _figure(1e-6, 48)
     """Half-hours of a day in which something was written."""
-    days: float
+    days: float = _figure(1e-6, 1_000)
     """Weight of the two above, in days of the person's own."""
-    events_spread: float
-    active_spread: float
+    events_spread: float = _figure(0, 1_000)
+    active_spread: float = _figure(0, 1_000)
     """Squared relative spread of a day's number, beyond Poisson."""
-    spread_days: float
-    week_spread: float
+    spread_days: float = _figure(1e-6, 1_000)
+    week_spread: float = _figure(0, 1_000)
     """The same of a week's number of events; weighs as one week."""
-    night_share: float
-    night_weight: float
+    night_share: float = _figure(1e-6, 0.999)
+    night_weight: float = _figure(1e-6, 1_000)
     """In active half-hours."""
-    log_pause: float
-    log_pause_spread: float
-    pauses: float
+    log_pause: float = _figure(0, 25)
+    log_pause_spread: float = _figure(1e-6, 10)
+    pauses: float = _figure(1e-6, 1_000)
     """Pauses between sessions: mean and deviation of ln(seconds), and their weight."""
-    session_minutes: float
-    message_length: float
+    session_minutes: float = _figure(0, 1_440)
+    message_length: float = _figure(0, 1_000_000)
     date: str = ""
     """The day it was made; empty where it was written by hand."""
     people: int = 0
@@ -61,23 +66,9 @@ class Cohort:
 
 
 RANGES: Mapping[str, tuple[float, float]] = {
-    "events_a_day": (1e-6, 100_000),
-    "active_a_day": (1e-6, 48),
-    "days": (1e-6, 1_000),
-    "events_spread": (0, 1_000),
-    "active_spread": (0, 1_000),
-    "spread_days": (1e-6, 1_000),
-    "week_spread": (0, 1_000),
-    "night_share": (1e-6, 0.999),
-    "night_weight": (1e-6, 1_000),
-    "log_pause": (0, 25),
-    "log_pause_spread": (1e-6, 10),
-    "pauses": (1e-6, 1_000),
-    "session_minutes": (0, 1_440),
-    "message_length": (0, 1_000_000),
+    item.name: item.metadata["range"] for item in fields(Cohort) if item.metadata
 }
-"""Smallest and largest value of each figure, both included."""
-_NAMES = tuple(field.name for field in fields(Cohort))
+_NAMES = tuple(item.name for item in fields(Cohort))
 
 
 def find_cohort(number: int | str | Path) -> Cohort:

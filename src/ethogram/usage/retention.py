@@ -38,7 +38,8 @@ from .summary import (
 )
 
 if TYPE_CHECKING:
-    from .store import Person, StoredEvent, UsageStore
+    from .store import UsageStore
+    from .tables import Person, StoredEvent
 
 
 @dataclass(frozen=True, slots=True)

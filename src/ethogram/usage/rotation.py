@@ -11,7 +11,8 @@ from ..errors import BadUsage
 from ..files.sqlite import named_errors
 from .audit import Look
 from .pseudonym import NAME_BYTES, Keys, new_keys, read_keys, rehash, waiting_file, write_keys
-from .store import PURPOSE, UsageStore, check_file, connect
+from .store import PURPOSE, UsageStore
+from .tables import check_file, connect
 
 
 class KeyMark(NamedTuple):

@@ -23,8 +23,9 @@ from .pseudonym import Keys, Pseudonym, find_keys, new_keys
 from .retention import own_data
 from .settings import Settings
 from .signals import Episode, News, UsageSignals, news_of, signals
-from .store import Person, Removed, UsageStore, Who
+from .store import UsageStore, Who
 from .summary import EMPTY
+from .tables import Person, Removed
 from .write_buffer import WriteBuffer
 
 AT_ONCE = 5000
