@@ -277,6 +277,23 @@ def test_memory_holds_so_many_people_the_newest_and_counts_the_others():
     assert next(tracker.export("p29"))["events"] == 1
 
 
+def test_memory_holds_the_same_however_often_somebody_reads(monkeypatch):
+    """Rows wait until a read, or until there are too many of them; neither may change what they hold."""
+    trackers = [UsageTracker(key=KEYS, clock=lambda: NOW) for _ in range(3)]
+    for limit, tracker in zip((100_000, 100_000, 2), trackers, strict=True):
+        monkeypatch.setattr("ethogram.usage.store.MAX_UNSAVED", limit)
+        for k in range(60):
+            tracker.record(f"p{k % 7}", BEGIN + k * DAY, 10, session="s", id=f"{k % 7}-{k - k % 10}")
+            if tracker is not trackers[0]:
+                tracker.flush()
+            if tracker is trackers[1]:
+                tracker.info()
+    plain, read, full = ([list(item.export(f"p{k}")) for k in range(7)] for item in trackers)
+    assert plain == read == full
+    # An id stands for a person and a ten of events, and each of the 7 people is in each of the 6 tens.
+    assert sum(records[0]["events"] for records in plain) == 6 * 7
+
+
 def test_a_forked_child_has_a_copy_of_memory_of_its_own():
     """Forked while threads record, the child goes on from what was there; the parent sees nothing of it."""
     tracker = UsageTracker(key=KEYS, clock=lambda: NOW)

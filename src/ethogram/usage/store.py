@@ -242,7 +242,8 @@ class UsageStore:
                 for start in range(0, len(missing), PAGE):
                     rows |= find_rows(self._connection(), missing[start : start + PAGE])
             self._newest, self._now = max(self._newest, newest), now
-            count, changed = self._merge(self._connection(), rows, people, min(now, self._newest))
+            raw = self._connection()
+            count, changed = self._merge(raw, rows, people, self._clock(raw, self._newest, now))
             self._unsaved |= changed
             if len(self._unsaved) >= MAX_UNSAVED:
                 self._save()
@@ -255,7 +256,7 @@ class UsageStore:
                 write_rows(raw, self._unsaved)
                 self._advance(raw, self._newest, self._clock(raw, self._newest, self._now))
                 self._evict(raw)
-            self._unsaved, self._has_saved = {}, True
+            self._unsaved, self._newest, self._has_saved = {}, 0, True
 
     def _clock(self, raw: sqlite3.Connection, newest: int, now: float) -> float:
         """The moment that retention counts from: the newest event of the store, never later than now."""
