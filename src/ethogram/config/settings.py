@@ -9,7 +9,7 @@ from typing import Any
 
 from ..models.constants import FUSION_WEIGHTS
 from ..models.limits import Limits
-from ..risk.scoring import WEIGHTS, Weighing
+from ..risk.scoring import WEIGHTS, RiskWeights
 
 LIMITS: Mapping[str, int] = MappingProxyType(asdict(Limits()))
 """How large input may be; records/limits.py says what each is."""
@@ -50,7 +50,7 @@ CONVERSATION: Mapping[str, Any] = MappingProxyType(
 """How the risk of conversations is followed; docs/climb.md says what each is."""
 
 RISK: Mapping[str, Any] = MappingProxyType(
-    {name: value for name, value in asdict(Weighing(weights=dict(WEIGHTS))).items() if name != "shadow"}
+    {name: value for name, value in asdict(RiskWeights(weights=dict(WEIGHTS))).items() if name != "shadow"}
 )
 """How detections add up to a risk; docs/risk.md says what each is."""
 

@@ -1,60 +1,58 @@
-"""Accuracy of a pattern's version, and reliability of its confidence."""
+"""Precision and recall bounds of a pattern's versions, from counts of verdicts."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from ..stats import Interval, clopper_pearson_high, wilson
-from .verdicts import Counts, Slot, Tallies
-
-# Accuracy: how often a version of a pattern was right, as far as verdicts tell.
+from .verdicts import Counts, Slot
 
 MINIMUM = 20
-"""With fewer verdicts on detections nothing is said about precision."""
-
-PRECISION = ("precision", "precision_low", "precision_high")
+"""Verdicts on detections below which no precision is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """Confirmed over judged, or None where there are too few verdicts to say."""
+    """Confirmed over judged; `value` and its 95 % `interval` (Wilson) are None below `minimum` verdicts."""
 
     counts: Counts
     minimum: int = MINIMUM
 
     @property
-    def is_sufficient(self) -> bool:
-        """Whether there are enough verdicts."""
-        return self.counts.judged >= self.minimum
-
-    @property
     def value(self) -> float | None:
         """The share of judged detections that were confirmed."""
-        return self.counts.confirmed / self.counts.judged if self.is_sufficient else None
+        counts = self.counts
+        return counts.confirmed / counts.judged if counts.judged >= self.minimum else None
 
     @property
     def interval(self) -> Interval | None:
-        """Wilson's of 95 %."""
-        return wilson(self.counts.confirmed, self.counts.judged) if self.is_sufficient else None
+        """The 95 % interval of the value."""
+        return None if self.value is None else wilson(self.counts.confirmed, self.counts.judged)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form; `insufficient` says how many verdicts there are and how many it takes."""
-        record: dict[str, Any] = {name: getattr(self.counts, name) for name in Counts.__slots__}
-        if self.value is None or self.interval is None:
-            few = {"have": self.counts.judged, "need": self.minimum}
-            return record | dict.fromkeys(PRECISION) | {"insufficient": few}
-        known = (round(item, 6) for item in (self.value, *self.interval))
-        return record | dict(zip(PRECISION, known, strict=True)) | {"insufficient": None}
+        """The JSON form; `insufficient` says how many verdicts there are and how many are needed."""
+        low, high = self.interval or (None, None)
+        return {
+            **asdict(self.counts),
+            "precision": _rounded(self.value),
+            "precision_low": _rounded(low),
+            "precision_high": _rounded(high),
+            "insufficient": {"have": self.counts.judged, "need": self.minimum}
+            if self.value is None
+            else None,
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """One version of a pattern: in all, by source, and by month."""
+    """One version of a pattern: in total, by source and by month.
+
+    `unjudged` counts open and closed detections without a verdict. `silences` is the number of stretches
+    without a detection that the judged ones were drawn from at random; 0: unknown.
+    """
 
     pattern: str
     version: str
@@ -62,60 +60,62 @@ class Accuracy:
     by_source: dict[str, Precision]
     by_month: dict[str, Precision]
     unjudged: int = 0
-    """Detections that stand and that nobody has judged."""
     silences: int = 0
-    """How many stretches without a detection the judged ones were drawn from at random; 0: not told."""
 
     @property
     def recall_at_most(self) -> float | None:
-        """See the function of that name."""
+        """The upper bound of recall."""
         return recall_at_most(self.whole.counts, self.unjudged)
 
     @property
     def recall_at_least(self) -> float | None:
-        """See the function of that name; None where nobody told how many silences there were."""
+        """The lower bound of recall; None where the number of silences is unknown."""
         return recall_at_least(self.whole.counts, self.silences) if self.silences else None
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        bounds = {"at_least": self.recall_at_least, "at_most": self.recall_at_most}
-        recall = {name: None if end is None else round(end, 6) for name, end in bounds.items()}
         return {
             "record": "accuracy",
             "pattern": self.pattern,
             "version": self.version,
             **self.whole.to_dict(),
             "unjudged": self.unjudged,
-            "recall": recall,
+            "recall": {"at_least": _rounded(self.recall_at_least), "at_most": _rounded(self.recall_at_most)},
             "by_source": {name: item.to_dict() for name, item in self.by_source.items()},
             "by_month": {name: item.to_dict() for name, item in self.by_month.items()},
         }
 
 
 def accuracy(
-    tallies: Tallies,
+    counts: Mapping[Slot, Counts],
     pattern: str,
     *,
     minimum: int = MINIMUM,
     unjudged: Mapping[tuple[str, str], int] | None = None,
     silences: int = 0,
 ) -> list[Accuracy]:
-    """What is known of each version of a pattern, in order of versions.
+    """The accuracy of each version of a pattern, in order of versions.
 
-    `unjudged` are how many detections by (pattern, version) nobody has judged, `silences` how many stretches
-    without one the judged silences were drawn from.
+    `unjudged` counts detections without a verdict by (pattern, version).
     """
     by_version: dict[str, dict[Slot, Counts]] = defaultdict(dict)
-    for slot, counts in tallies.items():
+    for slot, count in counts.items():
         if slot.pattern == pattern:
-            by_version[slot.version][slot] = counts
+            by_version[slot.version][slot] = count
+
+    def split(own: Mapping[Slot, Counts], key: Callable[[Slot], str]) -> dict[str, Precision]:
+        sums: dict[str, Counts] = defaultdict(Counts)
+        for slot, count in own.items():
+            sums[key(slot)] += count
+        return {name: Precision(count, minimum) for name, count in sorted(sums.items())}
+
     return [
         Accuracy(
             pattern,
             version,
             Precision(sum(own.values(), Counts()), minimum),
-            _split(own, lambda slot: slot.source, minimum),
-            _split(own, lambda slot: slot.month, minimum),
+            split(own, lambda slot: slot.source),
+            split(own, lambda slot: slot.month),
             (unjudged or {}).get((pattern, version), 0),
             silences,
         )
@@ -123,88 +123,36 @@ def accuracy(
     ]
 
 
-def _split(own: Tallies, by: Callable[[Slot], str], minimum: int) -> dict[str, Precision]:
-    out: dict[str, Counts] = defaultdict(Counts)
-    for slot, counts in own.items():
-        out[by(slot)] += counts
-    return {name: Precision(counts, minimum) for name, counts in sorted(out.items())}
-
-
 def recall_at_most(counts: Counts, unjudged: int = 0) -> float | None:
-    """The most that recall can be, from what is known to have been missed; None where nothing is known.
+    """The upper bound of recall from known misses; None where no miss is known.
 
-    Known misses are the least there were, so they bound recall from above and never from below: every
-    detection that nobody has judged is taken to be right, and nothing else to have been missed. Where nothing
-    of this version was found at all, no sweep may have looked for it yet, and nothing is known either.
+    Unjudged detections are taken as right, and unknown misses as none. Without any detection of this version
+    the bound is None too: no sweep may have looked for it yet.
 
     >>> recall_at_most(Counts(confirmed=8, missed=2)), recall_at_most(Counts(confirmed=8))
     (0.8, None)
     """
-    found = counts.confirmed + counts.disputed + unjudged
-    if not counts.missed or not found + counts.false_alarm:
+    detected = counts.confirmed + counts.disputed + unjudged
+    if not counts.missed or not detected + counts.false_alarm:
         return None
-    return found / (found + counts.missed)
+    return detected / (detected + counts.missed)
 
 
 def recall_at_least(counts: Counts, silences: int) -> float | None:
-    """The least that recall is (with 97.5 % certainty), where judged silences were drawn at random.
+    """The lower bound of recall (97.5 % certain) from judged silences drawn at random.
 
-    `silences` is how many stretches without a detection there were to draw from. What was missed is then at
-    most the upper end of its share among those looked at, times all; None where none were looked at.
+    `silences` is the number of stretches without a detection. The misses are at most their upper share among
+    the judged silences, times all silences. None where no silence was judged.
 
     >>> round(recall_at_least(Counts(confirmed=50, missed=1, correct_silence=199), silences=1000), 2)
     0.64
     """
-    looked_at = counts.missed + counts.correct_silence
-    if not looked_at:
+    judged = counts.missed + counts.correct_silence
+    if not judged:
         return None
-    missed = max(counts.missed, silences * clopper_pearson_high(counts.missed, looked_at))
+    missed = max(counts.missed, silences * clopper_pearson_high(counts.missed, judged))
     return counts.confirmed / (counts.confirmed + missed) if counts.confirmed else 0.0
 
 
-# Reliability: does what is said with confidence .8 come true in 8 of 10 cases?
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """Detections of about the same confidence: the mean of it, and how many were right."""
-
-    low: float
-    high: float
-    count: int
-    said: float
-    right: int
-    interval: Interval
-
-
-@dataclass(frozen=True, slots=True)
-class Reliability:
-    """A row for each group, the mean squared error (Brier), and the mean distance of said and seen (ECE)."""
-
-    rows: tuple[Row, ...]
-    count: int
-    brier: float
-    distance: float
-
-
-def reliability(pairs: Sequence[tuple[float, bool]], groups: int = 10) -> Reliability | None:
-    """The table of (confidence, was it right) pairs, in groups of about equal size; None for no pairs.
-
-    Equal confidences stay in one group, so there may be fewer.
-    """
-    if not pairs:
-        return None
-    said = np.array([score for score, _ in pairs], dtype=float)
-    right = np.array([true for _, true in pairs], dtype=float)
-    edges = np.unique(np.quantile(said, np.linspace(0, 1, groups + 1)[1:-1], method="lower"))
-    group = np.searchsorted(edges, said, side="left")
-    rows = []
-    for number in np.unique(group):
-        own = group == number
-        count, hits = int(own.sum()), int(right[own].sum())
-        mean = float(said[own].mean())
-        rows.append(
-            Row(float(said[own].min()), float(said[own].max()), count, mean, hits, wilson(hits, count))
-        )
-    distance = sum(abs(row.said - row.right / row.count) * row.count for row in rows) / len(pairs)
-    return Reliability(tuple(rows), len(pairs), float(((said - right) ** 2).mean()), distance)
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
