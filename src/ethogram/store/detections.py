@@ -107,7 +107,7 @@ def keep(connection: Connection, change: str, result: Found, as_of_us: int) -> N
     if not change:
         return
     row = {name: values[name] for name in ("state", "severity", "version", "confidence")}
-    told = int(result.part or detection.status == "test")
+    told = int(result.part or detection.status == "shadow")
     connection.execute(
         schema.changes.insert().values(
             detection=detection.id, change=change, as_of_us=as_of_us, told=told, **row
