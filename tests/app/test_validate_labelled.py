@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ethogram import analyze
-from ethogram.app.labelled_items import join_labels, marking_detections, timeline_of
+from ethogram.app.labelled_items import detections_by_label, join_labels, timeline_of
 from ethogram.app.labels import Label, label_of, labels_in, locate_set, read_labels
 from ethogram.app.validate import compare_labelled, summary, validate_labelled
 from ethogram.errors import BadLabels, BadUsage
@@ -98,7 +98,7 @@ def test_an_event_is_marked_by_what_names_it_and_a_stretch_by_what_overlaps_it(e
         label("s2", False, **{"from": "a5", "to": "a6"}),
         label("s3", True, thread="a", **{"from": 4, "to": 5}),
     ]
-    assert sorted(marking_detections(join_labels(labels, events, HERE).items, detections)) == [
+    assert sorted(detections_by_label(join_labels(labels, events, HERE).items, detections)) == [
         "a3",
         "s1",
         "s3",

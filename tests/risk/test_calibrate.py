@@ -56,19 +56,15 @@ def test_a_few_verdicts_move_it_a_little_and_many_decide():
 
 
 @pytest.mark.parametrize("n", [60, 400])
-def test_it_comes_near_to_the_truth_and_its_interval_holds_it(n):
+def test_it_comes_near_to_the_truth(n):
     rng = np.random.default_rng(n)
-    held = tries = 0
     error, plain = [], []
     for _ in range(40):
         x = rng.random(n)
         told = calibrate(zip(x, rng.random(n) < x**2, strict=True))
         for at in (0.2, 0.5, 0.8):
-            low, high = told.interval(at)
-            held, tries = held + (low <= at**2 <= high), tries + 1
             error.append((told(at) - at**2) ** 2)
             plain.append((at - at**2) ** 2)
-    assert held / tries >= 0.95
     assert np.mean(error) < 0.5 * np.mean(plain)
 
 

@@ -59,10 +59,11 @@ def test_what_each_value_would_find_is_told_and_falls_with_the_threshold():
 
 def test_a_right_value_beyond_all_that_were_tried_is_told_as_such():
     x, judged = things(np.random.default_rng(3), 60, NOW_AT, 0.7)
-    told = learn("p", {"threshold": NOW_AT}, judged, replayer(x), ranges={"threshold": (0.1, 0.5)})
+    # 30 is looked for from half of it to the double; the right value is 70.
+    told = learn("p", {"threshold": 30.0}, judged, replayer(100 * x))
     assert isinstance(told, Proposal)
     assert told.is_at_end
-    assert "Nothing beyond 0.1 to 0.5 was tried" in told.sentence()
+    assert "Nothing beyond 15 to 60 was tried" in told.sentence()
 
 
 def test_verdicts_that_go_with_subjects_and_not_with_readings_are_seen_through():

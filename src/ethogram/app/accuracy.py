@@ -10,7 +10,7 @@ from typing import Any
 from ..config import Settings
 from ..config.settings import learning_in
 from ..errors import BadUsage, did_you_mean
-from ..models import Detection, Verdict
+from ..models import Detection
 from ..models.detection import STANDING, base_pattern
 from ..risk.accuracy import Accuracy, accuracy
 from ..risk.agreement import Agreement, agreement, second_look
@@ -75,7 +75,7 @@ def check_pattern(store: Store, pattern: str, settings: Settings) -> None:
 
 def judge_agreement(store: Store, pattern: str | None = None, *, blind: bool = False) -> Agreement:
     """How far judges agree; `blind`: only the first judge of a detection, and later ones who judged blind."""
-    verdicts = _verdicts(store, pattern)
+    verdicts = [item for item in store.verdicts() if _matches(item.pattern, pattern)]
     if blind:
         first: dict[str | None, str] = {}
         for item in verdicts:
@@ -84,17 +84,11 @@ def judge_agreement(store: Store, pattern: str | None = None, *, blind: bool = F
     return agreement(verdicts)
 
 
-def second_judge_queue(
-    store: Store, judge: str, settings: Settings, pattern: str | None = None
-) -> list[Detection]:
+def second_judge_queue(store: Store, judge: str, settings: Settings) -> list[Detection]:
     """Detections that a second judge should judge too, in an order that does not reveal the verdicts."""
-    ids = second_look(_verdicts(store, pattern), judge, share=learning_in(settings)["second_look"])
+    ids = second_look(store.verdicts(), judge, share=learning_in(settings)["second_look"])
     by_id = {detection.id: detection for detection in store.detections(ids=ids)}
     return [by_id[item] for item in ids if item in by_id]
-
-
-def _verdicts(store: Store, pattern: str | None) -> list[Verdict]:
-    return [verdict for verdict in store.verdicts() if _matches(verdict.pattern, pattern)]
 
 
 def _judged_pairs(store: Store) -> dict[str, list[tuple[float, bool]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -208,44 +208,26 @@ def join_labels(labels: Sequence[Label], events: Iterable[Event], path: Path) ->
     return LabelledItems(tuple(items), tuple(missing))
 
 
-def marking_detections(
-    items: Sequence[LabelledItem], detections: Iterable[Detection]
+def detections_by_label(
+    items: Sequence[LabelledItem], detections: Iterable[Detection], *, anywhere: bool = False
 ) -> dict[str, list[Detection]]:
-    """The detections that mark each item, by its id; items without any are left out."""
-    marks: dict[str, list[Detection]] = defaultdict(list)
-    for item, detection, positions in _in_same_history(items, detections):
-        if item.is_marked(positions):
-            marks[item.label.id].append(detection)
-    return marks
-
-
-def nearby_detections(
-    items: Sequence[LabelledItem], detections: Iterable[Detection]
-) -> dict[str, list[Detection]]:
-    """The detections anywhere in the history of each item, by its id."""
-    nearby: dict[str, list[Detection]] = defaultdict(list)
-    for item, detection, _ in _in_same_history(items, detections):
-        nearby[item.label.id].append(detection)
-    return nearby
-
-
-def _in_same_history(
-    items: Sequence[LabelledItem], detections: Iterable[Detection]
-) -> Iterator[tuple[LabelledItem, Detection, list[int]]]:
-    """Each item with each detection that has events in its history, and their positions."""
+    """The detections that mark each item, or are `anywhere` in its history, by label id."""
     by_history: dict[OrderedEvents, list[LabelledItem]] = defaultdict(list)
     for item in items:
         by_history[item.history].append(item)
-    histories: dict[Key, set[OrderedEvents]] = defaultdict(set)
+    histories: dict[Key, list[OrderedEvents]] = defaultdict(list)
     for history in by_history:
         for key in history.positions:
-            histories[key].add(history)
+            histories[key].append(history)
+    result: dict[str, list[Detection]] = defaultdict(list)
     for detection in detections:
         keys = events_of([detection])
         for history in {history for key in keys for history in histories.get(key, ())}:
             positions = [history.positions[key] for key in keys if key in history.positions]
             for item in by_history[history]:
-                yield item, detection, positions
+                if anywhere or item.is_marked(positions):
+                    result[item.label.id].append(detection)
+    return result
 
 
 def timeline_of(item: LabelledItem, detections: Iterable[Detection]) -> TargetTimeline | None:

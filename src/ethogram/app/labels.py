@@ -11,18 +11,16 @@ An event is named by its id or, with a thread, by its position from 1.
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadLabels, BadUsage, Fault, did_you_mean
 from ..ingest import BadLine
-from ..ingest.streams import decode, parse
+from ..ingest.streams import parse
 from ..models import Event
+from .tables import BOOLEANS, read_text, table_rows
 
 OF = ("conversation", "run", "event", "span")
 THREADS = ("conversation", "run")
@@ -31,7 +29,6 @@ NAMES = (
     "split",
 )  # fmt: skip
 KEYS = ("record", "id", "target", *NAMES)
-BOOLEANS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 MAX_BYTES = 512 * 2**20
 MAX_LABELS = 1_000_000
 MAX_TEXT = 2_000
@@ -76,7 +73,7 @@ def read_labels(path: Path) -> list[Label]:
     """The labels of a file; BadLabels with every fault."""
     labels: dict[str, Label] = {}
     faults: list[Fault] = []
-    text, name = _text(path), path.name.removesuffix(".gz")
+    text, name = read_text(path, MAX_BYTES, BadLabels), path.name.removesuffix(".gz")
     is_json = name.endswith(".jsonl")
     rows = _json_rows(text) if is_json else table_rows(text, "\t" if name.endswith(".tsv") else ",")
     for line, row in rows:
@@ -147,23 +144,6 @@ def _string(value: Any) -> str:
     return "" if value is None else str(value).strip()
 
 
-def _text(path: Path) -> str:
-    def bad(message: str) -> BadLabels:
-        return BadLabels([Fault(str(path), 0, 0, message)])
-
-    try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-    except (OSError, EOFError) as error:
-        raise bad(f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(raw) > MAX_BYTES:
-        raise bad(f"is larger than {MAX_BYTES // 2**20} MB")
-    try:
-        return decode(raw.removeprefix(b"\xef\xbb\xbf"))
-    except BadLine as error:
-        raise bad(error.message) from None
-
-
 def _json_rows(text: str) -> Iterator[tuple[int, Mapping[str, Any] | BadLine]]:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -175,39 +155,6 @@ def _json_rows(text: str) -> Iterator[tuple[int, Mapping[str, Any] | BadLine]]:
         else:
             is_object = isinstance(row, dict)
             yield number, row if is_object else BadLine('expected an object: {"id": ..., "target": ...}')
-
-
-def table_rows(
-    text: str, delimiter: str = ",", check_header: Callable[[Sequence[str]], Iterable[str]] | None = None
-) -> Iterator[tuple[int, Mapping[str, str] | BadLine]]:
-    """Rows by column name with the line each begins on, or what is wrong; blank rows and cells are left out.
-
-    `check_header` yields what is wrong with the column names; then no row is read.
-    """
-    reader = csv.reader(io.StringIO(text, newline=None), delimiter=delimiter, strict=True)
-    header: list[str] | None = None
-    while True:
-        start = reader.line_num + 1
-        try:
-            cells = [cell.strip() for cell in next(reader)]
-        except StopIteration:
-            return
-        except csv.Error as error:
-            yield start, BadLine(f"not a table: {error}")
-            return
-        if not any(cells):
-            continue
-        if header is None:
-            header = cells
-            wrong = ["a column is named twice"] if len(set(header)) < len(header) else []
-            wrong += check_header(header) if check_header else ()
-            yield from ((start, BadLine(message)) for message in wrong)
-            if wrong:
-                return
-        elif len(cells) != len(header):
-            yield start, BadLine(f"{len(cells)} cells where the header names {len(header)} columns")
-        else:
-            yield start, {name: cell for name, cell in zip(header, cells, strict=True) if cell}
 
 
 @dataclass(frozen=True, slots=True)

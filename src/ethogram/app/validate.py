@@ -22,8 +22,7 @@ from .labelled_items import (
     SHOWN,
     LabelledItem,
     LabelledItems,
-    marking_detections,
-    nearby_detections,
+    detections_by_label,
     timeline_of,
 )
 
@@ -52,10 +51,10 @@ def validate_labelled(
     versions = {item.pattern: item.version for item in detections}
     # Once for all patterns and splits: these go through every event.
     marks, baselines = (
-        marking_detections(items, detections),
+        detections_by_label(items, detections),
         {item.label.id: item.baselines for item in items},
     )
-    nearby = nearby_detections([item for item in items if item.label.target], detections)
+    nearby = detections_by_label([item for item in items if item.label.target], detections, anywhere=True)
     for split in _splits(items):
         for pattern in (ANY, *names):
             own = [item for item in _in_split(items, split) if pattern == ANY or item.is_about(pattern)]
@@ -89,7 +88,7 @@ def compare_labelled(
     items = _checked_items(labelled.items, [*names[0], *names[1]])
     marks = []
     for detections, patterns in zip((old, new), names, strict=True):
-        every = marking_detections(items, _at_severity(detections, severity))
+        every = detections_by_label(items, _at_severity(detections, severity))
         others = [item.label.id for item in items if not any(map(item.is_about, patterns))]
         loose = {label: every[label] for label in others if label in every}
         marks.append({**_of_pattern(items, every, ANY), **loose})

@@ -17,16 +17,15 @@ from ..models.detection import STANDING, base_pattern
 from ..models.verdict import VERDICTS
 from ..risk.verdicts import Item, item_of
 from ..store.protocol import Store, Who
-from .labels import table_rows
 from .replay import replayer, stored_chunks, variant
 from .risk import newest
 from .sweep import reaches_others
+from .tables import BOOLEANS, read_text, table_rows
 
 ON_DETECTIONS = ("confirmed", "false_alarm")
 ON_SILENCES = ("missed", "correct_silence")
 SILENCE = ("pattern", "subject", "first_event", "last_event")
 COLUMNS = ("verdict", "detection", *SILENCE, "source", "by", "at", "why", "blind")
-BOOLEANS = {"": False, "false": False, "no": False, "0": False, "true": True, "yes": True, "1": True}
 SETTLED = "are so old that only their counts are left: it cannot be judged again"
 MAX_TEXT = 2_000
 """Characters of a reason, and of a judge's name."""
@@ -249,7 +248,7 @@ def read_verdicts(
     The header names the columns: `verdict`, and `detection` or else `pattern`, `subject`, `first_event` and
     `last_event`. `by` and `at` are defaults for rows without.
     """
-    text = _text(path)
+    text = read_text(Path(path), MAX_BYTES, BadUsage)
     faults: list[Fault] = []
     if not text.strip():
         faults.append(Fault(path, 1, 0, f"the file is empty: expected columns {', '.join(COLUMNS)}"))
@@ -280,7 +279,7 @@ def _verdict_input(row: Mapping[str, str], *, by: str, at: datetime) -> VerdictI
     if word not in VERDICTS:
         near = did_you_mean(word, VERDICTS)
         raise BadUsage(f"invalid verdict {word!r:.40}: expected one of {', '.join(VERDICTS)}{near}")
-    blind = BOOLEANS.get(row.get("blind", "").lower())
+    blind = BOOLEANS.get(row.get("blind", "no").lower())
     if blind is None:
         raise BadUsage(f"invalid value of blind {row['blind']!r:.40}: expected true or false")
     try:
@@ -307,17 +306,3 @@ def _header_faults(names: Sequence[str]) -> Iterator[str]:
             yield f"unknown column {name!r:.40}{near}"
     if "verdict" not in names:
         yield "there is no column verdict"
-
-
-def _text(path: str) -> str:
-    """The text of a file; BadInput where it cannot be read, is too large, or is not UTF-8."""
-    try:
-        if Path(path).stat().st_size > MAX_BYTES:
-            raise BadUsage(f"{path} has more than {MAX_BYTES // 2**20} MB: split it")
-        return Path(path).read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise BadUsage(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        before = error.object[: error.start]
-        place = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
-        raise BadInput([Fault(path, *place, "is not UTF-8: save the file as UTF-8")]) from None

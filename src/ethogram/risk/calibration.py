@@ -14,56 +14,38 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..models import Detection
-from ..stats import Interval, clopper_pearson_high, clopper_pearson_low, isotonic, wilson
+from ..stats import Interval, isotonic, wilson
 
 PRIOR_WEIGHT = 20.0
 """Weight of all prior verdicts; chosen on five simulated curves, where it mattered little."""
 PRIOR_POINTS = 21
+GROUPS = 10
+"""Rows of a reliability table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Confidences and their probabilities, both rising, with linear interpolation between.
-
-    `scores` and `truths` are the verdicts it was fitted to, in order of confidence.
-    """
+    """Confidences and their probabilities, both rising, with linear interpolation between."""
 
     confidences: tuple[float, ...]
     probabilities: tuple[float, ...]
-    scores: tuple[float, ...] = ()
-    truths: tuple[bool, ...] = ()
 
     def __call__(self, confidence: float) -> float:
         """The probability that a detection of this confidence is right."""
         return float(np.interp(confidence, self.confidences, self.probabilities))
 
-    def interval(self, confidence: float) -> Interval:
-        """The 95 % interval of that probability, given that it rises with confidence.
-
-        Its ends are exact limits of the share confirmed among the nearest verdicts at or below, and at or
-        above. How many is fixed by the number of verdicts, so that outcomes do not select them.
-        """
-        size = max(1, round(len(self.scores) ** (2 / 3)))
-        below = np.searchsorted(self.scores, confidence, "right")
-        above = np.searchsorted(self.scores, confidence)
-        lower, upper = self.truths[max(0, below - size) : below], self.truths[above : above + size]
-        low = clopper_pearson_low(sum(lower), len(lower)) if lower else 0.0
-        high = clopper_pearson_high(sum(upper), len(upper)) if upper else 1.0
-        return min(low, high), max(low, high)
-
 
 def calibrate(judged: Iterable[tuple[float, bool]]) -> Calibration:
     """The calibration for (confidence, was it right) pairs."""
-    pairs = sorted((float(score), bool(truth)) for score, truth in judged)
-    scores, truths = tuple(score for score, _ in pairs), tuple(truth for _, truth in pairs)
+    pairs = sorted((float(score), float(truth)) for score, truth in judged)
     prior = np.linspace(0.0, 1.0, PRIOR_POINTS)
-    values = np.concatenate([prior, np.array(truths, dtype=float)])
+    scores, values = (np.concatenate([prior, [pair[i] for pair in pairs]]) for i in (0, 1))
     weights = np.concatenate([np.full(PRIOR_POINTS, PRIOR_WEIGHT / PRIOR_POINTS), np.ones(len(pairs))])
-    at, where = np.unique(np.concatenate([prior, scores]), return_inverse=True)
+    at, where = np.unique(scores, return_inverse=True)
     total = np.bincount(where, weights).astype(float)
     means = np.bincount(where, weights * values) / total
     fitted = np.clip(isotonic(means.tolist(), total.tolist()), 0.0, 1.0)
-    return Calibration(tuple(at.tolist()), tuple(fitted.tolist()), scores, truths)
+    return Calibration(tuple(at.tolist()), tuple(fitted.tolist()))
 
 
 def probability(calibrations: Mapping[str, Calibration], detection: Detection) -> float:
@@ -94,7 +76,7 @@ class Reliability:
     distance: float
 
 
-def reliability(pairs: Sequence[tuple[float, bool]], groups: int = 10) -> Reliability | None:
+def reliability(pairs: Sequence[tuple[float, bool]]) -> Reliability | None:
     """The table of (confidence, was it right) pairs in groups of about equal size; None without pairs.
 
     Equal confidences stay in one group, so there may be fewer groups.
@@ -103,7 +85,7 @@ def reliability(pairs: Sequence[tuple[float, bool]], groups: int = 10) -> Reliab
         return None
     scores = np.array([score for score, _ in pairs], dtype=float)
     right = np.array([truth for _, truth in pairs], dtype=float)
-    edges = np.unique(np.quantile(scores, np.linspace(0, 1, groups + 1)[1:-1], method="lower"))
+    edges = np.unique(np.quantile(scores, np.linspace(0, 1, GROUPS + 1)[1:-1], method="lower"))
     group = np.searchsorted(edges, scores, side="left")
     rows = []
     for number in np.unique(group):

@@ -167,19 +167,13 @@ def _spread(low: float, high: float, count: int, like: float) -> set[float]:
     return {_rounded(value, like) for value in np.linspace(low, high, count)}
 
 
-def build_grids(
-    items: Sequence[JudgedItem],
-    parameters: Overlay,
-    replay: Replay,
-    ranges: Mapping[str, tuple[float, float]] | None = None,
-) -> list[ParameterGrid]:
+def build_grids(items: Sequence[JudgedItem], parameters: Overlay, replay: Replay) -> list[ParameterGrid]:
     """A grid for each parameter that changes what is detected, all replayed together."""
-    ranges = ranges or {}
     points = [
         (name, value)
         for name, current in sorted(parameters.items())
-        if current != 0 or name in ranges
-        for value in sorted({*_spread(*ranges.get(name, search_range(current)), COARSE, current), current})
+        if current != 0
+        for value in sorted({*_spread(*search_range(current), COARSE, current), current})
     ]
     columns: dict[str, dict[float, Bools]] = defaultdict(dict)
     for (name, value), hits in zip(points, _replayed(items, points, replay), strict=True):

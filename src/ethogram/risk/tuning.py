@@ -12,7 +12,7 @@ depend on how many of the judged items are true, and takes unjudged items to be 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -41,8 +41,8 @@ FOLDS = 5
 PERMUTATIONS = 999
 CHUNK = 500
 """Permutations in memory at a time."""
-REFINED = 2
-"""How many parameters get a finer grid."""
+REFINED, ROUNDS = 2, 2
+"""How many parameters get a finer grid, and how often it is refined."""
 EPSILON = 1e-12
 SHARES = np.linspace(0.0, 1.0, 401)[1:-1]
 """Values of a probability that is integrated over."""
@@ -194,18 +194,15 @@ def _repetition(true: Bools, hits: Bools, groups: Sequence[str]) -> float:
     return max(1.0, float((sums**2).sum() / (residuals**2).sum()))
 
 
-def threshold_interval(
-    grid: ParameterGrid, true: Bools, groups: Sequence[str] = (), certainty: float = 0.95
-) -> Interval:
-    """The interval of the right threshold.
+def threshold_interval(grid: ParameterGrid, true: Bools, groups: Sequence[str] = ()) -> Interval:
+    """The 95 % interval of the right threshold.
 
     It ends at the neighbours of the outermost likely values (for integers, just before them), since the
     threshold may lie anywhere between two tested values.
     """
     below = np.cumsum(posterior(grid, true, groups))
-    tail = (1 - certainty) / 2
-    first = int(np.searchsorted(below, tail, side="right"))
-    last = int(np.searchsorted(below, 1 - tail, side="left"))
+    first = int(np.searchsorted(below, 0.025, side="right"))
+    last = int(np.searchsorted(below, 0.975, side="left"))
     values, inset = grid.values, 1 if is_integer(grid.current) else 0
     low = values[first - 1] + inset if first else values[0]
     high = values[last + 1] - inset if last + 1 < len(values) else values[-1]
@@ -220,8 +217,7 @@ class LearningOptions:
     """When to propose: `minimum` verdicts on detections, `each` of both kinds, precision below `bar`.
 
     `luck` is the probability of ever getting a proposal from random verdicts, `tries` the number of tests
-    before this one, `rounds` how often a grid is refined, `step` the share of a grid next to the current
-    value that is refined for automatic steps.
+    before this one, `step` the share of a grid next to the current value that is refined for automatic steps.
     """
 
     bar: float = 0.7
@@ -229,7 +225,6 @@ class LearningOptions:
     each: int = 5
     luck: float = 0.02
     tries: int = 0
-    rounds: int = 2
     step: float = 0.1
     seed: int = 0
 
@@ -255,17 +250,13 @@ def learn(
     items: Sequence[JudgedItem],
     replay: Replay,
     *,
-    ranges: Mapping[str, tuple[float, float]] | None = None,
     options: LearningOptions | None = None,
 ) -> Proposal | NoProposal:
-    """A proposal for one parameter of a pattern, or why there is none.
-
-    `parameters` are those in force, `ranges` where each may lie.
-    """
+    """A proposal for one of the parameters in force of a pattern, or why there is none."""
     options = options or LearningOptions()
     if why := reason_not_to_learn(items, options):
         return NoProposal(pattern, why)
-    grids = build_grids(items, parameters, replay, ranges)
+    grids = build_grids(items, parameters, replay)
     if not grids:
         return NoProposal(pattern, "no parameter makes a difference to what was judged", is_try=True)
     current = grids[0].current_hits
@@ -279,7 +270,7 @@ def learn(
     # The coarse grid may favour one parameter over another that has the best value of all.
     highest = [-round(float(youden(true, grid.hits).max()), 12) for grid in grids]
     for number in sorted(range(len(grids)), key=lambda number: (highest[number], number))[:REFINED]:
-        for _ in range(options.rounds):
+        for _ in range(ROUNDS):
             interval = threshold_interval(grids[number], true, groups)
             grids[number] = refine(grids[number], items, replay, *interval)
     number, column = best_value(grids, true)

@@ -42,9 +42,7 @@ class VersionComparison:
     area: Difference | None
 
 
-def compare_versions(
-    old: Sequence[ScoredItem], new: Sequence[ScoredItem], *, seed: int = 0
-) -> VersionComparison:
+def compare_versions(old: Sequence[ScoredItem], new: Sequence[ScoredItem]) -> VersionComparison:
     """How two versions differ; ValueError where they were not run on the same items."""
     before, after = ({item.id: item for item in items} for items in (old, new))
     names = sorted(before)
@@ -55,7 +53,7 @@ def compare_versions(
     gains = [(y.marked == y.target) - (x.marked == x.target) for x, y in zip(a, b, strict=True)]
     balances = np.bincount(groups, gains).astype(int).tolist() if gains else []
     new_area, old_area = (auroc([item.score for item in items], targets, groups) for items in (b, a))
-    precision, recall, false_alarms = _rate_differences(a, b, groups, seed)
+    precision, recall, false_alarms = _rate_differences(a, b, groups)
     return VersionComparison(
         better=gains.count(1),
         worse=gains.count(-1),
@@ -91,7 +89,7 @@ def sign_flip_test(balances: Sequence[int]) -> float:
 
 
 def _rate_differences(
-    old: Sequence[ScoredItem], new: Sequence[ScoredItem], groups: Sequence[int], seed: int
+    old: Sequence[ScoredItem], new: Sequence[ScoredItem], groups: Sequence[int]
 ) -> list[Difference | None]:
     """New minus old precision, recall and false-alarm rate, with a bootstrap of whole groups."""
     if not groups:
@@ -100,7 +98,7 @@ def _rate_differences(
     new_marked, old_marked = (np.array([item.marked for item in items], dtype=float) for items in (new, old))
     columns = (new_marked * target, new_marked, old_marked * target, old_marked, target, np.ones(len(old)))
     sums = np.stack([np.bincount(groups, column) for column in columns], axis=1).astype(float)
-    values, resampled = _figures(sums.sum(axis=0)[None, :]), _figures(_resample(sums, seed))
+    values, resampled = _figures(sums.sum(axis=0)[None, :]), _figures(_resample(sums))
     # Only groups that contribute to the denominator of a figure say anything about it.
     bases = (sums[:, 1] + sums[:, 3], sums[:, 4], sums[:, 5] - sums[:, 4])
     return [
@@ -109,10 +107,10 @@ def _rate_differences(
     ]
 
 
-def _resample(sums: Floats, seed: int) -> Floats:
+def _resample(sums: Floats) -> Floats:
     """The column sums in each draw of as many groups as there are."""
     n = len(sums)
-    rng, step = np.random.default_rng(seed), max(1, CHUNK // n)
+    rng, step = np.random.default_rng(0), max(1, CHUNK // n)
     parts = [
         rng.multinomial(n, np.full(n, 1 / n), size=min(step, RESAMPLES - done)) @ sums
         for done in range(0, RESAMPLES, step)
