@@ -77,7 +77,7 @@ def recommendation_lines(one: Recommendation) -> Iterator[str]:
     ladder = one.ladder
     if ladder is None:
         return
-    given = [f"{each.rung} ({EFFECTS.get(each.effect, each.effect)})" for each in ladder.given]
+    given = [f"{each.rung} ({EFFECTS.get(each.effect, each.effect)})" for each in ladder.interventions]
     done = f"given so far: {', '.join(given)}; " if given else ""
     place = f"{ladder.rungs.index(ladder.next) + 1} of {len(ladder.rungs)}" if ladder.next else ""
     after = f"next: {ladder.next} (rung {place})" if ladder.next else "the ladder ends here"

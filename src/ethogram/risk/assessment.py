@@ -44,11 +44,11 @@ class LadderPosition:
 
     next: str
     rungs: tuple[str, ...]
-    given: tuple[Intervention, ...] = ()
+    interventions: tuple[Intervention, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        given = [asdict(intervention) for intervention in self.given]
+        given = [asdict(intervention) for intervention in self.interventions]
         return {"next": self.next or None, "rungs": list(self.rungs), "given": given}
 
 
