@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ethogram.app.analyze import load_library
 from ethogram.app.sweep import sweep
-from ethogram.app.verdicts import Said, keep_verdicts, verdict_of
+from ethogram.app.verdicts import VerdictInput, check_verdict, save_verdicts
 from ethogram.config import Settings, load_settings
 from ethogram.models import Detection, Event, Verdict
 from ethogram.store import Store, open_store
@@ -64,9 +64,9 @@ def judge(
     detections: list[Detection] = sorted(store.detections(), key=lambda detection: detection.id)[:most]
     settings = load_settings(environ={}).settings
     said = [
-        Said("confirmed" if hot[item.subject] > RIGHT else "false_alarm", by, at, item.id)
+        VerdictInput("confirmed" if hot[item.subject] > RIGHT else "false_alarm", by, at, item.id)
         for item in detections
     ]
-    made = [verdict_of(store, item, settings) for item in said]
-    keep_verdicts(store, made)
+    made = [check_verdict(store, item, settings) for item in said]
+    save_verdicts(store, made)
     return made

@@ -8,8 +8,8 @@ from datetime import timedelta
 import numpy as np
 
 from ethogram.models import Detection
-from ethogram.risk.parameter_grid import Judged, stretch_of
-from ethogram.risk.proposal import Nothing, Proposal
+from ethogram.risk.parameter_grid import JudgedItem, period_of
+from ethogram.risk.proposal import NoProposal, Proposal
 from ethogram.risk.tuning import learn
 from risk_makers import NOW, detection
 
@@ -41,7 +41,7 @@ def things(
     *,
     wrong: float = 0.0,
     share: float | None = None,
-) -> tuple[np.ndarray, list[Judged]]:
+) -> tuple[np.ndarray, list[JudgedItem]]:
     """Readings above the present threshold, and what judges say: true above the right one, some wrongly.
 
     `share` of them is true, where it is given; else as many as lie there evenly.
@@ -50,7 +50,7 @@ def things(
     high = rng.random(n) < share
     x = np.where(high, rng.uniform(right, 1, n), rng.uniform(now, right, n))
     true = high ^ (rng.random(n) < wrong)
-    return x, [Judged(f"d{i}", bool(t), True, stretch_of(made(i)), f"s{i}") for i, t in enumerate(true)]
+    return x, [JudgedItem(f"d{i}", bool(t), True, period_of(made(i)), f"s{i}") for i, t in enumerate(true)]
 
 
 def replayer(x: np.ndarray, other: np.ndarray | None = None, now: float = -1):
@@ -77,7 +77,7 @@ def one_run(
     share: float | None = None,
     right: float | None = None,
     beside: float | None = None,
-) -> tuple[float, Proposal | Nothing]:
+) -> tuple[float, Proposal | NoProposal]:
     """The right threshold, and what is learned from verdicts where another one is in force.
 
     A second parameter means nothing, and could be chosen by mistake. With `beside`, the threshold has been

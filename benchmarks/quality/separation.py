@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import rankdata
 
-from ethogram.risk.discrimination import SHARES, Numbers, limit_for
+from ethogram.risk.discrimination import FALSE_ALARM_RATES, Numbers, threshold_at_rate
 from ethogram.stats import Interval
 
 
@@ -28,7 +28,7 @@ def recall_at(bad: Numbers, good: Numbers, share: float) -> float:
     >>> recall_at([1, 2], [0, 0, 0, 1], 0.25)
     1.0
     """
-    return float(np.mean(np.asarray(bad, dtype=float) > limit_for(good, share)))
+    return float(np.mean(np.asarray(bad, dtype=float) > threshold_at_rate(good, share)))
 
 
 def figures(bad: Numbers, good: Numbers, draws: int = 200, seed: int = 0) -> dict[str, list[float]]:
@@ -42,12 +42,12 @@ def figures(bad: Numbers, good: Numbers, draws: int = 200, seed: int = 0) -> dic
     low, high = np.quantile(np.array(rows), [0.025, 0.975], axis=0)
     return {
         name: [round(float(item), 4) for item in three]
-        for name, *three in zip(("auroc", *SHARES), _three(a, b), low, high, strict=True)
+        for name, *three in zip(("auroc", *FALSE_ALARM_RATES), _three(a, b), low, high, strict=True)
     }
 
 
 def _three(bad: Numbers, good: Numbers) -> tuple[float, ...]:
-    return area_of(bad, good), *(recall_at(bad, good, share) for share in SHARES.values())
+    return area_of(bad, good), *(recall_at(bad, good, share) for share in FALSE_ALARM_RATES.values())
 
 
 def over_time(

@@ -52,8 +52,8 @@ from ethogram.models import Event, micros, rank
 from ethogram.patterns.library import Library
 from ethogram.signals import Options, plan
 from ethogram.signals.measurer import measure_event
-from ethogram.usage.baseline import find_cohort
 from ethogram.usage.clock import DAY
+from ethogram.usage.cohort import find_cohort
 
 PATTERNS, DAILY, FIXED = "patterns", "asked daily", "fixed limits"
 """What is compared: the product, its statistics asked at every close of a day, and fixed constants."""

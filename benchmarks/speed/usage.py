@@ -10,7 +10,6 @@ import multiprocessing
 import random
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
@@ -23,6 +22,7 @@ from ethogram.usage import Summary
 from ethogram.usage import record as recorded
 from ethogram.usage.clock import DAY
 from ethogram.usage.pseudonym import Keys, new_keys
+from ethogram.usage.tables import NO_ROW
 from ethogram.usage.tracker import UsageTracker
 
 BEGIN = 1_767_225_600
@@ -141,8 +141,8 @@ def _crowd(people: int) -> Iterator[dict[str, Any]]:
     store = tracker._store
     with store.transaction() as raw:
         for i in range(people):
-            state = replace(full, first=full.first + i % DAY)
-            store._put(raw, 0, i.to_bytes(16, "big"), state, b"")
+            state = full._replace(first=full.first + i % DAY)
+            store._put(raw, i.to_bytes(16, "big"), NO_ROW, state)
     used = (_resident() - before) / 1e6
     swept = timed("sweep", people, lambda: sum(1 for _ in tracker.sweep(full.newest + 3 * DAY)))
     yield swept.record()

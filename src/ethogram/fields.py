@@ -74,6 +74,7 @@ TraitScores = Annotated[
 ]
 ScoredTier = Annotated[str, one_of("focused", "deep", "deep_with_context")]
 UsageSeverity = Annotated[str, one_of("none", "low", "medium")]
+UsageStatus = Annotated[str, one_of("ok", "insufficient")]
 
 
 class RecordStruct(Record, msgspec.Struct):

@@ -11,13 +11,13 @@ import pytest
 
 import ethogram
 from ethogram.app.analyze import load_library
-from ethogram.app.backtest import replayer, stored_chunks, variant
-from ethogram.app.learning import accept, go_by_itself, learn_pattern, open_proposal, undo
+from ethogram.app.learning import accept, apply_step, learn_pattern, open_proposal, undo
+from ethogram.app.replay import replayer, stored_chunks, variant
 from ethogram.app.sweep import sweep
 from ethogram.config import load_settings
 from ethogram.config.learned import read_changes
 from ethogram.errors import BadUsage
-from ethogram.risk.proposal import Nothing, Proposal
+from ethogram.risk.proposal import NoProposal, Proposal
 from ethogram.store import open_store
 from judged_world import NOW, RIGHT, judge, make_world
 from settings_files import add_settings, trust
@@ -57,7 +57,7 @@ def test_from_verdicts_to_a_number_in_force_everywhere_and_back(world):
     loaded = load()
     with open_store("s.db") as store:
         lesson = learn_pattern(store, "too_hot", loaded.settings, at=LATER)
-        told = lesson.told
+        told = lesson.outcome
         assert isinstance(told, Proposal)
         assert told.parameter == "line"
         assert told.interval[0] <= RIGHT <= told.interval[1]
@@ -83,8 +83,8 @@ def test_from_verdicts_to_a_number_in_force_everywhere_and_back(world):
         gone = [change for change in swept.changes if change.change == "superseded"]
         assert len(gone) == above(world, 0.3) - above(world, told.new)
         # The verdicts are still there, and all of what is found now is right: nothing is left to learn.
-        again = learn_pattern(store, "too_hot", then.settings, at=LATER).told
-        assert isinstance(again, Nothing)
+        again = learn_pattern(store, "too_hot", then.settings, at=LATER).outcome
+        assert isinstance(again, NoProposal)
         assert again.why in (
             "precision 1.00 is not below 0.7",
             f"insufficient verdicts on what is found now: {above(world, told.new)} of 30",
@@ -102,7 +102,10 @@ def test_verdicts_are_not_asked_again_until_a_fifth_are_new_and_then_must_show_m
         first = learn_pattern(store, "too_hot", settings, at=LATER)
         second = learn_pattern(store, "too_hot", settings, at=LATER + timedelta(days=1))
         assert len(store.tries()) == 1
-        assert (second.told, second.at) == (replace(first.told, luck=round(first.told.luck, 6)), LATER)
+        assert (second.outcome, second.at) == (
+            replace(first.outcome, luck=round(first.outcome.luck, 6)),
+            LATER,
+        )
         # A fifth of 60 verdicts is 12.
         right = [verdict for verdict in store.verdicts() if verdict.verdict == "confirmed"][:12]
         for count, tries in ((11, 1), (12, 2)):
@@ -122,8 +125,8 @@ def test_verdicts_are_not_asked_again_until_a_fifth_are_new_and_then_must_show_m
 )
 def test_nothing_is_tried_where_there_is_no_reason_to(world, text, why):
     with open_store("s.db") as store:
-        told = learn_pattern(store, "too_hot", load(text).settings, at=LATER).told
-        assert isinstance(told, Nothing)
+        told = learn_pattern(store, "too_hot", load(text).settings, at=LATER).outcome
+        assert isinstance(told, NoProposal)
         assert why in told.why
         assert store.tries() == []
         assert open_proposal(store, "too_hot", load().settings) is None
@@ -139,7 +142,7 @@ def test_a_proposal_whose_verdicts_were_taken_back_is_not_taken_up(world):
         wrong = [verdict for verdict in store.verdicts() if verdict.verdict == "false_alarm"]
         # Fewer than a fifth of those left: `learn` tells the same proposal, and it can be taken up.
         store.add_verdicts([replace(item, verdict="confirmed", by="bo", at=LATER) for item in wrong[:9]])
-        assert isinstance(learn_pattern(store, "too_hot", settings, at=LATER).told, Proposal)
+        assert isinstance(learn_pattern(store, "too_hot", settings, at=LATER).outcome, Proposal)
         assert open_proposal(store, "too_hot", settings) is not None
         store.add_verdicts([replace(item, verdict="confirmed", by="bo", at=LATER) for item in wrong[:12]])
         with pytest.raises(BadUsage, match=r"not those of the proposal any more.*learn again"):
@@ -154,13 +157,13 @@ def test_the_bar_is_for_the_number_in_force_whatever_number_the_verdicts_are_fro
     """Judged at .3; somebody then sets .85 by hand, above which everything is right."""
     settings = load("parameters: {too_hot: {line: 0.85}}\n").settings
     with open_store("s.db") as store:
-        told = learn_pattern(store, "too_hot", settings, at=LATER).told
-        assert told == Nothing(
+        told = learn_pattern(store, "too_hot", settings, at=LATER).outcome
+        assert told == NoProposal(
             "too_hot", f"insufficient verdicts on what is found now: {above(world, 0.85)} of 30"
         )
         fewer = load("learning: {minimum: 5}\n").settings
-        told = learn_pattern(store, "too_hot", fewer, at=LATER).told
-        assert told == Nothing("too_hot", "precision 1.00 is not below 0.7")
+        told = learn_pattern(store, "too_hot", fewer, at=LATER).outcome
+        assert told == NoProposal("too_hot", "precision 1.00 is not below 0.7")
         assert store.tries() == []
 
 
@@ -171,13 +174,13 @@ def test_old_events_are_counted_back_from_the_newest_and_verdicts_of_today_count
     with open_store("s.db") as store:
         sweep(store, load_library(["too_hot"], load()), as_of=years_later, clock=lambda: years_later)
         store.add_verdicts([replace(verdict, by="bo", at=years_later) for verdict in store.verdicts()])
-        told = learn_pattern(store, "too_hot", settings, at=years_later).told
+        told = learn_pattern(store, "too_hot", settings, at=years_later).outcome
         assert told.recent == (above(world, 0.3), above(world, told.new))
         assert told.recent_lost == told.lost
         again = learn_pattern(store, "too_hot", settings, at=years_later, as_of=last)
-        assert again.told.recent == told.recent
+        assert again.outcome.recent == told.recent
         none = learn_pattern(store, "too_hot", settings, at=years_later, as_of=NOW - timedelta(days=9))
-        assert none.told == Nothing("too_hot", "insufficient verdicts: 0 of 30")
+        assert none.outcome == NoProposal("too_hot", "insufficient verdicts: 0 of 30")
 
 
 def test_by_itself_it_goes_on_step_by_step_as_far_as_it_may(world):
@@ -185,8 +188,8 @@ def test_by_itself_it_goes_on_step_by_step_as_far_as_it_may(world):
     at, gone = LATER, []
     with open_store("s.db") as store:
         while True:
-            told = learn_pattern(store, "too_hot", load().settings, at=at).told
-            change = go_by_itself(told, load(), at=at)
+            told = learn_pattern(store, "too_hot", load().settings, at=at).outcome
+            change = apply_step(told, load(), at=at)
             if isinstance(change, str):
                 break
             gone.append(change.new)
@@ -199,20 +202,20 @@ def test_by_itself_it_goes_on_step_by_step_as_far_as_it_may(world):
 def test_by_itself_it_goes_small_steps_and_stops_where_a_person_took_one_back(world):
     loaded = load("learning: {automatic: true}\n")
     with open_store("s.db") as store:
-        told = learn_pattern(store, "too_hot", loaded.settings, at=LATER).told
-    change = go_by_itself(told, loaded, at=LATER)
+        told = learn_pattern(store, "too_hot", loaded.settings, at=LATER).outcome
+    change = apply_step(told, loaded, at=LATER)
     assert change.by == "automatic"
     assert 0.3 < change.new <= 0.4 + 1e-9
     then = load()
     assert then.settings.parameters["too_hot"]["line"] == change.new
     undo("too_hot", then, by="ann", at=LATER)
-    assert "by hand" in go_by_itself(told, load(), at=LATER + timedelta(days=30))
+    assert "by hand" in apply_step(told, load(), at=LATER + timedelta(days=30))
 
 
 def test_a_number_that_a_variable_sets_is_not_learned_over(world):
     loaded = load()
     with open_store("s.db") as store:
-        told = learn_pattern(store, "too_hot", loaded.settings, at=LATER).told
+        told = learn_pattern(store, "too_hot", loaded.settings, at=LATER).outcome
         environ = {"ETHOGRAM_PARAMETERS": "{too_hot: {line: 0.3}}"}
         with pytest.raises(BadUsage, match="is set by ETHOGRAM_PARAMETERS"):
             accept(store, "too_hot", load_settings(environ=environ), by="ann", at=LATER)
@@ -249,7 +252,7 @@ def test_what_was_missed_is_found_again_by_time(world):
             last_event="cool0-2",
             settings=load().settings,
         )
-        told = learn_pattern(store, "too_hot", load().settings, at=LATER).told
+        told = learn_pattern(store, "too_hot", load().settings, at=LATER).outcome
     assert isinstance(told, Proposal)
     assert told.verdicts == 61
     lowest = dict(told.effects)[0.0]

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import ethogram
-from ethogram.app.risk import Muted, newest, weighing_of
+from ethogram.app.risk import Muted, newest, risk_weights
 from ethogram.config import Settings
 from ethogram.errors import BadUsage
 from ethogram.models import Verdict
 from ethogram.models.mute import Mute
-from ethogram.risk.scoring import Weighing
+from ethogram.risk.scoring import RiskWeights
 from ethogram.store import open_store
 from ethogram.store.protocol import Found
 from risk_makers import DAY, NOW, detection
@@ -126,19 +126,19 @@ def test_settings_say_what_counts_how_much(store):
 
 
 def test_combinations_multiply_by_what_their_files_say_or_the_settings():
-    shipped = weighing_of(Settings())
+    shipped = risk_weights(Settings())
     assert shipped.multiplier("runaway_execution") == 2.0
     assert (shipped.multiplier("confused_state"), shipped.multiplier("loop")) == (1.8, 1.0)
     other = {**PLAIN.risk, "multipliers": {"runaway_execution": 3.0}}
-    assert weighing_of(Settings(risk=other)).multiplier("runaway_execution") == 3.0
+    assert risk_weights(Settings(risk=other)).multiplier("runaway_execution") == 3.0
 
 
 def test_the_settings_begin_with_the_numbers_of_the_code_and_may_name_some_alone():
-    assert weighing_of(Settings(), {}) == Weighing()
-    assert weighing_of(Settings(risk={"floor": 0.0}), {}) == Weighing(floor=0.0)
+    assert risk_weights(Settings(), {}) == RiskWeights()
+    assert risk_weights(Settings(risk={"floor": 0.0}), {}) == RiskWeights(floor=0.0)
     for wrong in ({"floor": 2.0}, {"height": 1}, {"weights": {"low": 0.95}}):
         with pytest.raises(BadUsage, match=r"settings\.risk"):
-            weighing_of(Settings(risk=wrong), {})
+            risk_weights(Settings(risk=wrong), {})
 
 
 def test_the_moment_is_the_newest_that_the_store_knows(store):

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from ethogram.cli.main import main
 from ethogram.schemas import schema
-from ethogram.usage.cohort_table import read_cohort
+from ethogram.usage.cohort import read_cohort
 
 FIRST = datetime(2026, 1, 5, tzinfo=UTC)
 

@@ -77,7 +77,7 @@ def test_what_makes_no_sense_is_told(runs, capsys, more, said):
 def test_faults_in_labels_name_file_and_line(runs: Path, capsys: pytest.CaptureFixture[str]):
     (runs.parent / "runs.labels.csv").write_text("id,target\na,1\nb,perhaps\n")
     assert main(["validate", str(runs)]) == 2
-    assert "runs.labels.csv:3: target is true or false" in capsys.readouterr().err
+    assert "runs.labels.csv:3: invalid target" in capsys.readouterr().err
 
 
 def test_a_set_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]):

@@ -113,7 +113,7 @@ def test_a_reason_without_a_verdict_is_refused(world, capsys):
     assert "confirmed or" in capsys.readouterr().err
     tomorrow = (FRESH + timedelta(days=1)).isoformat()
     run("verdict", name, "confirmed", "--at", tomorrow, code=2)
-    assert "still to come" in capsys.readouterr().err
+    assert "in the future" in capsys.readouterr().err
     run("verdict", "--list")
     assert capsys.readouterr().out == "no verdicts\n"
 
@@ -137,7 +137,7 @@ def test_silences_are_drawn_from_at_least_as_many(world, capsys):
     for who in ("cool0", "cool1"):
         run("verdict", "--missed", "too_hot", "--subject", who, "--from", f"{who}-0", "--to", f"{who}-2")
     run("accuracy", "--silences", "1", code=2)
-    assert "2 silences were judged" in capsys.readouterr().err
+    assert "2 silences of too_hot were judged" in capsys.readouterr().err
     run("accuracy", "--silences", "2")
 
 

@@ -13,7 +13,7 @@ from ethogram.errors import BadConfig
 from ethogram.models import parse_duration
 from ethogram.models.constants import NOT_PLACES
 from ethogram.models.limits import Limits
-from ethogram.risk.scoring import Weighing
+from ethogram.risk.scoring import RiskWeights
 from ethogram.signals import Options
 from ethogram.signals.timing import is_zone
 
@@ -63,7 +63,7 @@ def test_every_setting_has_a_check_and_every_check_a_setting():
 
 def test_the_defaults_are_those_of_the_parts_they_are_for():
     assert Limits(**Settings().limits) == Limits()
-    assert Weighing(**Settings().risk) == Weighing()
+    assert RiskWeights(**Settings().risk) == RiskWeights()
     assert Options(Settings().time_zone, Settings().session_inactivity) == Options()
 
 

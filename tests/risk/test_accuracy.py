@@ -7,21 +7,22 @@ from hypothesis import strategies as st
 
 from ethogram.risk.accuracy import accuracy, recall_at_least, recall_at_most
 from ethogram.risk.agreement import agreement, cohen, fleiss, second_look
-from ethogram.risk.verdicts import Counts, Slot, standings, tally
-from risk_makers import NOW, detection, verdict
+from ethogram.risk.verdicts import Counts, Slot, consensus_by_item, count_verdicts
+from risk_makers import detection, verdict
 
 
 def test_a_later_verdict_of_the_same_judge_replaces_and_the_earlier_stays():
     said = [verdict("confirmed", days_ago=2), verdict("false_alarm", days_ago=1)]
-    assert standings(said)["detection", "d1"].verdict == "false_alarm"
-    assert standings(said[::-1])["detection", "d1"].verdict == "false_alarm"
-    assert standings(said, as_of=NOW.replace(month=5, day=30))["detection", "d1"].verdict == "confirmed"
+    assert consensus_by_item(said)["detection", "d1"].verdict == "false_alarm"
+    assert consensus_by_item(said[::-1])["detection", "d1"].verdict == "false_alarm"
 
 
 def test_two_judges_who_differ_are_a_dispute_and_a_third_decides():
     said = [verdict("confirmed", by="ann"), verdict("false_alarm", by="bo")]
-    assert tally(said) == {Slot("loop", "v1"): Counts(disputed=1)}
-    assert sum(tally([*said, verdict("confirmed", by="cy")]).values(), Counts()) == Counts(confirmed=1)
+    assert count_verdicts(said) == {Slot("loop", "v1"): Counts(disputed=1)}
+    assert sum(count_verdicts([*said, verdict("confirmed", by="cy")]).values(), Counts()) == Counts(
+        confirmed=1
+    )
 
 
 def test_counts_are_by_version_source_and_month_of_the_detection():
@@ -31,20 +32,20 @@ def test_counts_are_by_version_source_and_month_of_the_detection():
         verdict("false_alarm", of="d2", version="v2"),
         verdict("missed", None, subject="bo"),
     ]
-    counts = tally(said, found)
+    counts = count_verdicts(said, found)
     assert counts[Slot("loop", "v1", "mail", "2026-04", 50)] == Counts(confirmed=1)
     assert counts[Slot("loop", "v2", "chat", "2026-06", 50)] == Counts(false_alarm=1)
     assert [item.version for item in accuracy(counts, "loop")] == ["v1", "v2"]
-    untimed = tally(said, found, untimed={"mail"})
+    untimed = count_verdicts(said, found, untimed={"mail"})
     assert untimed[Slot("loop", "v1", "mail", "", 50)] == Counts(confirmed=1)
 
 
 def test_below_the_minimum_nothing_is_said():
-    few = accuracy(tally([verdict(of=str(n)) for n in range(19)]), "loop")[0].to_dict()
+    few = accuracy(count_verdicts([verdict(of=str(n)) for n in range(19)]), "loop")[0].to_dict()
     assert few["insufficient"] == {"have": 19, "need": 20}
     assert few["precision"] is None
     said = [verdict("confirmed" if n < 15 else "false_alarm", of=str(n)) for n in range(20)]
-    enough = accuracy(tally(said), "loop")[0].to_dict()
+    enough = accuracy(count_verdicts(said), "loop")[0].to_dict()
     assert enough["insufficient"] is None
     assert enough["precision"] == 0.75
     assert enough["precision_low"] == pytest.approx(0.531, abs=1e-3)

@@ -67,7 +67,7 @@ def closes_asked(times: list[int], zone: str | None, as_of: int, signal: str) ->
 
 
 def _is_on(state: Summary, at: int, signal: str) -> bool:
-    days = closed_days(state, day_of(state.first, state.ahead), day_of(at, state.ahead))
+    days = closed_days(state, day_of(at, state.ahead))
     quiet, drop = withdrawal(days, COHORTS[1], Limits())
     return {"withdrawal": quiet, "drop": drop}[signal].severity != "none"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from ethogram.usage.retention import coarse, forget_before
 from ethogram.usage.sessions import read_sessions
 from ethogram.usage.settings import Settings
-from ethogram.usage.store import connect
 from ethogram.usage.summary import Summary, read_days, read_stretches, record
+from ethogram.usage.tables import connect
 from usage_stores import BEGIN, DAY, HALF_HOUR, WHO, fill, is_in, opened
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ethogram.usage import Settings, Summary, merge, record, signals
 from ethogram.usage.clock import infer_zone
-from ethogram.usage.night import activity
+from ethogram.usage.night import active_days
 from ethogram.usage.sessions import read_sessions
 from ethogram.usage.summary import read_days
 from usage_people import DAY, HOUR, MINUTE, VARIANTS, Event, Person, unzoned
@@ -127,7 +127,7 @@ def test_a_zone_is_inferred_to_two_hours_and_summer_time_is_no_change(zone: str,
         key=lambda e: e[0],
     )
     state = unzoned(events)
-    guess = infer_zone(activity(list(read_days(state))))
+    guess = infer_zone(active_days(list(read_days(state))))
     true = {"Europe/Berlin": 1.5, "America/Los_Angeles": -7.3, "Asia/Tokyo": 9, "Australia/Sydney": 10.7}[
         zone
     ]

@@ -8,8 +8,7 @@ import math
 import pytest
 
 from ethogram.usage import COHORTS, Settings
-from ethogram.usage.activity import frequency
-from ethogram.usage.baseline import Daily, Expected
+from ethogram.usage.baseline import Daily, Expected, frequency
 
 COHORT, SETTINGS = COHORTS[1], Settings()
 

@@ -70,8 +70,8 @@ def test_a_higher_score_never_lowers_the_whole(content, name, one, other):
     ("bad", "said"),
     [
         ({"smell": 0.4}, "no weight for smell"),
-        ({"text": 1.2}, "the score text is 1.2; scores are from 0 to 1"),
-        ({"text": math.nan}, "scores are from 0 to 1"),
+        ({"text": 1.2}, "the score text is 1.2: expected a number from 0 to 1"),
+        ({"text": math.nan}, "expected a number from 0 to 1"),
     ],
 )
 def test_bad_scores_are_told(bad, said):

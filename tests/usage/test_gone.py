@@ -8,7 +8,8 @@ import pytest
 
 from ethogram.usage import COHORTS, Settings
 from ethogram.usage.baseline import Daily
-from ethogram.usage.withdrawal import Past, is_quiet, look, withdrawal
+from ethogram.usage.spans import Past, is_quiet, measure_spans
+from ethogram.usage.withdrawal import withdrawal
 
 COHORT, SETTINGS = COHORTS[1], Settings()
 
@@ -18,7 +19,7 @@ def asked(events, **how):
 
 
 def is_gone(events):
-    return is_quiet(look(Past(events[-70:]), COHORT, SETTINGS))
+    return is_quiet(measure_spans(Past(events[-70:]), COHORT, SETTINGS))
 
 
 def test_no_rhythm_of_a_week_is_ever_gone_quiet():

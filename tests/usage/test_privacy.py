@@ -10,7 +10,7 @@ import pytest
 from ethogram.errors import BadUsage
 from ethogram.usage.pseudonym import new_keys, write_keys
 from ethogram.usage.rotation import rotate
-from ethogram.usage.store import connect
+from ethogram.usage.tables import connect
 from usage_stores import BEGIN, DAY, EVENT, HALF_HOUR, NOW, SESSION, WHO, fill, is_in, opened
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from ethogram.errors import BadUsage
 from ethogram.usage import COHORTS, Settings, Summary, merge, record, signals
-from ethogram.usage.withdrawal import Past, ahead, is_fewer, is_quiet, look, outlook, silent_days, with_closes
+from ethogram.usage.spans import Past, is_fewer, is_quiet, measure_spans, silent_days
+from ethogram.usage.withdrawal import add_closes, make_outlook, predict
 from usage_people import DAY, HOUR
 
 COHORT, SETTINGS = COHORTS[1], Settings()
@@ -29,9 +30,9 @@ def test_the_outlook_is_what_every_coming_close_will_say(seed: int):
     for _ in range(3):
         days, today = random_days(rng), rng.choice([1, 1, 3, 12])
         past = Past(days)
-        of = with_closes(outlook(past, SETTINGS), past, 28, COHORT, SETTINGS)
-        quiet, fewer = ahead(of, today, COHORT, SETTINGS)
-        asked = [look(Past([*days, today, *[0] * after]), COHORT, SETTINGS) for after in range(60)]
+        of = add_closes(make_outlook(past, SETTINGS), past, 28, COHORT, SETTINGS)
+        quiet, fewer = predict(of, today, COHORT, SETTINGS)
+        asked = [measure_spans(Past([*days, today, *[0] * after]), COHORT, SETTINGS) for after in range(60)]
         assert (quiet.after if quiet and quiet.after < 60 else None) == _first(map(is_quiet, asked))
         assert (fewer.after if fewer and fewer.after < 60 else None) == _first(map(is_fewer, asked))
 
@@ -44,11 +45,11 @@ def test_who_is_quiet_has_few_messages_and_fewer_messages_never_end_it():
     rng = random.Random(5)
     for _ in range(40):
         days = random_days(rng)
-        spans = look(Past(days), COHORT, SETTINGS)
+        spans = measure_spans(Past(days), COHORT, SETTINGS)
         assert is_fewer(spans) or not is_quiet(spans)
         if is_quiet(spans) and days[-1] and not silent_days(Past(days)):
             days[-1] -= 1
-            assert is_quiet(look(Past(days), COHORT, SETTINGS)) or days[-1] == 0
+            assert is_quiet(measure_spans(Past(days), COHORT, SETTINGS)) or days[-1] == 0
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -14,7 +14,7 @@ import pytest
 
 from ethogram.errors import BadUsage, EthogramError
 from ethogram.usage.pseudonym import new_keys, write_keys
-from ethogram.usage.store import SCHEMA
+from ethogram.usage.tables import SCHEMA
 from ethogram.usage.tracker import UsageTracker
 
 DAY = 86_400
@@ -239,7 +239,7 @@ def test_an_older_store_is_upgraded_with_its_people(path, monkeypatch):
         tracker.record("ann", BEGIN)
     # The program of tomorrow: one more step leads to its schema.
     newer = SCHEMA._replace(steps=(*SCHEMA.steps, "CREATE TABLE moods (name TEXT) STRICT;\n"))
-    monkeypatch.setattr("ethogram.usage.store.SCHEMA", newer)
+    monkeypatch.setattr("ethogram.usage.tables.SCHEMA", newer)
     for _ in range(2):
         with opened(path) as tracker:
             assert events_of(tracker, "ann") == 1

@@ -1,118 +1,95 @@
-"""Accuracy and calibration from the verdicts of a store."""
+"""Accuracy, agreement and calibration from the verdicts of a store, including those removed since."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from ..config import Settings
 from ..config.settings import learning_in
 from ..errors import BadUsage, did_you_mean
 from ..fields import Count, Name, Ratio, RecordStruct
-from ..models import Detection, Verdict
+from ..models import Detection
 from ..models.detection import STANDING, base_pattern
 from ..models.record import Record, decimals
-from ..risk.accuracy import Accuracy, Reliability, accuracy, reliability
+from ..risk.accuracy import Accuracy, accuracy
 from ..risk.agreement import Agreement, Kappa, agreement, second_look
-from ..risk.calibration import Calibration, by_pattern, calibrated, probability
-from ..risk.verdicts import Counts, Slot, added, hundredths, standings, tally
+from ..risk.calibration import Calibration, Reliability, calibrate, probability, reliability
+from ..risk.verdicts import Counts, consensus_by_item, count_verdicts, to_percent
 from ..store.protocol import Store
-from .risk import every_file
-
-# Accuracy: what the verdicts of a store come to, those too that are gone, and how far judges agree.
+from .risk import pattern_files
 
 
-def counts_of(store: Store, as_of: datetime | None = None) -> dict[Slot, Counts]:
-    """The counts of all verdicts, those that are gone too."""
-    count = store.verdicts()
-    ids = {item.detection for item in count if item.detection is not None}
-    untimed = {source.name for source in store.sources().values() if not source.timed}
-    found, ends = store.detections(ids=ids), store.silence_ends()
-    return added(store.verdict_counts(), tally(count, found, ends=ends, untimed=untimed, as_of=as_of))
+def _matches(name: str, pattern: str | None) -> bool:
+    """Whether a program is the pattern, or comes from its file."""
+    return pattern is None or pattern in (name, base_pattern(name))
 
 
 def accuracies(
     store: Store, pattern: str | None = None, *, minimum: int, silences: int = 0
 ) -> list[Accuracy]:
-    """What is known of each version of a pattern, or of all.
+    """The accuracy of each version of a pattern, or of all patterns.
 
-    `silences` is how many stretches without a detection there were, where those judged were drawn at random;
+    `silences` is the number of stretches without a detection that the judged ones were drawn from at random;
     BadUsage where more were judged.
     """
-    counts = counts_of(store)
-    names = sorted({slot.pattern for slot in counts})
-    chosen = [name for name in names if pattern is None or pattern in (name, base_pattern(name))]
-    unjudged = _unjudged(store, chosen)
-    found = [
+    verdicts = store.verdicts()
+    judged = {item.detection for item in verdicts if item.detection is not None}
+    untimed = {source.name for source in store.sources().values() if not source.timed}
+    counts = store.verdict_counts()
+    new = count_verdicts(verdicts, store.detections(ids=judged), ends=store.silence_ends(), untimed=untimed)
+    for slot, count in new.items():
+        counts[slot] = counts.get(slot, Counts()) + count
+    names = sorted({slot.pattern for slot in counts if _matches(slot.pattern, pattern)})
+    judged |= store.settled_detections()
+    unjudged = Counter(
+        (item.pattern, item.version)
+        for item in store.detections(patterns=names, states=STANDING)
+        if item.id not in judged
+    )
+    results = [
         item
-        for name in chosen
+        for name in names
         for item in accuracy(counts, name, minimum=minimum, unjudged=unjudged, silences=silences)
     ]
-    for item in found:
-        looked_at = item.whole.counts.missed + item.whole.counts.correct_silence
-        if 0 < silences < looked_at:
+    for item in results:
+        judged_silences = item.whole.counts.missed + item.whole.counts.correct_silence
+        if 0 < silences < judged_silences:
             raise BadUsage(
-                f"of {item.pattern} {looked_at} silences were judged, which cannot be drawn from {silences}: "
-                "say how many there were in all"
+                f"{judged_silences} silences of {item.pattern} were judged, more than the {silences} given: "
+                "expected how many there were in all"
             )
-    return found
+    return results
 
 
 def check_pattern(store: Store, pattern: str, settings: Settings) -> None:
-    """BadUsage where there is no pattern of that name, in the library, in detections or in verdicts."""
-    names = {slot.pattern for slot in store.verdict_counts()} | {
-        verdict.pattern for verdict in store.verdicts()
-    }
+    """BadUsage where the library, the detections and the verdicts have no pattern of that name."""
+    names = {slot.pattern for slot in store.verdict_counts()} | {item.pattern for item in store.verdicts()}
     known = names | {base_pattern(name) for name in names}
     if pattern in known or store.detections(patterns=[pattern]):
         return
-    files = every_file(settings)
+    files = pattern_files(settings)
     if base_pattern(pattern) not in files:
         raise BadUsage(f"there is no pattern {pattern!r:.60}{did_you_mean(pattern, {*files, *known})}")
 
 
-def _unjudged(store: Store, patterns: Iterable[str]) -> dict[tuple[str, str], int]:
-    """How many detections that stand nobody has judged, by pattern and version."""
-    judged = {verdict.detection for verdict in store.verdicts()}
-    found = store.detections(patterns=patterns, states=STANDING)
-    going = store.settled_detections()
-    out: dict[tuple[str, str], int] = {}
-    for item in found:
-        if item.id not in judged and item.id not in going:
-            out[item.pattern, item.version] = out.get((item.pattern, item.version), 0) + 1
-    return out
+def judge_agreement(store: Store, pattern: str | None = None, *, blind: bool = False) -> Agreement:
+    """How far judges agree; `blind`: only the first judge of a detection, and later ones who judged blind."""
+    verdicts = [item for item in store.verdicts() if _matches(item.pattern, pattern)]
+    if blind:
+        first: dict[str | None, str] = {}
+        for item in verdicts:
+            first.setdefault(item.detection, item.by)
+        verdicts = [item for item in verdicts if item.blind or first[item.detection] == item.by]
+    return agreement(verdicts)
 
 
-def agreed(store: Store, pattern: str | None = None, *, blind: bool = False) -> Agreement:
-    """How far judges agree; `blind`: only where all but the first could not see what was said before."""
-    verdicts = _verdicts(store, pattern)
-    return agreement(_blind(verdicts) if blind else verdicts)
-
-
-def _verdicts(store: Store, pattern: str | None) -> list[Verdict]:
-    """All verdicts, or those on the detections of a pattern or of the programs of its file."""
-    return [
-        verdict
-        for verdict in store.verdicts()
-        if pattern is None or pattern in (verdict.pattern, base_pattern(verdict.pattern))
-    ]
-
-
-def _blind(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Of each detection the first judge's verdicts, and those of later ones who were not told of them."""
-    first: dict[str | None, str] = {}
-    for item in verdicts:
-        first.setdefault(item.detection, item.by)
-    return [item for item in verdicts if item.blind or first[item.detection] == item.by]
-
-
-def to_look_at(store: Store, judge: str, settings: Settings, pattern: str | None = None) -> list[Detection]:
-    """Detections that a second judge should judge too, in an order that tells nothing of what was said."""
-    verdicts = _verdicts(store, pattern)
-    ids = second_look(verdicts, judge, share=learning_in(settings)["second_look"])
-    found = {detection.id: detection for detection in store.detections(ids=ids)}
-    return [found[item] for item in ids if item in found]
+def second_judge_queue(store: Store, judge: str, settings: Settings) -> list[Detection]:
+    """Detections that a second judge should judge too, in an order that does not reveal the verdicts."""
+    ids = second_look(store.verdicts(), judge, share=learning_in(settings)["second_look"])
+    by_id = {detection.id: detection for detection in store.detections(ids=ids)}
+    return [by_id[item] for item in ids if item in by_id]
 
 
 class PairAgreement(RecordStruct):
@@ -147,47 +124,34 @@ def agreement_record(pattern: str | None, together: Agreement, blind: Agreement)
     )
 
 
-# Calibrating: what confidences have meant in a store, by its verdicts and the counts of those gone.
-
 CurvePoint = tuple[Ratio, Ratio]
-Pairs = dict[str, list[tuple[float, bool]]]
-"""For each pattern: the confidence of each judged detection, and whether it was right."""
 
 
-def judged_pairs(store: Store) -> Pairs:
-    """What calibration goes by. Every version of a pattern counts: its confidence is the same formula.
+def _judged_pairs(store: Store) -> dict[str, list[tuple[float, bool]]]:
+    """For each pattern the confidences of judged detections, and whether they were right; of all versions.
 
-    Confidences are taken to the hundredth, as they stay when the verdicts are gone: were they not, the curve
-    would move on that day, and somebody's risk could rise without a reason.
+    Confidences are rounded to percent, as they are saved when verdicts are removed: otherwise the calibration
+    would change on that day.
     """
-    out = settled_pairs(store.verdict_counts())
-    verdicts = [verdict for verdict in store.verdicts() if verdict.detection is not None]
-    about = {
-        detection.id: detection
-        for detection in store.detections(ids={item.detection for item in verdicts if item.detection})
-    }
-    for item, standing in sorted(standings(verdicts).items()):
-        if item[1] in about and standing.verdict != "disputed":
-            entry = about[item[1]]
-            out.setdefault(entry.pattern, []).append(
-                (hundredths(entry.confidence) / 100, standing.verdict == "confirmed")
-            )
-    return {pattern: sorted(pairs) for pattern, pairs in out.items()}
-
-
-def settled_pairs(counts: Mapping[Slot, Counts]) -> Pairs:
-    """The same of verdicts that are gone; their confidences are known to the hundredth."""
-    out: Pairs = {}
-    for slot, own in sorted(counts.items()):
+    pairs: dict[str, list[tuple[float, bool]]] = {}
+    for slot, count in store.verdict_counts().items():
         if slot.percent >= 0:
-            pairs = [True] * own.confirmed + [False] * own.false_alarm
-            out.setdefault(slot.pattern, []).extend((slot.percent / 100, true) for true in pairs)
-    return out
+            truths = [True] * count.confirmed + [False] * count.false_alarm
+            pairs.setdefault(slot.pattern, []).extend((slot.percent / 100, truth) for truth in truths)
+    verdicts = [verdict for verdict in store.verdicts() if verdict.detection is not None]
+    ids = {verdict.detection for verdict in verdicts if verdict.detection is not None}
+    by_id = {detection.id: detection for detection in store.detections(ids=ids)}
+    for item, consensus in consensus_by_item(verdicts).items():
+        if item[1] in by_id and consensus.verdict != "disputed":
+            detection = by_id[item[1]]
+            pair = (to_percent(detection.confidence) / 100, consensus.verdict == "confirmed")
+            pairs.setdefault(detection.pattern, []).append(pair)
+    return {pattern: sorted(own) for pattern, own in sorted(pairs.items()) if own}
 
 
 def stored_calibrations(store: Store) -> dict[str, Calibration]:
-    """A calibration for each pattern that has verdicts."""
-    return by_pattern(judged_pairs(store))
+    """A calibration for each pattern with verdicts."""
+    return {pattern: calibrate(pairs) for pattern, pairs in _judged_pairs(store).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +186,7 @@ class Calibrated(Record):
 
     @property
     def is_sufficient(self) -> bool:
-        """Whether there are enough verdicts to go by the table; few of them move the curve only a little."""
+        """Whether there are enough verdicts to rely on the table."""
         return self.reliability.count >= self.minimum
 
     @property
@@ -232,7 +196,7 @@ class Calibrated(Record):
 
     @property
     def sufficient(self) -> bool:
-        """Whether that is enough to go by the table."""
+        """The same as `is_sufficient`."""
         return self.is_sufficient
 
     @property
@@ -247,44 +211,42 @@ class Calibrated(Record):
 
     @property
     def rows(self) -> list[CalibrationRow]:
-        """Detections in groups of about the same confidence."""
+        """The rows of the reliability table."""
         return [
             CalibrationRow(
                 row.count,
                 row.right,
                 row.low,
                 row.high,
-                row.said,
+                row.confidence,
                 row.right / row.count,
-                row.interval[0],
-                row.interval[1],
-                self.calibration(row.said),
+                *row.interval,
+                self.calibration(row.confidence),
             )
             for row in self.reliability.rows
         ]
 
     @property
     def curve(self) -> list[CurvePoint]:
-        """Confidences and probabilities, with straight lines between."""
+        """Confidences and probabilities, to be interpolated linearly."""
         return list(zip(self.calibration.confidences, self.calibration.probabilities, strict=True))
 
 
 def calibrations(store: Store, pattern: str | None, settings: Settings) -> list[Calibrated]:
-    """What confidences have meant, for one pattern or for all that have verdicts."""
-    minimum, out = learning_in(settings)["accuracy_minimum"], []
-    for name, pairs in sorted(judged_pairs(store).items()):
-        found = reliability(pairs) if pattern is None or pattern in (name, base_pattern(name)) else None
-        if found is not None:
-            out.append(Calibrated(name, calibrated(pairs), found, minimum))
-    return out
+    """The calibration of one pattern, or of all with verdicts."""
+    minimum, results = learning_in(settings)["accuracy_minimum"], []
+    for name, pairs in _judged_pairs(store).items():
+        table = reliability(pairs) if _matches(name, pattern) else None
+        if table is not None:
+            results.append(Calibrated(name, calibrate(pairs), table, minimum))
+    return results
 
 
 def with_probabilities(detections: Iterable[Detection], store: Store, settings: Settings) -> list[Detection]:
-    """The detections, each with the probability that its confidence has meant; as they are where calibration
-    is off in the settings, or nothing of its pattern was judged."""
-    result = list(detections)
-    table = stored_calibrations(store) if settings.calibration and result else {}
+    """The detections with calibrated probabilities, where calibration is on and the pattern has verdicts."""
+    detections = list(detections)
+    table = stored_calibrations(store) if settings.calibration and detections else {}
     return [
         replace(item, probability=round(probability(table, item), 6)) if item.pattern in table else item
-        for item in result
+        for item in detections
     ]

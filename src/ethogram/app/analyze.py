@@ -85,18 +85,18 @@ def _evaluate(text: str | Evaluator | None, library: Library, settings: Settings
     return None if item is None else Evaluate(item, paying=paying_for(item, settings, library))
 
 
-def moment_of(value: object) -> datetime | None:
+def moment_of(value: object, name: str = "as_of") -> datetime | None:
     """The moment of a question: a datetime with a zone, or ISO text; None where none is given."""
     if isinstance(value, str):
         try:
             return parse_time(value)
         except ValueError as error:
-            raise BadUsage(f"as_of: {error}") from None
+            raise BadUsage(f"{name}: {error}") from None
     if isinstance(value, datetime) and value.tzinfo is None:
-        raise BadUsage("as_of needs a time zone: datetime(..., tzinfo=UTC)")
+        raise BadUsage(f"{name} needs a time zone: datetime(..., tzinfo=UTC)")
     if value is None or isinstance(value, datetime):
         return value
-    raise BadUsage(f"as_of takes a datetime or ISO text like 2026-01-31T12:00:00Z; here is {value!r:.80}")
+    raise BadUsage(f"{name} takes a datetime or ISO text like 2026-01-31T12:00:00Z; here is {value!r:.80}")
 
 
 def load_library(patterns: Sequence[str | Path] | str | Path | None, settings: Settings | Loaded) -> Library:

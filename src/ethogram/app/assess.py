@@ -1,4 +1,4 @@
-"""Assess: what was found in a run or a history, the risk it makes up, and what to do about it."""
+"""Assess the detections of a run or a history: risk and recommendations."""
 
 from __future__ import annotations
 
@@ -12,37 +12,74 @@ from ..errors import BadUsage, did_you_mean
 from ..ingest import OnDisk
 from ..models import EPOCH, Detection, Event, Verdict
 from ..patterns.library import Library
-from ..risk import assessment as parts
-from ..risk.assessment import Assessment, Done
-from ..risk.scoring import Given, Known, Weighing
+from ..risk import assessment
+from ..risk.assessment import Assessment, Intervention, ResponseHistory
+from ..risk.scoring import RiskContext, RiskWeights
 from .analyze import Source, analyze_gathered, gathered_events, load_library, moment_of
 from .result import Analysis
-from .risk import weighing_of
+from .risk import risk_weights
 from .run_record import Run
 from .runs import run_report
 
 Key = tuple[str, str]
-"""A source, and a thread or a subject in it."""
+"""(source, thread) or (source, subject)."""
+Interventions = Mapping[str, Mapping[str, Sequence[Intervention]]]
+"""Interventions in runs, by thread and pattern."""
 SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """What an assessment is made from: what was found, and what is known of where it was found.
+class AssessmentInput:
+    """Detections to assess, and the runs and subjects they were looked for in.
 
-    `given` are the rungs of the ladder that were taken in a run, by its thread and the pattern.
+    `requested` is the moment asked for; without one a run is assessed as of its own last event.
     """
 
     detections: Sequence[Detection]
     as_of: datetime | None
-    weighing: Weighing
-    known: Known = field(default_factory=Known)
+    weights: RiskWeights
+    context: RiskContext = field(default_factory=RiskContext)
     runs: tuple[Run, ...] = ()
     subjects: tuple[Key, ...] = ()
     rungs: tuple[str, ...] = ()
-    given: Mapping[str, Mapping[str, Sequence[Given]]] = field(default_factory=dict)
-    asked: datetime | None = None
-    """The moment that was asked for; without one a run is looked at as of its own last event."""
+    interventions: Interventions = field(default_factory=dict)
+    requested: datetime | None = None
+
+    @property
+    def all_subjects(self) -> set[Key]:
+        """Subjects with or without detections."""
+        return {(item.source, item.subject) for item in self.detections} | set(self.subjects)
+
+    def assess(
+        self,
+        detections: Sequence[Detection],
+        source: str,
+        subject: str,
+        thread: str | None = None,
+        responses: ResponseHistory | None = None,
+        as_of: datetime | None = None,
+    ) -> Assessment:
+        """The assessment of some of the detections."""
+        return assessment.assess(
+            detections,
+            as_of=as_of or self.as_of or EPOCH,
+            weights=self.weights,
+            context=self.context,
+            responses=responses,
+            source=source,
+            subject=subject,
+            thread=thread,
+        )
+
+    def assess_run(self, run: Run) -> Assessment:
+        """A run, as of its own end unless another moment was requested."""
+        own = [item for item in self.detections if (item.source, item.thread) == (run.source, run.thread)]
+        actions = {episode.detection: episode.tried for episode in run.episodes}
+        responses = ResponseHistory(self.rungs, self.interventions.get(run.thread, {}), actions)
+        ends = [at for at in (run.last_at, *(item.held_at for item in own)) if at is not None]
+        as_of = self.requested or max(ends, default=self.as_of)
+        name = run.agents[0].name if run.agents else ""
+        return self.assess(own, run.source, name, run.thread, responses, as_of)
 
 
 def assess(
@@ -55,20 +92,20 @@ def assess(
     settings: Settings | None = None,
     verdicts: Iterable[Verdict] = (),
 ) -> Assessment:
-    """Where a run or a history stands: its patterns, their combinations, the risk, and what to do.
+    """Assess a run or a history: its detections, their combinations, the risk, and what to do.
 
-    `found` are events (or the path of a file of them), an analysis, or detections. Where they are of more
-    than one run or subject, `thread` or `subject` says which is meant.
+    `source` is events (or the path of a file of events), an analysis, or detections. With more than one run
+    or subject, `thread` or `subject` selects one.
 
     >>> assess([]).overall_risk
     0.0
     """
-    looked = look(source, patterns=patterns, as_of=as_of, settings=settings, verdicts=verdicts)
+    inputs = _input(source, patterns=patterns, as_of=as_of, settings=settings, verdicts=verdicts)
     if thread is not None:
-        return _of_thread(looked, thread)
+        return _assess_thread(inputs, thread)
     if subject is not None:
-        return _of_subject(looked, subject)
-    return _of_all(looked)
+        return _assess_subject(inputs, subject)
+    return _assess_only(inputs)
 
 
 def assess_each(
@@ -79,52 +116,60 @@ def assess_each(
     settings: Settings | None = None,
     verdicts: Iterable[Verdict] = (),
 ) -> tuple[Assessment, ...]:
-    """An assessment of every run, and of every subject outside of runs with a detection; gravest first."""
-    return each(look(source, patterns=patterns, as_of=as_of, settings=settings, verdicts=verdicts))
+    """Assess every run, and every subject with a detection outside of runs; highest risk first."""
+    return assess_all(_input(source, patterns=patterns, as_of=as_of, settings=settings, verdicts=verdicts))
 
 
-def look(
+def _input(
     source: Source | Analysis | Iterable[Detection],
     *,
-    patterns: Sequence[str | Path] | Library | None = None,
-    as_of: datetime | str | None = None,
-    settings: Settings | None = None,
-    verdicts: Iterable[Verdict] = (),
-) -> Looked:
-    """What there is to assess, whichever way it was given."""
-    settings, asked, said = settings or Settings(), moment_of(as_of), tuple(verdicts)
+    patterns: Sequence[str | Path] | Library | None,
+    as_of: datetime | str | None,
+    settings: Settings | None,
+    verdicts: Iterable[Verdict],
+) -> AssessmentInput:
+    settings, requested, verdicts = settings or Settings(), moment_of(as_of), tuple(verdicts)
+    detections: Sequence[Detection] = ()
+    last = None
     if isinstance(source, Analysis):
-        weighing = weighing_of(settings)
-        return Looked(source.detections, asked or source.as_of, weighing, Known(said), asked=asked)
-    if not isinstance(source, str | Path | Iterable):
+        detections, last = source.detections, source.as_of
+    elif not isinstance(source, str | Path | Iterable):
         raise BadUsage(f"assess takes a path, events, an Analysis or detections; here is {source!r:.80}")
-    given = source if isinstance(source, str | Path) else list(source)
-    if given and not isinstance(given, str | Path) and all(isinstance(item, Detection) for item in given):
-        ones: list[Detection] = given  # type: ignore[assignment]
-        last = max(item.held_at for item in ones)
-        return Looked(ones, asked or last, weighing_of(settings), Known(said), asked=asked)
+    elif not isinstance(source, str | Path):
+        source = list(source)  # type: ignore[assignment]
+        if source and all(isinstance(item, Detection) for item in source):
+            detections = source  # type: ignore[assignment]
+            last = max(item.held_at for item in detections)
+    if detections or isinstance(source, Analysis):
+        context = RiskContext(verdicts)
+        weights = risk_weights(settings)
+        return AssessmentInput(detections, requested or last, weights, context, requested=requested)
     library = patterns if isinstance(patterns, Library) else load_library(patterns, settings)
-    gathered = gathered_events(given, library, settings)  # type: ignore[arg-type]
+    batch = gathered_events(source, library, settings)  # type: ignore[arg-type]
     try:
-        analysis = analyze_gathered(gathered, library, as_of=asked, settings=settings)
-        return looked_at(analysis, gathered.events, library, settings, asked=asked, verdicts=said)
+        analysis = analyze_gathered(batch, library, as_of=requested, settings=settings)
+        return assessment_input(
+            analysis, batch.events, library, settings, requested=requested, verdicts=verdicts
+        )
     finally:
-        if isinstance(gathered, OnDisk):
-            gathered.close()
+        if isinstance(batch, OnDisk):
+            batch.close()
 
 
-def looked_at(
+def assessment_input(
     analysis: Analysis,
     events: Collection[Event],
     library: Library,
     settings: Settings,
     *,
     runs: tuple[Run, ...] | None = None,
-    asked: datetime | None = None,
+    requested: datetime | None = None,
     verdicts: Iterable[Verdict] = (),
-    given: Mapping[str, Mapping[str, Sequence[Given]]] | None = None,
-) -> Looked:
-    """What there is to assess of events that were analysed, in memory or on disk."""
+    interventions: Interventions | None = None,
+) -> AssessmentInput:
+    """What there is to assess in analysed events, in memory or on disk."""
+    from ..models.constants import RUNGS
+
     if runs is None:
         runs = run_report(analysis.detections, events, as_of=analysis.as_of, settings=settings)
     untimed: set[str] = set()
@@ -133,113 +178,68 @@ def looked_at(
         subjects.setdefault((event.source, event.subject))
         if not event.timed:
             untimed.add(event.source)
-    return Looked(
+    hook = settings.hook
+    return AssessmentInput(
         analysis.detections,
         analysis.as_of,
-        weighing_of(settings, library.files),
-        Known(tuple(verdicts), frozenset(untimed)),
+        risk_weights(settings, library.files),
+        RiskContext(tuple(verdicts), frozenset(untimed)),
         runs,
         tuple(subjects),
-        ladder_of(settings),
-        given or {},
-        asked,
+        tuple(rung for rung in RUNGS if rung in hook["rungs"] and rung not in hook["off"]),
+        interventions or {},
+        requested,
     )
 
 
-def ladder_of(settings: Settings) -> tuple[str, ...]:
-    """The rungs of the ladder that are on, from the mildest."""
-    from ..models.constants import RUNGS
-
-    on = settings.hook["rungs"]
-    return tuple(rung for rung in RUNGS if rung in on and rung not in settings.hook["off"])
-
-
-def each(looked: Looked) -> tuple[Assessment, ...]:
-    """An assessment of every run, and of every subject outside of runs; highest risk first."""
-    runs = {(run.source, run.thread) for run in looked.runs}
+def assess_all(inputs: AssessmentInput) -> tuple[Assessment, ...]:
+    """Assess every run, and every subject with a detection outside of runs; highest risk first."""
+    runs = {(run.source, run.thread) for run in inputs.runs}
     rest: dict[Key, list[Detection]] = {}
-    for detection in looked.detections:
-        if detection.thread is None or (detection.source, detection.thread) not in runs:
-            rest.setdefault((detection.source, detection.subject), []).append(detection)
-    found = [_of_run(looked, run) for run in looked.runs]
-    found += [_assessed(looked, own, *key) for key, own in rest.items()]
+    for item in inputs.detections:
+        if item.thread is None or (item.source, item.thread) not in runs:
+            rest.setdefault((item.source, item.subject), []).append(item)
+    results = [inputs.assess_run(run) for run in inputs.runs]
+    results += [inputs.assess(own, *key) for key, own in rest.items()]
     return tuple(
-        sorted(found, key=lambda item: (-item.overall_risk, item.source, item.thread or "", item.subject))
+        sorted(results, key=lambda item: (-item.overall_risk, item.source, item.thread or "", item.subject))
     )
 
 
-def _of_all(looked: Looked) -> Assessment:
-    """The one run or subject that there is; BadUsage where there are more."""
-    threads = {(run.source, run.thread) for run in looked.runs}
-    seen = {(detection.source, detection.subject) for detection in looked.detections} | set(looked.subjects)
-    inside = all((detection.source, detection.thread) in threads for detection in looked.detections)
-    if len(looked.runs) == 1 and inside:
-        return _of_run(looked, looked.runs[0])
-    if len(seen) <= 1 and not len(looked.runs) > 1:
-        return _assessed(looked, looked.detections, *next(iter(seen), ("input", "")))
-    names = sorted({name for _, name in (threads if len(threads) > 1 else seen)})
-    which = "runs" if len(threads) > 1 else "subjects"
+def _assess_only(inputs: AssessmentInput) -> Assessment:
+    """The only run or subject; BadUsage where there are more."""
+    threads, subjects = {(run.source, run.thread) for run in inputs.runs}, inputs.all_subjects
+    if len(inputs.runs) == 1 and all((item.source, item.thread) in threads for item in inputs.detections):
+        return inputs.assess_run(inputs.runs[0])
+    if len(subjects) <= 1 and len(inputs.runs) <= 1:
+        return inputs.assess(inputs.detections, *next(iter(subjects), ("input", "")))
+    keys, kind, option = (
+        (threads, "runs", "thread=") if len(threads) > 1 else (subjects, "subjects", "subject=")
+    )
+    names = sorted({name for _, name in keys})
     shown = ", ".join(f"{name:.60}" for name in names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
-    option = "thread=" if which == "runs" else "subject="
-    raise BadUsage(f"there are {len(names)} {which} ({shown}); say which with {option}, or use assess_each")
+    raise BadUsage(f"there are {len(names)} {kind} ({shown}); choose one with {option}, or use assess_each")
 
 
-def _of_thread(looked: Looked, thread: str) -> Assessment:
-    for run in looked.runs:
+def _assess_thread(inputs: AssessmentInput, thread: str) -> Assessment:
+    for run in inputs.runs:
         if run.thread == thread:
-            return _of_run(looked, run)
-    own = [detection for detection in looked.detections if detection.thread == thread]
+            return inputs.assess_run(run)
+    own = [item for item in inputs.detections if item.thread == thread]
     if not own:
-        known = sorted({detection.thread for detection in looked.detections if detection.thread is not None})
-        raise BadUsage(f"nothing was found in a thread {thread!r:.60}{did_you_mean(thread, known)}")
-    return _assessed(looked, own, own[0].source, own[0].subject, thread)
+        known = {item.thread for item in inputs.detections if item.thread is not None}
+        raise BadUsage(f"no detection in a thread {thread!r:.60}{did_you_mean(thread, known)}")
+    return inputs.assess(own, own[0].source, own[0].subject, thread)
 
 
-def _of_subject(looked: Looked, subject: str) -> Assessment:
-    seen = {(detection.source, detection.subject) for detection in looked.detections} | set(looked.subjects)
-    keys = sorted(key for key in seen if key[1] == subject)
+def _assess_subject(inputs: AssessmentInput, subject: str) -> Assessment:
+    subjects = inputs.all_subjects
+    keys = sorted(key for key in subjects if key[1] == subject)
     if not keys:
-        raise BadUsage(
-            f"no subject {subject!r:.60} is in it{did_you_mean(subject, [name for _, name in seen])}"
-        )
+        near = did_you_mean(subject, [name for _, name in subjects])
+        raise BadUsage(f"no subject {subject!r:.60} in the input{near}")
     if len(keys) > 1:
         sources = ", ".join(source for source, _ in keys)
-        raise BadUsage(f"{subject!r:.60} is a subject of several sources ({sources}); give them one by one")
-    own = [detection for detection in looked.detections if (detection.source, detection.subject) == keys[0]]
-    return _assessed(looked, own, *keys[0])
-
-
-def _of_run(looked: Looked, run: Run) -> Assessment:
-    """A run, as of its own end unless another moment was asked for, with what was tried in it."""
-    own = [
-        detection
-        for detection in looked.detections
-        if (detection.source, detection.thread) == (run.source, run.thread)
-    ]
-    actions = {episode.detection: episode.tried for episode in run.episodes}
-    done = Done(looked.rungs, looked.given.get(run.thread, {}), actions)
-    last = max([item.held_at for item in own], default=None)
-    as_of = looked.asked or max((at for at in (run.last_at, last) if at is not None), default=looked.as_of)
-    name = run.agents[0].name if run.agents else ""
-    return _assessed(looked, own, run.source, name, run.thread, done, as_of)
-
-
-def _assessed(
-    looked: Looked,
-    own: Sequence[Detection],
-    source: str,
-    subject: str,
-    thread: str | None = None,
-    done: Done | None = None,
-    as_of: datetime | None = None,
-) -> Assessment:
-    return parts.assess(
-        own,
-        as_of=as_of or looked.as_of or EPOCH,
-        weighing=looked.weighing,
-        known=looked.known,
-        done=done,
-        source=source,
-        subject=subject,
-        thread=thread,
-    )
+        raise BadUsage(f"{subject!r:.60} is a subject of several sources ({sources}): assess one at a time")
+    own = [item for item in inputs.detections if (item.source, item.subject) == keys[0]]
+    return inputs.assess(own, *keys[0])

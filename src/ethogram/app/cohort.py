@@ -14,7 +14,7 @@ from ..models.roles import is_by_service
 from ..signals.timing import is_zone
 from ..usage import Cohort, Summary, learn_cohort, record
 from ..usage import Settings as Limits
-from ..usage.cohort_table import is_day
+from ..usage.cohort import is_day
 
 DATABASE = b"SQLite format 3\0"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -14,29 +14,31 @@ from ..fields import Count, RecordStruct
 from ..models import Verdict, stable_hash
 from ..models.detection import base_pattern
 from ..patterns.library import Library
-from ..risk.changes import AUTOMATIC, Change, Changes, accepted, in_force, undone
-from ..risk.parameter_grid import Judged, Replay, Stretch, judged_detections, judged_misses
-from ..risk.proposal import Nothing, Proposal, proposal_of, with_recent
-from ..risk.tuning import Learning, Steps, automatic, found_now, learn, reason_not_to
+from ..risk.changes import AUTOMATIC, Change, apply_proposal, in_force, undo_last
+from ..risk.parameter_grid import JudgedItem, Period, Replay, judged_detections, judged_misses
+from ..risk.proposal import NoProposal, Proposal, add_recent
+from ..risk.tuning import (
+    LearningOptions,
+    StepLimits,
+    automatic_step,
+    detected_now,
+    learn,
+    reason_not_to_learn,
+)
 from ..store.protocol import Store, Try
-from .backtest import replayer, stored_chunks, variant
+from .replay import replayer, stored_chunks, variant
 from .risk import newest
 
-# Learning from the verdicts of a store: a proposal, replayed over its events, and kept with every try.
-
 RECENT = timedelta(days=30)
-NEWS = 0.2
-"""The share of what was judged that must be new for another try."""
+NEW_SHARE = 0.2
+"""Share of the judged items that must be new for another test."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
-    """What came of looking at the verdicts on a pattern. `tries` is how often that was done before.
+class LearningResult:
+    """The outcome for a pattern. `tries` counts earlier tests; `at` is earlier for a repeated result."""
 
-    `at` is when it was found out, which may be earlier: nearly the same verdicts are not asked twice.
-    """
-
-    told: Proposal | Nothing
+    outcome: Proposal | NoProposal
     version: str
     at: datetime
     tries: int = 0
@@ -46,9 +48,9 @@ class ProposalRecord(RecordStruct):
     """Another number for a pattern that is too often wrong."""
 
     RECORD = "proposal"
-    FLAT = ("proposal",)
+    FLAT = ("outcome",)
 
-    proposal: Proposal
+    outcome: Proposal
     version: str
     tries: Count
     not_changed: str | None
@@ -59,249 +61,217 @@ class NoProposalRecord(RecordStruct):
     """Why there is nothing to propose."""
 
     RECORD = "no_proposal"
-    FLAT = ("nothing",)
+    FLAT = ("outcome",)
 
-    nothing: Nothing
+    outcome: NoProposal
     version: str
     tries: Count
 
 
-def lesson_record(lesson: Lesson, not_changed: str | None = None) -> ProposalRecord | NoProposalRecord:
+def learning_record(
+    result: LearningResult, not_changed: str | None = None
+) -> ProposalRecord | NoProposalRecord:
     """A proposal, with why it was not accepted automatically; or why there is none."""
-    if isinstance(lesson.told, Nothing):
-        return NoProposalRecord(nothing=lesson.told, version=lesson.version, tries=lesson.tries)
-    return ProposalRecord(
-        proposal=lesson.told, version=lesson.version, tries=lesson.tries, not_changed=not_changed
-    )
+    outcome, version, tries = result.outcome, result.version, result.tries
+    if isinstance(outcome, NoProposal):
+        return NoProposalRecord(outcome=outcome, version=version, tries=tries)
+    return ProposalRecord(outcome=outcome, version=version, tries=tries, not_changed=not_changed)
 
 
 def judged_patterns(store: Store) -> list[str]:
-    """The patterns that there are verdicts on."""
+    """The patterns with verdicts."""
     return sorted({base_pattern(verdict.pattern) for verdict in store.verdicts()})
 
 
 def learn_pattern(
     store: Store, pattern: str, settings: Settings, *, at: datetime, as_of: datetime | None = None
-) -> Lesson:
-    """A proposal for one pattern, or why there is none; kept in the store where the verdicts were tried.
+) -> LearningResult:
+    """A proposal for one pattern, or why there is none; a test of the verdicts is recorded in the store.
 
-    `at` is when it is asked. Events and detections up to `as_of` count, the newest moment that the store
-    knows of where none is given; verdicts count whenever they were given. Nothing is written before the end,
-    and nothing else than that it was tried.
+    Events and detections up to `as_of` count (default: the newest moment in the store), and all verdicts.
+    While few verdicts are new, the last result is returned again.
     """
-    case = _case(store, pattern, settings, as_of)
-    if case.why:
-        return Lesson(Nothing(pattern, case.why), case.version, at)
-    before, marks = case.before, case.marks
-    is_known = bool(before) and not _is_news(marks, before[-1])
-    proposal = told_of(before[-1]) if is_known else None
-    if isinstance(proposal, Nothing):
-        return Lesson(proposal, case.version, before[-1].at, len(before) - 1)
+    case = _load_case(store, pattern, settings, as_of)
+    tries, version = len(case.tries), case.version
+    if why := case.reason_not_to_learn:
+        return LearningResult(NoProposal(pattern, why), version, at)
+    last = case.tries[-1] if case.tries and not case.has_news else None
+    outcome = None if last is None else _outcome(last)
+    if last is not None and isinstance(outcome, NoProposal):
+        return LearningResult(outcome, version, last.at, tries - 1)
     replay = case.replay()
-    why = case.reason_now(replay)
-    if why:
-        return Lesson(Nothing(pattern, why), case.version, at)
-    if proposal is not None:
-        return Lesson(case.with_lately(proposal), case.version, before[-1].at, len(before) - 1)
-    data = stable_hash(marks)[:16]
-    learning = replace(case.learning, tries=len(before), seed=int(data[:8], 16))
-    proposal = learn(pattern, case.parameters, case.judged, replay, learning=learning)
-    if isinstance(proposal, Proposal):
-        proposal = case.with_lately(proposal)
-    elif not proposal.is_try:
-        return Lesson(proposal, case.version, at)
-    store.add_try(Try(at, pattern, case.version, data, {**proposal.to_dict(), "judged": marks}))
-    return Lesson(proposal, case.version, at, len(before))
+    if why := case.reason_now(replay):
+        return LearningResult(NoProposal(pattern, why), version, at)
+    if last is not None and isinstance(outcome, Proposal):
+        return LearningResult(case.with_recent(outcome), version, last.at, tries - 1)
+    data = stable_hash(case.marks)[:16]
+    options = replace(case.options, tries=tries, seed=int(data[:8], 16))
+    outcome = learn(pattern, case.parameters, case.items, replay, options=options)
+    if isinstance(outcome, Proposal):
+        outcome = case.with_recent(outcome)
+    elif not outcome.is_try:
+        return LearningResult(outcome, version, at)
+    store.add_try(Try(at, pattern, version, data, {**outcome.to_dict(), "judged": case.marks}))
+    return LearningResult(outcome, version, at, tries)
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """What is known about a pattern as it is in force: what was judged, and every try before."""
+    """A pattern as it is in force, what was judged of it, and every test so far."""
 
     store: Store
     library: Library
     settings: Settings
     as_of: datetime
-    judged: Sequence[Judged]
-    before: Sequence[Try]
-
-    @property
-    def pattern(self) -> str:
-        (pattern,) = self.library.chosen
-        return pattern
-
-    @property
-    def version(self) -> str:
-        return version_of(self.library)
+    pattern: str
+    version: str
+    items: Sequence[JudgedItem]
+    tries: Sequence[Try]
 
     @property
     def parameters(self) -> Mapping[str, float]:
         return self.library.files[self.pattern].parameters
 
     @property
-    def learning(self) -> Learning:
-        return learning_of(self.settings)
+    def options(self) -> LearningOptions:
+        values = learning_in(self.settings)
+        names = ("minimum", "each", "luck", "step")
+        return LearningOptions(bar=values["adjustment_threshold"], **{name: values[name] for name in names})
 
     @property
     def marks(self) -> list[str]:
-        """What was judged and how, each for itself, to be known again."""
-        return sorted(stable_hash([item.id, item.true, item.detected])[:12] for item in self.judged)
+        """A hash of each judged item and its verdict."""
+        return sorted(stable_hash([item.id, item.true, item.detected])[:12] for item in self.items)
 
     @property
-    def why(self) -> str:
-        """Why there is nothing to learn, before anything is replayed; empty where there is."""
+    def has_news(self) -> bool:
+        """Whether enough verdicts are new or changed since the last test: a test per verdict uses them up."""
+        seen, now = set(self.tries[-1].record.get("judged", ())), set(self.marks)
+        return max(len(now - seen), len(seen - now)) >= NEW_SHARE * len(self.items)
+
+    @property
+    def reason_not_to_learn(self) -> str:
+        """Why there is nothing to learn, before any replay; empty where there is."""
         if not learning_in(self.settings)["enabled"]:
             return "learning is turned off in the settings (learning.enabled)"
         if not self.parameters:
             return "it has no parameters"
-        return reason_not_to(self.judged, self.learning)
-
-    def replay(self) -> Replay:
-        """What the pattern would have found with other numbers, of subjects with something judged."""
-        whose = {item.stretch.whose[:2] for item in self.judged}
-        events = stored_chunks(self.store, self.library, self.settings, self.as_of, whose)  # type: ignore[arg-type]
-        return replayer(self.pattern, self.settings, events, self.as_of)
+        return reason_not_to_learn(self.items, self.options)
 
     def reason_now(self, replay: Replay) -> str:
-        """Why there is nothing to learn about the numbers in force; empty where there is."""
-        return reason_not_to(self.judged, self.learning, found_now(self.judged, self.parameters, replay))
+        """Why there is nothing to learn about the values in force; empty where there is."""
+        current = detected_now(self.items, self.parameters, replay)
+        return reason_not_to_learn(self.items, self.options, current)
 
-    def with_lately(self, proposal: Proposal) -> Proposal:
-        """The proposal with how many detections there are in the last days with events, of all subjects."""
-        every = stored_chunks(self.store, self.library, self.settings, self.as_of)
+    def replay(self, *, everybody: bool = False) -> Replay:
+        """What other values would have found, of subjects with judged items or of everybody."""
+        subjects = None if everybody else {item.period.history[:2] for item in self.items}
+        events = stored_chunks(self.store, self.library, self.settings, self.as_of, subjects)  # type: ignore[arg-type]
+        return replayer(self.pattern, self.settings, events, self.as_of)
+
+    def with_recent(self, proposal: Proposal) -> Proposal:
+        """The proposal with the detections of all subjects in the last days with events."""
         last = max((subject.last_at for subject in self.store.subjects()), default=self.as_of)
-        replay = replayer(proposal.pattern, self.settings, every, self.as_of)
-        return with_recent(proposal, replay, min(last, self.as_of) - RECENT, self.judged)
+        since = min(last, self.as_of) - RECENT
+        return add_recent(proposal, self.replay(everybody=True), since, self.items)
 
 
-def _case(store: Store, pattern: str, settings: Settings, as_of: datetime | None = None) -> _Case:
+def _load_case(store: Store, pattern: str, settings: Settings, as_of: datetime | None = None) -> _Case:
     library = variant(pattern, settings)
     assert library is not None
-    version = version_of(library)
-    until = as_of or newest(store)
-    before = [item for item in store.tries(pattern) if item.version == version]
-    return _Case(store, library, settings, until, judged_of(store, pattern, until), before)
-
-
-def _is_news(marks: Sequence[str], last: Try) -> bool:
-    """Whether enough was said, or taken back, since the last try: one a verdict would use the tries up."""
-    seen, now = set(last.record.get("judged", ())), set(marks)
-    return max(len(now - seen), len(seen - now)) >= NEWS * len(marks)
-
-
-def version_of(library: Library) -> str:
-    """The version of a pattern as it is in force, all its programs together."""
-    own = [
+    versions = [
         program.version
         for program in library.programs
         if library.is_chosen(program) and "@" not in program.name
     ]
-    return own[0] if len(own) == 1 else stable_hash(own)[: len(own[0])]
+    version = versions[0] if len(versions) == 1 else stable_hash(versions)[: len(versions[0])]
+    until = as_of or newest(store)
+    (name,) = library.chosen
+    tries = [item for item in store.tries(pattern) if item.version == version]
+    return _Case(store, library, settings, until, name, version, _judged_items(store, pattern, until), tries)
 
 
-def learning_of(settings: Settings) -> Learning:
-    """When to propose something, by the settings."""
-    told = learning_in(settings)
-    return Learning(
-        bar=told["adjustment_threshold"],
-        minimum=told["minimum"],
-        each=told["each"],
-        luck=told["luck"],
-        step=told["step"],
-    )
-
-
-def judged_of(store: Store, pattern: str, as_of: datetime) -> list[Judged]:
-    """What judges agree on about a pattern, with detections by any version of it, and known misses.
-
-    What began after `as_of` is left out, and no verdict for when it was given: judges look at old events too.
-    """
+def _judged_items(store: Store, pattern: str, as_of: datetime) -> list[JudgedItem]:
+    """Detections by any version of a pattern and misses that judges agree on, begun by `as_of`."""
     own = [
         verdict
         for verdict in store.verdicts()
         if base_pattern(verdict.pattern) == pattern and "@" not in verdict.pattern
     ]
     ids = {item.detection for item in own if item.detection is not None}
-    found = judged_detections(own, store.detections(ids=ids))
-    every = [*found, *judged_misses(own, _stretches(store, own))]
-    return [item for item in every if item.stretch.start <= as_of]
+    items = [*judged_detections(own, store.detections(ids=ids)), *judged_misses(own, _periods(store, own))]
+    return [item for item in items if item.period.start <= as_of]
 
 
-def _stretches(store: Store, verdicts: Iterable[Verdict]) -> dict[tuple[str, str, str, str], Stretch]:
-    """When it was that something was missed, as far as the events are still there."""
+def _periods(store: Store, verdicts: Sequence[Verdict]) -> dict[tuple[str, ...], Period]:
+    """The periods of misses whose events are still there, by source, subject, first and last event."""
     missed = [verdict for verdict in verdicts if verdict.verdict == "missed" and verdict.subject]
-    whose = {(item.source, item.subject or "") for item in missed}
-    times = {(event.source, event.subject, event.id): event.at for event in store.events(whose)}
-    out = {}
+    subjects = {(item.source, item.subject or "") for item in missed}
+    times = {(event.source, event.subject, event.id): event.at for event in store.events(subjects)}
+    periods = {}
     for item in missed:
         key = (item.source, item.subject or "", item.first_event or "", item.last_event or "")
         start, end = (times.get((*key[:2], event)) for event in key[2:])
         if start is not None and end is not None:
-            out[key] = Stretch(key[:2], start, end)
-    return out
+            periods[key] = Period(key[:2], start, end)
+    return periods  # type: ignore[return-value]
 
 
-def told_of(item: Try) -> Proposal | Nothing:
-    """What came of a try."""
+def _outcome(item: Try) -> Proposal | NoProposal:
     if item.record["record"] == "proposal":
-        return proposal_of(item.record)
-    return Nothing(item.record["pattern"], item.record["why"], is_try=True)
+        return Proposal.from_dict(item.record)
+    return NoProposal(item.record["pattern"], item.record["why"], is_try=True)
 
 
 def open_proposal(store: Store, pattern: str, settings: Settings) -> Proposal | None:
-    """The newest proposal for a pattern as it is in force now; None where there is none, or later verdicts
-    led to nothing. BadUsage where `learn` would not tell it any more by the verdicts there are now."""
-    case = _case(store, pattern, settings)
-    told = told_of(case.before[-1]) if case.before else None
-    if not isinstance(told, Proposal):
+    """The newest proposal for a pattern as it is in force; None where the last test led to none.
+
+    BadUsage where `learn` would no longer make it with the verdicts there are now.
+    """
+    case = _load_case(store, pattern, settings)
+    outcome = _outcome(case.tries[-1]) if case.tries else None
+    if not isinstance(outcome, Proposal):
         return None
-    why = case.why or case.reason_now(case.replay())
-    if not why and _is_news(case.marks, case.before[-1]):
+    why = case.reason_not_to_learn or case.reason_now(case.replay())
+    if not why and case.has_news:
         why = "a fifth of them are new or were taken back"
     if why:
         raise BadUsage(
             f"the verdicts on {pattern} are not those of the proposal any more ({why}); learn again"
         )
-    return told
-
-
-# Taking up what was learned: into its file, a step at a time where nobody is asked, and back out of it.
+    return outcome
 
 
 def accept(store: Store, pattern: str, loaded: Loaded, *, by: str, at: datetime) -> Change:
-    """The change that takes up the newest proposal for a pattern; in force when settings are read next."""
+    """Apply the newest proposal for a pattern; in force when settings are loaded next."""
     proposal = open_proposal(store, pattern, loaded.settings)
     if proposal is None:
         raise BadUsage(f"there is no proposal for {pattern}; `ethogram learn {pattern}` makes one, if any")
-    return take_up(loaded, proposal, by=by, at=at)
+    return _apply(loaded, proposal, by=by, at=at)
 
 
-def take_up(loaded: Loaded, proposal: Proposal, *, by: str, at: datetime) -> Change:
-    """The change that a proposal makes, written to the file of what was learned."""
+def _apply(loaded: Loaded, proposal: Proposal, *, by: str, at: datetime) -> Change:
+    """Write the change that a proposal makes; BadUsage where a variable or an option overrides it."""
+    place = ("parameters", proposal.pattern, proposal.parameter)
     if loaded.settings.parameters.get(proposal.pattern, {}).get(proposal.parameter) is not None:
-        _check_layers(loaded, proposal)
-    changes = read_changes(loaded.learned)
+        last = next((layer for layer in reversed(loaded.layers) if layer.says(place)), None)
+        if last is not None and last.node is None:
+            raise BadUsage(f"{'.'.join(place)} is set by {last.name}, which wins over what is learned")
     try:
-        changes = accepted(changes, proposal, by=by, at=at, why=proposal.sentence())
+        changes = apply_proposal(
+            read_changes(loaded.learned), proposal, by=by, at=at, why=proposal.sentence()
+        )
     except ValueError as error:
         raise BadUsage(str(error)) from None
     write_changes(loaded.learned, changes)
     return changes[-1]
 
 
-def _check_layers(loaded: Loaded, proposal: Proposal) -> None:
-    """BadUsage where a variable or an option has the last word, so that a change would change nothing."""
-    place = ("parameters", proposal.pattern, proposal.parameter)
-    last = next((layer for layer in reversed(loaded.layers) if layer.says(place)), None)
-    if last is not None and last.node is None:
-        raise BadUsage(f"{'.'.join(place)} is set by {last.name}, which wins over what is learned")
-
-
 def undo(pattern: str, loaded: Loaded, *, by: str, at: datetime) -> Change:
-    """The change that takes back the newest one of a pattern that still stands."""
+    """Revert the newest standing change of a pattern."""
     changes = read_changes(loaded.learned)
     try:
-        changes = undone(changes, pattern, by=by, at=at)
+        changes = undo_last(changes, pattern, by=by, at=at)
     except ValueError:
         near = did_you_mean(pattern, in_force(changes))
         raise BadUsage(f"nothing was learned of {pattern!r:.80} that could be taken back{near}") from None
@@ -309,24 +279,15 @@ def undo(pattern: str, loaded: Loaded, *, by: str, at: datetime) -> Change:
     return changes[-1]
 
 
-def go_by_itself(proposal: Proposal, loaded: Loaded, *, at: datetime) -> Change | str:
-    """The step towards a proposal that may be taken without asking; or why none may."""
-    told = learning_in(loaded.settings)
-    steps = Steps(told["step"], told["far"], told["lose"], timedelta(days=told["apart_days"]))
+def apply_step(proposal: Proposal, loaded: Loaded, *, at: datetime) -> Change | str:
+    """Apply the step towards a proposal that is allowed without asking; or why there is none."""
+    values = learning_in(loaded.settings)
+    limits = StepLimits(values["step"], values["far"], values["lose"], timedelta(days=values["apart_days"]))
     changes = read_changes(loaded.learned)
-    base_value = _unlearned(proposal, changes)
-    found = automatic(proposal, file_value=base_value, changes=changes, at=at, steps=steps)
-    if isinstance(found, str):
-        return found
-    value, after = found
-    return take_up(loaded, replace(proposal, new=value, after=after, recent=None), by=AUTOMATIC, at=at)
-
-
-def _unlearned(proposal: Proposal, changes: Changes) -> float:
-    """The number that was in force before anything was learned."""
-    own = [
-        change
-        for change in changes
-        if (change.pattern, change.parameter) == (proposal.pattern, proposal.parameter)
-    ]
-    return own[0].old if own else proposal.old
+    key = (proposal.pattern, proposal.parameter)
+    unlearned = next((item.old for item in changes if (item.pattern, item.parameter) == key), proposal.old)
+    step = automatic_step(proposal, file_value=unlearned, changes=changes, at=at, limits=limits)
+    if isinstance(step, str):
+        return step
+    value, after = step
+    return _apply(loaded, replace(proposal, new=value, after=after, recent=None), by=AUTOMATIC, at=at)

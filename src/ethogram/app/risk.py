@@ -1,4 +1,4 @@
-"""Risk of the subjects of a store: what sweeps kept, weighed with what judges said of it."""
+"""Risk of the subjects of a store: saved detections weighed with the verdicts on them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from ..risk.assessment import Assessment, Recommendation, assess
 from ..risk.scoring import (
     SHADOW,
     Composition,
-    Known,
-    Weighing,
+    RiskContext,
+    RiskWeights,
     WhatIf,
-    combined_of,
+    combinations_by_part,
     compose,
-    falls_with,
+    with_dependents,
 )
 from ..store import open_store
 from ..store.protocol import Store, Who
@@ -38,12 +38,12 @@ from .mute import evidence_events, mutes
 from .subject import find_subject
 
 SETTLED = {"confirmed": 1, "false_alarm": -1}
-"""Which way judges went, where their verdicts are gone."""
+"""Outcome of verdicts that were removed -> balance of the judges."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubjectRisk:
-    """Where one subject stands, and the detections that count, by id."""
+    """The risk of one subject, and the detections that count by id."""
 
     source: str
     subject: str
@@ -56,7 +56,7 @@ class SubjectRisk:
         return self.composition.value
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form: the risk and what it is made of."""
+        """The JSON form: the risk and its contributions."""
         return RiskRecord(
             risk=self.composition.risk(self.subject, source=self.source), composition=self.composition
         ).to_dict()
@@ -79,7 +79,7 @@ class RiskRecord(RecordStruct):
 
 
 def risk_record(assessment: Assessment) -> RiskRecord:
-    """The risk of one subject, with what it would be without each part, and what to do."""
+    """The risk of one subject, with the risk without each detection, and what to do."""
     return RiskRecord(
         risk=assessment.composition.risk(assessment.subject, assessment.thread, assessment.source),
         composition=assessment.composition,
@@ -90,7 +90,7 @@ def risk_record(assessment: Assessment) -> RiskRecord:
 
 @dataclass(frozen=True, slots=True)
 class Muted:
-    """What need not be told, and the moment at which it is asked for."""
+    """Mutes, and the time at which they apply."""
 
     entries: tuple[Mute, ...] = ()
     now: datetime = EPOCH
@@ -106,23 +106,21 @@ def subject_risk(
     without: Sequence[str] = (),
     muted: Muted | None = None,
 ) -> Assessment:
-    """Where one subject of a store stands: its risk, what it is made of, and what to do.
+    """The assessment of one subject of a store: its risk, contributions and recommendations.
 
-    `as_of` is the newest moment that the store knows of, where none is given. `without` are ids of detections
-    that are left out, with all that stands on them.
+    `as_of` defaults to the newest moment in the store. `without` are ids of detections to leave out, with
+    the combinations that depend on them.
     """
     settings = settings or Settings()
     with opened(store) as item:
         row = find_subject(item, subject, source)
-        at = moment_of(as_of) or newest(item)
-        files = every_file(settings)
-        kept = (d for d in item.detections(subjects=[row.who], parts=False) if is_on(d, files, settings))
-        found = list(_told(item, list(kept), muted or Muted()))
+        at, files = moment_of(as_of) or newest(item), pattern_files(settings)
+        detections = _counting(item, {"subjects": [row.who]}, settings, files, muted)
         return assess(
-            left_out(found, without),
+            _leave_out(detections, without),
             as_of=at,
-            weighing=weighing_of(settings, files),
-            known=known_in(item, settings),
+            weights=risk_weights(settings, files),
+            context=_context(item, settings),
             source=row.source,
             subject=row.name,
         )
@@ -136,98 +134,56 @@ def subject_risks(
     settings: Settings | None = None,
     muted: Muted | None = None,
 ) -> list[SubjectRisk]:
-    """Where every subject stands of whom a detection counts, the highest risk first."""
+    """The risk of every subject with a detection that counts, the highest first."""
     settings = settings or Settings()
     with opened(store) as item:
-        at = moment_of(as_of) or newest(item)
-        files = every_file(settings)
-        every = item.detections(sources=None if source is None else [source], parts=False)
-        saved = [d for d in every if is_on(d, files, settings)]
-        by: dict[Who, list[Detection]] = {}
-        for found in _told(item, saved, muted or Muted()):
-            by.setdefault((found.source, found.subject), []).append(found)
-        weighing, known = weighing_of(settings, files), known_in(item, settings)
-    ranked = []
-    for (where, name), own in by.items():
-        whole = compose(own, as_of=at, weighing=weighing, known=known)
-        if whole.detections:
-            counts = set(whole.detections)
-            ranked.append(SubjectRisk(where, name, whole, {d.id: d for d in own if d.id in counts}))
-    return sorted(ranked, key=lambda item: (-item.value, item.source, item.subject))
+        at, files = moment_of(as_of) or newest(item), pattern_files(settings)
+        by_subject: dict[Who, list[Detection]] = {}
+        only = {"sources": None if source is None else [source]}
+        for detection in _counting(item, only, settings, files, muted):
+            by_subject.setdefault((detection.source, detection.subject), []).append(detection)
+        weights, context = risk_weights(settings, files), _context(item, settings)
+    risks = []
+    for (where, name), own in by_subject.items():
+        composition = compose(own, as_of=at, weights=weights, context=context)
+        if composition.detections:
+            counted = {d.id: d for d in own if d.id in set(composition.detections)}
+            risks.append(SubjectRisk(where, name, composition, counted))
+    return sorted(risks, key=lambda risk: (-risk.value, risk.source, risk.subject))
 
 
-def weighing_of(settings: Settings, files: Mapping[str, PatternFile] | None = None) -> Weighing:
-    """The numbers of the settings; what combinations multiply by is what their files say, or the settings.
+def risk_weights(settings: Settings, files: Mapping[str, PatternFile] | None = None) -> RiskWeights:
+    """The weights of the settings; multipliers of combinations come from their files unless set.
 
-    `files` are the patterns that may have been found; without them, all there are.
+    `files` are the patterns that may have fired, all of them by default.
     """
-    files = every_file(settings) if files is None else files
-    told = {**RISK, **settings.risk}
-    told["weights"] = {**RISK["weights"], **told["weights"]}
-    told["multipliers"] = {**multipliers_of(files), **told["multipliers"]}
+    files = pattern_files(settings) if files is None else files
+    values = {**RISK, **settings.risk}
+    values["weights"] = {**RISK["weights"], **values["weights"]}
+    values["multipliers"] = {**multipliers_of(files), **values["multipliers"]}
     try:
-        return Weighing(**told)
+        return RiskWeights(**values)
     except (ValueError, TypeError) as error:
         raise BadUsage(f"settings.risk: {error}") from None
 
 
-def every_file(settings: Settings) -> Mapping[str, PatternFile]:
-    """Every pattern there is, with the status that the settings give it."""
+def pattern_files(settings: Settings) -> Mapping[str, PatternFile]:
+    """Every pattern, with its status in the settings."""
     vocabulary = load_vocabulary(settings.signals)
     return load_patterns(
         more=settings.patterns, vocabulary=vocabulary, status=settings.status, any_status=True
     ).files
 
 
-def is_on(detection: Detection, files: Mapping[str, PatternFile], settings: Settings) -> bool:
-    """Whether the pattern of a detection still counts: not once it is retired or a shadow pattern.
-
-    What was found by a pattern whose file is gone counts as it was found.
-    """
-    if detection.parts and not settings.combination_detection:
-        return False
-    file = files.get(base_pattern(detection.pattern))
-    return file is None or file.status not in SHADOW
-
-
-def known_in(store: Store, settings: Settings) -> Known:
-    """What a store knows beside detections: verdicts, sources without times, what confidences stand for."""
-    untimed = frozenset(source.name for source in store.sources().values() if not source.timed)
-    verdicts = tuple(store.verdicts())
-    settled = {name: SETTLED.get(verdict, 0) for name, verdict in store.settled_verdicts().items()}
-    if not settings.calibration or not store.has_verdicts():
-        return Known(verdicts, untimed, None, settled)
-    from ..risk.calibration import probability
-    from .accuracy import stored_calibrations
-
-    return Known(verdicts, untimed, partial(probability, stored_calibrations(store)), settled)
-
-
 def newest(store: Store) -> datetime:
-    """The newest moment that a store knows of: its last event or the last sweep."""
-    last = store.last_sweep()
-    return max(
-        [*(subject.last_at for subject in store.subjects()), *([] if last is None else [last])], default=EPOCH
-    )
-
-
-def left_out(detections: Sequence[Detection], without: Iterable[str]) -> list[Detection]:
-    """The detections, less these and all that stands on them; BadUsage where one of them is not there."""
-    ids, stands = [item.id for item in detections], combined_of(detections)
-    gone: set[str] = set()
-    for name in without:
-        if name not in ids:
-            known = did_you_mean(name, ids) or (
-                f"; there are {', '.join(ids[:5])}" if ids else "; there is none"
-            )
-            raise BadUsage(f"no detection {name!r:.60} of this subject{known}")
-        gone |= falls_with(name, stands)
-    return [item for item in detections if item.id not in gone]
+    """The time of the last event or the last sweep of a store."""
+    times = [*(subject.last_at for subject in store.subjects()), store.last_sweep()]
+    return max((time for time in times if time is not None), default=EPOCH)
 
 
 @contextmanager
 def opened(store: Store | str | Path) -> Iterator[Store]:
-    """The store itself, or the one at a path or URL for as long as it is needed."""
+    """The store itself, or the one at a path or URL, closed afterwards."""
     if not isinstance(store, str | Path):
         yield store
         return
@@ -235,14 +191,56 @@ def opened(store: Store | str | Path) -> Iterator[Store]:
         yield item
 
 
-def _told(store: Store, detections: Sequence[Detection], muted: Muted) -> Iterator[Detection]:
-    """The detections that nobody muted."""
-    active = [entry for entry in muted.entries if not entry.is_expired(muted.now)]
+def _counting(
+    store: Store,
+    only: Mapping[str, Any],
+    settings: Settings,
+    files: Mapping[str, PatternFile],
+    muted: Muted | None,
+) -> list[Detection]:
+    """Saved detections that are not muted and whose pattern is on; a pattern whose file is gone counts."""
+
+    def is_on(detection: Detection) -> bool:
+        if detection.parts and not settings.combination_detection:
+            return False
+        file = files.get(base_pattern(detection.pattern))
+        return file is None or file.status not in SHADOW
+
+    detections = [item for item in store.detections(**only, parts=False) if is_on(item)]
+    muted = muted or Muted()
+    entries = [entry for entry in muted.entries if not entry.is_expired(muted.now)]
     events: Mapping[tuple[str, str], Event] = {}
-    if detections and any({"path", "command"} & item.asks.keys() for item in active):
-        events = evidence_events(
-            detections, store.events({(item.source, item.subject) for item in detections})
-        )
-    for item in detections:
-        if not any(mutes(entry, item, events) for entry in active):
-            yield item
+    if detections and any({"path", "command"} & entry.asks.keys() for entry in entries):
+        whose = {(item.source, item.subject) for item in detections}
+        events = evidence_events(detections, store.events(whose))
+    return [item for item in detections if not any(mutes(entry, item, events) for entry in entries)]
+
+
+def _context(store: Store, settings: Settings) -> RiskContext:
+    """Verdicts, sources without times and calibrations of a store."""
+    calibrate = None
+    if settings.calibration and store.has_verdicts():
+        from ..risk.calibration import probability  # NumPy
+        from .accuracy import stored_calibrations
+
+        calibrate = partial(probability, stored_calibrations(store))
+    return RiskContext(
+        verdicts=tuple(store.verdicts()),
+        untimed=frozenset(source.name for source in store.sources().values() if not source.timed),
+        calibrate=calibrate,
+        settled={name: SETTLED.get(verdict, 0) for name, verdict in store.settled_verdicts().items()},
+    )
+
+
+def _leave_out(detections: Sequence[Detection], without: Iterable[str]) -> list[Detection]:
+    """The detections without some and the combinations that depend on them."""
+    ids, combinations = [item.id for item in detections], combinations_by_part(detections)
+    removed: set[str] = set()
+    for name in without:
+        if name not in ids:
+            known = f"expected one of {', '.join(ids[:5])}" if ids else "it has no detections"
+            raise BadUsage(
+                f"no detection {name!r:.60} of this subject{did_you_mean(name, ids) or f'; {known}'}"
+            )
+        removed |= with_dependents(name, combinations)
+    return [item for item in detections if item.id not in removed]

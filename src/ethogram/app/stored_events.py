@@ -197,7 +197,7 @@ def keys_of(store: Store, key: str | None) -> Keys | None:
     check = store.private()
     if check is None:
         return None
-    keys = scoped(store, find_keys(key or None, is_made=True)[0])
+    keys = scoped(store, find_keys(key or None, has_store=True)[0])
     if check_of(keys) != check:
         raise BadUsage("the key is not that of this store; give the one that it was made with")
     return keys

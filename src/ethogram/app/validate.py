@@ -1,4 +1,4 @@
-"""Validating on any labelled data: how well patterns tell targets from the rest, beside trivial answers."""
+"""Validate patterns on labelled data: how well they separate targets from the rest."""
 
 from __future__ import annotations
 
@@ -9,24 +9,32 @@ from ..fields import Count, Name, Ratio, RecordStruct, SeverityOrAny, one_of
 from ..models import Detection, rank
 from ..models.record import decimals
 from ..risk.discrimination import (
-    SHARES,
+    FALSE_ALARM_RATES,
     Difference,
-    Labelled,
+    DurationSummary,
     Rate,
-    Times,
-    horizon,
-    recall_within,
-    recovery,
-    score,
+    ScoredItem,
+    discrimination,
+    lead_time,
+    recall_at_rate,
+    recovery_time,
 )
-from ..risk.versions import compare
-from .labels import FIRST, OF, Thing, Things, beside, course, marks
+from ..risk.versions import compare_versions
+from .labelled_items import (
+    SHOWN,
+    LabelledItem,
+    LabelledItems,
+    detections_by_label,
+    timeline_of,
+)
+from .labels import OF
 
 ANY = "any"
-"""Stands for all patterns together, for every severity, and for all splits."""
+"""All patterns together, any severity, or all splits."""
 Records = Iterator[dict[str, Any]]
-Found = Mapping[str, Sequence[Detection]]
-"""Detections about each thing, by its id; things without any are left out."""
+Marks = Mapping[str, Sequence[Detection]]
+"""Detections about each item by its id; items without any are left out."""
+Baselines = Mapping[str, Mapping[str, float]]
 
 
 class Estimate(RecordStruct):
@@ -165,212 +173,180 @@ class LabelledSummary(RecordStruct):
 
 
 def validate_labelled(
-    name: str, record: Things, detections: Sequence[Detection], patterns: Iterable[str], severity: str = ANY
+    name: str,
+    labelled: LabelledItems,
+    detections: Sequence[Detection],
+    patterns: Iterable[str],
+    severity: str = ANY,
 ) -> Records:
-    """Records about what patterns mark in a set: each pattern in each split, and all of them together.
+    """Records for each pattern and for all together, in each split of a set.
 
-    A label that names a pattern counts for that one and, with what that one marks, for all together.
+    A label that names a pattern counts for that pattern and, with what it marks, for all together.
     """
     names = sorted(set(patterns))
-    record = _looked_for(record, names)
-    loud = at_severity(detections, severity)
-    versions = {item.pattern: item.version for item in loud}
-    # Once for all patterns and splits: both go through every event.
-    found, trivial = marks(record.things, loud), {thing.label.id: thing.trivial for thing in record.things}
-    near = beside([thing for thing in record.things if thing.label.target], loud)
-    for split in splits(record.things):
-        things = in_split(record.things, split)
+    items = _checked_items(labelled.items, names)
+    detections = _at_severity(detections, severity)
+    versions = {item.pattern: item.version for item in detections}
+    # Once for all patterns and splits: these go through every event.
+    marks, baselines = (
+        detections_by_label(items, detections),
+        {item.label.id: item.baselines for item in items},
+    )
+    nearby = detections_by_label([item for item in items if item.label.target], detections, anywhere=True)
+    for split in _splits(items):
         for pattern in (ANY, *names):
-            own = about(things, pattern)
+            own = [item for item in _in_split(items, split) if pattern == ANY or item.is_about(pattern)]
             if own:
-                marked, around = (of_pattern(own, every, pattern) for every in (found, near))
+                own_marks, own_nearby = (_of_pattern(own, every, pattern) for every in (marks, nearby))
                 yield LabelledRecord(
                     set=name,
                     pattern=pattern,
                     version=versions.get(pattern),
                     severity=severity,
                     split=split,
-                    figures=told_of(own, marked, around, trivial),
+                    figures=_figures(own, own_marks, own_nearby, baselines),
                 ).to_dict()
 
 
-def compared(
+def compare_labelled(
     name: str,
-    record: Things,
+    labelled: LabelledItems,
     old: Sequence[Detection],
     new: Sequence[Detection],
     severity: str = ANY,
     names: tuple[Collection[str], Collection[str]] | None = None,
 ) -> Records:
-    """Records about how what one selection marks differs from what another does, split by split.
+    """Records that compare what two selections of patterns mark, in each split of a set.
 
-    `names` are the patterns of the old and of the new one. A label that names a pattern of neither is left
-    out; a selection without the pattern that a label names stands for it, since it may be another version.
+    `names` are the patterns of the old and the new selection. Labels that name a pattern of neither are left
+    out; a selection without the pattern that a label names stands for it, as it may be another version.
     """
-    chosen = names or ({item.pattern for item in old}, {item.pattern for item in new})
-    own = _looked_for(record, [item for every in chosen for item in every]).things
-    marked = [
-        _named(own, marks(own, at_severity(item, severity)), every)
-        for item, every in zip((old, new), chosen, strict=True)
-    ]
-    for split in splits(own):
-        things = in_split(own, split)
-        found = compare(*(labelled(things, item, {}) for item in marked))
+    names = names or ({item.pattern for item in old}, {item.pattern for item in new})
+    items = _checked_items(labelled.items, [*names[0], *names[1]])
+    marks = []
+    for detections, patterns in zip((old, new), names, strict=True):
+        every = detections_by_label(items, _at_severity(detections, severity))
+        others = [item.label.id for item in items if not any(map(item.is_about, patterns))]
+        loose = {label: every[label] for label in others if label in every}
+        marks.append({**_of_pattern(items, every, ANY), **loose})
+    for split in _splits(items):
+        own = _in_split(items, split)
+        result = compare_versions(*(_scored(own, every, {}) for every in marks))
         yield LabelledCompared(
             set=name,
             split=split,
             severity=severity,
-            things=len(things),
-            better=found.better,
-            worse=found.worse,
-            p=found.p,
-            precision=_difference(found.precision),
-            recall=_difference(found.recall),
-            false_alarms=_difference(found.false_alarms),
-            auroc=_difference(found.area),
+            things=len(own),
+            better=result.better,
+            worse=result.worse,
+            p=result.p,
+            precision=_difference(result.precision),
+            recall=_difference(result.recall),
+            false_alarms=_difference(result.false_alarms),
+            auroc=_difference(result.area),
         ).to_dict()
 
 
-def summary(name: str, things: Things, patterns: Iterable[str], severity: str, data: str) -> dict[str, Any]:
-    """What was looked at."""
+def summary(
+    name: str, labelled: LabelledItems, patterns: Iterable[str], severity: str, data: str
+) -> dict[str, Any]:
+    """The record of what was looked at."""
+    items, not_found = labelled.items, labelled.not_found
     return LabelledSummary(
         set=name,
-        labels=len(things.things) + len(things.not_found),
-        things=len(things.things),
-        targets=sum(thing.label.target for thing in things.things),
-        not_found=len(things.not_found),
-        not_found_first=things.not_found[:FIRST],
+        labels=len(items) + len(not_found),
+        things=len(items),
+        targets=sum(item.label.target for item in items),
+        not_found=len(not_found),
+        not_found_first=not_found[:SHOWN],
         patterns=sorted(set(patterns)),
         severity=severity,
         data=data,
     ).to_dict()
 
 
-def at_severity(detections: Iterable[Detection], severity: str) -> list[Detection]:
-    """The detections at this severity or above; all of them for `any`."""
-    return [
-        detection for detection in detections if severity == ANY or rank(detection.severity) >= rank(severity)
-    ]
+def _at_severity(detections: Iterable[Detection], severity: str) -> list[Detection]:
+    return [item for item in detections if severity == ANY or rank(item.severity) >= rank(severity)]
 
 
-def splits(things: Iterable[Thing]) -> list[str]:
-    """All together, then each split by name where the labels tell any; a single one is all there is."""
-    named = sorted({thing.label.split for thing in things})
-    return named if len(named) == 1 and named[0] else [ANY, *(item for item in named if item)]
+def _splits(items: Iterable[LabelledItem]) -> list[str]:
+    """All together, then each named split; a single one is all there is."""
+    named = sorted({item.label.split for item in items})
+    return named if len(named) == 1 and named[0] else [ANY, *(name for name in named if name)]
 
 
-def in_split(things: Sequence[Thing], split: str) -> list[Thing]:
-    """The things of a split."""
-    return [thing for thing in things if split in (ANY, thing.label.split)]
+def _in_split(items: Iterable[LabelledItem], split: str) -> list[LabelledItem]:
+    return [item for item in items if split in (ANY, item.label.split)]
 
 
-def _looked_for(things: Things, patterns: Sequence[str]) -> Things:
-    """The things without those whose labels name a pattern that nobody looked for: nothing can mark them."""
-    own = (thing for thing in things.things if any(thing.is_about(name) for name in patterns))
-    return Things(tuple(own), things.not_found) if patterns else things
+def _checked_items(items: Sequence[LabelledItem], patterns: Sequence[str]) -> Sequence[LabelledItem]:
+    """Items without those whose label names a pattern that was not looked for: nothing can mark them."""
+    return [item for item in items if any(map(item.is_about, patterns))] if patterns else items
 
 
-def about(things: Sequence[Thing], pattern: str) -> list[Thing]:
-    """The things whose labels count for a pattern."""
-    return [thing for thing in things if pattern == ANY or thing.is_about(pattern)]
-
-
-def of_pattern(things: Sequence[Thing], result: Found, pattern: str) -> Found:
-    """What is found about things of one pattern alone; for `any`, of whatever pattern a label is about."""
+def _of_pattern(items: Iterable[LabelledItem], marks: Marks, pattern: str) -> Marks:
+    """The marks of one pattern; for `any`, of whatever pattern a label is about."""
     own = {
-        thing.label.id: [
-            item
-            for item in result.get(thing.label.id, ())
-            if (thing.is_about(item.pattern) if pattern == ANY else item.pattern == pattern)
+        item.label.id: [
+            detection
+            for detection in marks.get(item.label.id, ())
+            if (item.is_about(detection.pattern) if pattern == ANY else detection.pattern == pattern)
         ]
-        for thing in things
+        for item in items
     }
-    return {name: every for name, every in own.items() if every}
+    return {name: detections for name, detections in own.items() if detections}
 
 
-def _named(things: Sequence[Thing], result: Found, names: Collection[str]) -> Found:
-    """What marks things, of the pattern that a label names where these have it."""
-    loose = [thing for thing in things if not any(thing.is_about(name) for name in names)]
-    return {
-        **of_pattern(things, result, ANY),
-        **{item.label.id: result[item.label.id] for item in loose if item.label.id in result},
-    }
-
-
-def labelled(
-    things: Sequence[Thing], result: Found, trivial: Mapping[str, Mapping[str, float]]
-) -> list[Labelled]:
-    """The things, with whether and how strongly each is marked."""
+def _scored(items: Iterable[LabelledItem], marks: Marks, baselines: Baselines) -> list[ScoredItem]:
     return [
-        Labelled(
-            thing.label.id,
-            thing.label.target,
-            thing.label.id in result,
-            max((each.confidence for each in result.get(thing.label.id, ())), default=0.0),
-            thing.group,
-            trivial.get(thing.label.id, {}),
+        ScoredItem(
+            item.label.id,
+            item.label.target,
+            item.label.id in marks,
+            max((detection.confidence for detection in marks.get(item.label.id, ())), default=0.0),
+            item.group,
+            baselines.get(item.label.id, {}),
         )
-        for thing in things
+        for item in items
     ]
 
 
-def told_of(
-    things: Sequence[Thing], result: Found, near: Found, trivial: Mapping[str, Mapping[str, float]]
-) -> Figures:
-    """The figures of what marks things; `near` are the detections in the history of each target."""
-    items = labelled(things, result, trivial)
-    made = score(items)
-    courses = [
-        item
-        for thing in things
-        if thing.label.target and (item := course(thing, near.get(thing.label.id, ()))) is not None
-    ]
-    within = {name: recall_within(items, share) for name, share in SHARES.items()}
+def _figures(items: Sequence[LabelledItem], marks: Marks, nearby: Marks, baselines: Baselines) -> Figures:
+    """The figures of some items; `nearby` are the detections in the history of each target."""
+    scored = _scored(items, marks, baselines)
+    result = discrimination(scored)
+    targets = [item for item in items if item.label.target]
+    timelines = [timeline_of(item, nearby.get(item.label.id, ())) for item in targets]
+    known = [timeline for timeline in timelines if timeline is not None]
+    recalls = {name: recall_at_rate(scored, share) for name, share in FALSE_ALARM_RATES.items()}
     return Figures(
-        of=sorted({thing.label.of for thing in things}),
-        things=made.things,
-        targets=made.targets,
-        groups=len({item.cluster for item in items}),
-        marked=made.precision.of,
-        precision=_rate(made.precision),
-        recall=_rate(made.recall),
-        false_alarms=_rate(made.false_alarms),
-        auroc=None if made.area is None else _ends(made.area.value, made.area.interval),
-        **{name: None if item is None else _ends(item.value, item.interval) for name, item in within.items()},
-        lift=made.lift,
-        trivial=[
-            TrivialAnswer(name=item.name, auroc=item.area, precision=item.precision) for item in made.trivial
-        ],
-        horizon=_times(horizon(courses)),
-        recovery=_times(recovery(courses)),
+        of=sorted({item.label.of for item in items}),
+        things=result.items,
+        targets=result.targets,
+        groups=len({item.cluster for item in scored}),
+        marked=result.precision.of,
+        precision=_rate(result.precision),
+        recall=_rate(result.recall),
+        false_alarms=_rate(result.false_alarms),
+        auroc=None if result.area is None else Estimate(result.area.value, *result.area.interval),
+        **{name: None if r is None else Estimate(r.value, *r.interval) for name, r in recalls.items()},
+        lift=result.lift,
+        trivial=[TrivialAnswer(item.name, item.area, item.precision) for item in result.baselines],
+        horizon=_durations(lead_time(known)),
+        recovery=_durations(recovery_time(known)),
     )
-
-
-def _ends(value: float | None, interval: tuple[float, float]) -> Estimate:
-    return Estimate(value=value, low=interval[0], high=interval[1])
 
 
 def _rate(rate: Rate) -> RateEstimate:
-    return RateEstimate(
-        hits=rate.hits, of=rate.of, value=rate.value, low=rate.interval[0], high=rate.interval[1]
-    )
+    return RateEstimate(rate.hits, rate.of, rate.value, *rate.interval)
 
 
 def _difference(difference: Difference | None) -> DifferenceEstimate | None:
     if difference is None:
         return None
-    return DifferenceEstimate(
-        value=difference.value, low=difference.interval[0], high=difference.interval[1], p=difference.p
-    )
+    return DifferenceEstimate(difference.value, *difference.interval, difference.p)
 
 
-def _times(times: Times) -> EventCounts:
-    low, high = times.quartiles or (None, None)
-    return EventCounts(
-        of=times.of,
-        count=times.count,
-        left_out=times.left_out,
-        median=times.middle,
-        quartile_low=low,
-        quartile_high=high,
-    )
+def _durations(summary: DurationSummary) -> EventCounts:
+    quartiles = summary.quartiles or (None, None)
+    return EventCounts(summary.of, summary.count, summary.left_out, summary.median, *quartiles)

@@ -41,7 +41,7 @@ def accuracy(
     as_json: AsJson = False,
 ) -> None:
     """Say how often each version of a pattern was right: counts, precision, what recall can be at most."""
-    from ..app.accuracy import accuracies, agreed, agreement_record, check_pattern
+    from ..app.accuracy import accuracies, agreement_record, check_pattern, judge_agreement
     from ..config.settings import learning_in
     from ..store import open_store
 
@@ -51,8 +51,8 @@ def accuracy(
         if pattern:
             check_pattern(opened, pattern, settings)
         found = accuracies(opened, pattern or None, minimum=minimum, silences=silences)
-        together = agreed(opened, pattern or None)
-        blind = agreed(opened, pattern or None, blind=True)
+        together = judge_agreement(opened, pattern or None)
+        blind = judge_agreement(opened, pattern or None, blind=True)
     if as_json:
         for one in found:
             write_json(one.to_dict())

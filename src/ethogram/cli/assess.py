@@ -28,7 +28,7 @@ from .output import printable, write_json, write_line
 
 if TYPE_CHECKING:
     from ..app.run_record import Run
-    from ..risk.scoring import Given
+    from ..risk.assessment import Intervention
 
 
 FEW = 3
@@ -76,7 +76,7 @@ def assess(
     from datetime import UTC, datetime
 
     from ..app.analyze import analyze_gathered, load_library
-    from ..app.assess import each, looked_at
+    from ..app.assess import assess_all, assessment_input
     from ..app.mute import mute
     from ..app.runs import run_report
     from ..ingest import OnDisk
@@ -97,10 +97,16 @@ def assess(
             analysis = analyze_gathered(given, library, as_of=moment, settings=settings)
             analysis = mute(analysis, asked.mutes(loaded), given.events, now=datetime.now(UTC))
             runs = run_report(analysis.detections, given.events, as_of=analysis.as_of, settings=settings)
-            looked = looked_at(
-                analysis, given.events, library, settings, runs=runs, asked=moment, given=hook_said(runs)
+            looked = assessment_input(
+                analysis,
+                given.events,
+                library,
+                settings,
+                runs=runs,
+                requested=moment,
+                interventions=hook_said(runs),
             )
-            found = each(looked)
+            found = assess_all(looked)
     if as_json:
         for one in found:
             write_json(one.to_dict())
@@ -112,7 +118,7 @@ def assess(
         for number, one in enumerate(grave[:limit]):
             if number:
                 write_line("")
-            for line in risk_lines(one, timed=one.source not in looked.known.untimed):
+            for line in risk_lines(one, timed=one.source not in looked.context.untimed):
                 write_line(line)
         if len(grave) > limit:
             write_line(f"\nand {len(grave) - limit:,} more with a lower risk (--limit)")
@@ -122,11 +128,11 @@ def assess(
         raise typer.Exit(FOUND)
 
 
-def hook_said(runs: tuple[Run, ...]) -> dict[str, dict[str, list[Given]]]:
+def hook_said(runs: tuple[Run, ...]) -> dict[str, dict[str, list[Intervention]]]:
     """What a hook said in these runs, where one watched them: by thread and pattern, oldest first."""
     from ..agents.hook.status import load_messages
     from ..errors import BadInput
-    from ..risk.scoring import Given
+    from ..risk.assessment import Intervention
 
     if not runs:
         return {}
@@ -137,9 +143,9 @@ def hook_said(runs: tuple[Run, ...]) -> dict[str, dict[str, list[Given]]]:
         # What was said is only told beside it: without it the assessment is still right.
         write_line(printable(f"ethogram: what hooks said is left out: {error}"), to=sys.stderr)
         return {}
-    found: dict[str, dict[str, list[Given]]] = {}
+    found: dict[str, dict[str, list[Intervention]]] = {}
     for one in told:
         if one["session"] in threads:
             steps = found.setdefault(one["session"], {}).setdefault(one["pattern"], [])
-            steps.append(Given(one["rung"], one["effect"]))
+            steps.append(Intervention(one["rung"], one["effect"]))
     return found

@@ -15,7 +15,7 @@ from .stored import StoreUrl, note_all, now
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
-    from ..app.backtest import Backtested
+    from ..app.backtest import BacktestResult
     from ..config import Loaded
     from ..ingest import Batch, OnDisk
     from ..patterns.library import Library
@@ -78,7 +78,7 @@ def backtest(
             seed=seed,
             examples=examples,
             excerpts=excerpts,
-            tell=progress.count,
+            progress=progress.count,
         )
     _write(told, as_json)
 
@@ -90,7 +90,7 @@ def shadow(
     config: Config = "",
 ) -> None:
     """Show what shadow patterns (status: shadow) have found in a store."""
-    from ..app.backtest import shadow as look
+    from ..app.backtest import backtest_shadow
     from ..patterns.catalogue import load_vocabulary
     from ..patterns.library import select
     from ..store import open_store
@@ -106,7 +106,7 @@ def shadow(
     )
     with open_store(store) as opened:
         note_all(opened, "shadow")
-        told = look(opened, library.programs, as_of=now(), since=since_of(since))
+        told = backtest_shadow(opened, library.programs, as_of=now(), since=since_of(since))
     _write(told, as_json)
 
 
@@ -179,7 +179,7 @@ def since_of(given: str) -> timedelta | datetime | None:
         raise BadUsage(f"--since takes a duration such as 30d, or a time: {error}") from None
 
 
-def _write(told: Backtested, as_json: bool) -> None:
+def _write(told: BacktestResult, as_json: bool) -> None:
     from .backtest_text import backtest_parts
     from .text import show
 

@@ -11,10 +11,10 @@ from .text import clean, plural, stamp
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ..app.backtest import Backtested
+    from ..app.backtest import BacktestResult
 
 
-def backtest_parts(told: Backtested) -> Iterator[RenderableType]:
+def backtest_parts(told: BacktestResult) -> Iterator[RenderableType]:
     """Every pattern: how much it found, whether chance finds as much, what else finds it, and examples."""
     when = "" if told.since is None else f", detected since {stamp(told.since)} UTC"
     yield f"{plural(told.events, 'event')}{when}."

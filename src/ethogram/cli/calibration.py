@@ -74,7 +74,7 @@ def lines(one: Calibrated) -> Iterator[str]:
         low, high = row.interval
         share = f"{row.right / row.count:.2f} ({low:.2f} to {high:.2f})"
         said = f"{row.low:.2f} to {row.high:.2f}"
-        yield f"  {said:14} {row.count:6,}  {row.right:5,}  {share:20}  {one.calibration(row.said):.2f}"
+        yield f"  {said:14} {row.count:6,}  {row.right:5,}  {share:20}  {one.calibration(row.confidence):.2f}"
     yield f"  mean distance of said and seen {told.distance:.2f}, Brier score {told.brier:.3f}"
     yield from (f"  {text}" for text in plot(one))
 
@@ -93,7 +93,7 @@ def plot(one: Calibrated) -> Iterator[str]:
         share = column / (WIDE - 1)
         put(share, one.calibration(share), "-")
     for row in one.reliability.rows:
-        put(row.said, row.right / row.count, "o")
+        put(row.confidence, row.right / row.count, "o")
     for number, line in enumerate(cells):
         label = {0: "1.0", (HIGH - 1) // 2: "0.5", HIGH - 1: "0.0"}.get(number, "")
         yield f"{label:>4} |{''.join(line).rstrip()}"

@@ -17,7 +17,7 @@ from .verdict import By
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ..app.learning import Lesson
+    from ..app.learning import LearningResult
     from ..config import Loaded
     from ..risk.changes import Change
     from ..risk.proposal import Effect, Proposal
@@ -52,7 +52,7 @@ def learn(
 ) -> None:
     """Propose another number for a pattern whose verdicts show that it is too often wrong.
 
-    Nothing is changed before it is accepted, unless the settings allow small steps (learning.automatic).
+    NoProposal is changed before it is accepted, unless the settings allow small steps (learning.automatic).
     """
     from ..app import learning
     from ..errors import BadUsage
@@ -87,10 +87,10 @@ def tell(
 
     `named`: somebody asked for it by its name, and wants to know where there is none.
     """
-    from ..app.learning import Lesson, go_by_itself, learn_pattern, lesson_record
+    from ..app.learning import LearningResult, apply_step, learn_pattern, learning_record
     from ..config.settings import learning_in
     from ..errors import BadPattern
-    from ..risk.proposal import Nothing, Proposal
+    from ..risk.proposal import NoProposal, Proposal
     from .progress import Progress
 
     at = now()
@@ -100,12 +100,14 @@ def tell(
         except BadPattern:
             if named:
                 raise
-            lesson = Lesson(Nothing(pattern, "no pattern of that name can be read any more"), "", at)
+            lesson = LearningResult(
+                NoProposal(pattern, "no pattern of that name can be read any more"), "", at
+            )
     found: Change | str | None = None
-    if isinstance(lesson.told, Proposal) and learning_in(loaded.settings)["automatic"]:
-        found = go_by_itself(lesson.told, loaded, at=at)
+    if isinstance(lesson.outcome, Proposal) and learning_in(loaded.settings)["automatic"]:
+        found = apply_step(lesson.outcome, loaded, at=at)
     if as_json:
-        write_json(lesson_record(lesson, not_changed=found if isinstance(found, str) else None))
+        write_json(learning_record(lesson, not_changed=found if isinstance(found, str) else None))
         if found is not None and not isinstance(found, str):
             write_json(found.to_dict())
         return
@@ -117,12 +119,12 @@ def tell(
         tell_change(found, loaded, as_json=False)
 
 
-def lines(lesson: Lesson, at: datetime) -> Iterator[str]:
+def lines(lesson: LearningResult, at: datetime) -> Iterator[str]:
     """The text form."""
-    from ..risk.proposal import Nothing
+    from ..risk.proposal import NoProposal
 
-    told = lesson.told
-    if isinstance(told, Nothing):
+    told = lesson.outcome
+    if isinstance(told, NoProposal):
         yield f"{told.pattern}: nothing to propose: {told.why}{_since(lesson, at)}"
         return
     yield told.sentence()
@@ -131,7 +133,7 @@ def lines(lesson: Lesson, at: datetime) -> Iterator[str]:
     yield f"  take it up: ethogram learn {told.pattern} --accept --store ...{_since(lesson, at)}"
 
 
-def _since(lesson: Lesson, at: datetime) -> str:
+def _since(lesson: LearningResult, at: datetime) -> str:
     """That it was found out earlier, where it was."""
     from .text import stamp
 

@@ -50,7 +50,7 @@ def cohort(
 ) -> None:
     """Learn what is usual from at least twenty people: figures of all of them, of nobody alone."""
     from ..app.cohort import cohort_from
-    from ..usage.cohort_table import cohort_text
+    from ..usage.cohort import format_cohort
 
     if not data:
         raise typer.BadParameter("name the events to learn from: --from PATH")
@@ -58,7 +58,7 @@ def cohort(
     settings = asked.settings()
     said = source or f"learnt from {len(data)} {'path' if len(data) == 1 else 'paths'}"
     made = cohort_from(_events(asked, settings), version=version, source=said, date=date, settings=settings)
-    text = cohort_text(made)
+    text = format_cohort(made)
     if out:
         _write(Path(out), text)
     if as_json:

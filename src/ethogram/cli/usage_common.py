@@ -44,7 +44,7 @@ def measured_by(config: str) -> dict[str, Any]:
     """How a tracker measures, as ethogram.yaml has it under `usage` and `time_zone`."""
     from dataclasses import fields
 
-    from ..usage.baseline import find_cohort
+    from ..usage.cohort import find_cohort
     from ..usage.settings import Settings
     from .inputs import load_config
 

@@ -43,14 +43,14 @@ def checker() -> Callable[[Event], None]:
     """What raises BadLine at an event that could not be recorded, its time apart."""
     from ..errors import BadUsage
     from ..ingest import BadLine
-    from ..usage.event import arguments_of, seen_of
+    from ..usage.event import arguments_of, make_event
     from ..usage.pseudonym import new_keys
 
     keys = new_keys()
 
     def check(event: Event) -> None:
         try:
-            seen_of(keys, math.inf, **arguments_of(event))
+            make_event(keys, math.inf, **arguments_of(event))
         except BadUsage as error:
             raise BadLine(str(error)) from None
 

@@ -61,7 +61,7 @@ def labelled(
 ) -> None:
     """Precision, recall, false alarms, AUROC, horizon and recovery on your own labels."""
     from ..app import validate as validating
-    from ..app.labels import things_of
+    from ..app.labelled_items import join_labels
     from .progress import Progress
     from .validate import digest
     from .validate_labelled_text import lines, too_little
@@ -74,12 +74,14 @@ def labelled(
     loaded = asked.loaded()
     events, names, detections = _found(asked, loaded, patterns, progress)
     labels = _in_split(_labels(found, label, events), split)
-    told = things_of(labels, events, found.labels or found.events[0])
+    told = join_labels(labels, events, found.labels or found.events[0])
     with progress.checking("comparing with the labels"):
         records = list(validating.validate_labelled(found.name, told, detections, names, severity))
         if against:
             _, known, others = _found(_plain(asked), _plain(asked).loaded(), against, progress)
-            records += validating.compared(found.name, told, others, detections, severity, (known, names))
+            records += validating.compare_labelled(
+                found.name, told, others, detections, severity, (known, names)
+            )
     records.append(validating.summary(found.name, told, names, severity, digest(found.files)))
     if warning := too_little(records):
         write_line(f"warning: {warning}", to=sys.stderr)
@@ -94,10 +96,10 @@ def labelled(
 def _located(given: str, data: Sequence[str], label: str) -> LabelledSet:
     import os
 
-    from ..app.labels import located
+    from ..app.labels import locate_set
     from .validate import DATA
 
-    return located(given, data, os.environ.get(DATA, ""), in_events=bool(label))
+    return locate_set(given, data, os.environ.get(DATA, ""), in_events=bool(label))
 
 
 def _check_severity(severity: str) -> None:

@@ -15,7 +15,7 @@ from .usage_common import IsPseudonym, KeyFile, user_name, whom
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ..app.verdicts import Said, Silence
+    from ..app.verdicts import NonDetection, VerdictInput
     from ..config import Settings
     from ..models import Verdict
     from ..store import Store
@@ -66,7 +66,7 @@ def verdict(
 ) -> None:
     """Say whether a detection was right (confirmed, false_alarm), what was missed, or rightly not told."""
     from ..app.stored_events import note_looks
-    from ..app.verdicts import Said
+    from ..app.verdicts import VerdictInput
     from ..errors import BadUsage
     from ..store import open_store
 
@@ -86,24 +86,24 @@ def verdict(
         if file:
             keep_file(opened, file, settings, judge, when, as_json=as_json)
             return
-        of: str | Silence = detection
+        of: str | NonDetection = detection
         if not detection:
             asked = (missed or correct_silence, subject, first, last, source)
             of = silence(opened, asked, key, is_pseudonym=is_pseudonym)
         word = said or ("missed" if missed else "correct_silence")
-        keep_one(opened, Said(word, judge, when, of, why, blind), settings, as_json=as_json)
+        keep_one(opened, VerdictInput(word, judge, when, of, why, blind), settings, as_json=as_json)
 
 
-def silence(store: Store, asked: Sequence[str], key: str, *, is_pseudonym: bool) -> Silence:
+def silence(store: Store, asked: Sequence[str], key: str, *, is_pseudonym: bool) -> NonDetection:
     """The stretch that is meant, by the names that the store has: a private one has its own."""
     from ..app.stored_events import stored_event, stored_name, stored_source
-    from ..app.verdicts import Silence
+    from ..app.verdicts import NonDetection
 
     pattern, subject, first, last, source = asked
     name = stored_name(store, whom(subject, is_pseudonym), key) if subject else ""
     if not is_pseudonym:
         first, last = (stored_event(store, one, key) for one in (first, last))
-    return Silence(pattern, name, first, last, stored_source(store, source, key))
+    return NonDetection(pattern, name, first, last, stored_source(store, source, key))
 
 
 def check_one(*given: object) -> None:
@@ -117,12 +117,12 @@ def check_one(*given: object) -> None:
         )
 
 
-def keep_one(store: Store, said: Said, settings: Settings, *, as_json: bool) -> None:
+def keep_one(store: Store, said: VerdictInput, settings: Settings, *, as_json: bool) -> None:
     """Keep one verdict, and tell it."""
-    from ..app.verdicts import keep_verdicts, verdict_of
+    from ..app.verdicts import check_verdict, save_verdicts
 
-    found = verdict_of(store, said, settings, now=now())
-    kept = keep_verdicts(store, [found])
+    found = check_verdict(store, said, settings, now=now())
+    kept = save_verdicts(store, [found])
     if as_json:
         write_json(found.to_dict())
     else:
@@ -134,14 +134,14 @@ def keep_file(
     store: Store, path: str, settings: Settings, judge: str, at: datetime, *, as_json: bool
 ) -> None:
     """Keep the verdicts of a file, and tell how many."""
-    from ..app.verdicts import VerdictsAdded, keep_verdicts, read_verdicts
+    from ..app.verdicts import read_verdicts, save_verdicts
     from .progress import Progress
     from .text import plural
 
     with Progress().checking("checking the verdicts"):
-        kept = keep_verdicts(store, read_verdicts(path, store, settings, by=judge, at=at, now=now()))
+        kept = save_verdicts(store, read_verdicts(path, store, settings, by=judge, at=at, now=now()))
     if as_json:
-        write_json(VerdictsAdded(added=kept.added, repeated=kept.repeated))
+        write_json(kept)
     else:
         write_line(f"{plural(kept.added, 'verdict')} added; known already: {kept.repeated:,}")
     tell_settled(store, settings, as_json=as_json)
@@ -166,12 +166,12 @@ def tell_settled(store: Store, settings: Settings, *, as_json: bool) -> None:
 
 def tell_second(store: Store, judge: str, settings: Settings, *, as_json: bool) -> None:
     """Show the next detection that this judge should judge too, without what others said of it."""
-    from ..app.accuracy import to_look_at
+    from ..app.accuracy import second_judge_queue
     from ..app.stored_events import note_looks
     from .report import detection_parts
     from .text import show
 
-    waiting = to_look_at(store, judge, settings)
+    waiting = second_judge_queue(store, judge, settings)
     if not waiting:
         if not as_json:
             write_line(f"nothing waits for a second verdict by {judge}")
@@ -192,9 +192,9 @@ def tell_said(store: Store, detection: str, *, as_json: bool) -> None:
 
     note_all(store, "verdicts")
     if detection:
-        from ..app.verdicts import detection_of
+        from ..app.verdicts import find_detection
 
-        detection_of(store, detection)
+        find_detection(store, detection)
     found = store.verdicts(detection or None)
     for one in found:
         if as_json:

@@ -161,7 +161,7 @@ def own_keys() -> Keys:
         except BadUsage:
             if not path.exists():  # another process may have been first
                 raise
-    return read_keys(path, how=how)
+    return read_keys(path, hint=how)
 
 
 def fault_of(record: Any) -> str:

@@ -86,9 +86,11 @@ def _points(one: Calibrated) -> Iterator[Html]:
     for row in one.reliability.rows:
         low, high = row.interval
         share = row.right / row.count
-        yield tag("line", x1=_x(row.said), x2=_x(row.said), y1=_y(low), y2=_y(high), class_="range")
-        words = f"confidence {row.said:.2f}: {row.right} of {row.count} right"
-        yield tag("circle", tag("title", words), cx=_x(row.said), cy=_y(share), r=4)
+        yield tag(
+            "line", x1=_x(row.confidence), x2=_x(row.confidence), y1=_y(low), y2=_y(high), class_="range"
+        )
+        words = f"confidence {row.confidence:.2f}: {row.right} of {row.count} right"
+        yield tag("circle", tag("title", words), cx=_x(row.confidence), cy=_y(share), r=4)
 
 
 def table(one: Calibrated) -> Html:
@@ -103,7 +105,7 @@ def table(one: Calibrated) -> Html:
             f"{row.count}",
             f"{row.right}",
             f"{row.right / row.count:.2f} ({low:.2f} to {high:.2f})",
-            f"{one.calibration(row.said):.2f}",
+            f"{one.calibration(row.confidence):.2f}",
         )
         rows.append(tag("tr", *(tag("td", cell) for cell in cells)))
     return tag("table", top, tag("tbody", *rows))

@@ -1,6 +1,6 @@
-"""Risk that adds up, verdicts, and patterns that get better: pure functions over records.
+"""Risk, verdicts, calibration and tuning: pure functions over records.
 
-Nothing here reads the clock, a file or a store; time is an argument and randomness has a seed.
+Nothing here reads the clock, a file or a store: time is an argument and randomness is seeded.
 """
 
 from __future__ import annotations

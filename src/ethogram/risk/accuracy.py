@@ -1,30 +1,25 @@
-"""Accuracy of a pattern's version, and reliability of its confidence."""
+"""Precision and recall bounds of a pattern's versions, from counts of verdicts."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from ..models.record import Record, decimals
 from ..stats import Interval, clopper_pearson_high, wilson
-from .verdicts import Counts, Slot, Tallies
+from .verdicts import Counts, Slot
 
 if TYPE_CHECKING:
     from ..fields import Count, Name, Ratio
 
-
-# Accuracy: how often a version of a pattern was right, as far as verdicts tell.
-
 MINIMUM = 20
-"""With fewer verdicts on detections nothing is said about precision."""
+"""Verdicts on detections below which no precision is reported."""
 
 
 class Few(NamedTuple):
-    """How many verdicts there are, and how many it takes."""
+    """How many verdicts there are, and how many are needed."""
 
     have: Count
     need: Count
@@ -32,7 +27,7 @@ class Few(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecallBounds(Record):
-    """Between what recall lies; None for an end that is not known."""
+    """Bounds of recall; None for an unknown one."""
 
     DECIMALS = decimals(6, "at_least", "at_most")
 
@@ -42,7 +37,7 @@ class RecallBounds(Record):
 
 @dataclass(frozen=True, slots=True)
 class Precision(Record):
-    """Confirmed over judged, or None where there are too few verdicts to say."""
+    """Confirmed over judged; `value` and its 95 % `interval` (Wilson) are None below `minimum` verdicts."""
 
     JSON = "counts precision precision_low precision_high insufficient"
     FLAT = ("counts",)
@@ -52,19 +47,15 @@ class Precision(Record):
     minimum: int = MINIMUM
 
     @property
-    def is_sufficient(self) -> bool:
-        """Whether there are enough verdicts."""
-        return self.counts.judged >= self.minimum
-
-    @property
     def value(self) -> float | None:
         """The share of judged detections that were confirmed."""
-        return self.counts.confirmed / self.counts.judged if self.is_sufficient else None
+        counts = self.counts
+        return counts.confirmed / counts.judged if counts.judged >= self.minimum else None
 
     @property
     def interval(self) -> Interval | None:
-        """Wilson's of 95 %."""
-        return wilson(self.counts.confirmed, self.counts.judged) if self.is_sufficient else None
+        """The 95 % interval of the value."""
+        return None if self.value is None else wilson(self.counts.confirmed, self.counts.judged)
 
     @property
     def precision(self) -> Ratio | None:
@@ -83,13 +74,17 @@ class Precision(Record):
 
     @property
     def insufficient(self) -> Few | None:
-        """How many verdicts there are and how many it takes, where there are too few."""
-        return None if self.is_sufficient else Few(self.counts.judged, self.minimum)
+        """How many verdicts there are and how many are needed, where there are too few."""
+        return Few(self.counts.judged, self.minimum) if self.value is None else None
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy(Record):
-    """How often a version of a pattern was right, as far as verdicts tell."""
+    """How often a version of a pattern was right, as far as verdicts tell.
+
+    `unjudged` counts open and closed detections without a verdict. `silences` is the number of stretches
+    without a detection that the judged ones were drawn from at random; 0: unknown.
+    """
 
     RECORD = "accuracy"
     JSON = "pattern version whole unjudged recall by_source by_month"
@@ -103,48 +98,53 @@ class Accuracy(Record):
     unjudged: Count = 0
     """Detections that stand and that nobody has judged."""
     silences: int = 0
-    """How many stretches without a detection the judged ones were drawn from at random; 0: not told."""
 
     @property
     def recall_at_most(self) -> float | None:
-        """See the function of that name."""
+        """The upper bound of recall."""
         return recall_at_most(self.whole.counts, self.unjudged)
 
     @property
     def recall_at_least(self) -> float | None:
-        """See the function of that name; None where nobody told how many silences there were."""
+        """The lower bound of recall; None where the number of silences is unknown."""
         return recall_at_least(self.whole.counts, self.silences) if self.silences else None
 
     @property
     def recall(self) -> RecallBounds:
-        """What recall can be."""
+        """Both bounds of recall."""
         return RecallBounds(self.recall_at_least, self.recall_at_most)
 
 
 def accuracy(
-    tallies: Tallies,
+    counts: Mapping[Slot, Counts],
     pattern: str,
     *,
     minimum: int = MINIMUM,
     unjudged: Mapping[tuple[str, str], int] | None = None,
     silences: int = 0,
 ) -> list[Accuracy]:
-    """What is known of each version of a pattern, in order of versions.
+    """The accuracy of each version of a pattern, in order of versions.
 
-    `unjudged` are how many detections by (pattern, version) nobody has judged, `silences` how many stretches
-    without one the judged silences were drawn from.
+    `unjudged` counts detections without a verdict by (pattern, version).
     """
     by_version: dict[str, dict[Slot, Counts]] = defaultdict(dict)
-    for slot, counts in tallies.items():
+    for slot, count in counts.items():
         if slot.pattern == pattern:
-            by_version[slot.version][slot] = counts
+            by_version[slot.version][slot] = count
+
+    def split(own: Mapping[Slot, Counts], key: Callable[[Slot], str]) -> dict[str, Precision]:
+        sums: dict[str, Counts] = defaultdict(Counts)
+        for slot, count in own.items():
+            sums[key(slot)] += count
+        return {name: Precision(count, minimum) for name, count in sorted(sums.items())}
+
     return [
         Accuracy(
             pattern,
             version,
             Precision(sum(own.values(), Counts()), minimum),
-            _split(own, lambda slot: slot.source, minimum),
-            _split(own, lambda slot: slot.month, minimum),
+            split(own, lambda slot: slot.source),
+            split(own, lambda slot: slot.month),
             (unjudged or {}).get((pattern, version), 0),
             silences,
         )
@@ -152,88 +152,32 @@ def accuracy(
     ]
 
 
-def _split(own: Tallies, by: Callable[[Slot], str], minimum: int) -> dict[str, Precision]:
-    out: dict[str, Counts] = defaultdict(Counts)
-    for slot, counts in own.items():
-        out[by(slot)] += counts
-    return {name: Precision(counts, minimum) for name, counts in sorted(out.items())}
-
-
 def recall_at_most(counts: Counts, unjudged: int = 0) -> float | None:
-    """The most that recall can be, from what is known to have been missed; None where nothing is known.
+    """The upper bound of recall from known misses; None where no miss is known.
 
-    Known misses are the least there were, so they bound recall from above and never from below: every
-    detection that nobody has judged is taken to be right, and nothing else to have been missed. Where nothing
-    of this version was found at all, no sweep may have looked for it yet, and nothing is known either.
+    Unjudged detections are taken as right, and unknown misses as none. Without any detection of this version
+    the bound is None too: no sweep may have looked for it yet.
 
     >>> recall_at_most(Counts(confirmed=8, missed=2)), recall_at_most(Counts(confirmed=8))
     (0.8, None)
     """
-    found = counts.confirmed + counts.disputed + unjudged
-    if not counts.missed or not found + counts.false_alarm:
+    detected = counts.confirmed + counts.disputed + unjudged
+    if not counts.missed or not detected + counts.false_alarm:
         return None
-    return found / (found + counts.missed)
+    return detected / (detected + counts.missed)
 
 
 def recall_at_least(counts: Counts, silences: int) -> float | None:
-    """The least that recall is (with 97.5 % certainty), where judged silences were drawn at random.
+    """The lower bound of recall (97.5 % certain) from judged silences drawn at random.
 
-    `silences` is how many stretches without a detection there were to draw from. What was missed is then at
-    most the upper end of its share among those looked at, times all; None where none were looked at.
+    `silences` is the number of stretches without a detection. The misses are at most their upper share among
+    the judged silences, times all silences. None where no silence was judged.
 
     >>> round(recall_at_least(Counts(confirmed=50, missed=1, correct_silence=199), silences=1000), 2)
     0.64
     """
-    looked_at = counts.missed + counts.correct_silence
-    if not looked_at:
+    judged = counts.missed + counts.correct_silence
+    if not judged:
         return None
-    missed = max(counts.missed, silences * clopper_pearson_high(counts.missed, looked_at))
+    missed = max(counts.missed, silences * clopper_pearson_high(counts.missed, judged))
     return counts.confirmed / (counts.confirmed + missed) if counts.confirmed else 0.0
-
-
-# Reliability: does what is said with confidence .8 come true in 8 of 10 cases?
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """Detections of about the same confidence: the mean of it, and how many were right."""
-
-    low: float
-    high: float
-    count: int
-    said: float
-    right: int
-    interval: Interval
-
-
-@dataclass(frozen=True, slots=True)
-class Reliability:
-    """A row for each group, the mean squared error (Brier), and the mean distance of said and seen (ECE)."""
-
-    rows: tuple[Row, ...]
-    count: int
-    brier: float
-    distance: float
-
-
-def reliability(pairs: Sequence[tuple[float, bool]], groups: int = 10) -> Reliability | None:
-    """The table of (confidence, was it right) pairs, in groups of about equal size; None for no pairs.
-
-    Equal confidences stay in one group, so there may be fewer.
-    """
-    if not pairs:
-        return None
-    said = np.array([score for score, _ in pairs], dtype=float)
-    right = np.array([true for _, true in pairs], dtype=float)
-    edges = np.unique(np.quantile(said, np.linspace(0, 1, groups + 1)[1:-1], method="lower"))
-    group = np.searchsorted(edges, said, side="left")
-    rows = []
-    for number in np.unique(group):
-        own = group == number
-        count, hits = int(own.sum()), int(right[own].sum())
-        mean = float(said[own].mean())
-        rows.append(
-            Row(float(said[own].min()), float(said[own].max()), count, mean, hits, wilson(hits, count))
-        )
-    distance = sum(abs(row.said - row.right / row.count) * row.count for row in rows) / len(pairs)
-    return Reliability(tuple(rows), len(pairs), float(((said - right) ** 2).mean()), distance)

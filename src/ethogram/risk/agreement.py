@@ -1,4 +1,4 @@
-"""Judges: how far they agree beyond chance, and what a second one should look at."""
+"""Agreement of judges beyond chance, and the selection of detections for a second judge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..models import Verdict, stable_hash
 from ..models.record import Record, decimals
 from ..stats import wilson
-from .verdicts import TRUE, Standing, standings
+from .verdicts import TRUE, Consensus, consensus_by_item
 
 if TYPE_CHECKING:
     from ..fields import Balance, Count, Ratio
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Kappa(Record):
-    """Agreement beyond chance: 1 for perfect, 0 for chance. None where chance alone would agree on all.
+    """Agreement beyond chance: 1 is perfect, 0 is chance; None where chance alone agrees on everything.
 
-    The interval of 95 % is Wilson's of the observed agreement, with the chance agreement as it is; so it is
-    wide for few items also where all of them agree, where one by resampling has no width at all.
+    The 95 % interval is Wilson's of the observed agreement, with the expected agreement held fixed. Unlike a
+    bootstrap interval it keeps its width where all judges agree on a few items.
     """
 
     DECIMALS = decimals(6, "observed", "expected", "value", "low", "high")
@@ -36,7 +36,7 @@ class Kappa(Record):
 
 
 def cohen(pairs: Sequence[tuple[bool, bool]]) -> Kappa | None:
-    """Cohen's kappa of two judges' answers on the same items; None for no items.
+    """Cohen's kappa of two judges on the same items; None without items.
 
     >>> both = [(True, True)] * 20 + [(False, False)] * 15
     >>> round(cohen([*both, *[(True, False)] * 5, *[(False, True)] * 10]).value, 3)
@@ -49,36 +49,35 @@ def cohen(pairs: Sequence[tuple[bool, bool]]) -> Kappa | None:
     return _kappa(n, sum(a == b for a, b in pairs), first * second + (1 - first) * (1 - second))
 
 
-def fleiss(answers: Iterable[Sequence[bool]]) -> Kappa | None:
-    """Fleiss' kappa of any number of judges, not the same for every item; None where no item has two.
+def fleiss(ratings: Iterable[Sequence[bool]]) -> Kappa | None:
+    """Fleiss' kappa of any number of judges per item; None where no item has two.
 
-    Each item counts the same, by the share of pairs of its judges that agree. The interval takes an item for
-    one observation however many judged it, which is on the safe side.
+    Each item weighs the same, by the share of its pairs of judges that agree. The interval counts an item as
+    one observation however many judged it, which is conservative.
     """
-    told = [list(answer) for answer in answers if len(answer) > 1]
-    if not told:
+    items = [list(item) for item in ratings if len(item) > 1]
+    if not items:
         return None
     agreed = 0.0
-    for item in told:
+    for item in items:
         yes, n = sum(item), len(item)
         agreed += (yes * (yes - 1) + (n - yes) * (n - yes - 1)) / (n * (n - 1))
-    share = sum(map(sum, told)) / sum(map(len, told))
-    return _kappa(len(told), agreed, share * share + (1 - share) * (1 - share))
+    share = sum(map(sum, items)) / sum(map(len, items))
+    return _kappa(len(items), agreed, share * share + (1 - share) * (1 - share))
 
 
 def _kappa(items: int, agreed: float, expected: float) -> Kappa:
     observed = agreed / items
     if expected >= 1:
         return Kappa(items, observed, 1.0, None, None, None)
-    low, high = wilson(agreed, items)
-    # No agreement is below -1, though Wilson's lower end may be below what chance leaves room for.
-    beyond = [max(-1.0, (item - expected) / (1 - expected)) for item in (observed, low, high)]
-    return Kappa(items, observed, expected, *beyond)
+    # Kappa is at least -1, but Wilson's lower end may lie below.
+    shares = (observed, *wilson(agreed, items))
+    return Kappa(items, observed, expected, *(max(-1.0, (p - expected) / (1 - expected)) for p in shares))
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """All judges together, and each pair of them that has items in common."""
+    """Kappa of all judges, of each pair with common items, and the number of items of each judge."""
 
     together: Kappa | None
     pairs: dict[tuple[str, str], Kappa]
@@ -86,31 +85,33 @@ class Agreement:
 
 
 def agreement(verdicts: Iterable[Verdict]) -> Agreement:
-    """How far judges agree on detections, each by their newest verdict."""
-    told = [_answers(standing) for item, standing in standings(verdicts).items() if item[0] == "detection"]
-    names = Counter(judge for item in told for judge in item)
+    """Agreement of judges on detections, by the newest verdict of each."""
+    items = [
+        {verdict.by: verdict.verdict in TRUE for verdict in consensus.verdicts}
+        for consensus in _judged_detections(verdicts).values()
+    ]
+    judges = Counter(judge for item in items for judge in item)
     pairs = {}
-    for a, b in combinations(sorted(names), 2):
-        kappa = cohen([(item[a], item[b]) for item in told if a in item and b in item])
-        if kappa is not None:
+    for a, b in combinations(sorted(judges), 2):
+        if kappa := cohen([(item[a], item[b]) for item in items if a in item and b in item]):
             pairs[a, b] = kappa
-    return Agreement(fleiss(list(item.values()) for item in told), pairs, dict(sorted(names.items())))
-
-
-def _answers(standing: Standing) -> dict[str, bool]:
-    return {verdict.by: verdict.verdict in TRUE for verdict in standing.verdicts}
+    return Agreement(fleiss(list(item.values()) for item in items), pairs, dict(sorted(judges.items())))
 
 
 def second_look(verdicts: Iterable[Verdict], judge: str, *, share: float = 0.2) -> list[str]:
-    """Ids of detections that this judge should judge as well, without being told what others said.
+    """Ids of detections that this judge should judge too, blind to the verdicts of others.
 
-    A fixed share of what others have judged, drawn by the id alone: neither the first verdict nor the
-    confidence has a say in it, and asking again draws the same. In an order that tells nothing either.
+    A fixed share of what others judged, drawn and ordered by the hash of the id alone: neither verdict nor
+    confidence influences it, and a repeated call draws the same.
     """
-    found = []
-    for item, standing in standings(verdicts).items():
-        if item[0] == "detection" and all(verdict.by != judge for verdict in standing.verdicts):
-            drawn = int(stable_hash("second look", item[1])[:12], 16) / 16**12
-            if drawn < share:
-                found.append((drawn, item[1]))
-    return [name for _, name in sorted(found)]
+    drawn = []
+    for detection, consensus in _judged_detections(verdicts).items():
+        place = int(stable_hash("second look", detection)[:12], 16) / 16**12
+        if place < share and all(verdict.by != judge for verdict in consensus.verdicts):
+            drawn.append((place, detection))
+    return [detection for _, detection in sorted(drawn)]
+
+
+def _judged_detections(verdicts: Iterable[Verdict]) -> dict[str, Consensus]:
+    consensus = consensus_by_item(verdicts)
+    return {item[1]: entry for item, entry in consensus.items() if item[0] == "detection"}

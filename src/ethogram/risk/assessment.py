@@ -1,4 +1,4 @@
-"""Assess: patterns, combinations, the risk they make up, and what to do about it, the most urgent first."""
+"""Assessment of a subject or run: detections, combinations, risk and recommendations."""
 
 from __future__ import annotations
 
@@ -12,48 +12,77 @@ from ..models.detection import base_pattern
 from ..models.record import Record
 from .scoring import (
     PLACES,
+    ActiveDetection,
     Composition,
-    Counted,
-    Given,
-    Known,
-    Position,
-    Weighing,
+    RiskContext,
+    RiskWeights,
     WhatIf,
-    alone,
-    composed,
-    counted,
-    position,
+    active_detections,
+    compose_active,
     what_if,
 )
 
 if TYPE_CHECKING:
-    from ..fields import Name, Ratio, RiskMode, Severity, Urgency
+    from ..fields import Name, Ratio, RiskMode, Rung, Severity, Urgency
 
-
-URGENCIES = (("now", 0.5), ("soon", 0.2), ("later", 0.05), ("watch", 0.0))
-"""How urgent something is, by how high a risk its detection alone would make."""
-LOOK = "Look at the events that made it before you decide anything."
-"""What to do where a pattern does not say."""
+URGENCIES = {"now": 0.5, "soon": 0.2, "later": 0.05, "watch": 0.0}
+"""Urgency -> lowest risk that the detection alone causes; most urgent first."""
+DEFAULT_RECOMMENDATION = "Look at the events that made it before you decide anything."
+CRITICAL_RUNG = "ask"
+"""Where critical detections enter the ladder."""
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """What was done about things already.
-
-    `rungs` is the ladder that holds here, from the mildest, () where there is none. `given` are the rungs
-    taken, by pattern; `actions` what else the subject itself tried, by the id of a detection.
+class Intervention(Record):
+    """A rung of the ladder that was used, and its effect: stopped, went_on, allowed, declined, ended or
+    open.
     """
 
+    rung: str
+    effect: str = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class LadderPosition(Record):
+    """The next rung (None after the last), the enabled rungs from the mildest, and interventions so far."""
+
+    next: Rung | None
+    rungs: tuple[Rung, ...]
+    given: tuple[Intervention, ...] = ()
+
+
+def ladder_position(
+    rungs: Sequence[str], interventions: Sequence[Intervention], severity: str
+) -> LadderPosition:
+    """Where the responses to a pattern of this severity stand; the highest rung used decides.
+
+    >>> ladder = ("nudge", "remind", "ask")
+    >>> [ladder_position(ladder, used, "high").next for used in ([], [Intervention("nudge")])]
+    ['nudge', 'remind']
+    >>> [ladder_position(ladder, used, "critical").next for used in ([], [Intervention("ask")])]
+    ['ask', None]
+    """
+    place = 1 + max((rungs.index(item.rung) for item in interventions if item.rung in rungs), default=-1)
+    if severity == "critical" and CRITICAL_RUNG in rungs:
+        place = max(place, rungs.index(CRITICAL_RUNG))
+    return LadderPosition(rungs[place] if place < len(rungs) else None, tuple(rungs), tuple(interventions))
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseHistory:
+    """Enabled rungs, interventions so far by pattern, and actions of the subject by detection id."""
+
     rungs: tuple[str, ...] = ()
-    given: Mapping[str, Sequence[Given]] = field(default_factory=dict)
+    interventions: Mapping[str, Sequence[Intervention]] = field(default_factory=dict)
     actions: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Recommendation(Record):
-    """What to do about one pattern; `less` is how much the risk would fall without its gravest detection.
+    """What to do about one pattern.
 
-    `tried` is what the subject did about it by itself, `ladder` where the responses to it stand.
+    `less` is how much the risk would fall without its most important detection, `tried` what the subject did
+    about it, `ladder` where interventions stand.
     """
 
     pattern: Name
@@ -64,7 +93,7 @@ class Recommendation(Record):
     less: Ratio
     detections: tuple[Name, ...]
     tried: tuple[str, ...] = ()
-    ladder: Position | None = None
+    ladder: LadderPosition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +124,12 @@ class Assessment(Record):
 
     @property
     def as_of(self) -> datetime:
-        """The moment of the question."""
+        """The moment it is about."""
         return self.composition.as_of
 
     @property
     def mode(self) -> RiskMode:
-        """The risk in a word; see `Composition`."""
+        """The risk as a severity; see `Composition`."""
         return self.composition.mode
 
 
@@ -108,77 +137,83 @@ def assess(
     detections: Sequence[Detection],
     *,
     as_of: datetime,
-    weighing: Weighing | None = None,
-    known: Known | None = None,
-    done: Done | None = None,
+    weights: RiskWeights | None = None,
+    context: RiskContext | None = None,
+    responses: ResponseHistory | None = None,
     source: str = "input",
     subject: str = "",
     thread: str | None = None,
 ) -> Assessment:
-    """The assessment of the detections of one subject or run at a moment."""
-    weighing, known, done = weighing or Weighing(), known or Known(), done or Done()
-    every = counted(detections, as_of, weighing, known)
-    fewer = what_if(detections, as_of=as_of, weighing=weighing, known=known)
-    result = [item.detection for item in every]
-    whole = composed(every, as_of, weighing)
+    """The assessment of one subject or run at a moment."""
+    weights, context = weights or RiskWeights(), context or RiskContext()
+    active = active_detections(detections, as_of, weights, context)
+    without = what_if(detections, as_of=as_of, weights=weights, context=context)
+    composition = compose_active(active, as_of, weights)
+    less = {item.detection: item.less for item in without}
     return Assessment(
-        tuple(item for item in result if not item.parts),
-        tuple(item for item in result if item.parts),
-        whole.value,
-        recommendations(every, {item.detection: item.less for item in fewer}, weighing, done),
-        whole,
-        fewer,
-        source,
-        subject,
-        thread,
+        individual_patterns=tuple(item.detection for item in active if not item.detection.parts),
+        combined_patterns=tuple(item.detection for item in active if item.detection.parts),
+        overall_risk=composition.value,
+        recommendations=_recommendations(active, less, weights, responses or ResponseHistory()),
+        composition=composition,
+        without=without,
+        source=source,
+        subject=subject,
+        thread=thread,
     )
 
 
-def recommendations(
-    every: Sequence[Counted], less: Mapping[str, float], weighing: Weighing, done: Done
+def _recommendations(
+    active: Sequence[ActiveDetection],
+    less: Mapping[str, float],
+    weights: RiskWeights,
+    responses: ResponseHistory,
 ) -> tuple[Recommendation, ...]:
-    """One for each pattern: the most urgent first, then the gravest, then what matters most.
-
-    What the early part of a sequence recommends is left out where the whole was found.
-    """
-    by: dict[str, list[Counted]] = {}
-    for item in every:
-        by.setdefault(base_pattern(item.detection.pattern), []).append(item)
-    out = [_recommendation(pattern, own, less, weighing, done) for pattern, own in by.items()]
-    order = [name for name, _ in URGENCIES]
+    """One for each pattern: by urgency, then severity, then effect on the risk."""
+    by_pattern: dict[str, list[ActiveDetection]] = {}
+    for item in active:
+        by_pattern.setdefault(base_pattern(item.detection.pattern), []).append(item)
+    order = list(URGENCIES)
     return tuple(
         sorted(
-            out, key=lambda item: (order.index(item.urgency), -rank(item.severity), -item.less, item.pattern)
+            (_recommendation(pattern, own, less, weights, responses) for pattern, own in by_pattern.items()),
+            key=lambda item: (order.index(item.urgency), -rank(item.severity), -item.less, item.pattern),
         )
     )
 
 
 def _recommendation(
-    pattern: str, own: Sequence[Counted], less: Mapping[str, float], weighing: Weighing, done: Done
+    pattern: str,
+    active: Sequence[ActiveDetection],
+    less: Mapping[str, float],
+    weights: RiskWeights,
+    responses: ResponseHistory,
 ) -> Recommendation:
-    ones = [item.detection for item in own]
-    gravest = max(
-        ones, key=lambda item: (rank(item.severity), "@" not in item.pattern, item.confidence, item.id)
+    detections = [item.detection for item in active]
+    # The whole sequence goes before its early part, which is named pattern@step.
+    worst = max(
+        detections, key=lambda item: (rank(item.severity), "@" not in item.pattern, item.confidence, item.id)
     )
-    steps = [step for name in dict.fromkeys((pattern, *(item.pattern for item in ones)))
-             for step in done.given.get(name, ())]  # fmt: skip
+    names = dict.fromkeys((pattern, *(item.pattern for item in detections)))
+    interventions = [item for name in names for item in responses.interventions.get(name, ())]
+    actions = (action for item in detections for action in responses.actions.get(item.id, ()))
     return Recommendation(
         pattern,
-        gravest.title or pattern,
-        gravest.severity,
-        urgency(max(alone(item, weighing) for item in own)),
-        gravest.recommendation or LOOK,
-        round(max(less.get(item.id, 0.0) for item in ones), PLACES),
-        tuple(item.id for item in ones),
-        tuple(dict.fromkeys(action for item in ones for action in done.actions.get(item.id, ()))),
-        position(done.rungs, steps, gravest.severity) if done.rungs else None,
+        worst.title or pattern,
+        worst.severity,
+        urgency(max(max(item.contribution(weights), item.floor(weights)) for item in active)),
+        worst.recommendation or DEFAULT_RECOMMENDATION,
+        round(max(less.get(item.id, 0.0) for item in detections), PLACES),
+        tuple(item.id for item in detections),
+        tuple(dict.fromkeys(actions)),
+        ladder_position(responses.rungs, interventions, worst.severity) if responses.rungs else None,
     )
 
 
-def urgency(part: float) -> str:
-    """How urgent something is that alone would make the risk this much.
+def urgency(risk: float) -> str:
+    """The urgency of a detection that alone causes this risk.
 
     >>> urgency(0.6), urgency(0.3), urgency(0.01)
     ('now', 'soon', 'watch')
     """
-    return next(name for name, least in URGENCIES if part >= least)
+    return next(name for name, lowest in URGENCIES.items() if risk >= lowest)

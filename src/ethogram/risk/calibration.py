@@ -1,10 +1,9 @@
-"""Calibrate: what a pattern calls confidence, as the probability that a detection is right.
+"""Calibration of confidences by verdicts, and their reliability.
 
-The rising steps nearest to the verdicts and to a few imagined ones that lie on the identity. With no
-verdicts the confidence stays as it is, with few it moves a little, with many the imagined ones no longer
-matter. A switch at some number of verdicts, or a mixture whose weight grows with their number, would do
-that too; but then one more false alarm could turn the calibration on, and raise other probabilities. Here
-it can only lower them: adding a point below the steps lowers them everywhere or leaves them.
+A calibration is the isotonic regression of the verdicts together with a few prior ones on the identity. With
+no verdicts the confidence stays as it is, a few move it a little, and many outweigh the prior. A false alarm
+can only lower probabilities, since a point added below an isotonic fit lowers it or leaves it; with a switch
+at some number of verdicts, or a mixture whose weight grows with it, that would not hold.
 """
 
 from __future__ import annotations
@@ -15,76 +14,83 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..models import Detection
-from ..stats import Interval, clopper_pearson_high, clopper_pearson_low, isotonic
+from ..stats import Interval, isotonic, wilson
 
-IMAGINED = 20.0
-"""The weight of all imagined verdicts together; 20 was as good as any on five made-up curves."""
-PLACES = 21
-"""How many places from 0 to 1 they lie at."""
+PRIOR_WEIGHT = 20.0
+"""Weight of all prior verdicts; chosen on five simulated curves, where it mattered little."""
+PRIOR_POINTS = 21
+GROUPS = 10
+"""Rows of a reliability table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A pattern's confidences and the probabilities they stand for, both rising; straight lines between.
-
-    `scores` and `truths` are the verdicts it was made from, in order of confidence.
-    """
+    """Confidences and their probabilities, both rising, with linear interpolation between."""
 
     confidences: tuple[float, ...]
     probabilities: tuple[float, ...]
-    scores: tuple[float, ...] = ()
-    truths: tuple[bool, ...] = ()
 
     def __call__(self, confidence: float) -> float:
         """The probability that a detection of this confidence is right."""
         return float(np.interp(confidence, self.confidences, self.probabilities))
 
-    def interval(self, confidence: float) -> Interval:
-        """Where that probability lies in 95 % of all cases, given that it rises with confidence.
 
-        The nearest verdicts at or below this confidence are confirmed at most as often as one at it, the
-        nearest at or above at least as often; exact intervals of these two groups are its ends. How many
-        is fixed by the number of verdicts alone, so nothing is picked by what was said.
-        """
-        n = len(self.scores)
-        most = max(1, round(n ** (2 / 3)))
-        below, above = (
-            np.searchsorted(self.scores, confidence, "right"),
-            np.searchsorted(self.scores, confidence),
-        )
-        lower, upper = self.truths[max(0, below - most) : below], self.truths[above : above + most]
-        low = clopper_pearson_low(sum(lower), len(lower)) if lower else 0.0
-        high = clopper_pearson_high(sum(upper), len(upper)) if upper else 1.0
-        return min(low, high), max(low, high)
-
-
-def calibrated(judged: Iterable[tuple[float, bool]], imagined: float = IMAGINED) -> Calibration:
-    """The calibration that (confidence, was it right) pairs amount to."""
-    told = sorted((float(score), bool(true)) for score, true in judged)
-    places = np.linspace(0.0, 1.0, PLACES)
-    scores = np.concatenate([places, [score for score, _ in told]])
-    values = np.concatenate([places, [float(true) for _, true in told]])
-    weights = np.concatenate([np.full(PLACES, imagined / PLACES), np.ones(len(told))])
+def calibrate(judged: Iterable[tuple[float, bool]]) -> Calibration:
+    """The calibration for (confidence, was it right) pairs."""
+    pairs = sorted((float(score), float(truth)) for score, truth in judged)
+    prior = np.linspace(0.0, 1.0, PRIOR_POINTS)
+    scores, values = (np.concatenate([prior, [pair[i] for pair in pairs]]) for i in (0, 1))
+    weights = np.concatenate([np.full(PRIOR_POINTS, PRIOR_WEIGHT / PRIOR_POINTS), np.ones(len(pairs))])
     at, where = np.unique(scores, return_inverse=True)
     total = np.bincount(where, weights).astype(float)
     means = np.bincount(where, weights * values) / total
     fitted = np.clip(isotonic(means.tolist(), total.tolist()), 0.0, 1.0)
-    return Calibration(
-        tuple(at.tolist()),
-        tuple(fitted.tolist()),
-        tuple(item for item, _ in told),
-        tuple(item for _, item in told),
-    )
-
-
-def by_pattern(
-    judged: Mapping[str, Sequence[tuple[float, bool]]],
-) -> dict[str, Calibration]:
-    """A calibration for each pattern that has verdicts."""
-    return {pattern: calibrated(pairs) for pattern, pairs in sorted(judged.items()) if pairs}
+    return Calibration(tuple(at.tolist()), tuple(fitted.tolist()))
 
 
 def probability(calibrations: Mapping[str, Calibration], detection: Detection) -> float:
     """The probability that a detection is right; its confidence where its pattern has no verdicts."""
-    known = calibrations.get(detection.pattern)
-    return detection.confidence if known is None else known(detection.confidence)
+    calibration = calibrations.get(detection.pattern)
+    return detection.confidence if calibration is None else calibration(detection.confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityRow:
+    """Detections of similar confidence: its range and mean, and how many were right."""
+
+    low: float
+    high: float
+    count: int
+    confidence: float
+    right: int
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """The reliability table, the Brier score, and the expected calibration error (`distance`)."""
+
+    rows: tuple[ReliabilityRow, ...]
+    count: int
+    brier: float
+    distance: float
+
+
+def reliability(pairs: Sequence[tuple[float, bool]]) -> Reliability | None:
+    """The table of (confidence, was it right) pairs in groups of about equal size; None without pairs.
+
+    Equal confidences stay in one group, so there may be fewer groups.
+    """
+    if not pairs:
+        return None
+    scores = np.array([score for score, _ in pairs], dtype=float)
+    right = np.array([truth for _, truth in pairs], dtype=float)
+    edges = np.unique(np.quantile(scores, np.linspace(0, 1, GROUPS + 1)[1:-1], method="lower"))
+    group = np.searchsorted(edges, scores, side="left")
+    rows = []
+    for number in np.unique(group):
+        own, hits = scores[group == number], int(right[group == number].sum())
+        low, high, mean = float(own.min()), float(own.max()), float(own.mean())
+        rows.append(ReliabilityRow(low, high, len(own), mean, hits, wilson(hits, len(own))))
+    distance = sum(abs(row.confidence - row.right / row.count) * row.count for row in rows) / len(pairs)
+    return Reliability(tuple(rows), len(pairs), float(((scores - right) ** 2).mean()), distance)

@@ -1,8 +1,8 @@
-"""Changes: which parameters were changed by whom, and when. Pattern files are never rewritten."""
+"""Learned parameter changes: who changed what, when. Pattern files are never rewritten."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from ..fields import Name, Ordinal
     from .proposal import Proposal
 
-
 AUTOMATIC = "automatic"
-"""Who made a change that nobody was asked about."""
+"""Author of changes made without asking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Change(Record):
     old: float
     new: float
     undoes: Ordinal | None = None
-    """The number of the change it takes back."""
+    """The number of the change it reverts."""
     why: str = ""
     number: Ordinal | None = None
     """Its place in the list; only where it is listed."""
@@ -41,42 +40,36 @@ class Change(Record):
 Changes = tuple[Change, ...]
 
 
+def _standing(changes: Iterable[Change]) -> list[tuple[int, Change]]:
+    """Changes that were not reverted, with their numbers."""
+    numbered = list(enumerate(changes, start=1))
+    undone = {change.undoes for _, change in numbered}
+    return [(number, item) for number, item in numbered if item.undoes is None and number not in undone]
+
+
 def in_force(changes: Iterable[Change]) -> dict[str, dict[str, float]]:
-    """The overlay that a list of changes amounts to: pattern -> parameter -> number.
+    """The overlay that changes amount to: pattern -> parameter -> value.
 
-    A parameter whose changes have all been taken back is in it no more, so that the number of its file, or of
-    the settings, holds again whatever that is by then.
+    A parameter whose changes were all reverted is left out: the value of its file or the settings applies.
     """
-    every = list(changes)
-    gone = {item.undoes for item in every}
-    out: dict[str, dict[str, float]] = {}
-    for number, item in enumerate(every, start=1):
-        if item.undoes is None and number not in gone:
-            out.setdefault(item.pattern, {})[item.parameter] = item.new
-    return out
+    overlay: dict[str, dict[str, float]] = {}
+    for _, change in _standing(changes):
+        overlay.setdefault(change.pattern, {})[change.parameter] = change.new
+    return overlay
 
 
-def accepted(changes: Changes, proposal: Proposal, *, by: str, at: datetime, why: str = "") -> Changes:
-    """The changes with a proposal taken up; ValueError where its old number is no longer in force."""
-    now = in_force(changes).get(proposal.pattern, {}).get(proposal.parameter, proposal.old)
-    if now != proposal.old:
-        raise ValueError(
-            f"{proposal.pattern}.{proposal.parameter} is {now:g} by now, "
-            f"and the proposal is for {proposal.old:g}; learn again"
-        )
-    made = Change(at, by, proposal.pattern, proposal.parameter, proposal.old, proposal.new, why=why)
-    return (*changes, made)
+def apply_proposal(changes: Changes, proposal: Proposal, *, by: str, at: datetime, why: str = "") -> Changes:
+    """The changes with a proposal applied; ValueError where its old value is no longer in force."""
+    pattern, parameter, old = proposal.pattern, proposal.parameter, proposal.old
+    current = in_force(changes).get(pattern, {}).get(parameter, old)
+    if current != old:
+        raise ValueError(f"{pattern}.{parameter} is {current:g} now, not {old:g} as proposed; learn again")
+    return (*changes, Change(at, by, pattern, parameter, old, proposal.new, why=why))
 
 
-def undone(changes: Changes, pattern: str, *, by: str, at: datetime) -> Changes:
-    """The changes with the newest one of a pattern taken back that still stands.
-
-    That is one more change: nothing is taken out of the list, so undoing can be undone by learning again.
-    """
-    gone = {change.undoes for change in changes}
-    for number in range(len(changes), 0, -1):
-        change = changes[number - 1]
-        if change.pattern == pattern and change.undoes is None and number not in gone:
-            back = Change(at, by, pattern, change.parameter, change.new, change.old, undoes=number)
-            return (*changes, back)
-    raise ValueError(f"nothing of {pattern} is left to undo")
+def undo_last(changes: Sequence[Change], pattern: str, *, by: str, at: datetime) -> Changes:
+    """The changes with the newest standing one of a pattern reverted, which is one more change."""
+    for number, change in reversed(_standing(changes)):
+        if change.pattern == pattern:
+            return (*changes, Change(at, by, pattern, change.parameter, change.new, change.old, number))
+    raise ValueError(f"no change of {pattern} is left to undo")

@@ -1,9 +1,9 @@
-"""Proposal: another value for one parameter of a pattern, with what it would change."""
+"""Proposal: another value for one parameter of a pattern, with its effect."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..models.record import Record, decimals
 from ..stats import Interval, wilson
-from .parameter_grid import Bools, Judged, Replay, found_again
+from .parameter_grid import Bools, JudgedItem, Replay, detected_again
 
 if TYPE_CHECKING:
     from ..fields import Count, Name, Ratio
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Effect(Record):
-    """What is found of the judged things: confirmed and false alarms, and misses that are caught.
+    """What is detected of the judged items: confirmed ones, false alarms and misses.
 
-    `lost` are true things that the present value finds and this one does not, whatever it finds instead.
+    `lost` are true items that the current value detects and this one does not.
     """
 
     DECIMALS = decimals(6, "precision", "precision_low", "precision_high")
@@ -33,16 +33,24 @@ class Effect(Record):
     lost: Count = 0
 
     @property
+    def true(self) -> int:
+        """True items that are detected."""
+        return self.confirmed + self.caught
+
+    @property
+    def detected(self) -> int:
+        """Items that are detected."""
+        return self.true + self.false_alarms
+
+    @property
     def precision(self) -> Ratio | None:
-        """Of what is found, the share that is true; None for nothing."""
-        found = self.confirmed + self.false_alarms + self.caught
-        return (self.confirmed + self.caught) / found if found else None
+        """The share of detected items that is true; None without any."""
+        return self.true / self.detected if self.detected else None
 
     @property
     def interval(self) -> Interval:
-        """Wilson's of 95 % for the precision."""
-        true = self.confirmed + self.caught
-        return wilson(true, true + self.false_alarms)
+        """Wilson's 95 % interval of the precision."""
+        return wilson(self.true, self.detected)
 
     @property
     def precision_low(self) -> Ratio:
@@ -54,20 +62,25 @@ class Effect(Record):
         """The upper end of the interval."""
         return self.interval[1]
 
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Effect:
+        """The effect in a record."""
+        return cls(*(record.get(name, 0) for name in cls.__slots__))
 
-def effect(true: Bools, detected: Bools, bools: Bools, now: Bools) -> Effect:
-    """What is found where `kept` says so; `now` is what the present value finds."""
+
+def measure_effect(true: Bools, detected: Bools, hits: Bools, current: Bools) -> Effect:
+    """The effect of a value that detects `hits` where the current one detects `current`."""
     return Effect(
-        int(np.sum(true & detected & bools)),
-        int(np.sum(~true & bools)),
-        int(np.sum(true & ~detected & bools)),
-        int(np.sum(true & now & ~bools)),
+        int(np.sum(true & detected & hits)),
+        int(np.sum(~true & hits)),
+        int(np.sum(true & ~detected & hits)),
+        int(np.sum(true & current & ~hits)),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing(Record):
-    """Why there is nothing to propose. `is_try`: verdicts were tried, and the next try must show more."""
+class NoProposal(Record):
+    """Why there is no proposal. `is_try`: the verdicts were tested, so that the next test must show more."""
 
     RECORD = "no_proposal"
     HIDDEN = ("is_try",)
@@ -79,7 +92,7 @@ class Nothing(Record):
 
 @dataclass(frozen=True, slots=True)
 class TriedValue(Record):
-    """What one value of a parameter would find of all that was judged."""
+    """What one value of a parameter detects of the judged items."""
 
     value: float
     confirmed: Count
@@ -90,15 +103,12 @@ class TriedValue(Record):
 
 @dataclass(frozen=True, slots=True)
 class Proposal(Record):
-    """Another number for a pattern that is too often wrong.
+    """A new value of one parameter.
 
-    `interval` is where the right value is likely to lie (95 %), `tried` the range that was searched.
-
-    `before` and `after` are on all verdicts; `held_out` is on verdicts that had no part in the choice, so
-    it is the one to expect. `luck` is how often random verdicts would have looked as good. `effects` is what
-    each value that was tried would find of all that was judged. `recent` are detections in the last 30 days
-    with the old and the new value, where they were counted, and `recent_lost` the confirmed ones among them
-    that would no longer be found.
+    `interval` is the 95 % interval of the right value, `tried` the range of values tested. `before` and
+    `after` are on all verdicts; `held_out` is cross-validated, and the effect to expect. `luck` is the
+    p-value under random verdicts. `effects` has every value tested. `recent` counts the detections of the
+    last 30 days with the old and the new value, `recent_lost` the confirmed ones lost among them.
     """
 
     RECORD = "proposal"
@@ -136,11 +146,8 @@ class Proposal(Record):
 
     @property
     def values(self) -> list[TriedValue]:
-        """What each value that was tried would find."""
-        return [
-            TriedValue(value, item.confirmed, item.false_alarms, item.caught, item.lost)
-            for value, item in self.effects
-        ]
+        """What each value tested detects."""
+        return [TriedValue(value, *astuple(effect)) for value, effect in self.effects]
 
     @property
     def lost_confirmed(self) -> Count:
@@ -149,7 +156,7 @@ class Proposal(Record):
 
     @property
     def is_at_end(self) -> bool:
-        """Whether the right value may lie beyond all that were tried."""
+        """Whether the right value may lie outside the range tested."""
         return self.interval[0] <= self.tried[0] or self.interval[1] >= self.tried[1]
 
     @property
@@ -158,23 +165,17 @@ class Proposal(Record):
         return self.after.lost
 
     def diff(self) -> str:
-        """The change of the overlay in the settings, as a diff."""
-        lines = ["parameters:", f"  {self.pattern}:"]
-        return "\n".join(
-            [
-                *(f"  {line}" for line in lines),
-                f"-     {self.parameter}: {self.old:g}",
-                f"+     {self.parameter}: {self.new:g}",
-            ]
-        )
+        """The change of the settings as a diff."""
+        head = f"  parameters:\n    {self.pattern}:\n"
+        return f"{head}-     {self.parameter}: {self.old:g}\n+     {self.parameter}: {self.new:g}"
 
     def sentence(self) -> str:
-        """What it comes to, in words."""
+        """The proposal in words."""
         low, high = self.interval
         text = (
             f"{self.pattern}: {self.parameter} {self.new:g} instead of {self.old:g} "
-            f"(likely between {low:g} and {high:g}): {_found(self.after)} instead of {_found(self.before)}, "
-            f"losing {self.lost} confirmed."
+            f"(likely between {low:g} and {high:g}): "
+            f"{_judged(self.after)} instead of {_judged(self.before)}, losing {self.lost} confirmed."
         )
         if self.is_at_end:
             text += f" Nothing beyond {self.tried[0]:g} to {self.tried[1]:g} was tried."
@@ -185,41 +186,36 @@ class Proposal(Record):
             )
         return text
 
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Proposal:
+        """The proposal in a record."""
+        names = ("pattern", "parameter", "old", "new", "luck", "verdicts", "groups")
+        low, high = record["tried"]
+        return cls(
+            **{name: record[name] for name in names},
+            before=Effect.from_dict(record["before"]),
+            after=Effect.from_dict(record["after"]),
+            held_out=Effect.from_dict(record["held_out"]),
+            interval=(record["low"], record["high"]),
+            tried=(low, high),
+            effects=tuple((item["value"], Effect.from_dict(item)) for item in record["values"]),
+            recent=None if record["recent"] is None else (record["recent"][0], record["recent"][1]),
+            recent_lost=record.get("recent_lost", 0),
+        )
 
-def proposal_of(record: Mapping[str, Any]) -> Proposal:
-    """The proposal that gave a record."""
-    names = ("pattern", "parameter", "old", "new", "luck", "verdicts", "groups")
-    value: dict[str, Any] = {name: record[name] for name in names}
-    value |= {name: _effect(record[name]) for name in ("before", "after", "held_out")}
-    return Proposal(
-        **value,
-        interval=(record["low"], record["high"]),
-        tried=(record["tried"][0], record["tried"][1]),
-        effects=tuple((item["value"], _effect(item)) for item in record["values"]),
-        recent=None if record["recent"] is None else (record["recent"][0], record["recent"][1]),
-        recent_lost=record.get("recent_lost", 0),
-    )
 
-
-def with_recent(
-    proposal: Proposal, replay: Replay, since: datetime, judged: Sequence[Judged] = ()
+def add_recent(
+    proposal: Proposal, replay: Replay, since: datetime, items: Sequence[JudgedItem] = ()
 ) -> Proposal:
-    """The proposal with how many detections there are since a moment, by the old value and by the new one.
-
-    Of the judged it tells how many true ones the old value finds since then, and the new one not at all.
-    """
-    values = proposal.old, proposal.new
-    old, new = (list(found or ()) for found in replay([{proposal.parameter: value} for value in values]))
-    lately = [[item for item in found if item.detected_at >= since] for found in (old, new)]
-    true = [item for item in judged if item.true]
-    lost = int(np.sum(found_again(true, lately[0]) & ~found_again(true, new)))
-    return replace(proposal, recent=(len(lately[0]), len(lately[1])), recent_lost=lost)
+    """The proposal with the numbers of detections since a moment, and of the true items lost among them."""
+    values = ({proposal.parameter: value} for value in (proposal.old, proposal.new))
+    old, new = (list(detections or ()) for detections in replay(list(values)))
+    old_recent, new_recent = ([item for item in every if item.detected_at >= since] for every in (old, new))
+    true = [item for item in items if item.true]
+    lost = int(np.sum(detected_again(true, old_recent) & ~detected_again(true, new)))
+    return replace(proposal, recent=(len(old_recent), len(new_recent)), recent_lost=lost)
 
 
-def _found(item: Effect) -> str:
-    share = "" if item.precision is None else f" ({item.precision:.0%} right)"
-    return f"{item.confirmed + item.false_alarms + item.caught} of the judged{share}"
-
-
-def _effect(record: Mapping[str, Any]) -> Effect:
-    return Effect(*(record.get(name, 0) for name in ("confirmed", "false_alarms", "caught", "lost")))
+def _judged(effect: Effect) -> str:
+    share = "" if effect.precision is None else f" ({effect.precision:.0%} right)"
+    return f"{effect.detected} of the judged{share}"

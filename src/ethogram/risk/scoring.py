@@ -1,4 +1,16 @@
-"""Risk scoring: contributions, decay, combination multipliers, floors."""
+"""Risk of a subject, composed from its detections.
+
+    risk = 1 - product over causes of (1 - max of weight(severity) * confidence * 2^(-age / half_life))
+
+The odds of that are multiplied by the factors of combinations, and the result is raised to the floor of
+critical detections. Every step is monotonic, so that a new detection never lowers the risk, a false alarm
+never raises it, and it only falls with time:
+
+- of one cause, combination or floor only the largest contribution counts;
+- a multiplier is at least 1 and decays to 1;
+- a combination counts under its own cause like any detection, whether or not its parts are known. If it were
+  only a multiplier where they are known, a part that becomes known could lower the risk.
+"""
 
 from __future__ import annotations
 
@@ -17,200 +29,179 @@ from ..stats import chance, multiplied, odds
 from .verdicts import balances
 
 if TYPE_CHECKING:
-    from ..fields import FactorValue, Name, Ratio, RiskMode, Rung
-
-
-# Weighing: the numbers by which detections make up a risk.
+    from ..fields import FactorValue, Name, Ratio, RiskMode
 
 WEIGHTS: Mapping[str, float] = MappingProxyType({"low": 0.1, "medium": 0.3, "high": 0.6, "critical": 0.9})
-
 SHADOW = frozenset(("shadow", "retired"))
 """Statuses of patterns whose detections do not count."""
+PLACES = 6
+"""Decimals of a risk."""
 
 
 @dataclass(frozen=True, slots=True)
-class Weighing:
-    """What each severity weighs, how fast it fades, and what combinations and critical ones add.
+class RiskWeights:
+    """Weights of severities, half-lives, multipliers and the floor. Durations are microseconds.
 
-    Durations are microseconds. Each limit that is checked here is what a promise rests on: a graver severity
-    never weighs less, a combination never lowers the odds, and everything fades.
+    The checks guarantee the monotonicity described in the module docstring.
     """
 
     weights: Mapping[str, float] = field(default_factory=lambda: WEIGHTS)
     half_life: int = 7 * DAY
     half_lives: Mapping[str, int] = field(default_factory=dict)
-    """Another half-life for a cause."""
+    """Half-lives of single causes."""
     multipliers: Mapping[str, float] = field(default_factory=dict)
-    """Combination -> what it multiplies the odds by, when new and certain."""
+    """Combination -> factor of the odds when it is new and certain."""
     floor: float = 0.5
-    """Below this the risk does not fall at once after a certain critical detection; 0: no floor."""
+    """Minimum risk right after a certain critical detection; 0: no floor."""
     floor_half_life: int = 30 * DAY
     shadow: frozenset[str] = SHADOW
-    """Detections of patterns of this status are there to be looked at, and do not count."""
 
     def __post_init__(self) -> None:
-        told = [self.weights.get(severity, math.nan) for severity in SEVERITIES]
-        if not all(0 <= item <= 1 for item in (*told, self.floor)):
-            raise ValueError(f"weights of {', '.join(SEVERITIES)} and the floor lie between 0 and 1")
-        if sorted(told) != told:
-            raise ValueError("a graver severity cannot weigh less than a lighter one")
+        weights = [self.weights.get(severity, math.nan) for severity in SEVERITIES]
+        if not all(0 <= weight <= 1 for weight in (*weights, self.floor)):
+            raise ValueError(f"weights of {', '.join(SEVERITIES)} and the floor must be between 0 and 1")
+        if sorted(weights) != weights:
+            raise ValueError("the weight of a severity must not be below that of a lower severity")
         if not all(1 <= multiplier < math.inf for multiplier in self.multipliers.values()):
-            raise ValueError("a multiplier is 1 or more: two things together are never less than one of them")
+            raise ValueError("a multiplier must be 1 or more")
         if min(self.half_life, self.floor_half_life, *self.half_lives.values()) <= 0:
-            raise ValueError("a half-life is longer than nothing")
+            raise ValueError("a half-life must be longer than 0")
 
-    def fades(self, cause: str) -> int:
+    def half_life_of(self, cause: str) -> int:
         """The half-life of a cause."""
         return self.half_lives.get(cause, self.half_life)
 
     def multiplier(self, pattern: str) -> float:
-        """What a pattern multiplies the odds by; 1 for all but combinations."""
+        """The factor of the odds for a pattern; 1 for all but combinations."""
         return self.multipliers.get(base_pattern(pattern), 1.0)
 
 
-def cause_of(detection: Detection) -> str:
-    """The cause a detection counts under: where its pattern names none, the pattern is its own."""
-    return detection.cause or base_pattern(detection.pattern)
-
-
-# Counting: which detections count towards a risk, how sure each is, and how old.
-
-Calibrate = Callable[[Detection], float]
-"""The probability that a detection is right, for what its pattern gave as confidence."""
-"""States of detections that count; withdrawn and superseded ones are as if they had not been."""
-
-
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What is known beside the detections themselves, by now.
+class RiskContext:
+    """Verdicts and other knowledge about detections, always as of now.
 
-    Whatever moment a question is about, it is answered with every verdict there is: a false alarm was one
-    from the beginning, and what is asked twice has one answer, whether or not its verdicts are gone by then.
-    `untimed` are sources without times: nothing of them fades. `settled` is what judges made of detections
-    whose verdicts are gone by now: above 0 confirmed, below 0 false alarms.
+    All verdicts apply whatever moment the risk is computed for: a false alarm was one from the beginning.
+    `untimed` are sources without times, whose detections do not decay. `calibrate` returns the probability
+    that a detection is right. `settled` is the outcome of verdicts that were removed: above 0 confirmed,
+    below 0 false alarm.
     """
 
     verdicts: tuple[Verdict, ...] = ()
     untimed: frozenset[str] = frozenset()
-    calibrate: Calibrate | None = None
+    calibrate: Callable[[Detection], float] | None = None
     settled: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """A detection that counts: how sure it is now, and microseconds since it was last seen to hold."""
+class ActiveDetection:
+    """A detection that counts: its confidence after verdicts and its age in microseconds.
+
+    The age counts from when the episode last held. Its closing does not matter: an end is no reason for the
+    risk to rise, and an episode that stays open because its run ended still decays.
+    """
 
     detection: Detection
     confidence: float
     age: int
 
+    @property
+    def cause(self) -> str:
+        """The cause it counts under: the pattern itself where it names none."""
+        return self.detection.cause or base_pattern(self.detection.pattern)
 
-def counted(
-    detections: Iterable[Detection], as_of: datetime, weighing: Weighing, known: Known
-) -> list[Counted]:
-    """The detections that count at a moment, in output order, each id once."""
-    every = {
-        detection.id: detection
-        for detection in sorted(detections, key=lambda item: (item.order, item.last_event))
-    }
-    judged = {**known.settled, **balances(known.verdicts)}
-    out = []
-    for item in every.values():
-        if item.state in STANDING and item.detected_at <= as_of and item.status not in weighing.shadow:
-            confidence = 0.0 if _is_undermined(item, every, judged) else _confidence(item, judged, known)
-            if confidence > 0:
-                out.append(Counted(item, confidence, age(item, as_of, known)))
-    return out
+    @property
+    def is_critical(self) -> bool:
+        return self.detection.severity == "critical"
+
+    def contribution(self, weights: RiskWeights) -> float:
+        """What it adds under its cause: weight * confidence, decayed."""
+        weight = weights.weights[self.detection.severity]
+        return self._decayed(weight, weights.half_life_of(self.cause))
+
+    def factor(self, weights: RiskWeights) -> float:
+        """What it multiplies the odds by as a combination; decays to 1."""
+        excess = weights.multiplier(self.detection.pattern) - 1
+        return 1 + self._decayed(excess, weights.half_life_of(self.cause))
+
+    def floor(self, weights: RiskWeights) -> float:
+        """The minimum risk that a critical detection causes."""
+        return self._decayed(weights.floor, weights.floor_half_life) if self.is_critical else 0.0
+
+    def _decayed(self, value: float, half_life: int) -> float:
+        return value * self.confidence * math.exp2(-self.age / half_life)
 
 
-def age(detection: Detection, as_of: datetime, known: Known) -> int:
-    """Microseconds since an episode was last seen to hold; 0 where that is still to come.
+def active_detections(
+    detections: Iterable[Detection], as_of: datetime, weights: RiskWeights, context: RiskContext
+) -> list[ActiveDetection]:
+    """Detections that count at a moment, in output order, each id once."""
+    by_id = {item.id: item for item in sorted(detections, key=lambda item: (item.order, item.last_event))}
+    balance = {**context.settled, **balances(context.verdicts)}
+    active = []
+    for detection in by_id.values():
+        is_past = detection.state in STANDING and detection.detected_at <= as_of
+        if not is_past or detection.status in weights.shadow or _is_undermined(detection, by_id, balance):
+            continue
+        confidence = _confidence(detection, balance.get(detection.id, 0), context)
+        if confidence > 0:
+            is_untimed = detection.source in context.untimed
+            age = 0 if is_untimed else max(0, micros(as_of) - micros(detection.held_at))
+            active.append(ActiveDetection(detection, confidence, age))
+    return active
 
-    That it closed changes nothing: an end is no reason to rise (a person who comes back after a silence),
-    and an episode that nobody closed, since its run is over, still fades.
+
+def _confidence(detection: Detection, balance: int, context: RiskContext) -> float:
+    """1 if most judges confirm it, 0 if most reject it, else the calibrated confidence of its pattern.
+
+    A further false alarm never raises this.
     """
-    if detection.source in known.untimed:
-        return 0
-    return max(0, micros(as_of) - micros(detection.held_at))
-
-
-def _confidence(detection: Detection, judged: Mapping[str, int], known: Known) -> float:
-    """1 once more judges confirm it than not, 0 once fewer do, and else what its pattern says.
-
-    Each further false alarm moves this down that line or leaves it, so it can never raise a risk.
-    """
-    balance = judged.get(detection.id, 0)
     if balance:
         return float(balance > 0)
-    told = detection.confidence if known.calibrate is None else known.calibrate(detection)
-    return min(1.0, max(0.0, told))
+    return min(1.0, max(0.0, context.calibrate(detection) if context.calibrate else detection.confidence))
 
 
-def _is_undermined(detection: Detection, every: Mapping[str, Detection], judged: Mapping[str, int]) -> bool:
-    """Whether something that a combination stands on has fallen, at any depth."""
-    waiting, seen = list(detection.parts), {detection.id}
-    while waiting:
-        part = waiting.pop()
+def _is_undermined(detection: Detection, by_id: Mapping[str, Detection], balance: Mapping[str, int]) -> bool:
+    """Whether a part of a combination, at any depth, was rejected by judges or withdrawn."""
+    pending, seen = list(detection.parts), {detection.id}
+    while pending:
+        part = pending.pop()
         if part in seen:
             continue
         seen.add(part)
-        other = every.get(part)
-        if judged.get(part, 0) < 0 or (other is not None and other.state not in STANDING):
+        other = by_id.get(part)
+        if balance.get(part, 0) < 0 or (other is not None and other.state not in STANDING):
             return True
-        waiting += other.parts if other is not None else ()
+        pending += other.parts if other is not None else ()
     return False
 
 
-Stands = Mapping[str, Sequence[str]]
-"""Which combinations are made of a detection, by ids."""
-
-
-def combined_of(detections: Iterable[Detection]) -> Stands:
-    """For each detection that is a part, the combinations that stand on it."""
-    record: dict[str, list[str]] = {}
+def combinations_by_part(detections: Iterable[Detection]) -> dict[str, list[str]]:
+    """For each detection that is a part, the ids of the combinations made of it."""
+    combinations: dict[str, list[str]] = {}
     for detection in detections:
         for part in detection.parts:
-            record.setdefault(part, []).append(detection.id)
-    return record
+            combinations.setdefault(part, []).append(detection.id)
+    return combinations
 
 
-def falls_with(fallen: str, stands: Stands) -> set[str]:
-    """The ids of a detection and of all combinations that stand on it, at any depth.
+def with_dependents(detection: str, combinations: Mapping[str, Sequence[str]]) -> set[str]:
+    """The ids of a detection and of all combinations that depend on it, at any depth.
 
-    Combinations are not looked for anew without it: what would have combined instead is another history.
+    Other combinations that might have matched without it are not looked for.
     """
-    gone, waiting = {fallen}, [fallen]
-    while waiting:
-        more = [other for other in stands.get(waiting.pop(), ()) if other not in gone]
-        gone.update(more)
-        waiting += more
-    return gone
-
-
-# Compose: where a subject stands, from its detections.
-#
-#     risk = 1 - product over causes of (1 - largest of weight(severity) x confidence x 2^(-age / half-life))
-#     then its odds times the multipliers of combinations, then not below the floor of critical detections
-#
-# Each step can only rise with a contribution, and each contribution can only rise with one more detection and
-# fall with age or a false alarm. So a detection never lowers the risk, a false alarm never raises it and time
-# alone lowers it, whatever is combined with whatever:
-# - of one cause the largest counts, of one combination too, of floors too: a maximum never falls when
-# something
-#   is added;
-# - a multiplier is 1 or more and fades to 1, where a window in which a combination is "open" would end at
-# once;
-# - a combination counts under its own cause as every detection does, whether or not its parts are known here:
-#   were it only a multiplier where they are, a part that becomes known could lower the risk.
-
-PLACES = 6
+    ids, pending = {detection}, [detection]
+    while pending:
+        more = [other for other in combinations.get(pending.pop(), ()) if other not in ids]
+        ids.update(more)
+        pending += more
+    return ids
 
 
 @dataclass(frozen=True, slots=True)
-class Share(Record):
-    """What one cause (or combination, or floor) adds, and the detection that it comes from.
+class Contribution(Record):
+    """The value of one cause, combination or floor, and the detection it comes from.
 
-    `probability` is how sure that detection counts: its confidence, or what verdicts have made of it.
+    `probability` is the confidence with which that detection counts.
     """
 
     JSON = "name detection value probability"
@@ -224,21 +215,21 @@ class Share(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Factor(Share):
+class Factor(Contribution):
     """What a combination multiplies the odds by."""
 
     value: FactorValue
 
 
-Kind = TypeVar("Kind", bound=Share)
+Kind = TypeVar("Kind", bound=Contribution)
 
 
 @dataclass(frozen=True, slots=True)
 class Composition(Record):
-    """A risk and what it is made of; `causes` and `combinations` are the largest first.
+    """A risk and its contributions, the largest first.
 
-    `plain` is the risk of the causes alone. A combination's value is what it multiplies the odds by. `mode`
-    is the gravest severity of which one new and certain detection alone would make as much, '' below all.
+    `plain` is the risk of the causes alone. The value of a combination is its factor of the odds. `mode` is
+    the highest severity of which a single new and certain detection would give this risk, '' below all.
     """
 
     JSON = "plain causes combinations floor"
@@ -248,15 +239,15 @@ class Composition(Record):
     plain: Ratio
     """What the causes alone make."""
     mode: RiskMode = ""
-    causes: tuple[Share, ...] = ()
+    causes: tuple[Contribution, ...] = ()
     """The largest of each cause, the largest first."""
     combinations: tuple[Factor, ...] = ()
     """What each multiplies the odds by."""
-    floor: Share | None = None
+    floor: Contribution | None = None
     detections: tuple[str, ...] = ()
 
     def risk(self, subject: str, thread: str | None = None, source: str = "input") -> Risk:
-        """The record of it."""
+        """The risk record."""
         return Risk(subject, self.as_of, self.value, self.mode, thread, self.detections, source)
 
 
@@ -264,22 +255,23 @@ def compose(
     detections: Iterable[Detection],
     *,
     as_of: datetime,
-    weighing: Weighing | None = None,
-    known: Known | None = None,
+    weights: RiskWeights | None = None,
+    context: RiskContext | None = None,
 ) -> Composition:
-    """The risk that the detections of one subject (or thread) make up at a moment; 0 for none."""
-    weighing = weighing or Weighing()
-    return composed(counted(detections, as_of, weighing, known or Known()), as_of, weighing)
+    """The risk of one subject or thread at a moment; 0 without detections."""
+    weights = weights or RiskWeights()
+    return compose_active(
+        active_detections(detections, as_of, weights, context or RiskContext()), as_of, weights
+    )
 
 
-def composed(every: Sequence[Counted], as_of: datetime, weighing: Weighing) -> Composition:
-    """The risk of what counts, in output order."""
-    shares = ((cause_of(item.detection), share(item, weighing), item) for item in every)
-    causes = _largest(shares, Share)
-    factors = ((base_pattern(item.detection.pattern), factor(item, weighing), item) for item in every)
-    combinations = _largest((factor for factor in factors if factor[1] > 1), Factor)
-    critical = (("floor", floor(item, weighing), item) for item in every if _is_critical(item))
-    floors = _largest(critical, Share)
+def compose_active(active: Sequence[ActiveDetection], as_of: datetime, weights: RiskWeights) -> Composition:
+    """The risk of detections that count, in output order."""
+    causes = _largest(Contribution, ((item.cause, item.contribution(weights), item) for item in active))
+    factors = ((base_pattern(item.detection.pattern), item.factor(weights), item) for item in active)
+    combinations = _largest(Factor, (factor for factor in factors if factor[1] > 1))
+    critical = (("floor", item.floor(weights), item) for item in active if item.is_critical)
+    floors = _largest(Contribution, critical)
     plain = odds(cause.value for cause in causes)
     raised = chance(multiplied(plain, (combination.value for combination in combinations)))
     value = round(max([raised, *(floor.value for floor in floors)]), PLACES)
@@ -287,68 +279,39 @@ def composed(every: Sequence[Counted], as_of: datetime, weighing: Weighing) -> C
         value=value,
         as_of=as_of,
         plain=round(chance(plain), PLACES),
-        mode=mode_of(value, weighing),
+        mode=mode_of(value, weights),
         causes=causes,
         combinations=combinations,
         floor=floors[0] if floors else None,
-        detections=tuple(item.detection.id for item in every),
+        detections=tuple(item.detection.id for item in active),
     )
 
 
-def share(item: Counted, weighing: Weighing) -> float:
-    """What a detection adds under its cause: weight x confidence, faded."""
-    fade = _faded(item.age, weighing.fades(cause_of(item.detection)))
-    return weighing.weights[item.detection.severity] * item.confidence * fade
+def mode_of(value: float, weights: RiskWeights) -> str:
+    """The highest severity whose weight the risk reaches, at the two decimals shown; '' for none.
 
-
-def factor(item: Counted, weighing: Weighing) -> float:
-    """What a combination multiplies the odds by: its multiplier when new and certain, in the end 1."""
-    more = weighing.multiplier(item.detection.pattern) - 1
-    return 1 + more * item.confidence * _faded(item.age, weighing.fades(cause_of(item.detection)))
-
-
-def floor(item: Counted, weighing: Weighing) -> float:
-    """What a critical detection keeps the risk above."""
-    return weighing.floor * item.confidence * _faded(item.age, weighing.floor_half_life)
-
-
-def alone(item: Counted, weighing: Weighing) -> float:
-    """How high a risk one detection alone would make."""
-    return max(share(item, weighing), floor(item, weighing) if _is_critical(item) else 0.0)
-
-
-def mode_of(value: float, weighing: Weighing) -> str:
-    """The gravest severity that weighs no more than this, to two places as it is shown; '' where none does.
-
-    >>> mode_of(0.59, Weighing()), mode_of(0.599, Weighing()), mode_of(0.05, Weighing())
+    >>> mode_of(0.59, RiskWeights()), mode_of(0.599, RiskWeights()), mode_of(0.05, RiskWeights())
     ('medium', 'high', '')
     """
-    return next(
-        (severity for severity in reversed(SEVERITIES) if 0 < weighing.weights[severity] <= value + 0.005), ""
-    )
+    reached = (level for level in reversed(SEVERITIES) if 0 < weights.weights[level] <= value + 0.005)
+    return next(reached, "")
 
 
-def _is_critical(item: Counted) -> bool:
-    return item.detection.severity == "critical"
-
-
-def _faded(age: int, half_life: int) -> float:
-    return math.exp2(-age / half_life)
-
-
-def _largest(textses: Iterable[tuple[str, float, Counted]], kind: type[Kind]) -> tuple[Kind, ...]:
-    """The largest of each name, the largest first; of equal ones the detection that came first."""
-    best: dict[str, tuple[float, Counted]] = {}
-    for name, value, item in textses:
+def _largest(kind: type[Kind], values: Iterable[tuple[str, float, ActiveDetection]]) -> tuple[Kind, ...]:
+    """The largest value of each name, in falling order; of equal values the first detection."""
+    best: dict[str, tuple[float, ActiveDetection]] = {}
+    for name, value, item in values:
         if name not in best or value > best[name][0]:
             best[name] = (value, item)
-    shares = [kind(name, value, item.detection.id, item.confidence) for name, (value, item) in best.items()]
-    return tuple(sorted(shares, key=lambda share: (-share.value, share.name)))
+    contributions = [
+        kind(name, value, item.detection.id, item.confidence) for name, (value, item) in best.items()
+    ]
+    return tuple(sorted(contributions, key=lambda item: (-item.value, item.name)))
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf(Record):
-    """The risk without one detection, and without what stands on it."""
+    """The risk without one detection and its dependents, and how much lower it is."""
 
     detection: Name
     value: Ratio
@@ -356,75 +319,26 @@ class WhatIf(Record):
 
 
 def what_if(
-    detections: Iterable[Detection],
+    detections: Sequence[Detection],
     *,
     as_of: datetime,
-    weighing: Weighing | None = None,
-    known: Known | None = None,
+    weights: RiskWeights | None = None,
+    context: RiskContext | None = None,
 ) -> tuple[WhatIf, ...]:
-    """For each detection that counts, the risk without it; what matters most first.
-
-    One behind a graver one of its cause changes nothing alone.
-    """
-    weighing = weighing or Weighing()
-    value = list(detections)
-    every, stands = counted(value, as_of, weighing, known or Known()), combined_of(value)
-    now = composed(every, as_of, weighing)
-    found = [without(every, item.detection.id, now, weighing, stands) for item in every]
-    return tuple(sorted(found, key=lambda item: (-item.less, item.detection)))
-
-
-def without(
-    every: Sequence[Counted], fallen: str, now: Composition, weighing: Weighing, stands: Stands
-) -> WhatIf:
-    """The risk without one of what counts; `now` is the risk with all of it."""
-    gone = falls_with(fallen, stands)
-    told = (*now.causes, *now.combinations, *(() if now.floor is None else (now.floor,)))
-    if gone.isdisjoint(item.detection for item in told):
-        # None of them is the largest of anything, so that nothing changes.
-        return WhatIf(fallen, now.value, 0.0)
-    left = [item for item in every if item.detection.id not in gone]
-    value = composed(left, now.as_of, weighing).value
-    return WhatIf(fallen, value, round(now.value - value, PLACES))
-
-
-# How far up the ladder of responses a pattern has been taken, and which rung comes next.
-
-CRITICAL = "ask"
-"""Where the ladder is entered about what is critical."""
-
-
-@dataclass(frozen=True, slots=True)
-class Given(Record):
-    """A rung that was taken, and what came of it: stopped, went_on, allowed, declined, ended or open."""
-
-    rung: str
-    effect: str = "open"
-
-
-@dataclass(frozen=True, slots=True)
-class Position(Record):
-    """A place on the ladder: the rung that comes next, None where none is left, and those taken so far.
-
-    `rungs` are those of the ladder that are on, from the mildest.
-    """
-
-    next: Rung | None
-    rungs: tuple[Rung, ...]
-    given: tuple[Given, ...] = ()
-
-
-def position(rungs: Sequence[str], givens: Sequence[Given], severity: str) -> Position:
-    """Where a pattern of this severity stands; what was taken last decides, not how often.
-
-    >>> ladder = ("nudge", "remind", "ask")
-    >>> position(ladder, [], "high").next, position(ladder, [Given("nudge")], "high").next
-    ('nudge', 'remind')
-    >>> position(ladder, [], "critical").next, position(ladder, [Given("ask")], "critical").next
-    ('ask', None)
-    """
-    taken = [rungs.index(item.rung) for item in givens if item.rung in rungs]
-    place = 1 + max(taken, default=-1)
-    if severity == "critical" and CRITICAL in rungs:
-        place = max(place, rungs.index(CRITICAL))
-    return Position(rungs[place] if place < len(rungs) else None, tuple(rungs), tuple(givens))
+    """The risk without each detection that counts, the largest difference first."""
+    weights = weights or RiskWeights()
+    active = active_detections(detections, as_of, weights, context or RiskContext())
+    now = compose_active(active, as_of, weights)
+    largest = {
+        item.detection for item in (*now.causes, *now.combinations, *([now.floor] if now.floor else []))
+    }
+    combinations = combinations_by_part(detections)
+    results = []
+    for item in active:
+        removed = with_dependents(item.detection.id, combinations)
+        value = now.value
+        if not removed.isdisjoint(largest):  # else another detection is the largest everywhere
+            left = [other for other in active if other.detection.id not in removed]
+            value = compose_active(left, as_of, weights).value
+        results.append(WhatIf(item.detection.id, value, round(now.value - value, PLACES)))
+    return tuple(sorted(results, key=lambda result: (-result.less, result.detection)))

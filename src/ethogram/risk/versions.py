@@ -1,4 +1,4 @@
-"""Versions: two versions of a pattern on the same labelled things."""
+"""Paired comparison of two versions of a pattern on the same labelled items."""
 
 from __future__ import annotations
 
@@ -7,24 +7,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..stats import Z95, student_t_critical
-from .discrimination import Difference, Labelled, area_difference, auroc, clusters, unvaried
+from .discrimination import (
+    Difference,
+    Floats,
+    ScoredItem,
+    area_difference,
+    auroc,
+    cluster_numbers,
+    constant_difference,
+)
 
-DRAWS = 2000
-AT_ONCE = 1_000_000
-"""Numbers that are drawn at a time, so that memory has a bound however many groups there are."""
-EXACT = 20_000
-"""Sums of balances up to which the test is exact; above, a normal law stands for it."""
-Floats = NDArray[np.float64]
+RESAMPLES = 2000
+CHUNK = 1_000_000
+"""Random numbers drawn at a time, which bounds memory."""
+EXACT_LIMIT = 20_000
+"""Size of the sum up to which the sign-flip test is exact; above, it uses the normal approximation."""
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """New less old. `better` and `worse` are things on which only the one of them is right.
+class VersionComparison:
+    """New minus old. `better` and `worse` are items on which only the new, or only the old one is right.
 
-    `p` is McNemar's exact test of these two, with whole groups for things.
+    `p` is McNemar's exact test of these, with whole groups as observations.
     """
 
     better: int
@@ -36,43 +42,42 @@ class Compared:
     area: Difference | None
 
 
-def compare(old: Sequence[Labelled], new: Sequence[Labelled], *, seed: int = 0) -> Compared:
-    """How two versions differ; ValueError where they were not given the same things with the same truth."""
-    before, after = ({item.id: item for item in every} for every in (old, new))
-    if before.keys() != after.keys() or any(after[name].true != item.true for name, item in before.items()):
-        raise ValueError("two versions are compared on the same things, with the same truth")
+def compare_versions(old: Sequence[ScoredItem], new: Sequence[ScoredItem]) -> VersionComparison:
+    """How two versions differ; ValueError where they were not run on the same items."""
+    before, after = ({item.id: item for item in items} for items in (old, new))
     names = sorted(before)
+    if before.keys() != after.keys() or any(before[name].target != after[name].target for name in names):
+        raise ValueError("versions must be compared on the same items with the same labels")
     a, b = [before[name] for name in names], [after[name] for name in names]
-    group = clusters(a)
-    true = [item.true for item in a]
-    gains = [(y.fired == y.true) - (x.fired == x.true) for x, y in zip(a, b, strict=True)]
-    balances = np.bincount(group, gains).astype(int).tolist() if gains else []
-    entry, other = (auroc([item.score for item in every], true, group) for every in (b, a))
-    precision, recall, false_alarms = _differences(a, b, group, seed)
-    return Compared(
+    groups, targets = cluster_numbers(a), [item.target for item in a]
+    gains = [(y.marked == y.target) - (x.marked == x.target) for x, y in zip(a, b, strict=True)]
+    balances = np.bincount(groups, gains).astype(int).tolist() if gains else []
+    new_area, old_area = (auroc([item.score for item in items], targets, groups) for items in (b, a))
+    precision, recall, false_alarms = _rate_differences(a, b, groups)
+    return VersionComparison(
         better=gains.count(1),
         worse=gains.count(-1),
-        p=flipped(balances),
+        p=sign_flip_test(balances),
         precision=precision,
         recall=recall,
         false_alarms=false_alarms,
-        area=None if entry is None or other is None else area_difference(entry, other, group),
+        area=area_difference(new_area, old_area, groups) if new_area and old_area else None,
     )
 
 
-def flipped(balances: Sequence[int]) -> float:
-    """The chance of so uneven a sum if each group's balance might as well have had the other sign; exact.
+def sign_flip_test(balances: Sequence[int]) -> float:
+    """The exact two-sided p-value of the sum if the sign of each balance were random.
 
-    With one thing a group that is McNemar's exact test, two-sided.
+    With one item a group this is McNemar's exact test.
 
-    >>> flipped([1] * 8 + [-1]), flipped([1, -1]), flipped([8, -1])
+    >>> sign_flip_test([1] * 8 + [-1]), sign_flip_test([1, -1]), sign_flip_test([8, -1])
     (0.0390625, 1.0, 1.0)
     """
     sizes = [abs(balance) for balance in balances if balance]
     total = sum(sizes)
-    if total > EXACT:
+    if total > EXACT_LIMIT:
         return math.erfc(abs(sum(balances)) / math.sqrt(2 * sum(size * size for size in sizes)))
-    # The chance of every sum from -total to total, one group after the other.
+    # The probability of every sum from -total to total, one group after the other.
     chances = np.ones(1)
     for size in sizes:
         wider = np.zeros(len(chances) + 2 * size)
@@ -83,66 +88,57 @@ def flipped(balances: Sequence[int]) -> float:
     return min(1.0, float(chances[sums >= abs(sum(balances))].sum()))
 
 
-def _differences(
-    old: Sequence[Labelled], new: Sequence[Labelled], group: Sequence[int], seed: int
+def _rate_differences(
+    old: Sequence[ScoredItem], new: Sequence[ScoredItem], groups: Sequence[int]
 ) -> list[Difference | None]:
-    """New less old of precision, recall and false-alarm rate, over draws of whole groups."""
-    if not group:
+    """New minus old precision, recall and false-alarm rate, with a bootstrap of whole groups."""
+    if not groups:
         return [None, None, None]
-    sums = np.stack([np.bincount(group, row) for row in _counted(old, new)], axis=1).astype(float)
-    whole, drawn = _figures(sums.sum(axis=0)[None, :]), _figures(_drawn(sums, seed))
-    new_marked, old_marked, true, things = sums[:, 1], sums[:, 3], sums[:, 4], sums[:, 5]
-    # Only groups with something in them that a figure is a share of tell anything about it.
-    telling = [int((of > 0).sum()) for of in (new_marked + old_marked, true, things - true)]
+    target = np.array([item.target for item in old], dtype=float)
+    new_marked, old_marked = (np.array([item.marked for item in items], dtype=float) for items in (new, old))
+    columns = (new_marked * target, new_marked, old_marked * target, old_marked, target, np.ones(len(old)))
+    sums = np.stack([np.bincount(groups, column) for column in columns], axis=1).astype(float)
+    values, resampled = _figures(sums.sum(axis=0)[None, :]), _figures(_resample(sums))
+    # Only groups that contribute to the denominator of a figure say anything about it.
+    bases = (sums[:, 1] + sums[:, 3], sums[:, 4], sums[:, 5] - sums[:, 4])
     return [
-        _difference(float(value[0]), spread, groups)
-        for value, spread, groups in zip(whole, drawn, telling, strict=True)
+        _difference(float(value[0]), draws, int((base > 0).sum()))
+        for value, draws, base in zip(values, resampled, bases, strict=True)
     ]
 
 
-def _counted(old: Sequence[Labelled], new: Sequence[Labelled]) -> list[Floats]:
-    """For each thing: found and marked by the new version, found and marked by the old, target, and 1."""
-    true = np.array([item.true for item in old], dtype=float)
-    rows: list[Floats] = []
-    for every in (new, old):
-        fired = np.array([item.fired for item in every], dtype=float)
-        rows += [fired * true, fired]
-    return [*rows, true, np.ones(len(old))]
-
-
-def _drawn(sums: Floats, seed: int) -> Floats:
-    """The sums in each draw of as many groups as there are."""
+def _resample(sums: Floats) -> Floats:
+    """The column sums in each draw of as many groups as there are."""
     n = len(sums)
-    rng, step = np.random.default_rng(seed), max(1, AT_ONCE // n)
+    rng, step = np.random.default_rng(0), max(1, CHUNK // n)
     parts = [
-        rng.multinomial(n, np.full(n, 1 / n), size=min(step, DRAWS - done)) @ sums
-        for done in range(0, DRAWS, step)
+        rng.multinomial(n, np.full(n, 1 / n), size=min(step, RESAMPLES - done)) @ sums
+        for done in range(0, RESAMPLES, step)
     ]
     return np.concatenate(parts)
 
 
 def _figures(sums: Floats) -> list[Floats]:
-    """New less old of precision, recall and false-alarm rate; not a number where one is not defined."""
-    new_found, new_marked, old_found, old_marked, true, things = sums.T
+    """New minus old precision, recall and false-alarm rate; NaN where one is undefined."""
+    new_hits, new_marked, old_hits, old_marked, targets, items = sums.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        precision = new_found / new_marked - old_found / old_marked
-        recall = (new_found - old_found) / true
-        alarms = ((new_marked - new_found) - (old_marked - old_found)) / (things - true)
+        precision = new_hits / new_marked - old_hits / old_marked
+        recall = (new_hits - old_hits) / targets
+        alarms = ((new_marked - new_hits) - (old_marked - old_hits)) / (items - targets)
     return [precision, recall, alarms]
 
 
-def _difference(value: float, spread: Floats, groups: int) -> Difference | None:
-    spread = spread[np.isfinite(spread)]
-    if not math.isfinite(value) or len(spread) < DRAWS / 2:
+def _difference(value: float, draws: Floats, groups: int) -> Difference | None:
+    draws = draws[np.isfinite(draws)]
+    if not math.isfinite(value) or len(draws) < RESAMPLES / 2:
         return None
-    same = unvaried(value, groups)
-    if groups < 2 or np.ptp(spread) < 1e-12:
-        return same
-    # Draws of a few groups vary less than such groups do.
-    wide = student_t_critical(groups - 1) / Z95 * math.sqrt(groups / (groups - 1))
-    spread = np.clip(value + (spread - value) * wide, -1, 1)
-    low, high = np.quantile(spread, (0.025, 0.975))
-    tail = min((1 + (spread <= 0).sum()), (1 + (spread >= 0).sum())) / (1 + len(spread))
-    return Difference(
-        value, (float(low), float(high)), max(same.p if value else 0.0, min(1.0, 2 * float(tail)))
-    )
+    constant = constant_difference(value, groups)
+    if groups < 2 or np.ptp(draws) < 1e-12:
+        return constant
+    # A bootstrap of few groups varies less than such groups do.
+    widening = student_t_critical(groups - 1) / Z95 * math.sqrt(groups / (groups - 1))
+    draws = np.clip(value + (draws - value) * widening, -1, 1)
+    low, high = np.quantile(draws, (0.025, 0.975))
+    tail = min((1 + (draws <= 0).sum()), (1 + (draws >= 0).sum())) / (1 + len(draws))
+    p = max(constant.p if value else 0.0, min(1.0, 2 * float(tail)))
+    return Difference(value, (float(low), float(high)), p)

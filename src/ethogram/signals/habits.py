@@ -1,4 +1,8 @@
-"""Signals of a person's use of a service, against the person's own habit."""
+"""Signals of a person's use of a service against their own habit, and of sessions that break off.
+
+The readings about habits share one state (`keeps = "person"`), moved once for each event: a bounded summary,
+what the closed days say, worked out once a day, and what the closed sessions say.
+"""
 
 from __future__ import annotations
 
@@ -14,58 +18,36 @@ from ..models.roles import is_by_service
 from ..models.timestamps import SECOND
 from ..stats import count_at_least, surprise_of
 from ..usage.absence import absence_before
-from ..usage.activity import usual_day
-from ..usage.baseline import Cohort, closed_days, find_cohort
-from ..usage.clock import DAY, HOUR, MORNING, day_of
+from ..usage.baseline import closed_days, expect_day
+from ..usage.clock import DAY, HOUR, day_of, day_start
+from ..usage.cohort import Cohort, find_cohort
 from ..usage.night import nights_of
 from ..usage.sessions import is_closed, read_sessions
 from ..usage.settings import Settings
-from ..usage.summary import IN_TIME, Summary, count_of, record, stretch_count
+from ..usage.spans import SPANS, Past, is_fewer, is_quiet, measure_spans
+from ..usage.summary import EMPTY, MAX_TIME, MIN_TIME, Summary, count_of, record, stretch_count
 from ..usage.trends import shift_of, trend_of
-from ..usage.withdrawal import (
-    NOTHING,
-    SPANS,
-    Ahead,
-    Outlook,
-    Past,
-    ahead,
-    is_fewer,
-    is_quiet,
-    look,
-    outlook,
-    with_closes,
-)
+from ..usage.withdrawal import Due, Outlook, add_closes, make_outlook, predict
 from .base import Range, Unmeasured, signal
 from .options import Options
 from .text import length
 from .timing import is_zone
 
-# Readings about a person's use of a service, each against the person's own habit: docs/people.md.
-#
-# They are for events of the kinds that the setting `usage.kinds` names. All of them keep one state between
-# them, so that a person is remembered once however many are asked for.
-
-"""Kinds of events that may be a person's activity; the setting `usage.kinds` says which of them are."""
-PLAIN = ("usage",)
-"""Those that are where nothing is set."""
+DEFAULT_KINDS = ("usage",)
+"""Kinds of events that are a person's activity where the setting `usage.kinds` does not say."""
 NUMBER, SURPRISE, CHANGE, SHARE = (0, math.inf), (0, 12), (-12, 12), (0, 1)
-Found = Mapping[str, float | Unmeasured]
+Values = Mapping[str, float | Unmeasured]
 
+# fmt: off
 READINGS: tuple[tuple[str, Range, str], ...] = (
-    (
-        "quiet_after",
-        NUMBER,
-        "Seconds until the person counts as gone quiet, if nothing more comes from them.",
-    ),
+    ("quiet_after", NUMBER,
+     "Seconds until the person counts as gone quiet, if nothing more comes from them."),
     ("quiet_days", NUMBER, "Days over which the person will then have been quiet."),
     ("quiet_seen", NUMBER, "Messages in these days."),
     ("quiet_usual", NUMBER, "Messages that were to be expected in these days."),
     ("quiet_before", SHARE, "1 where the person counted as gone quiet when the day before closed, else 0."),
-    (
-        "fewer_after",
-        NUMBER,
-        "Seconds until the person counts as one with few messages, if nothing more comes.",
-    ),
+    ("fewer_after", NUMBER,
+     "Seconds until the person counts as one with few messages, if nothing more comes."),
     ("fewer_days", NUMBER, "Days over which messages will then have been few."),
     ("fewer_seen", NUMBER, "Messages in these days."),
     ("fewer_usual", NUMBER, "Messages that were to be expected in these days."),
@@ -73,11 +55,8 @@ READINGS: tuple[tuple[str, Range, str], ...] = (
     ("busy_today", SURPRISE, "How surprising so many messages are on one day, as -log10 of the chance."),
     ("messages_today", NUMBER, "Messages of the person today so far; a day begins at five in the morning."),
     ("usual_today", NUMBER, "Messages to be expected of such a day."),
-    (
-        "night_shift",
-        SURPRISE,
-        "How surprising so much activity at night is, as -log10 of the chance in a week.",
-    ),
+    ("night_shift", SURPRISE,
+     "How surprising so much activity at night is, as -log10 of the chance in a week."),
     ("night_share", SHARE, "Share of the newest days' activity that was at night."),
     ("night_share_before", SHARE, "Share of the activity before that was at night."),
     ("zone_confidence", SHARE, "How sure the person's time zone is; 1 where it was given."),
@@ -94,50 +73,24 @@ READINGS: tuple[tuple[str, Range, str], ...] = (
     ("length_now", NUMBER, "Characters of a typical message of the newest sessions."),
     ("length_before", NUMBER, "Characters of a typical message before."),
 )
-"""Name, range and meaning of each."""
-
-
-def measure_all_habits(event: Event, state: Any, options: Options) -> tuple[Found, Any]:
-    """Every reading here at an event, by name, and what is now known of the person."""
-    # Here and not above: who measures nobody's habits need not wait for it.
-
-    return measure_person(event, state, options)
+"""Name, range and meaning of each reading about habits."""
+BROKEN_OFF_READINGS: tuple[tuple[str, Range, str], ...] = (
+    ("broken_off_after", NUMBER, "Seconds until a talk left with feeling is over; 0 where marked."),
+    ("feeling_left", SHARE, "How strongly the person's last message speaks of feelings; 0 in a goodbye."),
+    ("marked_off", SHARE, "1 where the source has marked the talk as broken off, else 0."),
+)
+"""Name, range and meaning of each reading of what a person's last message left open."""
+# fmt: on
 
 
 def usage_kinds(options: Options) -> frozenset[str]:
     """The kinds of events that are a person's activity, by the settings."""
-    return frozenset(options.usage.get("kinds", PLAIN))
-
-
-class _Habit:
-    """One reading of a person's habit."""
-
-    scope = "subject"
-    start: Any = None
-    max_state_bytes = 16_384
-    keeps = "person"
-    together = staticmethod(measure_all_habits)
-    kinds_by = staticmethod(usage_kinds)
-    name = ""
-
-    def measure(self, event: Event, state: Any, options: Options) -> tuple[float | Unmeasured | None, Any]:
-        """The reading, and what is now known of the person."""
-        found, state = measure_all_habits(event, state, options)
-        return found.get(self.name), state
-
-
-for _name, _range, _meaning in READINGS:
-    signal(_name, range=_range, kinds=USAGE_KINDS)(
-        type(f"Habit_{_name}", (_Habit,), {"__doc__": _meaning, "__module__": __name__, "name": _name})
-    )
-
-
-# The limits that readings about people go by, as the settings say.
+    return frozenset(options.usage.get("kinds", DEFAULT_KINDS))
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Which kinds of events count, where people live who do not say, and by what they are measured."""
+class HabitOptions:
+    """What the readings use of the options: kinds of events, default zone, limits and cohort."""
 
     kinds: frozenset[str]
     time_zone: str | None
@@ -145,95 +98,22 @@ class Limits:
     cohort: Cohort
 
 
-_newest: tuple[Options | None, Limits | None] = (None, None)
+_latest: tuple[Options, HabitOptions] | None = None
 
 
-def limits_of(options: Options) -> Limits:
-    """The limits of these options; worked out once for as long as the options are the same."""
-    global _newest
-    known, limits = _newest
-    if limits is None or known is not options:
-        limits = _limits(options)
-        _newest = (options, limits)
-    return limits
+def habit_options(options: Options) -> HabitOptions:
+    """The part of the options for habits, worked out once for as long as the options are the same object."""
+    global _latest
+    if _latest is None or _latest[0] is not options:
+        names = {field.name for field in fields(Settings)}
+        limits = {name: value for name, value in options.usage.items() if name in names}
+        settings = replace(Settings(), **limits, inactivity=options.session_inactivity // SECOND)
+        cohort = find_cohort(options.usage.get("cohort", 1))
+        _latest = options, HabitOptions(usage_kinds(options), options.time_zone, settings, cohort)
+    return _latest[1]
 
 
-def _limits(options: Options) -> Limits:
-    names = {field.name for field in fields(Settings)}
-    given = {name: value for name, value in options.usage.items() if name in names}
-    settings = replace(Settings(), **given, inactivity=options.session_inactivity // 1_000_000)
-    cohort = find_cohort(options.usage.get("cohort", 1))
-    return Limits(usage_kinds(options), options.time_zone, settings, cohort)
-
-
-# What is said of a person at one event: of the day so far, of the nights, of sessions, and of an absence.
-
-
-def of_the_day(usual: tuple[float, float], count: int) -> dict[str, float]:
-    """How far today's messages so far are above those of a usual day; by its close, the day's own value."""
-    mean, spread = usual
-    # Twice a usual day is never far from ordinary, and less says nothing: the day is not over.
-    surprise = surprise_of(count_at_least(count, mean, spread)) if count > 2 * mean else 0.0
-    return {"busy_today": surprise, "messages_today": float(count), "usual_today": mean}
-
-
-def of_the_night(
-    summary: Summary, today: int, cohort: Cohort, settings: Settings
-) -> Mapping[str, float | Unmeasured]:
-    """The share of the newest closed days' activity that was at night, against that before."""
-    found = nights_of(summary, today, cohort, settings)
-    if isinstance(found, str):
-        return {"night_shift": Unmeasured(found)} if found.startswith("the time zone") else {}
-    return {
-        "night_shift": found.surprise,
-        "night_share": found.share,
-        "night_share_before": found.share_before,
-        "zone_confidence": found.confidence,
-    }
-
-
-def of_sessions(summary: Summary, now: int, settings: Settings) -> Mapping[str, float]:
-    """What the closed sessions, and the messages in them, have become."""
-    values: dict[str, float] = {}
-    if stretch_count(summary) <= settings.known_sessions:
-        return values
-    closed = [
-        session for session in read_sessions(summary, now, settings) if is_closed(session, now, settings)
-    ]
-    if trend := trend_of(closed, now, settings):
-        values["session_trend"] = trend.surprise
-        values["session_minutes"] = trend.minutes
-        values["session_minutes_before"] = trend.minutes_before
-    if shift := shift_of(closed, settings):
-        values["length_shift"] = shift.surprise
-        values["length_now"] = shift.length
-        values["length_before"] = shift.length_before
-    return values
-
-
-def of_an_absence(
-    before: Summary, now: int, pause: int, cohort: Cohort, settings: Settings
-) -> Mapping[str, float]:
-    """The pause before a session, where it was an absence, by what was known `before` it."""
-    found = absence_before(before, now, pause, cohort, settings)
-    if found is None:
-        return {}
-    return {
-        "away_surprise": found.surprise,
-        "away_days": pause / DAY,
-        "away_ratio": found.ratio,
-        "away_missed": found.missed,
-        "away_weight": found.weight,
-        "away_usual_hours": found.usual / HOUR,
-    }
-
-
-# A person's use of a service, as events come: one bounded summary for all readings about people.
-#
-# What depends on closed days alone is worked out once a day, and what depends on closed sessions at the
-# start of the next one. The readings all keep one state (`keeps = "person"`), moved on once for each event.
-
-Values = Mapping[str, float | Unmeasured]
+# --- state ----------------------------------------------------------------------------------
 
 
 class Today(NamedTuple):
@@ -248,13 +128,12 @@ class Today(NamedTuple):
     quiet_before: bool = False
     few_before: bool = False
     usual: tuple[float, float] | None = None
-    ahead: Outlook = NOTHING
+    outlook: Outlook = Outlook()
 
 
-class Person(NamedTuple):
-    """What is kept of a person beside the summary: the newest known zone, what today is
-    compared with, and the closes, in seconds since 1970, at which the person will count as gone
-    quiet and as one with few messages."""
+class PersonState(NamedTuple):
+    """The state beside the summary: the newest known zone, what today is compared with, and the closes, in
+    seconds since 1970, at which the person will count as gone quiet and as one with few messages."""
 
     zone: str | None = None
     today: Today = Today()
@@ -262,79 +141,80 @@ class Person(NamedTuple):
     few_at: int | None = None
 
 
-def packed(summary: Summary, person: Person) -> Any:
+def pack(summary: Summary, person: PersonState) -> Any:
     """Both as plain data."""
-    first, newest, events, ahead_, zoned = (
-        summary.first, summary.newest, summary.events, summary.ahead, summary.zoned,
-    )  # fmt: skip
-    tables = (_text(summary.stretches), _text(summary.days))
-    return ((first, newest, events, ahead_, zoned, *tables), person)
+    tables = (b2a_base64(table, newline=False).decode() for table in (summary.stretches, summary.days))
+    return ((*summary[:5], *tables), person)
 
 
-def unpacked(state: Any) -> tuple[Summary, Person]:
+def unpack(state: Any) -> tuple[Summary, PersonState]:
     """Both from plain data; None: nothing is known yet."""
     if state is None:
-        return Summary(), Person()
-    (first, newest, events, ahead_, zoned, stretches, days), (zone, today, quiet_at, few_at) = state
-    summary = Summary(first, newest, events, ahead_, zoned, a2b_base64(stretches), a2b_base64(days))
-    day, close, quiet_before, few_before, usual, coming = today
-    known = Today(day, close, quiet_before, few_before, usual, Outlook(*coming))
-    return summary, Person(zone, known, quiet_at, few_at)
+        return EMPTY, PersonState()
+    (*numbers, stretches, days), (zone, today, quiet_at, few_at) = state
+    *known, outlook = today
+    person = PersonState(zone, Today._make([*known, Outlook(*outlook)]), quiet_at, few_at)
+    return Summary._make([*numbers, a2b_base64(stretches), a2b_base64(days)]), person
 
 
-def _text(table: bytes) -> str:
-    return b2a_base64(table, newline=False).decode()
+# --- habits ---------------------------------------------------------------------------------
 
 
-def measure_person(event: Event, state: Any, options: Options) -> tuple[Values, Any]:
-    """Every reading about the person at this event, by name, and the state as plain data."""
-    limits = limits_of(options)
-    if event.kind not in limits.kinds or not event.timed:
+def measure_habits(event: Event, state: Any, options: Options) -> tuple[Values, Any]:
+    """Every reading about the person at an event, by name, and the new state."""
+    habit = habit_options(options)
+    if event.kind not in habit.kinds or not event.timed:
         return {}, state
     now = micros(event.at)
-    if not IN_TIME[0] <= now // SECOND < IN_TIME[1]:
+    if not MIN_TIME <= now // SECOND < MAX_TIME:
         return {}, state
-    summary, person = unpacked(state)
+    summary, person = unpack(state)
     if is_by_service(event):
         return _until_quiet(person, now), state
-    return _moved(event, now, summary, person, limits)
+    return _measure_own(event, now, summary, person, habit)
 
 
-def _moved(event: Event, now: int, before: Summary, person: Person, limits: Limits) -> tuple[Values, Any]:
-    settings, cohort, seconds = limits.settings, limits.cohort, now // SECOND
-    zone, bad_zone = _zone(event, person.zone, limits.time_zone)
+def _measure_own(
+    event: Event, now: int, before: Summary, person: PersonState, habit: HabitOptions
+) -> tuple[Values, Any]:
+    settings, cohort, seconds = habit.settings, habit.cohort, now // SECOND
+    zone, bad_zone = _zone(event, person.zone, habit.time_zone)
     summary = record(before, seconds, length=_length(event), session=event.session, zone=zone)
     day, today = day_of(seconds, summary.ahead), person.today
     is_new_day = (day, summary.ahead) != (today.day, before.ahead)
     if is_new_day:
-        # Before the close that was told at the event before, nobody counts as quiet or as one with few.
-        is_due = person.few_at is not None and person.few_at <= seconds
-        today = _today(before if is_due else None, summary, day, seconds, cohort, settings)
-        # What a close told lasts until something comes, whatever later closes would have made of it.
+        # Before the close that was predicted at the event before, nobody counts as quiet or with few. From
+        # it on they do until something comes, whatever later closes would say.
+        was_few = person.few_at is not None and person.few_at <= seconds
         was_quiet = person.quiet_at is not None and person.quiet_at <= seconds
+        today = _today(before if was_few else None, summary, day, seconds, habit)
         today = today._replace(
-            quiet_before=today.quiet_before or was_quiet, few_before=today.few_before or is_due
+            quiet_before=today.quiet_before or was_quiet, few_before=today.few_before or was_few
         )
     count = count_of(summary, day)
-    quiet, few, today = _ahead(today, summary, count, cohort, settings)
-    values: dict[str, float | Unmeasured] = {}
-    quiet_at, few_at = _told(values, "quiet", quiet, today, now), _told(values, "fewer", few, today, now)
-    if today.ahead.stretches:
+    quiet, few, today = _predict(today, summary, count, habit)
+    values: dict[str, float | Unmeasured] = {
+        **_due_values("quiet", quiet, today, now),
+        **_due_values("fewer", few, today, now),
+    }
+    if today.outlook.stretches:
         values |= {"quiet_before": float(today.quiet_before), "few_before": float(today.few_before)}
     if today.usual is not None:
-        values |= of_the_day(today.usual, count)
+        values |= _day_values(today.usual, count)
     if is_new_day:
-        values |= bad_zone or of_the_night(summary, day, cohort, settings)
-        values |= of_sessions(summary, seconds, settings)
-    if before.events and seconds - before.newest >= settings.absence:
-        values |= of_an_absence(before, seconds, seconds - before.newest, cohort, settings)
-    return values, packed(summary, Person(zone, today, quiet_at, few_at))
+        values |= bad_zone or _night_values(summary, day, habit)
+        values |= _session_values(summary, seconds, settings)
+    pause = seconds - before.newest
+    if before.events and pause >= settings.absence:
+        values |= _absence_values(before, seconds, pause, cohort, settings)
+    quiet_at, few_at = (None if due is None else today.close + due.after * DAY for due in (quiet, few))
+    return values, pack(summary, PersonState(zone, today, quiet_at, few_at))
 
 
 def _length(event: Event) -> int | None:
-    told = event.readings.get("length")
-    found = told if isinstance(told, (int, float)) else length(event)
-    return None if found is None else int(min(found, 1e9))
+    reading = event.readings.get("length")
+    value = reading if isinstance(reading, (int, float)) else length(event)
+    return None if value is None else int(min(value, 1e9))
 
 
 def _zone(event: Event, known: str | None, default: str | None) -> tuple[str | None, Values]:
@@ -345,88 +225,117 @@ def _zone(event: Event, known: str | None, default: str | None) -> tuple[str | N
     return known, {"night_shift": Unmeasured(f"unknown time zone {name!r:.60}")}
 
 
-def _today(
-    before: Summary | None, summary: Summary, day: int, now: int, cohort: Cohort, settings: Settings
-) -> Today:
-    """What the days before today say. Whether the person had gone quiet is told by what was then known."""
-    days = closed_days(summary, day_of(summary.first, summary.ahead), day)
-    close = (day + 1) * DAY + MORNING - summary.ahead
+def _today(before: Summary | None, summary: Summary, day: int, now: int, habit: HabitOptions) -> Today:
+    """What the days before today say; `before`: the summary by which the person may have been quiet."""
+    cohort, settings = habit.cohort, habit.settings
+    days, close = closed_days(summary, day), day_start(day + 1, summary.ahead)
     if len(days) < settings.known_days:
         return Today(day, close)
     past, spans = Past(days.events), []
     if before is not None:
-        # Of a long history the oldest days have been forgotten since, and on another clock days are others.
-        known = closed_days(before, day_of(before.first, before.ahead), day_of(now, before.ahead))
-        spans = look(past if known == days else Past(known.events), cohort, settings)
-    usual = usual_day(days, cohort, settings)
-    return Today(
-        day,
-        close,
-        is_quiet(spans),
-        is_fewer(spans),
-        None if usual is None else (usual.mean, usual.spread),
-        outlook(past, settings),
-    )
+        # Of a long history the oldest days have been dropped since, and on another clock days are others.
+        known = closed_days(before, day_of(now, before.ahead))
+        spans = measure_spans(past if known == days else Past(known.events), cohort, settings)
+    expected = expect_day(days, cohort, settings)
+    usual = None if expected is None else (expected.mean, expected.spread)
+    return Today(day, close, is_quiet(spans), is_fewer(spans), usual, make_outlook(past, settings))
 
 
-def _ahead(
-    today: Today, summary: Summary, count: int, cohort: Cohort, settings: Settings
-) -> tuple[Ahead | None, Ahead | None, Today]:
+def _predict(
+    today: Today, summary: Summary, count: int, habit: HabitOptions
+) -> tuple[Due | None, Due | None, Today]:
     """When the person will count as quiet and as one with few messages; and today, with as many closes worked
     out as it took."""
-    if not today.ahead.stretches:
+    cohort, settings = habit.cohort, habit.settings
+    if not today.outlook.stretches:
         return None, None, today
-    quiet, few = ahead(today.ahead, count, cohort, settings)
+    quiet, few = predict(today.outlook, count, cohort, settings)
     furthest = SPANS[-1] if quiet is None else min(SPANS[-1], quiet.after)
-    if furthest > len(today.ahead.quiet):
-        past = closed_days(summary, day_of(summary.first, summary.ahead), today.day)
-        more = with_closes(today.ahead, Past(past.events), furthest, cohort, settings)
-        today = today._replace(ahead=more)
-        quiet, few = ahead(today.ahead, count, cohort, settings)
+    if furthest > len(today.outlook.quiet):
+        past = Past(closed_days(summary, today.day).events)
+        today = today._replace(outlook=add_closes(today.outlook, past, furthest, cohort, settings))
+        quiet, few = predict(today.outlook, count, cohort, settings)
     return quiet, few, today
 
 
-def _told(
-    values: dict[str, float | Unmeasured], name: str, result: Ahead | None, today: Today, now: int
-) -> int | None:
-    if result is None:
-        return None
-    at = today.close + result.after * DAY
-    values[f"{name}_after"] = (at * SECOND - now) / SECOND
-    values[f"{name}_days"] = float(result.days)
-    values[f"{name}_seen"] = float(result.seen)
-    values[f"{name}_usual"] = result.amount
-    return at
+def _due_values(name: str, due: Due | None, today: Today, now: int) -> dict[str, float]:
+    if due is None:
+        return {}
+    at = today.close + due.after * DAY
+    return {
+        f"{name}_after": (at * SECOND - now) / SECOND,
+        f"{name}_days": float(due.days),
+        f"{name}_seen": float(due.seen),
+        f"{name}_usual": due.amount,
+    }
 
 
-def _until_quiet(person: Person, now: int) -> Values:
+def _until_quiet(person: PersonState, now: int) -> Values:
     """At an event that is not the person's own: the same closes, from here."""
-    told = (("quiet_after", person.quiet_at), ("fewer_after", person.few_at))
-    return {name: (at * SECOND - now) / SECOND for name, at in told if at is not None and at * SECOND > now}
+    closes = (("quiet_after", person.quiet_at), ("fewer_after", person.few_at))
+    return {name: (at * SECOND - now) / SECOND for name, at in closes if at is not None and at * SECOND > now}
 
 
-# broken_off_after, feeling_left and marked_off: how a person's talk stands, until they write again.
+def _day_values(usual: tuple[float, float], count: int) -> dict[str, float]:
+    """How far today's messages so far are above those of a usual day; at its close, the day's own value."""
+    mean, spread = usual
+    # Twice a usual day is never far from ordinary, and less says nothing: the day is not over.
+    surprise = surprise_of(count_at_least(count, mean, spread)) if count > 2 * mean else 0.0
+    return {"busy_today": surprise, "messages_today": float(count), "usual_today": mean}
+
+
+def _night_values(summary: Summary, today: int, habit: HabitOptions) -> Values:
+    nights = nights_of(summary, today, habit.cohort, habit.settings)
+    if isinstance(nights, str):
+        return {"night_shift": Unmeasured(nights)} if nights.startswith("the time zone") else {}
+    names = ("night_shift", "night_share", "night_share_before", "zone_confidence")
+    return dict(zip(names, nights, strict=True))
+
+
+def _session_values(summary: Summary, now: int, settings: Settings) -> Values:
+    values: dict[str, float] = {}
+    if stretch_count(summary) <= settings.known_sessions:
+        return values
+    sessions = read_sessions(summary, now, settings)
+    closed = [session for session in sessions if is_closed(session, now, settings)]
+    if trend := trend_of(closed, now, settings):
+        values["session_trend"] = trend.surprise
+        values["session_minutes"] = trend.minutes
+        values["session_minutes_before"] = trend.minutes_before
+    if shift := shift_of(closed, settings):
+        values["length_shift"] = shift.surprise
+        values["length_now"] = shift.length
+        values["length_before"] = shift.length_before
+    return values
+
+
+def _absence_values(before: Summary, now: int, pause: int, cohort: Cohort, settings: Settings) -> Values:
+    """The pause before a session, where it was an absence, by what was known `before` it."""
+    absence = absence_before(before, now, pause, cohort, settings)
+    if absence is None:
+        return {}
+    return {
+        "away_surprise": absence.surprise,
+        "away_days": pause / DAY,
+        "away_ratio": absence.ratio,
+        "away_missed": absence.missed,
+        "away_weight": absence.weight,
+        "away_usual_hours": absence.usual / HOUR,
+    }
+
+
+# --- sessions that break off ----------------------------------------------------------------
 #
-# Nobody writes that they broke off, so it is a silence; and since a service answers what it is told, and may
-# go on for long, its own events carry on what the person's last message left behind.
+# Nobody writes that they broke off, so it is a silence; and since a service answers, and may go on for long,
+# its own events carry on what the person's last message left open.
 
-HALF = 0.5
-"""From how sure on a message counts as a closing one, and a session as marked."""
 Left = tuple[int, float, bool] | None
-"""When the talk is over, in microseconds since 1970, how strong the feeling is, and whether it is marked."""
-
-BROKEN_OFF_READINGS: tuple[tuple[str, Range, str], ...] = (
-    ("broken_off_after", (0, math.inf), "Seconds until a talk left with feeling is over; 0 where marked."),
-    ("feeling_left", (0, 1), "How strongly the person's last message speaks of feelings; 0 in a goodbye."),
-    ("marked_off", (0, 1), "1 where the source has marked the talk as broken off, else 0."),
-)  # fmt: skip
-"""Name, range and meaning of each."""
+"""When the session is over (microseconds since 1970), how strong the feeling is, and whether it is marked."""
 
 
-def measure_what_is_left(event: Event, state: Any, options: Options) -> tuple[Mapping[str, float], Any]:
+def measure_broken_off(event: Event, state: Any, options: Options) -> tuple[Values, Any]:
     """The three readings by name, none where nothing is left open; and what is carried on."""
-    readings = event.readings
-    if state is None and "emotional" not in readings and "ended_abruptly" not in readings:
+    if state is None and "emotional" not in event.readings and "ended_abruptly" not in event.readings:
         return {}, None
     if not event.timed:
         return {}, state
@@ -435,20 +344,16 @@ def measure_what_is_left(event: Event, state: Any, options: Options) -> tuple[Ma
     if left is None or left[0] < now:
         return {}, None
     over, feeling, is_marked = left
-    values = {
-        "broken_off_after": (over - now) / SECOND,
-        "feeling_left": feeling,
-        "marked_off": float(is_marked),
-    }
-    return values, left
+    after = (over - now) / SECOND
+    return {"broken_off_after": after, "feeling_left": feeling, "marked_off": float(is_marked)}, left
 
 
 def _left(event: Event, now: int, before: Left, options: Options) -> Left:
     """What is left open after an event: by the person's own message, or by a mark, whoever carries it."""
-    is_marked = _number(event, "ended_abruptly") >= HALF
+    is_marked = _number(event, "ended_abruptly") >= 0.5
     if is_by_service(event):
         return (now, 0.0 if before is None else before[1], True) if is_marked else before
-    feeling = 0.0 if _number(event, "closing") >= HALF else min(1.0, _number(event, "emotional"))
+    feeling = 0.0 if _number(event, "closing") >= 0.5 else min(1.0, _number(event, "emotional"))
     if is_marked:
         return (now, feeling, True)
     return (now + options.session_inactivity, feeling, False) if feeling > 0 else None
@@ -459,32 +364,42 @@ def _number(event: Event, name: str) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
 
 
-class _LeftBehind:
-    """One reading of what a person's last message left behind."""
+# --- registration ---------------------------------------------------------------------------
+
+
+class _Reading:
+    """One reading of those that `together` measures in one state."""
 
     scope = "subject"
     start: Any = None
+    name = ""
+    together: Any
+
+    def measure(self, event: Event, state: Any, options: Options) -> tuple[float | Unmeasured | None, Any]:
+        """The reading, and the new state."""
+        values, state = self.together(event, state, options)
+        return values.get(self.name), state
+
+
+class _Habit(_Reading):
+    max_state_bytes = 16_384
+    keeps = "person"
+    together = staticmethod(measure_habits)
+    kinds_by = staticmethod(usage_kinds)
+
+
+class _BrokenOff(_Reading):
     max_state_bytes = 100
     keeps = "left_behind"
-    together = staticmethod(measure_what_is_left)
-    name = ""
-
-    def measure(self, event: Event, state: Any, options: Options) -> tuple[float | None, Any]:
-        """The reading, and what is carried on."""
-        found, state = measure_what_is_left(event, state, options)
-        return found.get(self.name), state
+    together = staticmethod(measure_broken_off)
 
 
-for _broken_off_name, _broken_off_range, _broken_off_meaning in BROKEN_OFF_READINGS:
-    signal(
-        _broken_off_name,
-        range=_broken_off_range,
-        kinds=USAGE_KINDS,
-        needs=("emotional", "closing", "ended_abruptly"),
-    )(
-        type(
-            f"Left_{_broken_off_name}",
-            (_LeftBehind,),
-            {"__doc__": _broken_off_meaning, "__module__": __name__, "name": _broken_off_name},
-        )
-    )
+def _register(base: type[_Reading], readings: tuple[tuple[str, Range, str], ...], *needs: str) -> None:
+    for name, allowed, meaning in readings:
+        body = {"__doc__": meaning, "__module__": __name__, "name": name}
+        made = type(f"{base.__name__}_{name}", (base,), body)
+        signal(name, range=allowed, kinds=USAGE_KINDS, needs=needs)(made)
+
+
+_register(_Habit, READINGS)
+_register(_BrokenOff, BROKEN_OFF_READINGS, "emotional", "closing", "ended_abruptly")

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ..models import Detection, Verdict, micros, moment
-from ..risk.verdicts import Counts, Item, Slot, item_of, standings, tally
+from ..risk.verdicts import Counts, Item, Slot, consensus_by_item, count_verdicts, item_of
 from . import schema
 from .protocol import Try
 from .rows import detection_of, encode
@@ -129,7 +129,9 @@ def settle_where(connection: Connection, where: str, *, remember: bool, **given:
     going = _verdicts(connection, f"WHERE {where}", **given)
     ids = sorted({item.detection for item in going if item.detection is not None})
     untimed = run(connection, "SELECT name FROM sources WHERE timed = 0").scalars().all()
-    counts = tally(going, _detections(connection, ids), ends=_ends(connection, going), untimed=untimed)
+    counts = count_verdicts(
+        going, _detections(connection, ids), ends=_ends(connection, going), untimed=untimed
+    )
     rows = [
         {**{name: getattr(slot, name) for name in Slot.__slots__}, "verdict": verdict, "count": count}
         for slot, own in sorted(counts.items())
@@ -141,8 +143,8 @@ def settle_where(connection: Connection, where: str, *, remember: bool, **given:
         columns = (*ITEM, "verdict")
         names = ", ".join(f":{name}" for name in columns)
         insert = f"INSERT INTO settled ({', '.join(columns)}) VALUES ({names}) ON CONFLICT DO NOTHING"
-        stood = standings(going)
-        gone = {item_of(item): {**_item(item), "verdict": stood[item_of(item)].verdict} for item in going}
+        consensus = consensus_by_item(going)
+        gone = {item_of(item): {**_item(item), "verdict": consensus[item_of(item)].verdict} for item in going}
         run_many(connection, insert, list(gone.values()))
     run(connection, f"DELETE FROM verdicts WHERE {where}", **given)
 

@@ -3,12 +3,12 @@
     state = record(Summary(), at=..., length=120)      # in any order
     answer = signals(state, as_of=...)                 # eight signals, each with a status and a sentence
 
-No content is needed or kept. Nothing here diagnoses anybody; it tells a human that something changed.
+No content is needed or stored. Nothing here diagnoses anybody; it tells a human that something changed.
 """
 
 from __future__ import annotations
 
-from .baseline import COHORTS, Cohort, learn_cohort
+from .cohort import COHORTS, Cohort, learn_cohort
 from .fusion import Fused, fuse
 from .helpline import Helpline, helpline
 from .settings import Settings

@@ -1,4 +1,4 @@
-"""Audit: a line for every look at a person: when, who looked, what for, and whom, by the store's name."""
+"""Audit: one line for every look at a person: when, who looked, what for, and at whom (by pseudonym)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..models import moment
 from .pseudonym import Pseudonym
 
 WHATS = ("signals", "listed", "sweep", "export", "purge", "rotate", "refused", "unknown", "subject", "why")
-"""What can be done. A store keeps the place in this list: it only ever grows at its end.
+"""What was done. A store has the index, so the list only ever grows at its end.
 
-`listed`: a sweep told of this person; `refused`: a wrong key; `unknown`: asked about somebody not known.
+`listed`: a sweep reported this person; `refused`: a wrong key; `unknown`: nobody is known by that id.
 """
-LONGEST = 500
+MAX_LENGTH = 500
 """Characters of who looked, and why."""
 SHORT = 4
-"""Ids of so many characters give nobody away as a part of a longer word."""
+"""An id of at most so many characters counts only as a whole word."""
 
 
 class Look(NamedTuple):
@@ -40,32 +40,29 @@ class Look(NamedTuple):
 
 
 def check_words(text: str | None, what: str, subject: str | None = None) -> str:
-    """A text that may stand in the audit; BadUsage where it is too long, or gives the person's id away."""
-    said = "" if text is None else text
-    if not isinstance(said, str) or len(said) > LONGEST:
-        raise BadUsage(f"{what} is a text of at most {LONGEST} characters")
+    """Return a text for the audit; BadUsage where it is too long or contains the person's id."""
+    words = "" if text is None else text
+    if not isinstance(words, str) or len(words) > MAX_LENGTH:
+        raise BadUsage(f"{what} is a text of at most {MAX_LENGTH} characters")
     if subject is not None:
-        check_ids(said, what, [subject])
-    return said.encode("utf-8", "replace").decode()
+        check_ids(words, what, [subject])
+    return words.encode("utf-8", "replace").decode()
 
 
 def check_ids(text: str, what: str, subjects: Iterable[str]) -> None:
-    """Nothing, where a text has nobody's id in it, however it is written; else BadUsage."""
+    """Raise BadUsage where a text contains the id of one of these people, in any case."""
     words = text.casefold()
     for subject in subjects if words else ():
-        if (
-            isinstance(subject, str)
-            and not isinstance(subject, Pseudonym)
-            and _has(words, subject.strip().casefold())
-        ):
-            why = "which no file may; the audit has the name anyway"
-            raise BadUsage(f"{what} contains the person's id, {why}")
+        if isinstance(subject, Pseudonym) or not isinstance(subject, str):
+            continue
+        if _contains(words, subject.strip().casefold()):
+            raise BadUsage(f"{what} contains the person's id: leave it out, the audit has their pseudonym")
 
 
-def _has(words: str, subject: str) -> bool:
-    """Whether an id stands in a text.
+def _contains(words: str, subject: str) -> bool:
+    """Whether a text contains an id.
 
-    >>> _has("a call of ann.b", "ann"), _has("the annual review", "ann"), _has("joanna77 wrote", "anna77")
+    >>> _contains("a call of ann.b", "ann"), _contains("annual fee", "ann"), _contains("joanna77", "anna77")
     (True, False, True)
     """
     if len(subject) > SHORT:

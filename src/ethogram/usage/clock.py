@@ -1,14 +1,14 @@
-"""The person's own clock: days that begin at five in the morning, and half-hours in them.
+"""A person's own clock: days that begin at five in the morning, and the half-hours in them.
 
-A day begins at five since a night belongs to the evening before it: a talk from 23:50 to 00:40 is one day's.
+A night belongs to the evening before it: a session from 23:50 to 00:40 lies in one day.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
 from ..errors import BadUsage, did_you_mean
@@ -18,45 +18,62 @@ DAY = 86_400
 HALF_HOUR = 1_800
 MORNING = 5 * 3_600
 SLOTS = 48
+WEEK = 7
+"""Days of a week."""
+SLEEP_CENTRE = 5.5
+"""People are least active around half past five: the middle of the quietest seven hours in public chat."""
+SLEEP_HOURS = 7
+MAX_CONFIDENCE = 0.95
+"""Confidence of an inferred time zone at most."""
+
+
+@cache
+def _zone_names() -> frozenset[str]:
+    return frozenset(available_timezones() - {"localtime", "Factory"})
 
 
 @lru_cache(maxsize=1024)
-def _zone(name: str) -> ZoneInfo:
-    # A name comes from strangers: it is only ever looked up, and never becomes part of a path.
-    known = available_timezones() - {"localtime", "Factory"}
-    if name not in known:
-        raise BadUsage(f"unknown time zone {name!r:.60}{did_you_mean(name, known)}")
+def find_zone(name: str) -> ZoneInfo:
+    """Return the zone of a name; BadUsage where there is none. The name never becomes part of a path."""
+    if name not in _zone_names():
+        near = did_you_mean(name[:60], _zone_names()) or ": expected one such as Europe/Berlin"
+        raise BadUsage(f"unknown time zone {name!r:.60}{near}")
     return ZoneInfo(name)
 
 
 @lru_cache(maxsize=65_536)
 def _offset(quarter: int, name: str) -> int:
-    found = datetime.fromtimestamp(quarter * 900, UTC).astimezone(_zone(name)).utcoffset()
-    return 0 if found is None else int(found.total_seconds())
+    delta = datetime.fromtimestamp(quarter * 900, UTC).astimezone(find_zone(name)).utcoffset()
+    return 0 if delta is None else int(delta.total_seconds())
 
 
 def offset(at: int, zone: str | None) -> int:
-    """Seconds that the person's clock is ahead of UTC at a moment, summer time included; 0 without a zone.
+    """Seconds that a zone's clock is ahead of UTC at a moment, summer time included; 0 without a zone.
 
     >>> offset(1_750_000_000, "Europe/Berlin"), offset(1_735_000_000, "Europe/Berlin")
     (7200, 3600)
     """
-    # Zones change on quarter hours only, so that a quarter hour may be remembered.
+    # Zones change on quarter hours only, so a quarter hour can be cached.
     return 0 if zone is None else _offset(at // 900, zone)
 
 
-def day_of(at: int, ahead: int) -> int:
-    """Which day it is on the own clock, counted from 1970; it begins at five in the morning."""
-    return (at + ahead - MORNING) // DAY
+def day_of(at: float, ahead: int) -> int:
+    """Number of the day on the own clock, counted from 1970; it begins at five in the morning."""
+    return (int(at) + ahead - MORNING) // DAY
+
+
+def day_start(day: int, ahead: int) -> int:
+    """Seconds since 1970 at which a day of the own clock begins."""
+    return day * DAY + MORNING - ahead
 
 
 def slot_of(at: int, ahead: int) -> int:
-    """Which half-hour of that day, 0 to 47."""
+    """Half-hour of that day, 0 to 47."""
     return (at + ahead - MORNING) % DAY // HALF_HOUR
 
 
 def hour_of(slot: int) -> float:
-    """The hour on the clock at which a half-hour of the day begins.
+    """Hour on the clock at which a half-hour of the day begins.
 
     >>> hour_of(0), hour_of(47)
     (5.0, 4.5)
@@ -66,7 +83,7 @@ def hour_of(slot: int) -> float:
 
 @lru_cache(maxsize=1024)
 def night_slots(night: tuple[int, int], ahead: float = 0.0) -> int:
-    """Mask of the half-hours that lie in the night, where clocks run `ahead` hours of the one recorded.
+    """Mask of the half-hours at night, where the own clock is `ahead` hours of the recorded one.
 
     >>> bin(night_slots((2, 5))).count("1")
     6
@@ -76,51 +93,41 @@ def night_slots(night: tuple[int, int], ahead: float = 0.0) -> int:
     return sum(1 << slot for slot in range(SLOTS) if (hour_of(slot) + ahead - begin) % 24 < width)
 
 
-@dataclass(frozen=True, slots=True)
-class Inferred:
-    """A guess of how many hours the own clock is ahead of the recorded one, and how sure that is (0..1)."""
+class InferredZone(NamedTuple):
+    """Hours that the own clock is probably ahead of the recorded one, and the confidence (0..1)."""
 
     hours: float
     confidence: float
 
 
-SLEEP_CENTRE = 5.5
-"""People are least active around half past five: the middle of the quietest seven hours in public chat."""
-SLEEP_HOURS = 7
-SUREST = 0.95
-"""A guess is never as sure as what was told."""
+def infer_zone(activity: Sequence[float], enough: float = 40.0) -> InferredZone:
+    """Infer a time zone from the quietest seven hours of 48 half-hours of activity (days in UTC).
 
-
-def infer_zone(activity: Sequence[float], least: float = 40.0) -> Inferred:
-    """Where the person lives, told from the quietest seven hours of 48 half-hours of activity (UTC days at
-    five).
-
-    Confidence is how much emptier these hours are than chance leaves them, times how much is known; `least`
-    active half-hours are known well enough. A night-shift worker is told wrong, which is why an inferred zone
-    serves only to compare a person with their own past.
+    Confidence is how much emptier these hours are than chance leaves them, times how much is known; `enough`
+    active half-hours count in full. A night-shift worker is placed wrongly, so an inferred zone only serves
+    to compare a person with their own past.
     """
     total = sum(activity)
     if total <= 0:
-        return Inferred(0.0, 0.0)
+        return InferredZone(0.0, 0.0)
     width = SLEEP_HOURS * 2
     sums = [sum(activity[(start + i) % SLOTS] for i in range(width)) for start in range(SLOTS)]
     low = min(sums)
-    # The middle of all starts that are as quiet, so that a long empty stretch is taken in its middle.
+    # The middle of all starts that are as quiet: a long empty stretch is taken in its middle.
     start = _middle([i for i, value in enumerate(sums) if value <= low + 0.01 * total])
     centre = (hour_of(int(start) % SLOTS) + (start % 1) / 2 + SLEEP_HOURS / 2) % 24
     hours = (SLEEP_CENTRE - centre + 12) % 24 - 12
     emptiness = max(0.0, 1 - low / total / (SLEEP_HOURS / 24))
-    return Inferred(round(hours), min(SUREST, emptiness * min(1.0, total / least)))
+    return InferredZone(round(hours), min(MAX_CONFIDENCE, emptiness * min(1.0, total / enough)))
 
 
-def _middle(places: Sequence[int]) -> float:
-    """The middle of the longest run of places round the day."""
-    result = set(places)
+def _middle(slots: Sequence[int]) -> float:
+    """The middle of the longest run of slots around the day."""
     runs = []
-    for first in result:
-        if (first - 1) % SLOTS not in result or len(result) == SLOTS:
+    for first in slots:
+        if (first - 1) % SLOTS not in slots or len(slots) == SLOTS:
             length = 0
-            while (first + length) % SLOTS in result and length < SLOTS:
+            while (first + length) % SLOTS in slots and length < SLOTS:
                 length += 1
             runs.append((length, -first))
     length, first = max(runs)

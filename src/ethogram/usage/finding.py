@@ -1,44 +1,58 @@
-"""Finding: what one signal says of a person, for programs and in a sentence for a human."""
+"""The result of one usage signal, for programs and as a sentence."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from ..models.record import Record, decimals
 from ..stats import MAX_SURPRISE
+
+if TYPE_CHECKING:
+    from ..fields import UsageSeverity, UsageStatus
+
 
 SEVERITIES = ("none", "low", "medium")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One signal. `severity` is none where nothing is unusual or too little is known.
+class Finding(Record):
+    """The result of one signal. `severity` is none where nothing is unusual or too little is known.
 
     `value` is the signal's own number (0 where insufficient), `strength` 0..1 how far beyond ordinary it is.
     """
 
+    JSON = "status value severity sentence details"
+    DECIMALS = decimals(6, "value", "details")
+
     name: str
-    status: str
+    status: UsageStatus
     value: float
-    severity: str
+    severity: UsageSeverity
     strength: float
     sentence: str
     details: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def is_ok(self) -> bool:
-        """Whether enough was known to say anything."""
+        """Whether there was enough data."""
         return self.status == "ok"
 
 
+def ordinary(name: str, sentence: str) -> Finding:
+    """A finding that nothing is unusual."""
+    return Finding(name, "ok", 0.0, "none", 0.0, sentence)
+
+
 def insufficient(name: str, need: str) -> Finding:
-    """Too little is known: an answer of its own."""
+    """A finding that there is too little data."""
     return Finding(name, "insufficient", 0.0, "none", 0.0, f"Too little is known: {need}.")
 
 
-def graded(surprise: float, low: float, medium: float) -> tuple[str, float]:
-    """Severity and strength of a surprise: strength is 0 at none, half at low, 1 at twice what is medium."""
+def grade(surprise: float, low: float, medium: float) -> tuple[str, float]:
+    """Severity and strength of a surprise: strength is 0 at none, half at low, 1 at twice medium."""
     if surprise < low:
         return "none", 0.0
     strength = min(1.0, 0.5 + 0.5 * (surprise - low) / max(1e-9, 2 * medium - low))

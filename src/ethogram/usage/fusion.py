@@ -1,4 +1,4 @@
-"""Scores put together: the parts of the behavioural score, and behaviour with what was said or heard."""
+"""Combined scores: the behavioural score of several findings, and behaviour with content scores."""
 
 from __future__ import annotations
 
@@ -27,35 +27,33 @@ CAUSES = {
     "message_length_change": ("lengths", 0.05),
     "abrupt_termination": ("broken_off", 0.20),
 }
-"""Cause and weight of each signal. Of one cause the strongest counts, so that withdrawal, which always comes
-with a drop, weighs as both would; a change of message length weighs as the weakest."""
-
+"""Cause and weight of each signal. Of one cause only the strongest counts, so withdrawal, which always comes
+with a drop, has the weight of both."""
 CRISIS = 0.9
-"""What an explicit statement of crisis gives at least."""
+"""The score of an explicit statement of crisis, at least."""
 SURE = 0.5
-"""From how sure on a statement counts as made."""
+"""Certainty from which a statement counts as made."""
 
 
 def behavioural_score(findings: Iterable[Finding]) -> tuple[float, dict[str, float]]:
-    """The aggregate 0..1 with its parts by cause: 1 - product of (1 - part), scaled so that all at full
-    give 1."""
+    """The score 0..1 and its parts by cause: 1 - product of (1 - part), scaled so that all at full give 1."""
     parts: dict[str, float] = {}
+    highest: dict[str, float] = {}
+    for cause, weight in CAUSES.values():
+        highest[cause] = max(highest.get(cause, 0.0), weight)
     for finding in findings:
         if finding.name in CAUSES and finding.severity != "none":
             cause, weight = CAUSES[finding.name]
             parts[cause] = max(parts.get(cause, 0.0), weight * finding.strength)
-    most: dict[str, float] = {}
-    for cause, weight in CAUSES.values():
-        most[cause] = max(most.get(cause, 0.0), weight)
-    return round(either(parts.values()) / either(most.values()), 6), parts
+    return round(either(parts.values()) / either(highest.values()), 6), parts
 
 
 @dataclass(frozen=True, slots=True)
 class Fused(Record):
     """One score 0..1 of several, or None where nothing is known.
 
-    `weights` are of what was present and add up to 1, `absent` is what was not, `is_crisis` whether the
-    person said so in words.
+    `weights` are those of the scores that were present and add up to 1; `absent` names the others;
+    `is_crisis` is whether the person said so.
     """
 
     JSON = "score weights absent is_crisis sentence"
@@ -68,15 +66,15 @@ class Fused(Record):
 
     @property
     def sentence(self) -> str:
-        """What the score is made of, in words."""
+        """What the score is made of."""
         if self.is_crisis:
             return "The person spoke of a crisis; no other score can lower that."
         if self.score is None:
             return "Nothing is known."
         if not self.weights:
             return "A statement that may speak of a crisis is all that is known."
-        made = ", ".join(f"{name} {share:.0%}" for name, share in self.weights.items())
-        return f"Made of {made}." + (f" Not known: {', '.join(self.absent)}." if self.absent else "")
+        parts = ", ".join(f"{name} {share:.0%}" for name, share in self.weights.items())
+        return f"Made of {parts}." + (f" Not known: {', '.join(self.absent)}." if self.absent else "")
 
 
 def fuse(
@@ -85,9 +83,9 @@ def fuse(
     weights: Mapping[str, float] = FUSION_WEIGHTS,
     explicit_crisis: float | bool | None = None,
 ) -> Fused:
-    """Content scores and behaviour as one, weighed over what is present (None: not known, which is not 0).
+    """Combine content scores and behaviour, weighted over what is present (None: not known, which is not 0).
 
-    `explicit_crisis` is how sure it is (0..1) that the person said so; it is never averaged away: from one
+    `explicit_crisis` is the certainty (0..1) that the person said so. It is never averaged away: from one
     half on it gives at least 0.9, below that at least itself.
 
     >>> fuse({"text": 0.8, "behaviour": 0.2}).score, fuse({"text": 0.1}, explicit_crisis=True).score
@@ -97,7 +95,7 @@ def fuse(
     present = {
         name: float(value) for name, value in scores.items() if value is not None and weights[name] > 0
     }
-    floor = 0.0 if explicit_crisis is None else _share("explicit_crisis", float(explicit_crisis))
+    floor = 0.0 if explicit_crisis is None else _check_score("explicit_crisis", float(explicit_crisis))
     total = math.fsum(weights[name] for name in present)
     shares = {name: weights[name] / total for name in present}
     absent = tuple(name for name in weights if name not in present)
@@ -109,18 +107,17 @@ def fuse(
 
 
 def _check(scores: Mapping[str, float | None], weights: Mapping[str, float]) -> None:
-    unknown = sorted(set(scores) - set(weights))
-    if unknown:
-        raise BadUsage(f"no weight for {', '.join(unknown)}; there are weights for {', '.join(weights)}")
+    if unknown := sorted(set(scores) - set(weights)):
+        raise BadUsage(f"no weight for {', '.join(unknown)}: expected one of {', '.join(weights)}")
     for name, weight in weights.items():
         if not math.isfinite(weight) or weight < 0:
-            raise BadUsage(f"the weight of {name} is {weight!r}; weights are numbers from 0 on")
+            raise BadUsage(f"the weight of {name} is {weight!r}: expected a number from 0 on")
     for name, value in scores.items():
         if value is not None:
-            _share(name, value)
+            _check_score(name, value)
 
 
-def _share(name: str, value: float) -> float:
-    if not 0 <= value <= 1:  # also where it is not a number
-        raise BadUsage(f"the score {name} is {value!r}; scores are from 0 to 1")
+def _check_score(name: str, value: float) -> float:
+    if not 0 <= value <= 1:  # also for NaN
+        raise BadUsage(f"the score {name} is {value!r}: expected a number from 0 to 1")
     return value

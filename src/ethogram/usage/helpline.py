@@ -1,4 +1,4 @@
-"""Helplines: the words that a service gives its own people for a region. None ship with the package.
+"""Helplines: texts that a service gives its own people, by region. None ship with the package.
 
 A number that is out of date does harm, so whoever runs the service writes them and answers for them.
 """
@@ -13,15 +13,14 @@ from ..errors import BadUsage
 from ..models.record import Record
 
 ANYWHERE = "default"
-MOST = 500
-"""Characters of one text."""
+MAX_LENGTH = 500
 REGION = re.compile(r"[A-Z]{2}(-[A-Z0-9]{1,3})?")
-"""A country or a part of it, as ISO 3166 writes them: DE, US-CA."""
+"""A country or a part of it, as in ISO 3166: DE, US-CA."""
 
 
 @dataclass(frozen=True, slots=True)
 class Helpline(Record):
-    """What to offer, and for which region it was written."""
+    """The text to offer, and the region it was written for."""
 
     region: str
     text: str
@@ -35,20 +34,20 @@ def helpline(texts: Mapping[str, str], region: str | None) -> Helpline | None:
     """
     if region is not None and not REGION.fullmatch(region):
         raise BadUsage(f"{region!r:.40} is no region; write it like DE or US-CA")
-    for item in (*(() if region is None else (region, region.partition("-")[0])), ANYWHERE):
-        if item in texts:
-            return Helpline(item, texts[item])
+    for name in (*(() if region is None else (region, region.partition("-")[0])), ANYWHERE):
+        if name in texts:
+            return Helpline(name, texts[name])
     return None
 
 
 def fault(region: object, text: object) -> str | None:
-    """What is wrong with an entry, and what would be right; None where nothing is."""
+    """What is wrong with an entry, and what was expected; None where nothing is."""
     if not isinstance(region, str) or (region != ANYWHERE and not REGION.fullmatch(region)):
         return f"{region!r:.40} is no region; write it like DE, US-CA or {ANYWHERE}"
     if not isinstance(text, str) or not text.strip():
         return f"the text of {region} is missing; write what people there should be offered"
-    if len(text) > MOST:
-        return f"the text of {region} has {len(text)} characters; at most {MOST} are shown"
+    if len(text) > MAX_LENGTH:
+        return f"the text of {region} has {len(text)} characters; at most {MAX_LENGTH} are shown"
     if not text.isprintable():
         return f"the text of {region} has line breaks or control characters; write one line"
     return None

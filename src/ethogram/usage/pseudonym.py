@@ -1,12 +1,12 @@
 """Pseudonyms: ids of people as keyed hashes, with a chain of keys so that a new key needs no ids.
 
-The name of an id is HMAC-SHA256 with the first key; of that, HMAC-SHA256 with the second, and so on, each cut
-to 16 bytes. So whoever has a store and a new key can give every row its new name without knowing anybody, and
-what an old key alone leads to is in no file any more.
+The name of an id is HMAC-SHA256 by the first key; of that, HMAC-SHA256 by the second, and so on, each cut to
+16 bytes. So a store and a new key are enough to give every row its new name, and what an old key alone leads
+to is in no file any more.
 
-What the first key hashes begins with what the store is for and a random number of the store's own. So under
-one key a person has another name in every store, and two stores do not tell that they know the same people.
-Stores of the first scheme have no such number, and go on without.
+The first hash includes the purpose of the store and its own random salt: under one key a person has another
+name in every store, and two stores do not show that they know the same people. Stores of the first scheme
+have no salt.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ HEAD = "ethogram usage key 1"
 KEY_BYTES = 32
 NAME_BYTES = 16
 """Bytes of a name: two people in a billion share one with a chance below 1e-20."""
-MOST_KEYS = 1000
-MOST_BYTES = 100_000
+MAX_KEYS = 1000
+MAX_BYTES = 100_000
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
-"""What file systems say that have no second name for a file."""
+"""Errors of file systems without hard links."""
 
 
 class Pseudonym(str):
@@ -42,16 +42,16 @@ class Pseudonym(str):
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys in the order they came to be. Never shown: not by repr, not in an error.
+    """The keys, oldest first. Never shown: not by repr, not in an error.
 
-    `scope` is the store whose names they make (see `scoped`); empty in stores of the first scheme.
+    `scope` stands for the store whose names they make (see `scoped`); empty in stores of the first scheme.
     """
 
     chain: tuple[bytes, ...] = field(repr=False)
     scope: bytes = field(default=b"", repr=False)
 
     def scoped(self, purpose: str, salt: bytes | None) -> Keys:
-        """The keys for one store: what it is for, and its own random number; None in the first scheme."""
+        """The keys for one store by its purpose and salt; None: a store of the first scheme."""
         # No kind of text (see `base`) begins like this, and a hash has a fixed length.
         scope = b"" if salt is None else b"scope\0" + hashlib.sha256(purpose.encode() + b"\0" + salt).digest()
         return Keys(self.chain, scope)
@@ -61,23 +61,23 @@ class Keys:
 
         The same text of another kind (person, session, event) has another name.
         """
-        # What is not valid text still is an id of somebody.
-        first = f"{kind}\0{text}".encode("utf-8", "surrogatepass")
-        return hmac.digest(self.chain[0], self.scope + first, "sha256")[:NAME_BYTES]
+        # An id may hold lone surrogates.
+        content = f"{kind}\0{text}".encode("utf-8", "surrogatepass")
+        return hmac.digest(self.chain[0], self.scope + content, "sha256")[:NAME_BYTES]
 
     def final(self, base: bytes) -> bytes:
-        """The name by all keys, which is the one that files have."""
-        return base if len(self.chain) == 1 else turned(base, self.chain[1:])
+        """The name by all keys, which is the one in files."""
+        return base if len(self.chain) == 1 else rehash(base, self.chain[1:])
 
     def check(self) -> bytes:
-        """What a store keeps to know its keys again. It tells nothing about them."""
+        """What a store has to recognise its keys. It tells nothing about them."""
         return self.final(self.base("check", ""))
 
     def until(self, check: bytes) -> Keys | None:
-        """The keys, up to one of these, of a store that keeps this check; None where it has others."""
+        """The part of the chain, from the first key on, that has this check; None where none has."""
         name = self.base("check", "")
-        for length, key in enumerate(self.chain, 1):
-            name = name if length == 1 else turned(name, [key])
+        for length in range(1, len(self.chain) + 1):
+            name = rehash(name, self.chain[length - 1 : length] if length > 1 else ())
             if name == check:
                 return Keys(self.chain[:length], self.scope)
         return None
@@ -88,7 +88,7 @@ class Keys:
         return self.chain[length:] if self.chain[:length] == old.chain else None
 
 
-def turned(name: bytes, keys: Iterable[bytes]) -> bytes:
+def rehash(name: bytes, keys: Iterable[bytes]) -> bytes:
     """A name after further keys."""
     for key in keys:
         name = hmac.digest(key, name, "sha256")[:NAME_BYTES]
@@ -96,22 +96,22 @@ def turned(name: bytes, keys: Iterable[bytes]) -> bytes:
 
 
 def new_keys(old: Keys | None = None) -> Keys:
-    """One key more than there were."""
+    """The old keys with a new random one at the end."""
     return Keys((*(old.chain if old else ()), secrets.token_bytes(KEY_BYTES)))
 
 
-def read_keys(path: str | Path, *, how: str = "") -> Keys:
-    """The keys of a file. BadUsage where it is not there, not a key file, or open to others.
+def read_keys(path: str | Path, *, hint: str = "") -> Keys:
+    """Read a key file; BadUsage where it is missing, not a key file, or open to others.
 
-    `how`: what to do where it is not there; without it, make one.
+    `hint`: what to do where it is missing; without it, make one.
     """
     try:
         with open(path, "rb") as file:
             mode = os.fstat(file.fileno()).st_mode
-            content = file.read(MOST_BYTES)
+            content = file.read(MAX_BYTES)
     except OSError as error:
-        how = how or f"`ethogram usage key new {path}` makes one"
-        raise BadUsage(f"the key file {path} cannot be read: {error.strerror or error}; {how}") from None
+        hint = hint or f"`ethogram usage key new {path}` makes one"
+        raise BadUsage(f"the key file {path} cannot be read: {error.strerror or error}; {hint}") from None
     if stat.S_ISREG(mode) and mode & 0o077:
         raise BadUsage(f"the key file {path} can be read by others; chmod 600 {path}, and think of a new key")
     lines = content.decode("ascii", "replace").split("\n")
@@ -119,20 +119,21 @@ def read_keys(path: str | Path, *, how: str = "") -> Keys:
         chain = tuple(bytes.fromhex(line) for line in lines[1:] if line)
     except ValueError:
         chain = ()
-    bad = lines[0] != HEAD or not chain or len(chain) > MOST_KEYS
-    if bad or any(len(key) != KEY_BYTES for key in chain):
-        how = f"its first line is {HEAD!r}, and each further one a key of {2 * KEY_BYTES} hexadecimal digits"
-        raise BadUsage(f"{path} is not a key file: {how}")
+    is_valid = lines[0] == HEAD and 0 < len(chain) <= MAX_KEYS
+    if not is_valid or any(len(key) != KEY_BYTES for key in chain):
+        form = f"its first line is {HEAD!r}, and each further one a key of {2 * KEY_BYTES} hexadecimal digits"
+        raise BadUsage(f"{path} is not a key file: {form}")
     return Keys(chain)
 
 
 def write_keys(path: str | Path, keys: Keys) -> None:
-    """A new file that only its owner can read, on the disk when this returns; BadUsage where one is there.
+    """Write a new key file that only its owner can read; BadUsage where a file exists.
 
-    It is there as a whole or not at all, whatever happens meanwhile.
+    It is on the disk as a whole when this returns, or not at all, whatever happens meanwhile.
     """
+    exists = f"{path} is there already; a key is never written over: name another file"
     if os.path.lexists(path):
-        raise BadUsage(f"{path} is there already; a key is never written over: name another file")
+        raise BadUsage(exists)
     aside = f"{path}.{secrets.token_hex(4)}"
     try:
         try:
@@ -141,7 +142,7 @@ def write_keys(path: str | Path, keys: Keys) -> None:
         finally:
             Path(aside).unlink(missing_ok=True)
     except FileExistsError:
-        raise BadUsage(f"{path} is there already; a key is never written over: name another file") from None
+        raise BadUsage(exists) from None
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise BadUsage(f"{path} cannot be written: {error.strerror or error}") from None
@@ -156,30 +157,30 @@ def _write(path: str | Path, keys: Keys) -> None:
         os.fsync(file.fileno())
 
 
-def find_keys(keys: Keys | str | Path | None, *, is_made: bool = False) -> tuple[Keys, Path | None]:
-    """The keys that were given or that the environment names, and their file. BadUsage where none are.
+def find_keys(keys: Keys | str | Path | None, *, has_store: bool = False) -> tuple[Keys, Path | None]:
+    """Return the keys of the argument or the environment, and their file; BadUsage where there are none.
 
-    `is_made`: whether there is a store already, for which a new key is of no use.
+    `has_store`: whether the store exists already, so that a new key is of no use.
     """
     if isinstance(keys, Keys):
         return keys, None
     path = keys if keys is not None else os.environ.get(VARIABLE)
     if not path:
-        how = f"`ethogram usage key new FILE` makes one; name it with --key (key=...) or {VARIABLE}"
-        if is_made:
-            how = f"name the file of the key that the store was made with: --key (key=...) or {VARIABLE}"
-        raise BadUsage(f"a key is needed, for ids of people are kept as keyed hashes only; {how}")
-    how = "name the one that the store was made with; no other finds anybody in it" if is_made else ""
-    return read_keys(path, how=how), Path(path)
+        hint = f"`ethogram usage key new FILE` makes one; name it with --key (key=...) or {VARIABLE}"
+        if has_store:
+            hint = f"name the file of the key that the store was made with: --key (key=...) or {VARIABLE}"
+        raise BadUsage(f"a key is needed, for ids of people are kept as keyed hashes only; {hint}")
+    hint = "name the one that the store was made with; no other finds anybody in it" if has_store else ""
+    return read_keys(path, hint=hint), Path(path)
 
 
 def waiting_file(key_file: str | Path) -> Path:
-    """Where the new keys are while a rotation goes on: beside the file itself, not beside a link to it."""
+    """Where the new keys are during a rotation: beside the file itself, not beside a link to it."""
     return Path(f"{Path(key_file).resolve()}.new")
 
 
 def name_of(keys: Keys, who: bytes | Pseudonym) -> bytes:
-    """The name that files have for somebody: who is given by the first key's name, or by that name itself."""
+    """The name in files of a person, given by the first key's name or by that name itself."""
     if not isinstance(who, Pseudonym):
         return keys.final(who)
     try:

@@ -8,26 +8,14 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from ..fields import Balance, Count, Ratio, RecordStruct, UsageSeverity, one_of
+from ..fields import Balance, Count, Ratio, RecordStruct, UsageSeverity, UsageStatus, one_of
 from ..models.record import decimals
-from .cohort_table import Cohort
+from .cohort import Cohort
+from .finding import Finding
 from .fusion import Fused
 from .helpline import Helpline
 
 Person = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
-Status = Annotated[str, one_of("ok", "insufficient")]
-
-
-class UsageSignal(RecordStruct):
-    """One signal: what it says of a person."""
-
-    DECIMALS = decimals(6, "value", "details")
-
-    status: Status
-    value: float
-    severity: UsageSeverity
-    sentence: str
-    details: Mapping[str, float]
 
 
 class SignalValues(RecordStruct):
@@ -40,10 +28,10 @@ class SignalValues(RecordStruct):
     return_after_absence: bool
     abrupt_termination: bool
     behavioral_score: Ratio
-    status: Status
+    status: UsageStatus
     parts: Mapping[str, Ratio]
     cohort: Count
-    signals: Mapping[str, UsageSignal]
+    signals: Mapping[str, Finding]
 
 
 class UsageSignalsRecord(RecordStruct):
@@ -169,7 +157,7 @@ class UsagePerson(RecordStruct):
     clock_ahead: int | None
 
 
-class UsageEvent(RecordStruct):
+class UsageEventRecord(RecordStruct):
     """A person's own data: one event that is kept."""
 
     RECORD = "usage_event"

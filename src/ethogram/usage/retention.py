@@ -1,46 +1,47 @@
-"""Retention: what may be kept of a summary as the days go by, and what is kept, for the person to read.
+"""Retention: how long and how exactly a summary is kept, and what is kept, for the person to read.
 
-Where only aggregates may be kept, half-hours, durations and counts are left of a day that is over. Nothing
-is kept beyond the retention.
+Nothing is kept beyond the retention. Where only aggregates may be kept, a day that is over has half-hours,
+durations and counts left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ..models import format_time, moment
-from .clock import DAY, HALF_HOUR, MORNING, day_of, hour_of, slot_of
-from .event import BY_SERVICE
+from .clock import DAY, HALF_HOUR, SLOTS, day_of, day_start, hour_of, slot_of
 from .finding import SEVERITIES
-from .records import UsageDay, UsageEvent, UsageHalfHour, UsagePerson, UsageTold
+from .records import UsageDay, UsageEventRecord, UsageHalfHour, UsagePerson, UsageTold
 from .sessions import LONG_PAUSE
 from .settings import Settings
-from .signals import Episode, signal_names
+from .signals import signal_names
 from .summary import (
+    BY_SERVICE,
     CLOSING,
     EMOTIONAL,
+    EMPTY,
     LENGTH_STEPS,
     MARKED,
+    MAX_COUNT,
     Day,
     Stretch,
     Summary,
+    add_event,
+    oldest_moment,
     put_day,
     put_stretch,
     raw_stretches,
     read_days,
     read_stretches,
-    record,
     session_mark,
 )
 
 if TYPE_CHECKING:
-    from .store import Person, StoredEvent, UsageStore
-
-
-NAMES = 65_535
+    from .store import UsageStore
+    from .tables import Person, StoredEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +62,16 @@ def retained(state: Summary, now: float, policy: Policy, newest: float | None = 
 
 
 def oldest_kept(newest: float, policy: Policy) -> int:
-    """The moment before which nothing is kept: the retention before the newest, on a half-hour.
+    """The moment before which nothing is kept, on a half-hour.
 
-    Half-hours go as a whole, so that what is kept of events and what is kept by half-hours stay the same.
+    Half-hours go as a whole, so that events and summaries lose the same.
     """
-    return _cut(int(newest) - policy.retention)
+    return _floor(int(newest) - policy.retention)
 
 
 def due(state: Summary, policy: Policy) -> int:
     """When `retained` has something to do next, if nothing is added until then."""
-    oldest = min(_moments(state), default=0)
-    at = _cut(oldest) + HALF_HOUR + policy.retention
+    at = _floor(oldest_moment(state)) + HALF_HOUR + policy.retention
     if policy.exact:
         return at
     fine = [item for item in (state.first, state.newest) if item % HALF_HOUR]
@@ -80,152 +80,62 @@ def due(state: Summary, policy: Policy) -> int:
         if not session or second:
             fine.append(half_hour * HALF_HOUR + second)
             break
-    return min([at, *(_day_start(item, state.ahead) + DAY for item in fine)])
+    return min([at, *(day_start(day_of(item, state.ahead) + 1, state.ahead) for item in fine)])
 
 
-def _moments(state: Summary) -> Iterator[int]:
-    """The first moments of everything in a summary."""
-    if state.events:
-        yield state.first
-    for row in read_stretches(state):
-        yield row.half_hour * HALF_HOUR + row.first
-        break
-    for day in read_days(state):
-        yield _first_slot(day, state.ahead)
-        break
-
-
-def _first_slot(day: Day, ahead: int) -> int:
-    slot = (day.active & -day.active).bit_length() - 1 if day.active else 0
-    return day.day * DAY + MORNING + slot * HALF_HOUR - ahead
-
-
-def _day_start(at: float, ahead: int) -> int:
-    return day_of(int(at), ahead) * DAY + MORNING - ahead
-
-
-# --- less ---------------------------------------------------------------------------------------
-
-
-def forget_before(state: Summary, at: int) -> Summary | None:
-    """The summary without what lies before a moment; None where nothing is left.
-
-    Of the day that the moment falls in, what is kept by half-hours stays; the rest of that day goes too.
-    """
-    if min(_moments(state), default=0) >= at:
-        return state if state.events or state.stretches else None
-    rows = [
-        stretch for stretch in read_stretches(state) if stretch.half_hour * HALF_HOUR + stretch.first >= at
-    ]
-    days = [day for day in read_days(state) if day.day * DAY + MORNING - state.ahead >= at]
-    broken = day_of(at, state.ahead)
-    if not any(day.day == broken for day in days):
-        days = [*_days_of(rows, broken, state.ahead), *days]
-    events = sum(day.events for day in days)
-    if not events and not rows:
-        return None
-    table, calendar = b"", b""
-    for row in rows:
-        table = put_stretch(table, row)
-    for day in days:
-        calendar = put_day(calendar, *day)
-    left = replace(state, events=events, stretches=table, days=calendar)
-    if not events:
-        return replace(left, first=0, newest=0)
-    return replace(left, first=min(_moments(replace(left, first=state.newest))))
-
-
-def _days_of(rows: Iterable[Stretch], day: int, ahead: int) -> list[Day]:
-    """One day as its half-hours tell it; none where they tell nothing."""
-    mine = [row for row in rows if row.events and day_of(row.half_hour * HALF_HOUR + row.first, ahead) == day]
-    mask = 0
-    for item in mine:
-        mask |= 1 << slot_of(item.half_hour * HALF_HOUR + item.first, ahead)
-    return [Day(day, sum(item.events for item in mine), mask)] if mine else []
-
-
-# --- less exact ---------------------------------------------------------------------------------
-
-
-def coarse(state: Summary, now: float) -> Summary:
-    """The summary with every moment before the own day of `now` cut to its half-hour.
-
-    A session begins on the half-hour then and is as long as it was; sessions that were apart stay apart,
-    since each gets a name, told from the half-hour it began in. What goes on over the close of a day is cut
-    there: however long a name or a session lasts, no moment of it stays longer than its day.
-    """
-    begin = _day_start(now, state.ahead)
-    table = b""
-    for session in _sessions(state):
-        end = max(map(_end, session))
-        for row in _on_the_half_hour(session, end) if _start(session[0]) < begin else session:
-            table = put_stretch(table, row)
-    first = _cut(state.first) if state.first < begin else state.first
-    newest = _cut(state.newest) if state.newest < begin else state.newest
-    return replace(state, first=first, newest=newest, stretches=table)
-
-
-def _cut(at: int) -> int:
+def _floor(at: int) -> int:
     return at // HALF_HOUR * HALF_HOUR
 
 
-def _sessions(state: Summary) -> list[list[Stretch]]:
-    """Half-hours of one day that belong together: by name, and with no long pause between."""
-    pause = Settings().inactivity
-    last: dict[int, list[Stretch]] = {}
-    stretcheses: list[list[Stretch]] = []
-    for row in read_stretches(state):
-        before, start = last.get(row.session), _start(row)
-        longest = pause * (LONG_PAUSE if row.session else 1)
-        # A name may last for weeks: its days are cut as they close.
-        is_one = before is not None and day_of(start, state.ahead) == day_of(_start(before[0]), state.ahead)
-        if before is not None and is_one and start - _end(before[-1]) <= longest:
-            before.append(row)
-            continue
-        last[row.session] = [row]
-        stretcheses.append(last[row.session])
-    return stretcheses
+# --- removing -------------------------------------------------------------------------------
 
 
-def _start(row: Stretch) -> int:
-    return row.half_hour * HALF_HOUR + row.first
+def forget_before(state: Summary, at: int) -> Summary | None:
+    """Return the summary without what lies before a moment; None where nothing is left.
+
+    Of the day that the moment falls in, what the half-hours tell stays.
+    """
+    if oldest_moment(state) >= at:
+        return state if state.events or state.stretches else None
+    rows = [row for row in read_stretches(state) if row.start >= at]
+    days = [day for day in read_days(state) if day_start(day.day, state.ahead) >= at]
+    broken = day_of(at, state.ahead)
+    if not any(day.day == broken for day in days):
+        days = [*_day_from(rows, broken, state.ahead), *days]
+    events = sum(day.events for day in days)
+    if not events and not rows:
+        return None
+    left = state._replace(events=events, stretches=_table(rows), days=_calendar(days))
+    if not events:
+        return left._replace(first=0, newest=0)
+    return left._replace(first=oldest_moment(left._replace(first=state.newest)))
 
 
-def _end(row: Stretch) -> int:
-    return row.half_hour * HALF_HOUR + row.last
+def _day_from(rows: Iterable[Stretch], day: int, ahead: int) -> list[Day]:
+    """One day as its half-hours tell it; none where they tell nothing."""
+    own = [row for row in rows if row.events and day_of(row.start, ahead) == day]
+    mask = 0
+    for row in own:
+        mask |= 1 << slot_of(row.start, ahead)
+    return [Day(day, sum(row.events for row in own), mask)] if own else []
 
 
-def _on_the_half_hour(rows: list[Stretch], end: int) -> list[Stretch]:
-    """The half-hours of a session moved back so that it begins with one."""
-    moved = end - rows[0].first
-    name = rows[0].session or rows[0].half_hour % NAMES + 1
-    final = moved // HALF_HOUR
-    stretches: list[Stretch] = []
+def _table(rows: Iterable[Stretch]) -> bytes:
+    table = b""
     for row in rows:
-        place = min(row.half_hour, final)
-        last = moved % HALF_HOUR if place == final else HALF_HOUR - 1
-        new = row._replace(half_hour=place, session=name, first=0, last=last)
-        if stretches and stretches[-1].half_hour == place:
-            stretches[-1] = _both(stretches[-1], new)
-        else:
-            stretches.append(new)
-    return stretches
+        table = put_stretch(table, row)
+    return table
 
 
-def _both(stretch: Stretch, later: Stretch) -> Stretch:
-    return later._replace(
-        events=min(NAMES, stretch.events + later.events),
-        measured=min(NAMES, stretch.measured + later.measured),
-        octaves=min(2**32 - 1, stretch.octaves + later.octaves),
-        flags=later.flags,
-    )
-
-
-# --- cut inside a half-hour or a day ----------------------------------------------------------------
+def _calendar(days: Iterable[Day]) -> bytes:
+    table = b""
+    for day in days:
+        table = put_day(table, *day)
+    return table
 
 
 def rebuild(state: Summary, before: int, events: Sequence[StoredEvent]) -> Summary | None:
-    """Return the summary of the events that are stored, oldest first, after others before a moment went.
+    """Return the summary of the stored events, oldest first, after others before a moment were removed.
 
     Days are counted again, and the half-hour that the moment lies in; later half-hours stay as they were.
     None where there is no event.
@@ -234,61 +144,113 @@ def rebuild(state: Summary, before: int, events: Sequence[StoredEvent]) -> Summa
         return None
     half_hour = before // HALF_HOUR
     rows = list(read_stretches(state))
-    table = days = b""
-    for event in events:
-        if event.at // HALF_HOUR == half_hour:
-            table = put_stretch(table, _stretch(event, [row for row in rows if row.half_hour == half_hour]))
-    for row in rows:
-        if row.half_hour > half_hour:
-            table = put_stretch(table, row)
+    cut = [row for row in rows if row.half_hour == half_hour]
+    again = [_stretch(event, cut) for event in events if event.at // HALF_HOUR == half_hour]
     own = [event for event in events if not event.flags & BY_SERVICE]
+    days = b""
     for event in own:
-        ahead = _clock_ahead(event, state)
+        ahead = event.ahead if event.ahead is not None else state.ahead if state.zoned else 0
         days = put_day(days, day_of(event.at, ahead), 1, 1 << slot_of(event.at, ahead))
     first, newest = (own[0].at, own[-1].at) if own else (0, 0)
-    return replace(state, first=first, newest=newest, events=len(own), stretches=table, days=days)
+    table = _table([*again, *(row for row in rows if row.half_hour > half_hour)])
+    return state._replace(first=first, newest=newest, events=len(own), stretches=table, days=days)
 
 
-def _clock_ahead(event: StoredEvent, state: Summary) -> int:
-    return event.ahead if event.ahead is not None else state.ahead if state.zoned else 0
-
-
-def _stretch(event: StoredEvent, known: Sequence[Stretch]) -> Stretch:
+def _stretch(event: StoredEvent, rows: Sequence[Stretch]) -> Stretch:
     """An event as a row, in the session of the half-hour that it was counted in."""
-    flags = event.flags
-    item = record(
-        Summary(),
-        event.at,
-        length=event.length,
-        is_user=not flags & BY_SERVICE,
-        emotional=bool(flags & EMOTIONAL),
-        closing=bool(flags & CLOSING),
-        ended_abruptly=bool(flags & MARKED),
-    )
-    (row,) = read_stretches(item)
-    return row._replace(session=0 if event.session is None else _session(event, row.first, known))
+    (row,) = read_stretches(add_event(EMPTY, event.at, event.length, event.flags, 0, None))
+    if event.session is None:
+        return row
+    # After a rotation the hash of the session differs from the one that the mark was made from.
+    mark = session_mark(event.session.hex())
+    marks = [item.session for item in rows if item.session and item.first <= row.first <= item.last]
+    return row._replace(session=mark if mark in marks or not marks else marks[0])
 
 
-def _session(event: StoredEvent, second: int, known: Sequence[Stretch]) -> int:
-    # After a rotation the name in the table is another than that which the mark was told from.
-    told = session_mark((event.session or b"").hex())
-    marks = [item.session for item in known if item.session and item.first <= second <= item.last]
-    return told if told in marks or not marks else marks[0]
+# --- coarsening -----------------------------------------------------------------------------
 
 
-# --- for the person themselves ------------------------------------------------------------------------
+def coarse(state: Summary, now: float) -> Summary:
+    """Return the summary with every moment before the own day of `now` cut to its half-hour.
+
+    A session then begins on the half-hour and is as long as it was. Sessions that were apart stay apart:
+    each gets a name from the half-hour it began in. A session over the close of a day is cut there.
+    """
+    begin = day_start(day_of(now, state.ahead), state.ahead)
+    rows: list[Stretch] = []
+    for session in _sessions(state):
+        rows += _on_the_half_hour(session) if session[0].start < begin else session
+    first, newest = (_floor(at) if at < begin else at for at in (state.first, state.newest))
+    return state._replace(first=first, newest=newest, stretches=_table(rows))
+
+
+def _sessions(state: Summary) -> list[list[Stretch]]:
+    """Half-hours of one day that belong together: by name, and with no long pause between."""
+    pause = Settings().inactivity
+    latest: dict[int, list[Stretch]] = {}
+    sessions: list[list[Stretch]] = []
+    for row in read_stretches(state):
+        session = latest.get(row.session)
+        longest = pause * (LONG_PAUSE if row.session else 1)
+        # A name may last for weeks: its days are cut as they close.
+        if (
+            session is not None
+            and day_of(row.start, state.ahead) == day_of(session[0].start, state.ahead)
+            and row.start - session[-1].end <= longest
+        ):
+            session.append(row)
+            continue
+        latest[row.session] = [row]
+        sessions.append(latest[row.session])
+    return sessions
+
+
+def _on_the_half_hour(rows: list[Stretch]) -> list[Stretch]:
+    """The half-hours of a session moved back so that it begins with one."""
+    moved = max(row.end for row in rows) - rows[0].first
+    name = rows[0].session or rows[0].half_hour % MAX_COUNT + 1
+    final = moved // HALF_HOUR
+    stretches: list[Stretch] = []
+    for row in rows:
+        place = min(row.half_hour, final)
+        last = moved % HALF_HOUR if place == final else HALF_HOUR - 1
+        new = row._replace(half_hour=place, session=name, first=0, last=last)
+        if stretches and stretches[-1].half_hour == place:
+            before = stretches.pop()
+            new = new._replace(
+                events=min(MAX_COUNT, before.events + new.events),
+                measured=min(MAX_COUNT, before.measured + new.measured),
+                octaves=min(2**32 - 1, before.octaves + new.octaves),
+            )
+        stretches.append(new)
+    return stretches
+
+
+# --- export ---------------------------------------------------------------------------------
 
 
 def own_data(store: UsageStore, name: bytes, person: Person | None) -> Iterator[dict[str, Any]]:
     """Yield everything stored about a person: events, days, half-hours, reports, and who looked."""
     looks = list(store.looks(name))
     if person is not None:
-        yield _person(person).to_dict()
-        yield from (_event(event).to_dict() for event in store.events(name))
-        yield from (_day(day).to_dict() for day in read_days(person.state))
-        yield from (_half_hour(stretch).to_dict() for stretch in read_stretches(person.state))
-        told = sorted(person.told, key=lambda item: item.opened)
-        yield from (_told(item).to_dict() for item in told)
+        state = person.state
+        yield UsagePerson(
+            person=person.name.hex(),
+            events=state.events,
+            first_at=_time(state.first) if state.events else None,
+            last_at=_time(state.newest) if state.events else None,
+            clock_ahead=state.ahead if state.zoned else None,
+        ).to_dict()
+        yield from (_event_record(event).to_dict() for event in store.events(name))
+        yield from (_day_record(day).to_dict() for day in read_days(state))
+        yield from (_stretch_record(stretch).to_dict() for stretch in read_stretches(state))
+        for episode in sorted(person.episodes, key=lambda item: item.opened):
+            yield UsageTold(
+                signal=signal_names().get(episode.signal, str(episode.signal)),
+                severity=SEVERITIES[episode.severity],
+                since=_time(episode.opened),
+                last=_time(episode.last),
+            ).to_dict()
     yield from (look.to_dict() for look in looks)
 
 
@@ -296,48 +258,7 @@ def _time(at: float) -> datetime:
     return moment(int(at) * 1_000_000)
 
 
-def _person(person: Person) -> UsagePerson:
-    state = person.state
-    return UsagePerson(
-        person=person.name.hex(),
-        events=state.events,
-        first_at=_time(state.first) if state.events else None,
-        last_at=_time(state.newest) if state.events else None,
-        clock_ahead=state.ahead if state.zoned else None,
-    )
-
-
-def _event(stored_event: StoredEvent) -> UsageEvent:
-    return UsageEvent(
-        at=_time(stored_event.at),
-        length=stored_event.length,
-        is_user=not stored_event.flags & BY_SERVICE,
-        **_flags(stored_event.flags),
-        session=None if stored_event.session is None else stored_event.session.hex(),
-        clock_ahead=stored_event.ahead,
-    )
-
-
-def _day(day: Day) -> UsageDay:
-    hours = [hour_of(slot) for slot in range(48) if day.active >> slot & 1]
-    date = format_time(moment(day.day * 86_400_000_000))[:10]
-    return UsageDay(day=date, events=day.events, active_hours=hours)
-
-
-def _half_hour(stretch: Stretch) -> UsageHalfHour:
-    begin = stretch.half_hour * HALF_HOUR
-    return UsageHalfHour(
-        first_at=_time(begin + stretch.first),
-        last_at=_time(begin + stretch.last),
-        events=stretch.events,
-        typical_length=2 ** (stretch.octaves / LENGTH_STEPS / stretch.measured) - 1
-        if stretch.measured
-        else None,
-        **_flags(stretch.flags),
-    )
-
-
-def _flags(flags: int) -> dict[str, bool]:
+def _flag_fields(flags: int) -> dict[str, bool]:
     return {
         "emotional": bool(flags & EMOTIONAL),
         "closing": bool(flags & CLOSING),
@@ -345,10 +266,27 @@ def _flags(flags: int) -> dict[str, bool]:
     }
 
 
-def _told(episode: Episode) -> UsageTold:
-    return UsageTold(
-        signal=signal_names().get(episode.signal, str(episode.signal)),
-        severity=SEVERITIES[episode.severity],
-        since=_time(episode.opened),
-        last=_time(episode.last),
+def _event_record(event: StoredEvent) -> UsageEventRecord:
+    return UsageEventRecord(
+        at=_time(event.at),
+        length=event.length,
+        is_user=not event.flags & BY_SERVICE,
+        **_flag_fields(event.flags),
+        session=None if event.session is None else event.session.hex(),
+        clock_ahead=event.ahead,
+    )
+
+
+def _day_record(day: Day) -> UsageDay:
+    hours = [hour_of(slot) for slot in range(SLOTS) if day.active >> slot & 1]
+    return UsageDay(day=format_time(_time(day.day * DAY))[:10], events=day.events, active_hours=hours)
+
+
+def _stretch_record(row: Stretch) -> UsageHalfHour:
+    return UsageHalfHour(
+        first_at=_time(row.start),
+        last_at=_time(row.end),
+        events=row.events,
+        typical_length=2 ** (row.octaves / LENGTH_STEPS / row.measured) - 1 if row.measured else None,
+        **_flag_fields(row.flags),
     )

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .clock import DAY, HALF_HOUR, MORNING
+from .clock import HALF_HOUR, day_start
 from .settings import Settings
 from .summary import MARKED, Summary, raw_stretches, recent_days
 
+LONG_PAUSE = 12
+"""A named session ends after so many times the pause that ends others: a name may stand for a whole app."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Session:
-    """One session: seconds since 1970 of its first and last event, how many, and the last one's flags."""
+    """One session: seconds since 1970 of its first and last event, how many, and the last one's flags.
+
+    `measured` events had a length; `octaves` is the sum of theirs (see LENGTH_STEPS).
+    """
 
     start: int
     end: int
@@ -27,62 +33,54 @@ class Session:
         return (self.end - self.start) / 60
 
 
-LONG_PAUSE = 12
-"""So many times the pause that ends a session ends a named one too: a name may stand for a whole app."""
-
-
 def read_sessions(state: Summary, as_of: float, settings: Settings) -> list[Session]:
-    """The sessions begun by `as_of`, that which ended last at the end, from the half-hours that are kept.
+    """The sessions begun by `as_of`, the one that ended last at the end.
 
-    Exact where the pause is 30 minutes: inside a half-hour there is no longer one. A shorter pause than that
-    cannot be told. Named sessions are cut by name, and at a pause of hours.
+    Exact where `inactivity` is 30 minutes: a half-hour holds no longer pause. Shorter pauses cannot be seen.
+    Named sessions end with their name, or at a pause of hours.
     """
-    under_way: dict[int, list[int]] = {}
-    numberses: list[list[int]] = []
+    latest: dict[int, Session] = {}
+    sessions: list[Session] = []
     for half_hour, name, first, last, events, measured, octaves, flags in raw_stretches(state):
-        begin = half_hour * HALF_HOUR
-        if begin + first > as_of:
+        start, end = half_hour * HALF_HOUR + first, half_hour * HALF_HOUR + last
+        if start > as_of:
             continue
-        before = under_way.get(name)
-        pause = settings.inactivity * (LONG_PAUSE if name else 1)
-        if before is None or begin + first - before[1] > pause:
-            under_way[name] = [begin + first, begin + last, events, measured, octaves, flags, name]
-            numberses.append(under_way[name])
+        session = latest.get(name)
+        if session is None or start - session.end > settings.inactivity * (LONG_PAUSE if name else 1):
+            latest[name] = Session(start, end, events, measured, octaves, flags, name)
+            sessions.append(latest[name])
             continue
-        before[1] = max(before[1], begin + last)
-        before[2] += events
-        before[3] += measured
-        before[4] += octaves
-        before[5] = flags
-    return [Session(*item) for item in sorted(numberses, key=lambda entry: (entry[1], entry[0], entry[6]))]
+        session.end = max(session.end, end)
+        session.events += events
+        session.measured += measured
+        session.octaves += octaves
+        session.flags = flags
+    return sorted(sessions, key=lambda session: (session.end, session.start, session.name))
 
 
-def activity(state: Summary, as_of: float, settings: Settings) -> list[tuple[int, int]]:
-    """First and last moment of every stretch of the person's own activity, cut at pauses alone, oldest first.
-
-    What sessions are called does not matter here: an absence is one under any name.
-    """
-    numberses: list[tuple[int, int]] = []
+def active_spans(state: Summary, as_of: float, settings: Settings) -> list[tuple[int, int]]:
+    """First and last moment of each span of the person's own activity, oldest first, whatever its session."""
+    spans: list[tuple[int, int]] = []
     for half_hour, _, first, last, events, *_ in raw_stretches(state):
         begin, end = half_hour * HALF_HOUR + first, half_hour * HALF_HOUR + last
         if not events or begin > as_of:
             continue
-        if numberses and begin - numberses[-1][1] <= settings.inactivity:
-            numberses[-1] = (min(begin, numberses[-1][0]), max(end, numberses[-1][1]))
+        if spans and begin - spans[-1][1] <= settings.inactivity:
+            spans[-1] = (min(begin, spans[-1][0]), max(end, spans[-1][1]))
         else:
-            numberses.append((begin, end))
-    return numberses
+            spans.append((begin, end))
+    return spans
 
 
 def is_closed(session: Session, as_of: float, settings: Settings) -> bool:
-    """Whether nothing more can belong to it, as far as the clock tells."""
+    """Whether nothing more can belong to a session."""
     return as_of - session.end > settings.inactivity or bool(session.flags & MARKED)
 
 
 def old_pauses(state: Summary, before: float) -> list[float]:
-    """Seconds of every pause of an hour or more between active half-hours that ended before a moment.
+    """Seconds of every pause of an hour or more that ended before a moment, to the half-hour.
 
-    From the table of days, so to the half-hour, and of the newest seventy days.
+    Read from the table of days, so of the newest 70.
     """
     pauses: list[float] = []
     last: int | None = None
@@ -91,7 +89,7 @@ def old_pauses(state: Summary, before: float) -> list[float]:
         while left:
             slot = (left & -left).bit_length() - 1
             left &= left - 1
-            at = day.day * DAY + MORNING + slot * HALF_HOUR - state.ahead
+            at = day_start(day.day, state.ahead) + slot * HALF_HOUR
             if at >= before:
                 return pauses
             if last is not None and at - last > 2 * HALF_HOUR:

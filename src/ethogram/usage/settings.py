@@ -1,4 +1,4 @@
-"""Settings: every limit of the usage signals, with the reason for its value."""
+"""Limits of the usage signals, with the reason for each value."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from .clock import HOUR
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Limits of the signals. `*_low` and `*_medium` are surprises: -log10 of how often chance does as
-    much."""
+    """Limits of the signals. `*_low` and `*_medium` are surprises: -log10 of the chance of as much."""
 
     inactivity: int = 1_800
-    """Seconds of pause that end a session; exactly so many are still inside."""
+    """Seconds of pause that end a session; a pause of exactly that length does not."""
     night: tuple[int, int] = (2, 5)
     """Hours on the person's own clock; the second is not included."""
     absence: int = 48 * HOUR
@@ -22,17 +21,16 @@ class Settings:
     """Ratio of typical session lengths below and above which sessions are called shorter and longer."""
 
     known_days: int = 6
-    """Closed days before the tested ones without which nothing is said."""
+    """Closed days before the tested ones that every habit needs."""
     known_events: int = 10
     known_pauses: int = 4
     known_sessions: int = 8
     weeks_for_weekdays: int = 4
-    """Whole weeks of history from which on weekdays are told apart."""
+    """Whole weeks of history from which weekdays are told apart."""
     half_life: float = 14.0
     """Days after which a past day counts half; a hard edge at seven days would make a habit jump."""
     correlation: float = 0.6
-    """How fast days average out: variance of a mean over n days falls as n ** -correlation (1:
-    independent)."""
+    """The variance of a mean over n days falls as n ** -correlation (1: independent days)."""
     drift: float = 0.1
     """Squared relative change of a person's rate that is ordinary from month to month."""
 
@@ -42,15 +40,15 @@ class Settings:
     quiet_spread: float = 0.5
     """Squared relative spread allowed even below the quietest stretch: people do break their own records."""
     visits_least: int = 2
-    """Days with messages that must have been expected: missing one day is not going quiet."""
+    """Days with messages that must have been expected: missing one day is not withdrawal."""
     expected_least: float = 8.0
-    """Messages that must have been expected, by the quietest stretch before: several sessions, not one."""
+    """Messages that must have been expected by the quietest stretch before: several sessions, not one."""
     quiet_back: int = 28
-    """Days before the tested ones in which the quietest stretch is looked for."""
+    """Days before the tested ones in which the quietest stretch is searched."""
     few_least: float = 5.0
-    """The same for few messages, which is of severity low."""
+    """`expected_least` for few messages (severity low)."""
     few_share: float = 0.5
-    """The part of the quietest stretch before below which messages are few."""
+    """Share of the quietest stretch before below which messages are few."""
     usual_limit: float = 2.3
     usual_back: int = 42
     usual_least: float = 6.0
@@ -60,16 +58,14 @@ class Settings:
     night_low: float = 1.5
     night_medium: float = 2.0
     night_rise: float = 0.2
-    night_above: float = 0.1
-    """By how much the share at night must be above that before, and above that of any so many days before:
-    whoever has changing shifts has been up at night before."""
+    """Rise of the share at night over that before, at least."""
     zone_confidence: float = 0.6
-    """Confidence from which on an inferred time zone is used."""
+    """Confidence from which an inferred time zone is used."""
     trend_minutes: float = 1.0
     trend_minutes_medium: float = 3.0
-    """Minutes of change at least, at all and for severity medium: less is no change to speak of."""
+    """Minutes of change at least, at all and for severity medium."""
     trend_low: float = 1.0
-    """Longer sessions; shorter ones, which are common and say less, take more:"""
+    """For longer sessions; shorter ones are common and say less, so they take `trend_shorter`."""
     trend_shorter: float = 2.5
     trend_medium: float = 1.95
     length_low: float = 2.0
@@ -78,17 +74,16 @@ class Settings:
     return_low: float = 2.2
     return_known: float = 1.0
     return_missed: float = 7.0
-    """Severity low: so surprising a pause, or one of surprise `return_known` in which so many messages were
-    missed by the measure of the quietest week before."""
+    """Severity low: a pause of surprise `return_low`, or one of `return_known` in which so many messages were
+    missed by the pace of the quietest week before."""
     return_medium: float = 1.7
     """log10 of (1 + messages missed) x (pause / longest pause before)."""
     return_longer: float = 1.1
-    """How many times as long as the longest pause of the four weeks before an unusual absence is at least: a
-    weekend is as long as the one before it."""
+    """An unusual absence is at least so many times the longest pause of the four weeks before: a weekend is
+    as long as the one before it."""
     return_much_longer: float = 1.5
-    """The same for severity medium; and so many times as long as an absence is at least, so that no single
-    second makes something of nothing."""
+    """The same for severity medium, which also takes so many times `absence`."""
     recent_sessions: int = 8
     """Sessions whose messages are compared with those before, at most."""
     broken_off_days: float = 7.0
-    """A session broken off is told for so many days, unless the person came back."""
+    """Days for which a session that broke off is reported, unless the person came back."""

@@ -1,4 +1,4 @@
-"""The signals of one person at one moment, and which of them are new."""
+"""All usage signals of one person at one moment, and which of them are new."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..models import moment
 from .absence import abrupt_termination, return_after_absence
-from .activity import frequency
-from .baseline import COHORTS, Cohort, closed_days
+from .baseline import closed_days, frequency
 from .clock import DAY, day_of
+from .cohort import COHORTS, Cohort
 from .finding import SEVERITIES, Finding
 from .fusion import behavioural_score
 from .night import late_night
 from .sessions import is_closed, read_sessions
 from .settings import Settings
-from .summary import Summary
+from .summary import EMPTY, Summary
 from .trends import message_length, session_trend
 from .withdrawal import withdrawal
 
@@ -26,12 +27,10 @@ if TYPE_CHECKING:
     from .records import SignalValues
 
 
-# Signals: the whole answer about one person at one moment.
-
-PLAIN = Settings()
-PLAINEST = "abrupt_termination"
-"""The signal that takes no habit."""
+DEFAULTS = Settings()
 TRENDS = {0.0: "stable", 1.0: "increasing", -1.0: "decreasing"}
+OVER = 7 * DAY
+"""Seconds without a finding after which the same finding is news again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +47,14 @@ class UsageSignals:
 
     @property
     def status(self) -> str:
-        """ok where at least one habit could be told, or something was found.
+        """ok where at least one habit was known, or something was found.
 
-        That a talk was not broken off is known of anybody, and says nothing of habits.
+        abrupt_termination takes no habit: that nothing broke off says nothing about habits.
         """
-        found = self.findings.items()
-        is_ok = any(item.is_ok and (name != PLAINEST or item.severity != "none") for name, item in found)
+        is_ok = any(
+            finding.is_ok and (name != "abrupt_termination" or finding.severity != "none")
+            for name, finding in self.findings.items()
+        )
         return "ok" if is_ok else "insufficient"
 
     @property
@@ -63,20 +64,16 @@ class UsageSignals:
 
     def at_severity(self, severity: str = "medium") -> list[Finding]:
         """The findings at this severity or above."""
-        order = ("none", "low", "medium")
-        return [
-            finding
-            for finding in self.findings.values()
-            if order.index(finding.severity) >= order.index(severity)
-        ]
+        lowest = SEVERITIES.index(severity)
+        return [item for item in self.findings.values() if SEVERITIES.index(item.severity) >= lowest]
 
     def to_dict(self) -> dict[str, Any]:
-        """The seven plain fields, and with each signal its status and sentence."""
+        """The JSON form: seven plain fields, and each signal with its status and sentence."""
         return self.values().to_dict()
 
     def values(self) -> SignalValues:
         """The same as a record."""
-        from .records import SignalValues, UsageSignal
+        from .records import SignalValues
 
         findings = self.findings
         return SignalValues(
@@ -90,49 +87,37 @@ class UsageSignals:
             status=self.status,
             parts=self.parts,
             cohort=self.cohort,
-            signals={
-                name: UsageSignal(
-                    status=item.status,
-                    value=item.value,
-                    severity=item.severity,
-                    sentence=item.sentence,
-                    details=item.details,
-                )
-                for name, item in findings.items()
-            },
+            signals=findings,
         )
 
 
 def signals(
-    state: Summary, as_of: float, *, cohort: Cohort = COHORTS[1], settings: Settings = PLAIN
+    state: Summary, as_of: float, *, cohort: Cohort = COHORTS[1], settings: Settings = DEFAULTS
 ) -> UsageSignals:
-    """What is unusual about a person at a moment, against their own past; all quiet where nothing is known.
+    """Compute every signal of a person at a moment, against their own past.
 
-    Ask at or after the newest event recorded: of an earlier moment only what is kept can be told.
+    Use a moment at or after the newest event: of an earlier one only what the summary still has is known.
     """
-    first, today = day_of(state.first, state.ahead), day_of(int(as_of), state.ahead)
-    newest = day_of(state.newest, state.ahead)
-    days = closed_days(state, first, today if state.events else first)
+    today = day_of(as_of, state.ahead)
+    is_here = bool(state.events) and day_of(state.newest, state.ahead) >= today
+    days = closed_days(state, today)
     sessions = read_sessions(state, as_of, settings)
-    # A mark that came when nobody was there is no session to be measured by.
+    # A session that is only a mark of the service has no length.
     closed = [session for session in sessions if session.events and is_closed(session, as_of, settings)]
-    found = (
+    findings = (
         *frequency(days, cohort, settings),
-        *withdrawal(days, cohort, settings, is_here=bool(state.events) and newest >= today),
+        *withdrawal(days, cohort, settings, is_here=is_here),
         late_night(state, today, cohort, settings),
         session_trend(closed, as_of, settings),
         return_after_absence(state, as_of, cohort, settings),
         abrupt_termination(sessions, as_of, settings),
         message_length(closed, settings),
     )
-    score, parts = behavioural_score(found)
-    return UsageSignals({item.name: item for item in found}, score, parts, cohort.version)
+    score, parts = behavioural_score(findings)
+    return UsageSignals({finding.name: finding for finding in findings}, score, parts, cohort.version)
 
 
-# Telling: which of a person's findings are news, so that each change is told once.
-
-OVER = 7 * DAY
-"""Seconds without a finding after which the same finding is news again."""
+# --- news -----------------------------------------------------------------------------------
 
 
 class Episode(NamedTuple):
@@ -146,7 +131,7 @@ class Episode(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """A person with something to tell: their name in the store, the id where the caller gave it, and what.
+    """A person with something new: their name in the store, and the id where the caller gave it.
 
     `findings` are those that are new or have risen; `signals` is everything at that moment.
     """
@@ -159,14 +144,11 @@ class News:
 
     @property
     def severity(self) -> str:
-        """The highest of the findings' severities."""
-        return max(
-            (finding.severity for finding in self.findings), key=SEVERITIES.index, default=SEVERITIES[0]
-        )
+        """The highest severity of the findings."""
+        return max((finding.severity for finding in self.findings), key=SEVERITIES.index, default="none")
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        from ..models import moment
         from .records import NewsFinding, UsageNews
 
         return UsageNews(
@@ -182,40 +164,39 @@ class News:
 
 
 @lru_cache(maxsize=256)
-def code_of(signal: str) -> int:
-    """A signal as a number, which is how a store keeps it."""
-    return zlib.crc32(signal.encode())
+def signal_code(name: str) -> int:
+    """The number that a store has for a signal."""
+    return zlib.crc32(name.encode())
 
 
 @lru_cache(maxsize=1)
 def signal_names() -> Mapping[int, str]:
     """The signals by their numbers."""
-    return {code_of(name): name for name in signals(Summary(), 0.0).findings}
+    return {signal_code(name): name for name in signals(EMPTY, 0.0).findings}
 
 
 def news_of(
     usage_signals: UsageSignals, episodes: Iterable[Episode], as_of: float, last_event: float = math.inf
 ) -> tuple[tuple[Finding, ...], list[Episode]]:
-    """The findings that nobody was told of yet, and the episodes as they stand with them.
+    """The findings that were not reported yet, and the episodes that hold now.
 
-    What stays is not told again; what rises is; and what was away for more than a week is new. Whether it was
-    away is known only where somebody looks at least weekly; but of a person who wrote nothing since it was
-    told (`last_event`: when they last did), the same finding is the same change.
+    A finding is news when it opens, when its severity rises, and after more than a week without it. That week
+    takes somebody who looks at least weekly; for a person without an event since the report (`last_event` is
+    their newest) the same finding is the same change.
     """
-    newest: dict[int, Episode] = {}
-    for item in sorted(episodes, key=lambda item: item.opened):
-        newest[item.signal] = item
-    now, new, stand = int(as_of), [], []
+    newest = {episode.signal: episode for episode in sorted(episodes, key=lambda item: item.opened)}
+    now = int(as_of)
+    new: list[Finding] = []
+    current: list[Episode] = []
     for finding in usage_signals.at_severity("low"):
-        code, severity = code_of(finding.name), SEVERITIES.index(finding.severity)
+        code, severity = signal_code(finding.name), SEVERITIES.index(finding.severity)
         before = newest.get(code)
-        is_same = before is not None and last_event <= before.last
-        if before is None or (now - before.last > OVER and not is_same):
+        if before is None or (now - before.last > OVER and last_event > before.last):
             new.append(finding)
-            stand.append(Episode(code, now, severity, now))
+            current.append(Episode(code, now, severity, now))
             continue
         if severity > before.severity:
             new.append(finding)
         last = max(before.last, now)
-        stand.append(Episode(code, before.opened, max(severity, before.severity), last))
-    return tuple(new), stand
+        current.append(Episode(code, before.opened, max(severity, before.severity), last))
+    return tuple(new), current

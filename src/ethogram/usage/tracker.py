@@ -1,4 +1,7 @@
-"""UsageTracker: people's use of a service as it happens."""
+"""UsageTracker: people's use of a service as it happens, and what is unusual about a person.
+
+In memory, or in a file that many processes share. Ids are stored as keyed hashes only, and no text at all.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -13,35 +17,33 @@ from typing import Any, Self
 
 from ..errors import BadUsage
 from .audit import Look, check_ids, check_words
-from .baseline import Cohort
-from .event import AHEAD, Moment, check_name, check_zone, is_activity, seconds, seen_of
+from .clock import DAY
+from .cohort import Cohort
+from .event import MAX_FUTURE, Moment, check_name, check_zone, is_activity, make_event, seconds
 from .pseudonym import Keys, Pseudonym, find_keys, new_keys
 from .retention import own_data
 from .settings import Settings
 from .signals import Episode, News, UsageSignals, news_of, signals
-from .store import Person, Removed, UsageStore, Who
-from .summary import Summary
+from .store import UsageStore, Who
+from .summary import EMPTY
+from .tables import Person, Removed
 from .write_buffer import WriteBuffer
-
-# UsageTracker: people's use of a service as it happens, and what is unusual about a person, at any time.
-#
-# In memory, or in a file that many processes share. Ids are kept as keyed hashes only, and no text at all.
 
 AT_ONCE = 5000
 """Events of a file in one transaction."""
-TOLD_AT_ONCE = 100
+REPORTED_AT_ONCE = 100
 KEEPS = ("events", "aggregates")
 
 
 class UsageTracker:
-    """Records use, and says what is unusual about a person against their own habit.
+    """Records use, and reports what is unusual about a person against their own habit.
 
     `path`: a file that many processes may share; without it, memory. `key`: the file with the key of the
-    pseudonyms (or ETHOGRAM_USAGE_KEY_FILE); in memory a key is made up. `keep`: the file holds events until
+    pseudonyms (or ETHOGRAM_USAGE_KEY_FILE); in memory a random one. `keep`: the file holds events until
     `retention` has passed, or aggregates alone, and no event after its day. `hold`: seconds that events may
     wait in this process before they are written together; 0 writes each before `record` returns. `who` stands
     in the audit. `max_future`: how far ahead of the clock, in seconds, an event may lie (None: no limit).
-    `clock` says what time it is, where nobody does.
+    `clock` returns the time where a call does not give it.
     """
 
     def __init__(
@@ -57,21 +59,26 @@ class UsageTracker:
         hold: float = 0.0,
         who: str | None = None,
         create: bool = True,
-        max_future: timedelta | float | None = AHEAD,
+        max_future: timedelta | float | None = MAX_FUTURE,
         clock: Callable[[], float] = time.time,
     ) -> None:
         if keep not in (None, *KEEPS):
             raise BadUsage(f"keep is {' or '.join(KEEPS)}, not {keep!r:.40}")
-        self._clock, self._ahead = clock, _ahead(max_future)
+        self._clock, self._max_future = clock, math.inf
+        if max_future is not None:
+            expected = "max_future is a timedelta, seconds of 0 or more, or None"
+            self._max_future = _duration(max_future, 0, math.inf, expected)
         self._who, self._zone = check_words(who, "who"), check_zone(time_zone)
-        self._how: dict[str, Any] = {} if cohort is None else {"cohort": cohort}
-        self._how |= {} if settings is None else {"settings": settings}
-        kept = None if retention is None else _retention(retention)
-        exact = None if keep is None else keep == "events"
-        how: dict[str, Any] = {"exact": exact, "retention": kept}
+        self._options: dict[str, Any] = {} if cohort is None else {"cohort": cohort}
+        self._options |= {} if settings is None else {"settings": settings}
+        how: dict[str, Any] = {"exact": None if keep is None else keep == "events", "retention": None}
+        if retention is not None:
+            expected = "retention is a timedelta, or seconds, of one day or more"
+            how["retention"] = int(_duration(retention, 86_400, 1e10, expected))
+        hold = _duration(hold, 0, 3600.1, "hold is a number of seconds from 0 to 3600")
         self._store = _open_store(path, key, create=create, at=clock(), who=self._who, **how)
-        self._buffer = WriteBuffer(self._store, _seconds_of(hold, "hold"), clock)
-        self._closed = False
+        self._buffer = WriteBuffer(self._store, hold, clock)
+        self._is_closed = False
 
     # --- recording --------------------------------------------------------------------------
 
@@ -88,19 +95,21 @@ class UsageTracker:
         time_zone: str | None = None,
         id: str | None = None,  # noqa: A002 (what an event's id is called everywhere)
     ) -> None:
-        """Note one event of a person, in any order of time. BadUsage, and nothing noted, where it is none.
+        """Record one event of a person, in any order of time; BadUsage where it is invalid.
 
-        What the service itself wrote (`is_user=False`) is no activity of the person; the mark that a session
-        broke off counts whoever carries it. `emotional` may be a reading from 0 to 1. An `id` that came
-        before is the same event: of all that are kept, or, where no events are, of the person's newest 64.
+        What the service itself wrote (`is_user=False`) is no activity of the person; its mark that a session
+        broke off counts. `emotional` may be a reading from 0 to 1. An event with an `id` that is known
+        already is ignored: known are those of all stored events, or, where no events are stored, the person's
+        newest 64.
         """
         self._check_open()
-        _check_truth(is_user)
         zone = self._zone if time_zone is None else time_zone
-        said = (length, is_user, emotional, ended_abruptly, session, closing, zone, id)
-        base, seen = seen_of(self._store.keys, self._latest(), subject, at, *said)
-        if is_activity(seen):
-            self._buffer.add(base, seen)
+        base, event = make_event(
+            self._store.keys, self._clock() + self._max_future, subject, at, length, is_user, emotional,
+            ended_abruptly, session, closing, zone, id,
+        )  # fmt: skip
+        if is_activity(event):
+            self._buffer.add(base, event)
 
     def record_all(
         self,
@@ -108,21 +117,20 @@ class UsageTracker:
         name: str,
         progress: Callable[[int, int], None] | None = None,
     ) -> tuple[int, int]:
-        """How many of many events were new, and how many were in already, by what they are from (`name`).
+        """Record many events and return how many were new, and how many of this source were stored before.
 
-        Each event has the arguments of `record`. Interrupted, the same call goes on where it was.
+        Each event has the arguments of `record`; `name` stands for the source. Interrupted, the same call
+        continues where it was.
         """
         self._check_open()
-        store, now, latest = self._store, self._clock(), self._latest()
+        store, now = self._store, self._clock()
         base = store.keys.base("file", name)
         new, done = 0, store.done(base)
         begun = done
         while done < len(events):
             piece = events[done : done + AT_ONCE]
-            for item in piece:
-                _check_truth(item.get("is_user", True))
             zoned = ({**item, "time_zone": item.get("time_zone") or self._zone} for item in piece)
-            made = [seen_of(store.keys, latest, **item) for item in zoned]
+            made = [make_event(store.keys, now + self._max_future, **item) for item in zoned]
             done += len(piece)
             new += store.add([item for item in made if is_activity(item[1])], now, (base, done))
             if progress is not None:
@@ -130,152 +138,154 @@ class UsageTracker:
         return new, begun
 
     def flush(self) -> None:
-        """Write what is held back. Where that fails nothing is lost: it is held still."""
+        """Write the events that wait. Where that fails nothing is lost: they wait still."""
         self._buffer.flush()
 
     # --- looking ----------------------------------------------------------------------------
 
     def signals(self, subject: str, as_of: Moment | None = None, why: str | None = None) -> UsageSignals:
-        """What is unusual about a person; all quiet and insufficient where nobody is known by that id.
+        """Return what is unusual about a person; all signals are insufficient where nobody is known.
 
-        Every call leaves a line in the audit: who asked, about whom, and why.
+        Every call leaves a line in the audit: who looked, at whom, and why.
         """
         at = self._moment(as_of)
-        person = self._looked(subject, "signals", why)
-        return signals(Summary() if person is None else person.state, at, **self._how)
+        person = self._look_up(subject, "signals", why)
+        return signals(EMPTY if person is None else person.state, at, **self._options)
 
     def sweep(
         self, as_of: Moment | None = None, *, subjects: Iterable[str] | None = None, why: str | None = None
     ) -> Iterator[News]:
-        """People with something unusual that was not told yet, at severity low or above.
+        """Yield people with something unusual that was not reported yet, at severity low or above.
 
-        Only names of the store, unless the ids are given: `subjects` are looked at then, and nobody else.
-        What was given to the caller counts as told once the next one is asked for; who is killed in between
-        hears it again. What is too old is let go of first (see `tidy`).
+        By their names in the store, unless the ids are given: then only `subjects` are looked at. News count
+        as reported once the caller asks for the next; after a kill in between they come again. What is too
+        old is removed first (see `tidy`).
         """
         self._check_open()
         at, words = self._moment(as_of), check_words(why, "why")
-        given = None if subjects is None else list(subjects)
-        for what, said in (("why", words), ("who", self._who)):
-            check_ids(said, what, given or ())
+        chosen = None if subjects is None else list(subjects)
+        for what, text in (("why", words), ("who", self._who)):
+            check_ids(text, what, chosen or ())
         self.tidy(at)
-        ids = None if given is None else {self._store.name(self._named(item)): item for item in given}
+        ids = None if chosen is None else {self._store.name(self._key_of(item)): item for item in chosen}
         whom = None if ids is None else [Pseudonym(name.hex()) for name in ids]
-        self._store.tell([], [Look(self._clock(), "sweep", None, self._who, words)])
-        told: list[tuple[bytes, Sequence[Episode]]] = []
+        self._log("sweep", None, words)
+        reported: list[tuple[bytes, Sequence[Episode]]] = []
         try:
             for person in self._store.people(whom):
-                usage_signals = signals(person.state, at, **self._how)
-                new, stand = news_of(usage_signals, person.told, at, person.state.newest)
+                current = signals(person.state, at, **self._options)
+                new, episodes = news_of(current, person.episodes, at, person.state.newest)
                 if new:
-                    # The line is written before the look, and what was told is remembered after it.
-                    self._store.tell([], [Look(self._clock(), "listed", person.name, self._who, words)])
-                    yield News(
-                        person.name.hex(), None if ids is None else ids[person.name], at, new, usage_signals
-                    )
-                if stand:
-                    told.append((person.name, stand))
-                if len(told) >= TOLD_AT_ONCE:
-                    self._store.tell(told, [])
-                    told = []
+                    # The line is written before the look, and the report is remembered after it.
+                    self._log("listed", person.name, words)
+                    subject = None if ids is None else ids[person.name]
+                    yield News(person.name.hex(), subject, at, new, current)
+                if episodes:
+                    reported.append((person.name, episodes))
+                if len(reported) >= REPORTED_AT_ONCE:
+                    self._store.remember(reported)
+                    reported = []
         finally:
-            self._store.tell(told, [])
+            self._store.remember(reported)
+
+    def name(self, subject: str) -> str:
+        """Return the name that the store has for a person, known or not: 32 hexadecimal digits."""
+        self._check_open()
+        return self._store.name(self._key_of(subject)).hex()
+
+    def export(self, subject: str, why: str | None = None) -> Iterator[dict[str, Any]]:
+        """Yield everything that is stored of a person, as records: for the person themselves."""
+        person = self._look_up(subject, "export", why)
+        yield from own_data(self._store, self._store.name(self._key_of(subject)), person)
+
+    def audit(self, subject: str | None = None) -> Iterator[Look]:
+        """Return who looked at whom, oldest first: all lines, or those about one person."""
+        self._check_open()
+        return self._store.looks(None if subject is None else self._store.name(self._key_of(subject)))
+
+    def info(self) -> dict[str, Any]:
+        """Return what is stored, and for how long."""
+        self._check_open()
+        self.flush()
+        from .records import UsageStoreRecord
+
+        policy = self._store.policy
+        return UsageStoreRecord(
+            keep=KEEPS[not policy.exact],
+            retention_days=policy.retention / DAY,
+            keys=len(self._store.keys.chain),
+            **self._store.counts(),
+        ).to_dict()
+
+    # --- removing ---------------------------------------------------------------------------
 
     def tidy(self, as_of: Moment | None = None) -> Removed:
-        """What was let go of: whatever is older than the retention, counted back from the newest event.
+        """Remove whatever is older than the retention, counted back from the newest event.
 
-        Where that is later than `as_of`, from there; never from later than the clock.
+        Counted from `as_of` or the clock where the newest event is later.
         """
         self._check_open()
         at = self._moment(as_of)
         self.flush()
         return self._store.tidy(min(at, self._clock()))
 
-    def _looked(self, subject: str, what: str, why: str | None) -> Person | None:
-        """Who is known by an id, with a line in the audit, also where nobody is."""
-        self._check_open()
-        check_name(subject, "subject")
-        words = check_words(why, "why", subject)
-        check_ids(self._who, "who", [subject])
-        self.flush()
-        who = self._named(subject)
-        found = self._store.person(who)
-        told = what if found is not None else "unknown"
-        self._store.tell([], [Look(self._clock(), told, self._store.name(who), self._who, words)])
-        return found
-
-    def _named(self, subject: str) -> Who:
-        return subject if isinstance(subject, Pseudonym) else self._store.keys.base("person", subject)
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise BadUsage("the tracker is closed; make a new one")
-
-    def _latest(self) -> float:
-        """The latest second an event may have: one of a wrong year would drive out what is known."""
-        return self._clock() + self._ahead
-
-    def _moment(self, as_of: Moment | None) -> float:
-        return self._clock() if as_of is None else seconds(as_of, "as_of")
-
-    def name(self, subject: str) -> str:
-        """The name that the store has for a person, known or not: 32 hexadecimal digits."""
-        self._check_open()
-        return self._store.name(self._named(subject)).hex()
-
-    def export(self, subject: str, why: str | None = None) -> Iterator[dict[str, Any]]:
-        """Everything that is kept of a person, as records: for the person themselves."""
-        person = self._looked(subject, "export", why)
-        yield from own_data(self._store, self._store.name(self._named(subject)), person)
-
-    def audit(self, subject: str | None = None) -> Iterator[Look]:
-        """Who looked at whom, oldest first: all lines, or those about one person."""
-        self._check_open()
-        name = None if subject is None else self._store.name(self._named(subject))
-        return self._store.looks(name)
-
     def purge(
         self, subject: str | None = None, before: Moment | None = None, why: str | None = None
     ) -> Removed:
-        """What was removed for good: a person, or what lies before a moment, or both.
+        """Remove for good: a person, or what lies before a moment, or both.
 
         The audit keeps that something was removed, not who.
         """
         self._check_open()
         if subject is None and before is None:
             raise BadUsage("purge what? Give a subject, or a moment, or both")
-        name = None if subject is None else check_name(subject, "subject")
-        words = check_words(why, "why", subject)
-        check_ids(self._who, "who", [] if subject is None else [subject])
+        words = self._check_look(why, *(() if subject is None else (subject,)))
         self.flush()
         self._store.check_integrity()
         # Written first: a purge that fails half-way was tried all the same.
-        self._store.tell([], [Look(self._clock(), "purge", None, self._who, words)])
+        self._log("purge", None, words)
         at = None if before is None else int(seconds(before, "before"))
-        return self._store.purge(None if name is None else self._store.name(self._named(name)), at)
+        return self._store.purge(None if subject is None else self._store.name(self._key_of(subject)), at)
 
-    def info(self) -> dict[str, Any]:
-        """What is kept, and for how long."""
+    # --- helpers ----------------------------------------------------------------------------
+
+    def _look_up(self, subject: str, what: str, why: str | None) -> Person | None:
+        """Return the person with an id, with a line in the audit, also where nobody is known."""
         self._check_open()
+        words = self._check_look(why, subject)
         self.flush()
-        policy = self._store.policy
-        from .records import UsageStoreRecord
+        person = self._store.person(self._key_of(subject))
+        name = self._store.name(self._key_of(subject))
+        self._log("unknown" if person is None else what, name, words)
+        return person
 
-        return UsageStoreRecord(
-            keep=KEEPS[not policy.exact],
-            retention_days=policy.retention / 86_400,
-            keys=len(self._store.keys.chain),
-            **self._store.counts(),
-        ).to_dict()
+    def _check_look(self, why: str | None, *subjects: str) -> str:
+        for subject in subjects:
+            check_name(subject, "subject")
+        words = check_words(why, "why")
+        check_ids(words, "why", subjects)
+        check_ids(self._who, "who", subjects)
+        return words
 
-    # --- the end ----------------------------------------------------------------------------
+    def _log(self, what: str, person: bytes | None, why: str) -> None:
+        self._store.log(Look(self._clock(), what, person, self._who, why))
+
+    def _key_of(self, subject: str) -> Who:
+        return subject if isinstance(subject, Pseudonym) else self._store.keys.base("person", subject)
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise BadUsage("the tracker is closed; make a new one")
+
+    def _moment(self, as_of: Moment | None) -> float:
+        return self._clock() if as_of is None else seconds(as_of, "as_of")
 
     def close(self) -> None:
-        """Write what is held back and let go of the file. A second call does nothing."""
-        if self._closed:
+        """Write the events that wait and close the file. A second call does nothing."""
+        if self._is_closed:
             return
         self.flush()
-        self._closed = True
+        self._is_closed = True
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -290,49 +300,29 @@ class UsageTracker:
 def _open_store(path: str | Path | None, key: Keys | str | Path | None, **how: Any) -> UsageStore:
     if path is None:
         return UsageStore(None, new_keys() if key is None else find_keys(key)[0], **how)
-    keys, key_file = find_keys(key, is_made=Path(path).is_file() and Path(path).stat().st_size > 0)
+    keys, key_file = find_keys(key, has_store=Path(path).is_file() and Path(path).stat().st_size > 0)
     return UsageStore(path, keys, key_file=key_file, **how)
 
 
-def _retention(value: timedelta | float) -> int:
-    found = value.total_seconds() if isinstance(value, timedelta) else value
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 86_400 <= found < 1e10:
-        raise BadUsage(f"retention is a timedelta, or seconds, of one day or more; not {value!r:.40}")
-    return int(found)
+def _duration(value: timedelta | float, low: float, end: float, expected: str) -> float:
+    """Seconds from `low` on and below `end`; BadUsage says what was expected."""
+    count = value.total_seconds() if isinstance(value, timedelta) else value
+    if isinstance(count, bool) or not isinstance(count, int | float) or not low <= count < end:
+        raise BadUsage(f"{expected}; not {value!r:.40}")
+    return float(count)
 
 
-def _ahead(value: timedelta | float | None) -> float:
-    if value is None:
-        return math.inf
-    found = value.total_seconds() if isinstance(value, timedelta) else value
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < math.inf:
-        raise BadUsage(f"max_future is a timedelta, seconds of 0 or more, or None; not {value!r:.40}")
-    return float(found)
+# --- two functions over one tracker in memory, for a service that needs no more ---------------------
 
-
-def _check_truth(is_user: object) -> None:
-    if not isinstance(is_user, int | float) or not 0 <= is_user <= 1:
-        raise BadUsage(f"is_user is true or false; here is {is_user!r:.40}")
-
-
-def _seconds_of(value: float, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 3600:
-        raise BadUsage(f"{what} is a number of seconds from 0 to 3600, not {value!r:.40}")
-    return float(value)
-
-
-# Two functions over one tracker in memory, for a service that needs no more than that.
 
 _LOCK = Lock()
-_TRACKER: list[UsageTracker] = []
+_make_default = cache(UsageTracker)
 
 
 def default_tracker() -> UsageTracker:
-    """The tracker of this process, made when first asked for."""
+    """The tracker of this process, made at the first call."""
     with _LOCK:
-        if not _TRACKER:
-            _TRACKER.append(UsageTracker())
-        return _TRACKER[0]
+        return _make_default()
 
 
 def record_event(
@@ -346,19 +336,21 @@ def record_event(
     session: str | None = None,
     time_zone: str | None = None,
 ) -> None:
-    """Note one event of a person in this process's memory, without a time now; see UsageTracker.record."""
+    """Record one event of a person in this process's memory; see UsageTracker.record. No time: now."""
+    at = time.time() if timestamp is None else timestamp
     default_tracker().record(
         subject,
-        time.time() if timestamp is None else timestamp,
+        at,
         message_length,
         is_user,
         emotional_content,
         terminated_abruptly,
         session,
-        time_zone=time_zone,
+        False,
+        time_zone,
     )
 
 
 def get_risk_signals(subject: str, as_of: Moment | None = None) -> UsageSignals:
-    """What is unusual about a person, from what `record_event` noted; see UsageTracker.signals."""
+    """Return what is unusual about a person, from what `record_event` recorded; see UsageTracker.signals."""
     return default_tracker().signals(subject, as_of)

@@ -8,12 +8,12 @@ import weakref
 from collections.abc import Callable
 from threading import Lock, Timer
 
-from .event import Seen
+from .event import UsageEvent
 from .store import UsageStore
 
-MOST_HELD = 20_000
-"""Events held back at most, however long they might wait."""
-MOST_IN_MEMORY = 4_000
+MAX_WAITING = 20_000
+"""Events that wait for a file at most, whatever the time."""
+MAX_IN_MEMORY = 4_000
 """The same in memory: writing so many takes less than a tenth of a second."""
 
 
@@ -27,40 +27,40 @@ class WriteBuffer:
         self.store = store
         self._hold, self._clock = hold, clock
         self._in_memory = store.path is None
-        self._most = MOST_IN_MEMORY if self._in_memory else MOST_HELD
-        self._pending: list[tuple[bytes, Seen]] = []
+        self._limit = MAX_IN_MEMORY if self._in_memory else MAX_WAITING
+        self._waiting: list[tuple[bytes, UsageEvent]] = []
         self._timer: Timer | None = None
         self._lock, self._flushing = Lock(), Lock()
-        _ALIVE.add(self)
+        _BUFFERS.add(self)
 
-    def add(self, base: bytes, seen: Seen) -> None:
-        """Write an event, or hold it back for a while."""
+    def add(self, base: bytes, event: UsageEvent) -> None:
+        """Write an event, or let it wait."""
         if not self._hold and not self._in_memory:
-            self.store.add([(base, seen)], self._clock())
+            self.store.add([(base, event)], self._clock())
             return
         with self._lock:
-            self._pending.append((base, seen))
-            is_full = len(self._pending) >= self._most
+            self._waiting.append((base, event))
+            is_full = len(self._waiting) >= self._limit
             if self._timer is None and not self._in_memory:
-                self._timer = Timer(self._hold, self._flush_late)
+                self._timer = Timer(self._hold, self._flush_later)
                 self._timer.daemon = True
                 self._timer.start()
         if is_full:
             self.flush()
 
-    def _flush_late(self) -> None:
+    def _flush_later(self) -> None:
         try:
             self.flush()
         except Exception:
-            # Nobody is there to hear it; the events still wait, and the next call or `close` raises.
+            # No caller can handle it here; the events still wait, and the next call or `close` raises.
             with self._lock:
                 self._timer = None
 
     def flush(self) -> None:
-        """Write what is held back. Where that fails nothing is lost: it is held still."""
+        """Write the events that wait. Where that fails nothing is lost: they wait still."""
         with self._flushing:
             with self._lock:
-                batch, self._pending = self._pending, []
+                batch, self._waiting = self._waiting, []
                 timer, self._timer = self._timer, None
             if timer is not None:
                 timer.cancel()
@@ -69,39 +69,37 @@ class WriteBuffer:
                     self.store.add(batch, self._clock())
             except BaseException:
                 with self._lock:
-                    self._pending = batch + self._pending
+                    self._waiting = batch + self._waiting
                 raise
 
     def after_fork(self, *, is_child: bool) -> None:
-        """In a child, wait for no lock of the parent's, and leave to it what it holds back for a file."""
+        """In a child, wait for no lock of the parent's, and leave to it the events that wait for a file."""
         self.store.after_fork(is_child=is_child)
         if is_child:
             self._lock, self._flushing, self._timer = Lock(), Lock(), None
-            self._pending = self._pending if self._in_memory else []
+            self._waiting = self._waiting if self._in_memory else []
 
 
-_ALIVE: weakref.WeakSet[WriteBuffer] = weakref.WeakSet()
+_BUFFERS: weakref.WeakSet[WriteBuffer] = weakref.WeakSet()
 _FORKING: list[WriteBuffer] = []
 
 
 def _flush_files() -> None:
-    for buffer in list(_ALIVE):
+    for buffer in list(_BUFFERS):
         if buffer.store.path is not None:
             buffer.flush()
 
 
 def _before_fork() -> None:
-    buffers = sorted(_ALIVE, key=id)
-    for buffer in buffers:
+    _FORKING[:] = sorted(_BUFFERS, key=id)
+    for buffer in _FORKING:
         buffer.store.before_fork()
-    _FORKING[:] = buffers
 
 
 def _after_fork(*, is_child: bool) -> None:
-    buffers = _FORKING[:]
-    _FORKING.clear()
-    for buffer in buffers:
+    for buffer in _FORKING:
         buffer.after_fork(is_child=is_child)
+    _FORKING.clear()
 
 
 atexit.register(_flush_files)

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.quality.conversation_sets import chosen_sets, half_of, read_sets, read_talks
 from benchmarks.quality.separation import area_of, figures, recall_at
 from ethogram.errors import BadEvents, BadUsage
-from ethogram.risk.discrimination import limit_for
+from ethogram.risk.discrimination import threshold_at_rate
 
 
 def line(name: str, label: int | None = None, text: str = "hello") -> str:
@@ -90,7 +90,7 @@ def test_scores_that_are_all_the_same_tell_nothing() -> None:
 def test_recall_is_counted_above_a_limit_that_few_of_the_good_are_above() -> None:
     good = [k / 100 for k in range(100)]
     # One of a hundred may be above: the limit is the second highest.
-    assert limit_for(good, 0.01) == 0.98
+    assert threshold_at_rate(good, 0.01) == 0.98
     assert recall_at([0.985, 0.5], good, 0.01) == 0.5
     assert area_of([2.0], good) == 1.0
 

@@ -13,17 +13,17 @@ from scipy.stats import binomtest, mannwhitneyu
 from benchmarks.quality.separation import area_of, figures, over_time
 from ethogram.risk import versions
 from ethogram.risk.discrimination import (
-    Course,
-    Labelled,
+    ScoredItem,
+    TargetTimeline,
     area_difference,
     auroc,
-    horizon,
+    discrimination,
+    lead_time,
     rate,
-    recall_within,
-    recovery,
-    score,
+    recall_at_rate,
+    recovery_time,
 )
-from ethogram.risk.versions import compare, flipped
+from ethogram.risk.versions import compare_versions, sign_flip_test
 from ethogram.stats import wilson
 
 cases = st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.9]), st.booleans()), min_size=2, max_size=30)
@@ -121,27 +121,27 @@ def items(n=200, lift=0.6, base=0.1, seed=0, group=1):
         fired = bool(rng.random() < (lift if true else base))
         length = float(rng.normal(10 + 2 * true, 3))
         out.append(
-            Labelled(f"t{number}", true, fired, fired * 0.5, f"g{number // group}", {"length": length})
+            ScoredItem(f"t{number}", true, fired, fired * 0.5, f"g{number // group}", {"length": length})
         )
     return out
 
 
 def test_a_score_comes_with_intervals_and_the_best_trivial_baseline():
-    told = score(items())
-    assert told.things == 200
+    told = discrimination(items())
+    assert told.items == 200
     assert told.recall.interval[0] < 0.6 < told.recall.interval[1]
     assert told.false_alarms.interval[0] < 0.1 < told.false_alarms.interval[1]
-    assert [item.name for item in told.trivial] == ["length", "all"]
+    assert [item.name for item in told.baselines] == ["length", "all"]
     assert told.lift > 1.5
-    assert told.trivial[1].precision == pytest.approx(told.targets / 200)
+    assert told.baselines[1].precision == pytest.approx(told.targets / 200)
 
 
 def test_nothing_marked_is_no_precision_and_nothing_there_is_no_recall():
-    quiet = score([Labelled("a", True, False), Labelled("b", False, False)])
+    quiet = discrimination([ScoredItem("a", True, False), ScoredItem("b", False, False)])
     assert quiet.precision.value is None
     assert quiet.recall.value == 0
-    assert score([]).area is None
-    assert score([Labelled("a", False, False)]).recall.value is None
+    assert discrimination([]).area is None
+    assert discrimination([ScoredItem("a", False, False)]).recall.value is None
 
 
 def test_things_of_one_group_are_worth_less_than_as_many_groups():
@@ -172,41 +172,41 @@ def test_one_group_is_worth_one_thing_and_single_things_are_worth_what_they_are(
 def sided(targets, others):
     """Things that score like this, targets and others."""
     return [
-        *(Labelled(f"t{n}", True, target > 0, target) for n, target in enumerate(targets)),
-        *(Labelled(f"o{n}", False, other > 0, other) for n, other in enumerate(others)),
+        *(ScoredItem(f"t{n}", True, target > 0, target) for n, target in enumerate(targets)),
+        *(ScoredItem(f"o{n}", False, other > 0, other) for n, other in enumerate(others)),
     ]
 
 
 def test_recall_at_a_rate_knows_how_little_it_knows():
-    all_found = recall_within(sided([1.0] * 3, [0.0] * 1000), 0.05)
+    all_found = recall_at_rate(sided([1.0] * 3, [0.0] * 1000), 0.05)
     assert all_found.value == 1.0
     assert all_found.interval == pytest.approx(wilson(3, 3))
-    none_found = recall_within(sided([0.0] * 3, [0.0] * 1000), 0.05)
+    none_found = recall_at_rate(sided([0.0] * 3, [0.0] * 1000), 0.05)
     assert none_found.value == 0.0
     assert none_found.interval == pytest.approx(wilson(0, 3))
     # With forty others none of them need be above what 5 % of all are above: nobody knows how high that is.
-    assert recall_within(sided([1.0] * 30, [0.0] * 40), 0.05).interval[0] == 0.0
-    assert recall_within(sided([1.0], []), 0.05) is None
+    assert recall_at_rate(sided([1.0] * 30, [0.0] * 40), 0.05).interval[0] == 0.0
+    assert recall_at_rate(sided([1.0], []), 0.05) is None
 
 
 def test_recall_at_a_rate_goes_by_groups():
     alone = sided([1.0] * 20 + [0.0] * 20, [0.0] * 400)
-    grouped = [replace(item, group=f"{item.true}{n // 10}") for n, item in enumerate(alone)]
-    wide, narrow = (recall_within(every, 0.05).interval for every in (grouped, alone))
+    grouped = [replace(item, group=f"{item.target}{n // 10}") for n, item in enumerate(alone)]
+    wide, narrow = (recall_at_rate(every, 0.05).interval for every in (grouped, alone))
     assert wide[1] - wide[0] > 1.5 * (narrow[1] - narrow[0])
 
 
 def test_the_interval_of_recall_at_a_rate_holds_the_truth():
     rng, held = np.random.default_rng(3), 0
     for _ in range(100):
-        item = recall_within(sided(rng.normal(2, 1, 20).tolist(), rng.normal(0, 1, 200).tolist()), 0.05)
+        item = recall_at_rate(sided(rng.normal(2, 1, 20).tolist(), rng.normal(0, 1, 200).tolist()), 0.05)
         held += item.interval[0] <= 0.6388 <= item.interval[1]  # P(N(2, 1) > 1.645)
     assert held >= 95
 
 
 def test_versions_that_differ_alike_in_a_few_groups_are_no_more_certain_than_heads_in_a_row():
-    old = [Labelled(f"t{n}", n < 4, n < 4, float(n < 4)) for n in range(5)]
-    told = compare(old, [replace(item, fired=False, score=0.0) for item in old])
+    old = [ScoredItem(f"t{n}", n < 4, n < 4, float(n < 4)) for n in range(5)]
+    told = compare_versions(old, [replace(item, marked=False, score=0.0) for item in old])
     assert told.p == 0.125
     assert told.recall.value == -1.0
     assert told.recall.p == 0.125  # four targets: 2 / 2 ** 4
@@ -220,19 +220,19 @@ def test_versions_that_differ_alike_in_a_few_groups_are_no_more_certain_than_hea
 @given(st.integers(0, 30), st.integers(0, 30))
 def test_mcnemar_is_the_exact_binomial_test(better, worse):
     want = binomtest(better, better + worse).pvalue if better + worse else 1.0
-    assert flipped([1] * better + [-1] * worse) == pytest.approx(want)
+    assert sign_flip_test([1] * better + [-1] * worse) == pytest.approx(want)
 
 
 def test_a_better_version_is_seen_in_pairs_and_the_same_one_is_not():
     old = items(300)
-    new = [replace(item, fired=item.true or item.fired, score=float(item.true)) for item in old]
-    told = compare(old, new)
+    new = [replace(item, marked=item.target or item.marked, score=float(item.target)) for item in old]
+    told = compare_versions(old, new)
     assert told.worse == 0
     assert told.p < 0.001
     assert told.recall.interval[0] > 0.2
     assert told.false_alarms.value == 0
     assert told.area.value > 0.1
-    same = compare(old, old)
+    same = compare_versions(old, old)
     assert (same.better, same.worse, same.p) == (0, 0, 1.0)
     assert same.precision.value == 0
     assert same.precision.p == 1
@@ -240,16 +240,18 @@ def test_a_better_version_is_seen_in_pairs_and_the_same_one_is_not():
 
 def test_versions_that_differ_at_random_are_seldom_called_different(monkeypatch):
     """Whole groups change together, which a test of single things would take for more than it is."""
-    monkeypatch.setattr(versions, "DRAWS", 10)  # intervals are not asked for here
+    monkeypatch.setattr(versions, "RESAMPLES", 10)  # intervals are not asked for here
     rng, low, single = np.random.default_rng(5), 0, 0
     for run in range(100):
         old = items(150, seed=run, group=5)
         turned = rng.random(30) < 0.5
-        new = [replace(item, fired=bool(turned[n // 5]) != item.true) for n, item in enumerate(old)]
-        old = [replace(item, fired=item.true != bool(rng.random() < 0.5)) for item in old]
-        low += compare(old, new).p < 0.05
+        new = [replace(item, marked=bool(turned[n // 5]) != item.target) for n, item in enumerate(old)]
+        old = [replace(item, marked=item.target != bool(rng.random() < 0.5)) for item in old]
+        low += compare_versions(old, new).p < 0.05
         single += (
-            compare([replace(item, group="") for item in old], [replace(item, group="") for item in new]).p
+            compare_versions(
+                [replace(item, group="") for item in old], [replace(item, group="") for item in new]
+            ).p
             < 0.05
         )
     assert low <= 11
@@ -257,40 +259,40 @@ def test_versions_that_differ_at_random_are_seldom_called_different(monkeypatch)
 
 
 def test_versions_on_other_things_are_refused():
-    with pytest.raises(ValueError, match="same things"):
-        compare(items(10), items(11))
+    with pytest.raises(ValueError, match="same items"):
+        compare_versions(items(10), items(11))
 
 
 def test_the_horizon_is_of_histories_that_were_quiet_before():
-    early = Course(target=10, found=((6, 12),), begins=4)
-    on_already = Course(target=10, found=((2, None),), begins=4)
-    silent = Course(target=10)
-    late = Course(target=10, found=((11, None),))
-    told = horizon([early, on_already, silent, late])
-    assert (told.of, told.count, told.middle, told.left_out) == (3, 1, 4, 1)
+    early = TargetTimeline(target=10, detections=((6, 12),), begins=4)
+    on_already = TargetTimeline(target=10, detections=((2, None),), begins=4)
+    silent = TargetTimeline(target=10)
+    late = TargetTimeline(target=10, detections=((11, None),))
+    told = lead_time([early, on_already, silent, late])
+    assert (told.of, told.count, told.median, told.left_out) == (3, 1, 4, 1)
 
 
 def test_recovery_is_from_the_end_of_the_target_to_the_end_of_the_detection():
-    soon = Course(target=10, over=12, found=((9, 13),))
-    stuck = Course(target=10, over=12, found=((9, None),))
-    before = Course(target=10, over=12, found=((9, 11),))
-    told = recovery([soon, stuck, before, Course(target=1)])
-    assert (told.of, told.count, told.middle, told.left_out) == (2, 1, 1, 1)
+    soon = TargetTimeline(target=10, over=12, detections=((9, 13),))
+    stuck = TargetTimeline(target=10, over=12, detections=((9, None),))
+    before = TargetTimeline(target=10, over=12, detections=((9, 11),))
+    told = recovery_time([soon, stuck, before, TargetTimeline(target=1)])
+    assert (told.of, told.count, told.median, told.left_out) == (2, 1, 1, 1)
 
 
 def test_a_test_of_very_many_groups_is_that_of_a_normal_law(monkeypatch):
     many = [1] * 5300 + [-1] * 5000
-    exact = flipped(many)
-    monkeypatch.setattr(versions, "EXACT", 100)
-    assert flipped(many) == pytest.approx(exact, rel=0.05)
+    exact = sign_flip_test(many)
+    monkeypatch.setattr(versions, "EXACT_LIMIT", 100)
+    assert sign_flip_test(many) == pytest.approx(exact, rel=0.05)
 
 
 def test_draws_do_not_depend_on_how_many_are_made_at_a_time(monkeypatch):
     old = items(60)
-    new = [replace(item, fired=not item.fired) for item in old[:7]] + old[7:]
-    whole = compare(old, new).recall
-    monkeypatch.setattr(versions, "AT_ONCE", 60 * 300)
-    assert compare(old, new).recall == whole
+    new = [replace(item, marked=not item.marked) for item in old[:7]] + old[7:]
+    whole = compare_versions(old, new).recall
+    monkeypatch.setattr(versions, "CHUNK", 60 * 300)
+    assert compare_versions(old, new).recall == whole
 
 
 def test_a_rate_over_time_is_of_people_and_not_of_what_they_do():

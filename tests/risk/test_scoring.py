@@ -13,22 +13,29 @@ from hypothesis import strategies as st
 
 from ethogram.models import SEVERITIES
 from ethogram.risk.scoring import DAY as DAY_US
-from ethogram.risk.scoring import Known, Weighing, combined_of, compose, falls_with, what_if
+from ethogram.risk.scoring import (
+    RiskContext,
+    RiskWeights,
+    combinations_by_part,
+    compose,
+    what_if,
+    with_dependents,
+)
 from ethogram.stats import chance, either, multiplied, odds
 from risk_makers import DAY, NOW, detection, detections, verdict, verdicts
 
-WEIGHING = Weighing(multipliers={"both": 2.0, "trio": 1.5}, half_lives={"drift": DAY_US})
+WEIGHTS = RiskWeights(multipliers={"both": 2.0, "trio": 1.5}, half_lives={"drift": DAY_US})
 MANY = settings(max_examples=settings.default.max_examples // 2, deadline=None)
 
 
 def value(found, known=None, as_of=NOW):
-    return compose(found, as_of=as_of, weighing=WEIGHING, known=known).value
+    return compose(found, as_of=as_of, weights=WEIGHTS, context=known).value
 
 
 @st.composite
 def known_cases(draw):
     found = draw(detections())
-    return found, Known(tuple(draw(verdicts([item.id for item in found]))))
+    return found, RiskContext(tuple(draw(verdicts([item.id for item in found]))))
 
 
 @MANY
@@ -56,8 +63,8 @@ def test_a_false_alarm_never_raises_it(case, data):
 @given(known_cases(), st.data())
 def test_order_does_not_matter(case, data):
     found, known = case
-    whole = compose(found, as_of=NOW, weighing=WEIGHING, known=known)
-    assert compose(data.draw(st.permutations(found)), as_of=NOW, weighing=WEIGHING, known=known) == whole
+    whole = compose(found, as_of=NOW, weights=WEIGHTS, context=known)
+    assert compose(data.draw(st.permutations(found)), as_of=NOW, weights=WEIGHTS, context=known) == whole
 
 
 @MANY
@@ -98,12 +105,12 @@ def test_closing_changes_nothing_and_a_graver_or_surer_or_longer_episode_never_l
 def test_what_if_says_what_leaving_it_out_would_and_never_more(case):
     found, known = case
     now = value(found, known)
-    for item in what_if(found, as_of=NOW, weighing=WEIGHING, known=known):
+    for item in what_if(found, as_of=NOW, weights=WEIGHTS, context=known):
         assert item.value <= now
         said = tuple(verdict("false_alarm", item.detection, f"judge{n}") for n in range(9))
         # A detection that everybody calls a false alarm is as good as not there.
         assert value(found, replace(known, verdicts=(*known.verdicts, *said))) == item.value
-        gone = falls_with(item.detection, combined_of(found))
+        gone = with_dependents(item.detection, combinations_by_part(found))
         assert value([other for other in found if other.id not in gone], known) == item.value
 
 
@@ -158,7 +165,7 @@ def test_a_combination_multiplies_the_odds_and_falls_with_a_part():
     parts = [detection("a", cause="stuck", severity="medium", confidence=1.0)]
     both = detection("c", pattern="both", cause="stuck", severity="low", confidence=1.0, parts=("a",))
     assert value([*parts, both]) == pytest.approx(2 * 0.3 / (0.7 + 0.6), abs=1e-6)
-    without = {item.detection: item.value for item in what_if([*parts, both], as_of=NOW, weighing=WEIGHING)}
+    without = {item.detection: item.value for item in what_if([*parts, both], as_of=NOW, weights=WEIGHTS)}
     assert without == {"a": 0.0, "c": 0.3}
 
 
@@ -177,15 +184,15 @@ def test_what_is_not_yet_known_or_only_in_shadow_does_not_count():
 
 def test_what_judges_say_counts_whatever_moment_is_asked_about():
     # A judgement of today about something of last month is as true of last month.
-    found, said = [detection("a")], Known((verdict("false_alarm", "a", days_ago=-100),))
+    found, said = [detection("a")], RiskContext((verdict("false_alarm", "a", days_ago=-100),))
     assert value(found, said) == 0
     assert value(found, said, NOW + timedelta(days=200)) == 0
 
 
 def test_a_share_says_how_sure_its_detection_counts():
     found = [detection("a", cause="stuck"), detection("b", cause="drift")]
-    known = Known((verdict("confirmed", "a"),), calibrate=lambda item: 0.2)
-    told = compose(found, as_of=NOW, known=known)
+    known = RiskContext((verdict("confirmed", "a"),), calibrate=lambda item: 0.2)
+    told = compose(found, as_of=NOW, context=known)
     assert [(cause.name, cause.probability) for cause in told.causes] == [("stuck", 1.0), ("drift", 0.2)]
     assert told.causes[1].to_dict()["probability"] == 0.2
 
@@ -193,21 +200,21 @@ def test_a_share_says_how_sure_its_detection_counts():
 def test_a_tie_of_judges_leaves_it_as_the_pattern_says():
     found = [detection("a", cause="stuck")]
     said = [verdict("confirmed", "a", "ann"), verdict("false_alarm", "a", "bo")]
-    assert value(found, Known((said[0],))) == 0.6
-    assert value(found, Known(tuple(said))) == 0.3
-    assert value(found, Known((*said, verdict("false_alarm", "a", "cy")))) == 0
+    assert value(found, RiskContext((said[0],))) == 0.6
+    assert value(found, RiskContext(tuple(said))) == 0.3
+    assert value(found, RiskContext((*said, verdict("false_alarm", "a", "cy")))) == 0
 
 
 def test_what_judges_made_of_it_stays_when_their_verdicts_are_gone():
     found = [detection("a", cause="stuck")]
-    assert value(found, Known(settled={"a": -1})) == 0
-    assert value(found, Known(settled={"a": 1})) == 0.6
-    assert value(found, Known((verdict("confirmed", "a"),), settled={"a": -1})) == 0.6
+    assert value(found, RiskContext(settled={"a": -1})) == 0
+    assert value(found, RiskContext(settled={"a": 1})) == 0.6
+    assert value(found, RiskContext((verdict("confirmed", "a"),), settled={"a": -1})) == 0.6
 
 
 def test_without_times_nothing_fades():
     found = [detection("a", days_ago=500, source="log")]
-    assert value(found, Known(untimed=frozenset({"log"}))) == 0.3
+    assert value(found, RiskContext(untimed=frozenset({"log"}))) == 0.3
 
 
 def test_a_running_episode_is_as_old_as_its_last_event():
@@ -219,7 +226,7 @@ def test_combinations_that_are_made_of_each_other_end_somewhere():
     # No library makes such; a file that was tampered with may.
     found = [detection("a", pattern="both", parts=("b",)), detection("b", pattern="trio", parts=("a", "b"))]
     assert value(found) > 0
-    assert value(found, Known((verdict("false_alarm", "a"),))) == 0
+    assert value(found, RiskContext((verdict("false_alarm", "a"),))) == 0
 
 
 def test_the_mode_is_the_severity_of_which_one_alone_would_make_as_much():
@@ -239,4 +246,4 @@ def test_the_mode_is_the_severity_of_which_one_alone_would_make_as_much():
 )  # fmt: skip
 def test_numbers_that_would_break_a_promise_are_refused(wrong):
     with pytest.raises(ValueError):
-        Weighing(**wrong)
+        RiskWeights(**wrong)

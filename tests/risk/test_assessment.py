@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ethogram.patterns.library import load_patterns
-from ethogram.risk.assessment import LOOK, Done, assess
-from ethogram.risk.scoring import Given, Known, Weighing, compose
+from ethogram.risk.assessment import DEFAULT_RECOMMENDATION, Intervention, ResponseHistory, assess
+from ethogram.risk.scoring import RiskContext, RiskWeights, compose
 from risk_makers import DAY, NOW, detection, verdict
 
 LADDER = ("nudge", "remind", "ask")
@@ -19,11 +19,11 @@ def test_an_assessment_tells_single_patterns_combinations_risk_and_what_to_do():
         "c", pattern="both", cause="stuck", parts=("a", "b"), severity="high", confidence=0.9,
         recommendation="Stop it.",
     )  # fmt: skip
-    weighing = Weighing(multipliers={"both": 2.0})
-    told = assess([drift, both, loop], as_of=NOW, weighing=weighing)
+    weights = RiskWeights(multipliers={"both": 2.0})
+    told = assess([drift, both, loop], as_of=NOW, weights=weights)
     assert [pattern.id for pattern in told.individual_patterns] == ["b", "a"]
     assert [pattern.id for pattern in told.combined_patterns] == ["c"]
-    assert told.overall_risk == compose([loop, drift, both], as_of=NOW, weighing=weighing).value
+    assert told.overall_risk == compose([loop, drift, both], as_of=NOW, weights=weights).value
     # .6 x .9 = .54 is for now, .6 x .5 = .3 for soon, .3 x .5 = .15 for later.
     assert [(recommendation.pattern, recommendation.urgency) for recommendation in told.recommendations] == [
         ("both", "now"), ("loop", "soon"), ("drift", "later"),
@@ -43,7 +43,7 @@ def test_what_was_told_early_gives_way_to_the_whole():
 def test_nothing_is_no_risk_and_a_pattern_that_says_nothing_is_to_be_looked_at():
     told = assess([], as_of=NOW)
     assert (told.overall_risk, told.mode, told.recommendations) == (0.0, "", ())
-    assert assess([detection("a")], as_of=NOW).recommendations[0].text == LOOK
+    assert assess([detection("a")], as_of=NOW).recommendations[0].text == DEFAULT_RECOMMENDATION
 
 
 def test_every_pattern_that_ships_says_what_to_do():
@@ -68,17 +68,19 @@ def test_what_is_urgent_comes_before_what_was_graver_and_is_faint():
 
 
 def test_a_false_alarm_asks_for_nothing():
-    told = assess([detection("a")], as_of=NOW, known=Known((verdict("false_alarm", "a"),)))
+    told = assess([detection("a")], as_of=NOW, context=RiskContext((verdict("false_alarm", "a"),)))
     assert (told.overall_risk, told.individual_patterns, told.recommendations) == (0.0, (), ())
 
 
 def test_the_ladder_tells_what_was_tried_and_what_comes_next():
     loop = detection("a", pattern="loop", recommendation="Another way.")
     path = detection("b", pattern="scope", severity="critical", cause="scope", recommendation="Ask.")
-    done = Done(LADDER, {"loop": [Given("nudge", "went_on")]}, {"a": ["grep -r x", "ls"]})
+    responses = ResponseHistory(
+        LADDER, {"loop": [Intervention("nudge", "went_on")]}, {"a": ["grep -r x", "ls"]}
+    )
     told = {
         recommendation.pattern: recommendation
-        for recommendation in assess([loop, path], as_of=NOW, done=done).recommendations
+        for recommendation in assess([loop, path], as_of=NOW, responses=responses).recommendations
     }
     assert told["loop"].ladder is not None
     assert told["loop"].ladder.to_dict() == {

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ethogram.risk.changes import AUTOMATIC, accepted, in_force, undone
-from ethogram.risk.proposal import effect
-from ethogram.risk.tuning import Steps, automatic, learn
+from ethogram.risk.changes import AUTOMATIC, apply_proposal, in_force, undo_last
+from ethogram.risk.proposal import measure_effect
+from ethogram.risk.tuning import StepLimits, automatic_step, learn
 from risk_lines_world import replayer, things
 from risk_makers import NOW
 
@@ -25,25 +25,29 @@ def planted(rng_seed=3):
     true = np.array([item.true for item in judged])
     every = np.ones(60, dtype=bool)
     values = [float(item) for item in np.round(np.linspace(0, 1, 41), 3)]
-    return replace(told, effects=tuple((value, effect(true, every, x > value, every)) for value in values))
+    return replace(
+        told, effects=tuple((value, measure_effect(true, every, x > value, every)) for value in values)
+    )
 
 
 def test_automatic_steps_are_small_apart_and_lose_little():
     told = planted()
-    value, after = automatic(told, file_value=0.3, at=NOW)
+    value, after = automatic_step(told, file_value=0.3, at=NOW)
     assert value == 0.4
     assert after.confirmed == told.before.confirmed
     assert after.false_alarms < told.before.false_alarms
-    changes = accepted((), replace(told, new=value), by=AUTOMATIC, at=NOW)
-    assert "less than 7 days" in automatic(told, file_value=0.3, changes=changes, at=NOW + timedelta(3))
-    assert "no further than 0 from 0.3" in automatic(told, file_value=0.3, at=NOW, steps=Steps(far=0.0))
+    changes = apply_proposal((), replace(told, new=value), by=AUTOMATIC, at=NOW)
+    assert "less than 7 days" in automatic_step(told, file_value=0.3, changes=changes, at=NOW + timedelta(3))
+    assert "no further than 0 from 0.3" in automatic_step(
+        told, file_value=0.3, at=NOW, limits=StepLimits(far=0.0)
+    )
     losing = replace(told, effects=tuple((item, replace(after, lost=9)) for item, after in told.effects))
-    assert "too many confirmed" in automatic(losing, file_value=0.3, at=NOW)
+    assert "too many confirmed" in automatic_step(losing, file_value=0.3, at=NOW)
     idle = replace(told, effects=tuple((item, told.before) for item, _ in told.effects))
-    assert "avoids a false alarm" in automatic(idle, file_value=0.3, at=NOW)
-    assert "nothing was tried" in automatic(replace(told, effects=()), file_value=0.3, at=NOW)
+    assert "avoids a false alarm" in automatic_step(idle, file_value=0.3, at=NOW)
+    assert "nothing was tried" in automatic_step(replace(told, effects=()), file_value=0.3, at=NOW)
     unsure = replace(told, interval=(0.2, 0.8))
-    assert "may well be" in automatic(unsure, file_value=0.3, at=NOW)
+    assert "may well be" in automatic_step(unsure, file_value=0.3, at=NOW)
 
 
 @pytest.mark.parametrize("now", [0.25, 0.3, 0.41])
@@ -51,7 +55,7 @@ def test_there_is_a_step_from_wherever_the_number_lies(now):
     """What is tried at first lies .125 apart, and a step is .1."""
     x, judged = things(np.random.default_rng(3), 60, now, 0.8)
     told = learn("p", {"threshold": now}, judged, replayer(x))
-    value, after = automatic(told, file_value=now, at=NOW)
+    value, after = automatic_step(told, file_value=now, at=NOW)
     assert value == pytest.approx(now + 0.1)
     assert (after.confirmed, after.false_alarms) == (
         told.before.confirmed,
@@ -65,33 +69,33 @@ def test_a_whole_number_goes_by_one():
     times = 2 + np.floor(x * 6)
     told = learn("p", {"threshold": 2}, judged, replayer(times + 0.5))
     assert (told.old, told.new) == (2, 5)
-    value, after = automatic(told, file_value=2, at=NOW)
+    value, after = automatic_step(told, file_value=2, at=NOW)
     assert (value, type(value)) == (3, int)
     assert after.false_alarms == int(((times > 2) & (times < 5)).sum())
-    assert "no further than 1 " in automatic(replace(told, old=3), file_value=2, at=NOW)
+    assert "no further than 1 " in automatic_step(replace(told, old=3), file_value=2, at=NOW)
 
 
 def test_a_change_can_be_undone_and_everything_stays_in_the_list():
     told = planted()
-    once = accepted((), told, by="ann", at=NOW)
+    once = apply_proposal((), told, by="ann", at=NOW)
     assert in_force(once) == {"p": {"threshold": told.new}}
-    twice = accepted(once, replace(told, old=told.new, new=0.9), by="ann", at=NOW)
-    back = undone(twice, "p", by="bo", at=NOW)
+    twice = apply_proposal(once, replace(told, old=told.new, new=0.9), by="ann", at=NOW)
+    back = undo_last(twice, "p", by="bo", at=NOW)
     assert in_force(back) == in_force(once)
     # Nothing learned is left, so the number of the file holds again, whatever that is by then.
-    assert in_force(undone(back, "p", by="bo", at=NOW)) == {}
-    assert len(undone(back, "p", by="bo", at=NOW)) == 4
-    with pytest.raises(ValueError, match="nothing"):
-        undone(undone(back, "p", by="bo", at=NOW), "p", by="bo", at=NOW)
-    with pytest.raises(ValueError, match="by now"):
-        accepted(once, told, by="ann", at=NOW)
+    assert in_force(undo_last(back, "p", by="bo", at=NOW)) == {}
+    assert len(undo_last(back, "p", by="bo", at=NOW)) == 4
+    with pytest.raises(ValueError, match="left to undo"):
+        undo_last(undo_last(back, "p", by="bo", at=NOW), "p", by="bo", at=NOW)
+    with pytest.raises(ValueError, match="learn again"):
+        apply_proposal(once, told, by="ann", at=NOW)
 
 
 def test_what_a_person_took_back_is_not_done_again_without_asking():
     told = planted()
-    once = accepted((), replace(told, new=0.4), by=AUTOMATIC, at=NOW)
-    back = undone(once, "p", by="ann", at=NOW)
-    assert "by hand" in automatic(told, file_value=0.3, changes=back, at=NOW + timedelta(days=30))
+    once = apply_proposal((), replace(told, new=0.4), by=AUTOMATIC, at=NOW)
+    back = undo_last(once, "p", by="ann", at=NOW)
+    assert "by hand" in automatic_step(told, file_value=0.3, changes=back, at=NOW + timedelta(days=30))
 
 
 @settings(max_examples=60)
@@ -103,12 +107,12 @@ def test_whatever_was_taken_up_and_back_an_overlay_is_the_newest_of_what_stands(
         if is_new:
             now = dict(piles[pattern]).get(parameter, told.old)
             asked = replace(told, pattern=pattern, parameter=parameter, old=now, new=float(number))
-            changes = accepted(changes, asked, by="ann", at=NOW)
+            changes = apply_proposal(changes, asked, by="ann", at=NOW)
             piles[pattern].append((parameter, float(number)))
         elif piles[pattern]:
-            changes = undone(changes, pattern, by="ann", at=NOW)
+            changes = undo_last(changes, pattern, by="ann", at=NOW)
             piles[pattern].pop()
         else:
-            with pytest.raises(ValueError, match="nothing"):
-                undone(changes, pattern, by="ann", at=NOW)
+            with pytest.raises(ValueError, match="left to undo"):
+                undo_last(changes, pattern, by="ann", at=NOW)
     assert in_force(changes) == {name: dict(pile) for name, pile in piles.items() if pile}

@@ -8,12 +8,12 @@ import secrets
 import numpy as np
 import pytest
 
-from ethogram.app.backtest import replayer, variant
 from ethogram.app.readings import measured_events
+from ethogram.app.replay import replayer, variant
 from ethogram.config import Settings
 from ethogram.engine.detect import find
 from ethogram.patterns.library import load_patterns
-from ethogram.risk.parameter_grid import Judged, group_of, stretch_of
+from ethogram.risk.parameter_grid import JudgedItem, group_of, period_of
 from ethogram.risk.proposal import Proposal
 from ethogram.risk.tuning import learn
 from risk_readings_world import event, failing_run, warm_then_hard
@@ -71,7 +71,7 @@ def test_a_wrong_number_planted_in_a_pattern_of_the_library_is_found(name, make,
         replay = replayer(name, settings, lambda seen=seen: [seen], seen[-1].at)
         (found,) = replay([{}])
         judged = [
-            Judged(item.id, sizes[item.subject] >= right, True, stretch_of(item), group_of(item))
+            JudgedItem(item.id, sizes[item.subject] >= right, True, period_of(item), group_of(item))
             for item in found
         ][:60]
         told = learn(name, variant(name, settings).files[name].parameters, judged, replay)

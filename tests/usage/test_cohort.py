@@ -9,8 +9,7 @@ from ruamel.yaml import YAML
 
 from ethogram.errors import BadConfig, BadUsage
 from ethogram.usage import COHORTS, Settings, Summary, learn_cohort, record
-from ethogram.usage.baseline import find_cohort
-from ethogram.usage.cohort_table import SHIPPED, cohort_of, cohort_text, read_cohort
+from ethogram.usage.cohort import SHIPPED, find_cohort, format_cohort, parse_cohort, read_cohort
 
 DAY = 86_400
 START = 1_767_225_600
@@ -59,18 +58,18 @@ def test_the_two_versions_are_there() -> None:
     ids=lambda name: name[1] if isinstance(name, tuple) else "",
 )
 def test_what_a_table_may_not_be(change: tuple[str, str], said: str) -> None:
-    text = cohort_text(COHORTS[1]).replace(*change)
+    text = format_cohort(COHORTS[1]).replace(*change)
     with pytest.raises(BadConfig) as caught:
-        cohort_of(text, "mine.yaml")
+        parse_cohort(text, "mine.yaml")
     assert said in str(caught.value)
 
 
 def test_every_fault_is_told_with_its_line() -> None:
     text = (
-        cohort_text(COHORTS[1]).replace("days: 1.0\n", "days: -1\n").replace("version: 1\n", "version: x\n")
+        format_cohort(COHORTS[1]).replace("days: 1.0\n", "days: -1\n").replace("version: 1\n", "version: x\n")
     )
     with pytest.raises(BadConfig) as caught:
-        cohort_of(text, "mine.yaml")
+        parse_cohort(text, "mine.yaml")
     assert [(fault.path, fault.line) for fault in caught.value.faults] == [("mine.yaml", 2), ("mine.yaml", 6)]
 
 
@@ -84,7 +83,7 @@ def test_a_file_that_is_no_table_is_refused(content: bytes, tmp_path: Path) -> N
 
 def test_a_table_is_asked_for_by_version_or_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
-    file.write_text(cohort_text(COHORTS[0]))
+    file.write_text(format_cohort(COHORTS[0]))
     assert find_cohort("1") is find_cohort(1) is COHORTS[1]
     assert find_cohort(str(file)) == COHORTS[0]
     with pytest.raises(BadConfig, match="no version 7; there are 0, 1"):

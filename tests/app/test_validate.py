@@ -13,8 +13,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ethogram import analyze
-from ethogram.app.labels import Label, course, label_of, labels_in, located, marks, read_labels, things_of
-from ethogram.app.validate import compared, summary, validate_labelled
+from ethogram.app.labelled_items import detections_by_label, join_labels, timeline_of
+from ethogram.app.labels import Label, label_of, labels_in, locate_set, read_labels
+from ethogram.app.validate import compare_labelled, summary, validate_labelled
 from ethogram.errors import BadLabels, BadUsage
 from ethogram.models import Detection, Event
 from ethogram.schemas import schema
@@ -65,7 +66,7 @@ def events() -> list[Event]:
 
 def test_figures_of_threads_are_those_one_counts_by_hand(events, tmp_path):
     labels = [label("a", True), label("b", True), label("c", False), label("d", False)]
-    told = things_of(labels, events, HERE)
+    told = join_labels(labels, events, HERE)
     records = list(validate_labelled("made", told, found_in(events, tmp_path), ["high"]))
     assert [(record["pattern"], record["split"]) for record in records] == [("any", "any"), ("high", "any")]
     record = records[1]
@@ -83,7 +84,7 @@ def test_figures_of_threads_are_those_one_counts_by_hand(events, tmp_path):
 
 
 def test_only_detections_at_the_severity_count(events, tmp_path):
-    told = things_of([label("a", True), label("c", False)], events, HERE)
+    told = join_labels([label("a", True), label("c", False)], events, HERE)
     item = next(validate_labelled("made", told, found_in(events, tmp_path), [], "high"))
     assert (item["marked"], item["precision"]["value"]) == (1, 1.0)
 
@@ -97,28 +98,32 @@ def test_an_event_is_marked_by_what_names_it_and_a_stretch_by_what_overlaps_it(e
         label("s2", False, **{"from": "a5", "to": "a6"}),
         label("s3", True, thread="a", **{"from": 4, "to": 5}),
     ]
-    assert sorted(marks(things_of(labels, events, HERE).things, detections)) == ["a3", "s1", "s3"]
+    assert sorted(detections_by_label(join_labels(labels, events, HERE).items, detections)) == [
+        "a3",
+        "s1",
+        "s3",
+    ]
 
 
 def test_the_horizon_counts_from_where_things_begin_and_recovery_from_where_they_are_over(events, tmp_path):
     detections = found_in(events, tmp_path)
-    quiet = things_of([label("a", True, at="a6", begins="a2", over="a3")], events, HERE).things[0]
-    told = course(quiet, detections)
+    quiet = join_labels([label("a", True, at="a6", begins="a2", over="a3")], events, HERE).items[0]
+    told = timeline_of(quiet, detections)
     assert (told.target, told.begins, told.over) == (6, 2, 3)
     # Opened at the third; the first event at which it was no more is the fifth.
-    assert told.found == ((3.0, 5.0),)
+    assert told.detections == ((3.0, 5.0),)
     on_already = replace(quiet.label, begins="a4")
-    item = next(validate_labelled("made", things_of([on_already], events, HERE), detections, []))
+    item = next(validate_labelled("made", join_labels([on_already], events, HERE), detections, []))
     assert (item["horizon"]["left_out"], item["horizon"]["count"]) == (1, 0)
     assert item["recovery"]["median"] == 2.0
 
 
 def test_of_an_event_only_the_label_can_say_when_it_began(events):
-    plain, told = things_of(
+    plain, told = join_labels(
         [label("a3", True, of="event"), label("a4", True, of="event", begins="a2")], events, HERE
-    ).things
-    assert course(plain, []) is None
-    assert course(told, []).begins == 2
+    ).items
+    assert timeline_of(plain, []) is None
+    assert timeline_of(told, []).begins == 2
 
 
 def test_splits_and_labels_of_one_pattern_are_counted_apart(events, tmp_path):
@@ -127,7 +132,7 @@ def test_splits_and_labels_of_one_pattern_are_counted_apart(events, tmp_path):
         label("b", False, split="tune"),
         label("c", True, pattern="other", split="test"),
     ]
-    told = things_of(labels, events, HERE)
+    told = join_labels(labels, events, HERE)
     records = list(validate_labelled("made", told, found_in(events, tmp_path), ["high"]))
     sizes = {(record["pattern"], record["split"]): record["things"] for record in records}
     assert sizes == {
@@ -143,8 +148,8 @@ def test_things_of_one_group_are_one_observation(events, tmp_path):
     """Forty threads in two groups that go together say as much as two threads."""
     many = [item for n in range(40) for item in thread(f"t{n}x", 0.9 if n < 20 else 0.1)]
     detections = found_in(many, tmp_path)
-    alone = things_of([label(f"t{n}x", True) for n in range(40)], many, HERE)
-    grouped = things_of([label(f"t{n}x", True, group=str(n // 20)) for n in range(40)], many, HERE)
+    alone = join_labels([label(f"t{n}x", True) for n in range(40)], many, HERE)
+    grouped = join_labels([label(f"t{n}x", True, group=str(n // 20)) for n in range(40)], many, HERE)
     wide, narrow = (
         next(validate_labelled("made", item, detections, []))["recall"] for item in (grouped, alone)
     )
@@ -153,9 +158,9 @@ def test_things_of_one_group_are_one_observation(events, tmp_path):
 
 
 def test_two_versions_are_compared_on_the_same_things(events, tmp_path):
-    told = things_of([label("a", True), label("b", True), label("c", False)], events, HERE)
+    told = join_labels([label("a", True), label("b", True), label("c", False)], events, HERE)
     detections = found_in(events, tmp_path)
-    (item,) = compared("made", told, detections, [], "any")
+    (item,) = compare_labelled("made", told, detections, [], "any")
     # Nothing marked: no longer right on a, no longer wrong on c.
     assert (item["better"], item["worse"], item["p"]) == (1, 1, 1.0)
     assert item["precision"] is None
@@ -173,7 +178,7 @@ def test_an_alarm_elsewhere_in_the_history_counts_for_the_horizon_of_an_event_or
     for of in ({"of": "event"}, {"of": "span"}):
         ends = {"from": 6, "to": 7} if of["of"] == "span" else {"event": 6}
         labels = [label(name, True, thread=name, begins=4, **of, **ends) for name in "abc"]
-        told = things_of(labels, made, HERE)
+        told = join_labels(labels, made, HERE)
         ahead = list(validate_labelled("made", told, detections, ["high"]))[1]["horizon"]
         assert (ahead["of"], ahead["count"], ahead["left_out"], ahead["median"]) == (2, 2, 1, 0.5)
 
@@ -184,24 +189,24 @@ def test_labels_on_one_thread_are_one_group_and_those_of_other_patterns_are_not_
     labels = [
         label(f"{n}{name}", True, thread=f"t{n}x", pattern=name) for n in range(5) for name in ("high", "low")
     ]
-    told = things_of(labels, made, HERE)
+    told = join_labels(labels, made, HERE)
     whole, item = list(validate_labelled("made", told, detections, ["high", "low"]))[:2]
     assert (whole["things"], whole["groups"], whole["marked"]) == (10, 5, 5)
     assert (item["things"], item["groups"], item["marked"]) == (5, 5, 5)
-    (against,) = compared("made", told, detections, [], "any", (["high"], ["high"]))
+    (against,) = compare_labelled("made", told, detections, [], "any", (["high"], ["high"]))
     # Five threads, on each of which only the old one is right: 2 / 2 ** 5.
     assert (against["things"], against["worse"], against["p"]) == (5, 5, 0.0625)
 
 
 def test_a_pattern_of_another_name_may_stand_for_the_one_that_labels_name(tmp_path):
     made = [item for n in range(5) for item in thread(f"t{n}x", 0.1, 0.9)]
-    told = things_of([label(f"t{n}x", True, pattern="old") for n in range(5)], made, HERE)
-    (item,) = compared("made", told, [], found_in(made, tmp_path), "any", (["old"], ["high"]))
+    told = join_labels([label(f"t{n}x", True, pattern="old") for n in range(5)], made, HERE)
+    (item,) = compare_labelled("made", told, [], found_in(made, tmp_path), "any", (["old"], ["high"]))
     assert (item["better"], item["worse"]) == (5, 0)
 
 
 def test_records_are_as_their_schemas_say(events, tmp_path):
-    told = things_of([label("a", True), label("zzz", False)], events, HERE)
+    told = join_labels([label("a", True), label("zzz", False)], events, HERE)
     made = [*validate_labelled("made", told, found_in(events, tmp_path), ["high"])]
     made.append(summary("made", told, ["high"], "any", "d1"))
     for item in made:
@@ -222,15 +227,15 @@ def test_records_are_as_their_schemas_say(events, tmp_path):
 )
 def test_a_label_that_contradicts_the_events_is_told_with_its_line(events, given, said):
     with pytest.raises(BadLabels, match=said) as error:
-        things_of([label(target=True, name=given.pop("id"), **given)], events, HERE)
+        join_labels([label(target=True, name=given.pop("id"), **given)], events, HERE)
     assert error.value.faults[0].line == 1
 
 
 def test_labels_about_nothing_are_counted_and_nothing_but_those_is_an_error(events):
-    told = things_of([label("a", True), label("gone", True)], events, HERE)
+    told = join_labels([label("a", True), label("gone", True)], events, HERE)
     assert told.not_found == ("gone",)
     with pytest.raises(BadLabels, match="no label is about anything"):
-        things_of([label("gone", True)], events, HERE)
+        join_labels([label("gone", True)], events, HERE)
 
 
 def test_labels_may_stand_in_an_attribute_of_the_events():
@@ -309,19 +314,19 @@ def test_a_set_is_found_by_folder_labels_events_or_name(tmp_path):
     (folder / "events.jsonl").touch()
     (tmp_path / "x.labels.jsonl").touch()
     (tmp_path / "x.jsonl").touch()
-    by_folder = located(str(folder))
+    by_folder = locate_set(str(folder))
     assert (by_folder.name, by_folder.labels.name, [event.name for event in by_folder.events]) == (
         "mine", "labels.csv", ["events.jsonl"],
     )  # fmt: skip
-    assert located("mine", folder=str(tmp_path / "sets")).labels == by_folder.labels
-    assert located("mine", folder=str(tmp_path)).labels == by_folder.labels
-    by_labels, by_events = (located(str(tmp_path / name)) for name in ("x.labels.jsonl", "x.jsonl"))
+    assert locate_set("mine", folder=str(tmp_path / "sets")).labels == by_folder.labels
+    assert locate_set("mine", folder=str(tmp_path)).labels == by_folder.labels
+    by_labels, by_events = (locate_set(str(tmp_path / name)) for name in ("x.labels.jsonl", "x.jsonl"))
     assert by_labels == by_events
     assert [event.name for event in by_labels.events] == ["x.jsonl"]
-    assert located(str(tmp_path / "x.labels.jsonl"), ["elsewhere"]).events == (Path("elsewhere"),)
+    assert locate_set(str(tmp_path / "x.labels.jsonl"), ["elsewhere"]).events == (Path("elsewhere"),)
     for name, said in (("y.jsonl", "no such file"), ("sets", "no file of labels")):
         with pytest.raises(BadUsage, match=said):
-            located(str(tmp_path / name))
+            locate_set(str(tmp_path / name))
     (tmp_path / "y.jsonl").touch()
     with pytest.raises(BadUsage, match=r"y\.labels\.jsonl"):
-        located(str(tmp_path / "y.jsonl"))
+        locate_set(str(tmp_path / "y.jsonl"))
