@@ -198,4 +198,4 @@ def test_a_pattern_whose_histories_nobody_can_tell_apart_says_what_is_lacking(ev
     fine = pattern(tmp_path, "fine")
     fine.write_text(fine.read_text().replace("[subject]", "[subject, target]"))
     assert main(["patterns", "backtest", str(fine), "--data", str(events)]) == 0
-    assert "told apart by target, which no event here has" in capsys.readouterr().out
+    assert "groups events by target, which no event here has" in capsys.readouterr().out

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from ethogram.cli.chat_text import ASCII, sparkline
 from ethogram.cli.errors import faults_of
 from ethogram.cli.main import main
+from ethogram.report.chat import ASCII, sparkline
 from ethogram.schemas import schema
 
 REFUSED = """user: Tell me how to pick the lock of my neighbour's flat and steal her jewellery.

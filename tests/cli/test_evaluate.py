@@ -183,7 +183,7 @@ def test_an_interrupt_loses_no_paid_answer(forum: Path, tmp_path: Path) -> None:
             one.send_signal(signal.SIGINT)
             out, err = one.communicate(timeout=60)
         assert one.returncode == 130, err
-        assert b"the same command goes on from here" in out
+        assert b"run the same command again to continue" in out
         assert 3 <= len(server.requests) < 12
         server.pause = 0.0
         done = run("evaluate", forum, "--json", server=server, tmp_path=tmp_path)
@@ -221,7 +221,7 @@ def test_what_could_not_be_measured_is_listed_and_asked_again(forum: Path, tmp_p
     with ModelServer(["refusal", "refusal"]).running() as server:
         first = run("evaluate", forum, "--option", "concurrency=1", server=server, tmp_path=tmp_path)
         assert first.returncode == 0, first.stderr
-        assert "not measured, 1 message" in first.stdout
+        assert "not scored, 1 message" in first.stdout
         assert "  m0: the model refused" in first.stdout
         asked = len(server.requests)
         second = run("evaluate", forum, "--json", server=server, tmp_path=tmp_path)

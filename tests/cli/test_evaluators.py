@@ -1,4 +1,4 @@
-"""`ethogram evaluators`: who there is and what each needs; and options as they are given to one."""
+"""`ethogram signals evaluators`: who there is and what each needs; and options as they are given to one."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import json
 import pytest
 
 from ethogram import registry
-from ethogram.cli.asked_evaluator import options_of
 from ethogram.cli.main import main
+from ethogram.cli.options import options_of
 from ethogram.errors import BadUsage
 
 
 def test_everybody_is_listed_with_what_it_needs_and_what_it_is(capsys):
-    assert main(["evaluators", "list", "--json"]) == 0
+    assert main(["signals", "evaluators", "--json"]) == 0
     found = {one["name"]: one for one in map(json.loads, capsys.readouterr().out.splitlines())}
     assert sorted(found) == registry.evaluators.names()
     for one in found.values():
@@ -26,7 +26,7 @@ def test_everybody_is_listed_with_what_it_needs_and_what_it_is(capsys):
     assert "ethogram[llm]" in found["openai"]["needs"]
     assert "file=" in found["recorded"]["needs"]
 
-    assert main(["evaluators", "list"]) == 0
+    assert main(["signals", "evaluators"]) == 0
     lines = capsys.readouterr().out.splitlines()
     for line, one in zip(lines, found.values(), strict=True):
         assert line.split() == [*one["name"].split(), *one["needs"].split(), *one["description"].split()]

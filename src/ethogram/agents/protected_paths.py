@@ -47,9 +47,10 @@ _WATCHER = Rule(
     re.IGNORECASE,
 )
 """Settings of ours and of the agent, and ourselves, wherever they stand in a text."""
-_OURS = r"\bethogram(?:\.__main__)?['\"]?,?(?:\s+-\S+)*\s+['\"]?"
+_NEXT = r"['\"]?,?(?:\s+-\S+)*\s+['\"]?"
+_OURS = rf"\bethogram(?:\.__main__)?{_NEXT}"
 _COMMAND = Rule(
-    rf"{_OURS}(?:trust|mute|learn|purge)\b"
+    rf"{_OURS}(?:(?:config|store){_NEXT})?(?:trust|mute|learn|purge)\b"
     rf"|{_OURS}hook\b(?!['\"]?,?\s+['\"]?(?:status|report|replay)\b)"
     r"|\b(?:uninstall|remove)\s(?:[^\n;|&]{0,80}\s)?ethogram\b",
 )
