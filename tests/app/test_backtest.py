@@ -144,8 +144,8 @@ def test_a_shadow_pattern_tells_nobody_and_is_shown_when_asked(tmp_path, events,
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ([], "name a --store, or files of events with --data"),
-        (["--data", "x.jsonl", "--store", "s.db"], "name a --store, or files of events with --data"),
+        ([], "expected either --store or --data"),
+        (["--data", "x.jsonl", "--store", "s.db"], "expected either --store or --data"),
         (["--data", "x.jsonl", "--since", "lately"], "--since takes a duration"),
     ],
 )

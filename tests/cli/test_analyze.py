@@ -212,7 +212,7 @@ def test_parameters_can_be_set_for_one_run(folder, capsys):
     assert capsys.readouterr().out.startswith("No detections")
     for wrong in ("warm_then_cold.warmth", "warmth=1", "warm_then_cold.warmth=hot", "=", ".=1"):
         run("events.jsonl", "--set", wrong, code=2)
-        assert "--set takes PATTERN.PARAMETER=NUMBER" in capsys.readouterr().err
+        assert "expected PATTERN.PARAMETER=NUMBER" in capsys.readouterr().err
     run("events.jsonl", "--set", "warm_then_cold.warmht=1", code=2)
     assert "did you mean 'warmth'?" in capsys.readouterr().err
 

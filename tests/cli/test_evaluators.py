@@ -48,11 +48,11 @@ def test_names_stay_texts_though_they_look_like_numbers():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("model=", "--option model has no value; like model=VALUE"),
+        ("model=", "--option model has no value: expected model=VALUE"),
         ("price.input= ", "--option price.input has no value"),
-        ("model", "--option takes NAME=VALUE"),
-        ("=3", "--option takes NAME=VALUE"),
-        ("price.=3", "--option takes NAME=VALUE"),
+        ("model", "expected NAME=VALUE"),
+        ("=3", "expected NAME=VALUE"),
+        ("price.=3", "expected NAME=VALUE"),
         ("price={input: 1", "--option price"),
         ("price={input: 1} 2", "--option price"),
         ("price={input: *a}", "--option price"),
@@ -65,5 +65,5 @@ def test_an_option_that_makes_no_sense_is_told(given, said):
 
 
 def test_a_value_and_a_part_of_it_are_not_both_given():
-    with pytest.raises(BadUsage, match="--option price is given as a value already"):
+    with pytest.raises(BadUsage, match="--option price has a value already"):
         options_of(["price=3", "price.input=1"])

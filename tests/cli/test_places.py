@@ -109,9 +109,12 @@ def test_a_signal_that_is_like_no_known_one_may_have_a_scorer(folder):
     [
         (["--set", "x.y=nan"], "--set: parameters.x.y must be a number; here is nan"),
         (["--set", "x.y=1"], "--set: no pattern is named 'x'"),
-        (["--scorer", ""], "ethogram: --scorer takes SCORER or SIGNAL=SCORER"),
-        (["--scorer", "=x"], "ethogram: --scorer takes SCORER or SIGNAL=SCORER"),
-        (["--scorer", "compassion="], "ethogram: --scorer takes SCORER or SIGNAL=SCORER"),
+        (["--scorer", ""], "ethogram: invalid --scorer '': expected SCORER or SIGNAL=SCORER"),
+        (["--scorer", "=x"], "ethogram: invalid --scorer '=x': expected SCORER or SIGNAL=SCORER"),
+        (
+            ["--scorer", "compassion="],
+            "ethogram: invalid --scorer 'compassion=': expected SCORER or SIGNAL=SCORER",
+        ),
         (
             ["--scorer", "compasion=x"],
             "--scorer: unknown signal 'compasion'; did you mean 'compassion'?",

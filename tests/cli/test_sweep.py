@@ -115,7 +115,7 @@ def test_another_sweep_at_work_is_exit_2(folder, capsys):
 def test_bad_durations_and_mixtures_are_told(folder, capsys):
     run("--every", "often", code=2)
     run("--every", "1h", *AT, code=2)
-    assert "--every asks anew each time, so it takes no --as-of" in capsys.readouterr().err
+    assert "--every and --as-of exclude each other" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("interruptible")

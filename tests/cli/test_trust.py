@@ -179,7 +179,7 @@ def test_trust_shows_what_the_file_sets_and_needs_a_terminal_or_yes(folder, caps
     assert '  patterns: ["mine"]\n' in out
     assert "  evaluators.openai.key_env: MY_KEY\n" in out
     assert f"  {folder}/mine/warm_then_cold.yaml\n" in out
-    assert err == "ethogram: nobody to ask, this is no terminal: review the files, and pass --yes\n"
+    assert err == "ethogram: cannot ask, not a terminal: review the files, and pass --yes\n"
     assert run(capsys, "config", "trust", "--list")[1] == "nothing is trusted\n"
     assert run(capsys, "config", "trust", "--json")[0] == 2
     code, out, _ = run(capsys, "config", "trust", "--yes", "--json")

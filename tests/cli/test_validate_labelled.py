@@ -81,7 +81,7 @@ def test_the_same_as_text_and_by_an_attribute(runs: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--severity", "grave"], "--severity is one of"),
+        (["--severity", "grave"], "invalid --severity 'grave': expected any, low"),
         (["--split", "dev"], "splits: test, tune"),
         (["--patterns", "no_such"], "no pattern is named"),
         (["--label", "outcome"], "ATTRIBUTE=VALUE"),

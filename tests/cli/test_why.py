@@ -97,7 +97,7 @@ def test_a_pattern_file_may_be_named_by_its_path(folder, capsys):
             ("warm_then_cold@2", "ann"),
             "no pattern is named 'warm_then_cold@2'; did you mean 'warm_then_cold'?",
         ),
-        (("hot_*", "ann"), "why takes one pattern; 'hot_*' stands for hot_for_long, hot_then_gone"),
+        (("hot_*", "ann"), "'hot_*' matches hot_for_long, hot_then_gone: expected one pattern"),
         (("warm_then_cold", "ann", "--at", "ann-9"), "no event of the input is 'ann-9'; did you mean 'ann-"),
         (("hot_for_long", "ann", "--target", "bo"), "hot_for_long looks at histories by subject; --target"),
     ],

@@ -188,4 +188,4 @@ def test_the_command_says_what_is_left_and_how_to_replace_it(filled, capsys):
 )
 def test_redacting_is_for_a_subject_that_goes_as_a_whole(filled, more, capsys):
     assert main(["store", "purge", "--store", str(filled), "--redact", *more]) == 2
-    assert "--redact goes with --subject" in capsys.readouterr().err
+    assert "--redact needs --subject" in capsys.readouterr().err

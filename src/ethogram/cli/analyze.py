@@ -60,9 +60,9 @@ def analyze(
     from ..ingest import OnDisk
 
     if not paths and not store:
-        raise typer.BadParameter("name files or folders of events, or a --store")
+        raise typer.BadParameter("missing input: name files or folders of events, or a --store")
     if keep_text and not (store and paths):
-        raise typer.BadParameter("--keep-text says what --store keeps of the files: name both")
+        raise typer.BadParameter("--keep-text needs --store and files to import")
     check_page(html, [path for path in (*(paths or ()), store) if path])
     context = o.run_context(task, goal, allow, deny, cwd)
     options = o.InputOptions(

@@ -47,7 +47,7 @@ def backtest(
     from ..ingest import OnDisk
 
     if bool(store) == bool(data):
-        raise typer.BadParameter("name a --store, or files of events with --data")
+        raise typer.BadParameter("expected either --store or --data")
     options = o.InputOptions(data, as_of, config, "", skip_bad, scorers, parameters, "", as_json)
     moment, back, loaded, progress = options.moment(), since_of(since), options.loaded(), Progress()
     library, others, other = _libraries(loaded, patterns, against)
@@ -166,7 +166,7 @@ def since_of(text: str) -> timedelta | datetime | None:
     try:
         return parse_time(text)
     except ValueError as error:
-        raise BadUsage(f"--since takes a duration such as 30d, or a time: {error}") from None
+        raise BadUsage(f"invalid --since: expected a duration, like 30d, or a time: {error}") from None
 
 
 def _write(result: Backtested, as_json: bool) -> None:

@@ -64,7 +64,7 @@ def chat(
         flush()
     if not as_json:
         write_lines(writer.close())
-    summaries = [summary_record(name, one) for name, one in followed.items()]
+    summaries = [summary_record(name, talk) for name, talk in followed.items()]
     for record in summaries:
         if as_json:
             write_json(record)
@@ -83,10 +83,10 @@ def maker(embedder: str, config: str) -> Make:
     import ethogram
 
     settings = o.load_config(config).settings
-    given: dict[str, Any] = {"embedder": None if embedder == "none" else embedder} if embedder else {}
+    options: dict[str, Any] = {"embedder": None if embedder == "none" else embedder} if embedder else {}
 
     def make(name: str, subject: str) -> ethogram.Conversation:
-        return ethogram.Conversation(name, subject=subject, settings=settings, **given)
+        return ethogram.Conversation(name, subject=subject, settings=settings, **options)
 
     return make
 
@@ -101,6 +101,6 @@ def mode_of(name: str) -> int:
     from ..errors import BadUsage, did_you_mean
 
     if name and name.upper() not in MODES:
-        hint = did_you_mean(name.upper(), MODES) or f"; there are {', '.join(MODES)}"
-        raise BadUsage(f"--fail-on: no mode {name!r:.40}{hint}")
+        hint = did_you_mean(name.upper(), MODES) or f": expected {', '.join(MODES)}"
+        raise BadUsage(f"invalid --fail-on {name!r:.40}{hint}")
     return MODES.index(name.upper()) if name else 0

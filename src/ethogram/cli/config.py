@@ -60,16 +60,16 @@ def path(as_json: AsJson = False, config: Config = "") -> None:
     from ..config.trust import read_record, trust_of, user_file
     from ..patterns.listing import ConfigPath
 
-    found = find_file(config or None, os.environ)
-    full = None if found is None else os.path.abspath(found)  # noqa: PTH100 (links are left as they are)
+    file = find_file(config or None, os.environ)
+    full = None if file is None else os.path.abspath(file)  # noqa: PTH100 (links are left as they are)
     if as_json:
         is_named = bool(config or os.environ.get(CONFIG_VARIABLE))
-        status = None if found is None or is_named else trust_of(found, read_record()[0].get)
+        status = None if file is None or is_named else trust_of(file, read_record()[0].get)
         user = user_file()
         write_json(
             ConfigPath(
                 path=full,
-                trusted=None if found is None else status is None or status.status == "trusted",
+                trusted=None if file is None else status is None or status.status == "trusted",
                 user=str(user) if user is not None and user.exists() else None,
             )
         )
@@ -223,7 +223,7 @@ def ask() -> None:
     from ..errors import BadUsage
 
     if not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
-        raise BadUsage("nobody to ask, this is no terminal: review the files, and pass --yes")
+        raise BadUsage("cannot ask, not a terminal: review the files, and pass --yes")
     write_text("Trust these files as they are? [y/N] ")
     flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):

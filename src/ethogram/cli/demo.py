@@ -99,9 +99,9 @@ def demo_parts(analysed: Sequence[Analysed]) -> Iterator[RenderableType]:
         counts = f"{plural(analysis.events, 'event')} of {plural(analysis.subjects, 'subject')}"
         yield f"{counts} in {example.path.name}" + ("" if analysis.detections else ": no detections")
         untimed = untimed_sources(batch)
-        for one in ranked(without_early(analysis.detections)):
-            yield Text.assemble("  ", *detection_row(one, timed=one.source not in untimed))
-            yield Text(f"    {sentence(one)}")
+        for detection in ranked(without_early(analysis.detections)):
+            yield Text.assemble("  ", *detection_row(detection, timed=detection.source not in untimed))
+            yield Text(f"    {sentence(detection)}")
         yield ""
     yield "Try next:"
     for command in _next(FOLDER, [example.path for example, _, _ in analysed], analysed):
@@ -110,11 +110,12 @@ def demo_parts(analysed: Sequence[Analysed]) -> Iterator[RenderableType]:
 
 def without_early(detections: Sequence[Detection]) -> list[Detection]:
     """Detections without those of a pattern's first steps that went on to the whole pattern."""
-    whole = {(one.pattern, tuple(one.history.items())) for one in detections}
+    whole = {(detection.pattern, tuple(detection.history.items())) for detection in detections}
     return [
-        one
-        for one in detections
-        if "@" not in one.pattern or (one.pattern.partition("@")[0], tuple(one.history.items())) not in whole
+        detection
+        for detection in detections
+        if "@" not in detection.pattern
+        or (detection.pattern.partition("@")[0], tuple(detection.history.items())) not in whole
     ]
 
 
@@ -126,10 +127,9 @@ def _next(folder: str, paths: Sequence[Path], analysed: Sequence[Analysed] = ())
     last = shlex.quote(f"{folder}/{paths[-1].name}")
     commands = [f"ethogram analyze {path}", f"ethogram analyze {last} --json"]
     if first is not None:
-        one = first[2].detections[0]
-        commands.append(
-            f"ethogram why {shlex.quote(one.pattern)} {shlex.quote(printable(one.subject))} {path}"
-        )
+        detection = first[2].detections[0]
+        subject = shlex.quote(printable(detection.subject))
+        commands.append(f"ethogram why {shlex.quote(detection.pattern)} {subject} {path}")
     copying = [f"ethogram demo --copy {shlex.quote(folder)}"] if analysed else []
     page = ["ethogram demo --html ethogram-report.html"] if analysed else []
     return [*copying, *commands, *page, "ethogram patterns list"]

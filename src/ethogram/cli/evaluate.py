@@ -94,9 +94,9 @@ def evaluate(
 
     targets = _targets(paths, output, record)
     if keep_text and not output:
-        raise typer.BadParameter("--keep-text says what --output writes: name a file with it")
+        raise typer.BadParameter("--keep-text needs --output")
     if quotes and not as_json:
-        raise typer.BadParameter("--quotes says what --json tells: give both")
+        raise typer.BadParameter("--quotes needs --json")
     options = o.InputOptions(paths, as_of, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
     loaded = options.loaded()
     settings = replace(loaded.settings, evaluator=loaded.settings.evaluator or "local")
@@ -104,7 +104,7 @@ def evaluate(
     scoring = o.EvaluatorOptions(evaluator, option, budget, sample, sample_by, batch, answers)
     ask = scoring.make(settings, library, progress)
     if ask is None:
-        raise typer.BadParameter("--evaluator none scores nothing; name one, like local")
+        raise typer.BadParameter("--evaluator none scores nothing: name an evaluator, like local")
     events = options.read(library, settings, progress)
     try:
         scored, result = ask(events, moment)

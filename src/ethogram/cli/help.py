@@ -55,7 +55,9 @@ class Group(TyperGroup):
                 title = panel if isinstance(panel, str) else "Commands"
                 panels.setdefault(title, []).append((name, (command.help or "").partition("\n")[0]))
         width = max((len(name) for rows in panels.values() for name, _ in rows), default=0)
-        for title in sorted(panels, key=lambda one: PANELS.index(one) if one in PANELS else len(PANELS)):
+        for title in sorted(
+            panels, key=lambda panel: PANELS.index(panel) if panel in PANELS else len(PANELS)
+        ):
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(width), text) for name, text in panels[title]])
 

@@ -142,7 +142,7 @@ def report(
     start = _ago(since, "--since")
     everything, runs = said()
     chosen = effects.chosen(everything, session, start)
-    records = [effects.said_record(one) for one in chosen]
+    records = [effects.said_record(message) for message in chosen]
     summary = effects.report_record(chosen, runs)
     lines = report_lines(records, summary, is_all=len(everything) == len(chosen))
     emit([*records, summary], map(printable, lines), as_json=as_json)
@@ -183,7 +183,7 @@ def purge(
     end = _ago(before, "--before")
     if not yes:
         if not sys.stdin.isatty():
-            raise BadUsage("nobody can be asked here, so nothing was removed; say --yes")
+            raise BadUsage("cannot ask, not a terminal: nothing was removed; pass --yes")
         parts = (session and f"of session {session}", before and f"older than {before}")
         which = " and ".join(part for part in parts if part) or "all"
         if not typer.confirm(printable(f"Remove recorded runs in {state_dir()} ({which})?")):

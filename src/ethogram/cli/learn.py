@@ -45,7 +45,9 @@ def learn(
     from ..store import open_store
 
     if [accept, undo, listed].count(True) > 1 or ((accept or undo) and not pattern):
-        raise BadUsage("--accept and --undo take one PATTERN, and one of --accept, --undo, --list is asked")
+        raise BadUsage(
+            "expected at most one of --accept, --undo and --list; --accept and --undo need a PATTERN"
+        )
     options = o.InputOptions(as_of=as_of, config=config)
     loaded, judge, until = options.loaded(), by or o.user_name(), options.moment()
     if listed:

@@ -80,9 +80,9 @@ def check(asks: dict[str, str], reason: str) -> None:
     from ..errors import BadUsage
 
     if not asks:
-        raise BadUsage("say what to mute: --subject, --pattern, --path or --command")
+        raise BadUsage("nothing to mute: expected --subject, --pattern, --path or --command")
     if not reason.strip():
-        raise BadUsage("--reason: say why this need not be told")
+        raise BadUsage("missing --reason: state why these detections are hidden")
     if any(len(text) > LONGEST for text in (*asks.values(), reason)):
         raise BadUsage(f"a glob or reason has at most {LONGEST} characters")
 
@@ -95,7 +95,7 @@ def ending(until: str, lasting: str, forever: bool, at: datetime) -> datetime | 
     from ..models import parse_duration, parse_time
 
     if [bool(until), bool(lasting), forever].count(True) != 1:
-        raise BadUsage("say when it ends: --until 2026-12-31T00:00:00Z, --for 30d, or --forever")
+        raise BadUsage("expected one of --until 2026-12-31T00:00:00Z, --for 30d and --forever")
     try:
         if lasting:
             end = at + timedelta(microseconds=parse_duration(lasting))
@@ -106,5 +106,5 @@ def ending(until: str, lasting: str, forever: bool, at: datetime) -> datetime | 
     except (ValueError, OverflowError) as error:
         raise BadUsage(f"{'--for' if lasting else '--until'}: {error}") from None
     if end <= at:
-        raise BadUsage("it would end before it begins; give a later time")
+        raise BadUsage("the end is in the past: expected a later time")
     return end

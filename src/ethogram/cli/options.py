@@ -259,7 +259,7 @@ def scorers_of(texts: Sequence[str]) -> dict[str, str]:
         signal, scorer = text.split("=", 1) if "=" in text else ("*", text)
         if not signal.strip() or not scorer.strip():
             raise BadUsage(
-                f"--scorer takes SCORER or SIGNAL=SCORER, like compassion=rubric-2; here is {text!r:.80}"
+                f"invalid --scorer {text!r:.80}: expected SCORER or SIGNAL=SCORER, like compassion=rubric-2"
             )
         scorers[signal.strip()] = scorer.strip()
     return scorers
@@ -283,7 +283,7 @@ def parameters_of(texts: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
             number = None
         if not (equals and dot and pattern and parameter) or number is None:
             raise BadUsage(
-                f"--set takes PATTERN.PARAMETER=NUMBER, like loop.threshold=4; here is {text!r:.80}"
+                f"invalid --set {text!r:.80}: expected PATTERN.PARAMETER=NUMBER, like loop.threshold=4"
             )
         parameters.setdefault(pattern, {})[parameter] = number
     return parameters
@@ -353,7 +353,7 @@ def path_of(store: str) -> Path:
     from ..errors import BadUsage
 
     if not store:
-        raise BadUsage("which store? Give --store with a path, such as --store usage.db")
+        raise BadUsage("missing --store: expected a path, like usage.db")
     if "://" not in store:
         return Path(store)
     from ..store.sqlite import parse
@@ -408,7 +408,7 @@ class EvaluatorOptions:
 
         if self.sample_by not in ("", "message", "subject"):
             near = did_you_mean(self.sample_by, ("message", "subject"))
-            raise BadUsage(f"--sample-by takes message or subject; here is {self.sample_by!r:.40}{near}")
+            raise BadUsage(f"invalid --sample-by {self.sample_by!r:.40}: expected message or subject{near}")
         return self.sample_by
 
     def _refuse_the_rest(self) -> None:
@@ -423,7 +423,7 @@ class EvaluatorOptions:
             "--answers": self.answers,
         }
         if named := [name for name, value in options.items() if value not in ("", None, False, [], ())]:
-            raise BadUsage(f"{named[0]} says how an evaluator is asked: name one with --evaluator")
+            raise BadUsage(f"{named[0]} needs --evaluator")
 
 
 def options_of(texts: Sequence[str]) -> dict[str, Any]:
@@ -442,17 +442,17 @@ def options_of(texts: Sequence[str]) -> dict[str, Any]:
         first, dot, rest = name.strip().partition(".")
         if not (equals and first) or (dot and not rest):
             raise BadUsage(
-                f"--option takes NAME=VALUE, like model=small; here is {text.partition('=')[0]!r:.40}"
+                f"invalid --option {text.partition('=')[0]!r:.40}: expected NAME=VALUE, like model=small"
             )
         name, value = name.strip(), value.strip()
         if not value:
-            raise BadUsage(f"--option {name:.40} has no value; like {name:.40}=VALUE")
+            raise BadUsage(f"--option {name:.40} has no value: expected {name:.40}=VALUE")
         if not dot:
             options[first] = _value(name, value)
         elif isinstance(options.setdefault(first, {}), dict):
             options[first][rest] = _value(name, value)
         else:
-            raise BadUsage(f"--option {first:.40} is given as a value already; {name:.40} is a part of it")
+            raise BadUsage(f"--option {first:.40} has a value already: {name:.40} is a part of it")
     return options
 
 

@@ -147,7 +147,7 @@ def check_page(path: str, read: Iterable[str]) -> None:
     page = Path(path) if path else None
     for other in read:
         if page is not None and page.exists() and Path(other).exists() and page.samefile(other):
-            raise BadUsage(f"--html: {path!r:.200} is what is read; name another file for the page")
+            raise BadUsage(f"--html: {path!r:.200} is an input: name another file for the page")
 
 
 def write_page(path: str, content: str) -> None:
@@ -173,12 +173,12 @@ class Target:
     def __init__(self, option: str, path: str, *, inputs: Sequence[str] = ()) -> None:
         self.option, self.given = option, path
         if path == "-":
-            raise BadUsage(f"{option} takes a file; to standard output goes what --json says")
+            raise BadUsage(f"{option}: expected a file; --json writes to standard output")
         self._path = Path(os.path.realpath(path))
         if any(self.is_same(other) for other in inputs if other != "-"):
-            raise BadUsage(f"{option}: {path!r:.200} is among the input; write somewhere else")
+            raise BadUsage(f"{option}: {path!r:.200} is an input: name another file")
         if self._path.is_dir() or not self._path.parent.is_dir():
-            what = "is a folder" if self._path.is_dir() else "is in a folder that is not there"
+            what = "is a folder" if self._path.is_dir() else "is in a folder that does not exist"
             raise BadUsage(f"{option}: {path!r:.200} {what}; name a file")
         if not os.access(self._path if self._path.exists() else self._path.parent, os.W_OK):
             raise BadUsage(f"{option}: {path!r:.200} cannot be written to")

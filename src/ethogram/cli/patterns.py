@@ -118,7 +118,10 @@ def lint(
         LintSummary(patterns=len(library), warnings=len(warnings)),
     ]
     lines = [
-        *(printable(f"{one.path}:{one.line}:{one.column}: warning: {one.message}") for one in warnings),
+        *(
+            printable(f"{warning.path}:{warning.line}:{warning.column}: warning: {warning.message}")
+            for warning in warnings
+        ),
         f"{plural(len(library), 'pattern')}, {plural(len(warnings), 'warning')}",
     ]
     emit(records, lines, as_json=as_json)
@@ -166,9 +169,11 @@ def lock(
         write_json(Lock(path=str(path), patterns=len(current), changes=entries))
     if compare and changes:
         hint = "if that is meant: ethogram patterns lock" + (f" --folder {folder}" if folder else "")
-        raise BadPattern(Fault(str(path), 0, 0, f"{one.pattern}: {one.what}; {hint}") for one in changes)
+        raise BadPattern(
+            Fault(str(path), 0, 0, f"{change.pattern}: {change.what}; {hint}") for change in changes
+        )
     if not as_json:
-        write_lines(printable(f"{one.pattern}: {one.what}") for one in changes)
+        write_lines(printable(f"{change.pattern}: {change.what}") for change in changes)
         done = "is current" if compare else "written"
         write_line(printable(f"{path} {done}: {plural(len(current), 'pattern')}"))
 

@@ -82,16 +82,16 @@ def assess(
             )
             assessments = each(looked)
     if as_json:
-        for one in assessments:
-            write_json(one.to_dict())
+        for assessment in assessments:
+            write_json(assessment.to_dict())
     else:
-        grave = [one for one in assessments if one.overall_risk > 0]
+        grave = [assessment for assessment in assessments if assessment.overall_risk > 0]
         if not grave:
             write_line(f"No detections that count in {plural(analysis.events, 'event')}.")
-        for index, one in enumerate(grave[:limit]):
+        for index, assessment in enumerate(grave[:limit]):
             if index:
                 write_line("")
-            write_lines(risk_lines(one, timed=one.source not in looked.known.untimed))
+            write_lines(risk_lines(assessment, timed=assessment.source not in looked.known.untimed))
         if len(grave) > limit:
             write_line(f"\nand {len(grave) - limit:,} more with a lower risk (--limit)")
         if grave and (rest := len(assessments) - len(grave)):
@@ -116,10 +116,10 @@ def hook_interventions(runs: tuple[Run, ...]) -> dict[str, dict[str, list[Given]
         write_line(printable(f"ethogram: what hooks said is left out: {error}"), to=sys.stderr)
         return {}
     by_thread: dict[str, dict[str, list[Given]]] = {}
-    for one in interventions:
-        if one["session"] in threads:
-            steps = by_thread.setdefault(one["session"], {}).setdefault(one["pattern"], [])
-            steps.append(Given(one["rung"], one["effect"]))
+    for message in interventions:
+        if message["session"] in threads:
+            steps = by_thread.setdefault(message["session"], {}).setdefault(message["pattern"], [])
+            steps.append(Given(message["rung"], message["effect"]))
     return by_thread
 
 
@@ -147,7 +147,7 @@ def risk(
     from ..store import open_store
 
     if without and not subject:
-        raise typer.BadParameter("--without asks about one subject: name it")
+        raise typer.BadParameter("--without needs a SUBJECT")
     options = o.InputOptions((), as_of, config, as_json=as_json)
     loaded, moment = options.loaded(), options.moment()
     check_patterns(loaded)
@@ -156,10 +156,10 @@ def risk(
     with open_store(store) as opened, Progress().checking("adding up"):
         untimed = {known.name for known in opened.sources().values() if not known.timed}
         if subject:
-            given = o.whom(subject, is_pseudonym)
-            name = stored_name(opened, given, key)
-            note_looks(opened, "risk", [name], at=o.now(), who=who or o.user_name(), why=why, subject=given)
-            one = subject_risk(opened, name, **how, without=without)
+            person = o.whom(subject, is_pseudonym)
+            name = stored_name(opened, person, key)
+            note_looks(opened, "risk", [name], at=o.now(), who=who or o.user_name(), why=why, subject=person)
+            assessment = subject_risk(opened, name, **how, without=without)
         else:
             o.note_all(opened, "risk")
             risks = subject_risks(opened, **how)
@@ -169,4 +169,8 @@ def risk(
         return
     if without and not as_json:
         write_line(f"Without {', '.join(without)} and what depends on it:")
-    emit([risk_record(one)], risk_lines(one, timed=one.source not in untimed), as_json=as_json)
+    emit(
+        [risk_record(assessment)],
+        risk_lines(assessment, timed=assessment.source not in untimed),
+        as_json=as_json,
+    )

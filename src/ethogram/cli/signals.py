@@ -82,8 +82,10 @@ def signal_rows(declared: Mapping[str, str]) -> Iterator[Row]:
         for name, entry in signal_catalogue().items()
     }
     rows |= {
-        name: _signal(name, one.kind, one.range, one.description, cost=one.cost, version=one.version)
-        for name, one in registry.signals.items()
+        name: _signal(
+            name, signal.kind, signal.range, signal.description, cost=signal.cost, version=signal.version
+        )
+        for name, signal in registry.signals.items()
     }
     yield from (rows[name] for name in sorted(rows))
 
@@ -117,14 +119,14 @@ def indicator_rows() -> Iterator[Row]:
     from ..patterns.catalogue import indicator_catalogue
     from ..patterns.listing import IndicatorRow
 
-    for one in indicator_catalogue().values():
+    for indicator in indicator_catalogue().values():
         yield IndicatorRow(
-            name=one.id,
-            trait=one.trait,
-            dimension=one.dimension,
-            polarity=one.polarity,
-            description=one.name.replace("_", " "),
-            definition=one.definition,
+            name=indicator.id,
+            trait=indicator.trait,
+            dimension=indicator.dimension,
+            polarity=indicator.polarity,
+            description=indicator.name.replace("_", " "),
+            definition=indicator.definition,
         ).to_dict()
 
 
@@ -133,8 +135,10 @@ def attribute_rows() -> Iterator[Row]:
     from ..patterns.catalogue import attribute_catalogue
     from ..patterns.listing import AttributeRow
 
-    for _, one in sorted(attribute_catalogue().items()):
-        yield AttributeRow(name=one.name, kind=one.kind, description=one.description).to_dict()
+    for _, attribute in sorted(attribute_catalogue().items()):
+        yield AttributeRow(
+            name=attribute.name, kind=attribute.kind, description=attribute.description
+        ).to_dict()
 
 
 def table_rows() -> Iterator[Row]:
@@ -180,21 +184,21 @@ def lexicon(as_json: o.AsJson = False) -> None:
     loaded = load_lexicon()
     records = [
         CategoryRow(
-            name=one.name,
-            trait=one.trait,
-            language=one.language,
-            description=one.about,
-            indicator=one.indicator,
-            phrases=len(one.phrases),
-            hits_per_10000=one.hits_per_10000,
-            right=one.precision[0],
-            sampled=one.precision[1],
+            name=category.name,
+            trait=category.trait,
+            language=category.language,
+            description=category.about,
+            indicator=category.indicator,
+            phrases=len(category.phrases),
+            hits_per_10000=category.hits_per_10000,
+            right=category.precision[0],
+            sampled=category.precision[1],
             lexicon=loaded.version,
         )
-        for one in loaded.categories
+        for category in loaded.categories
     ]
     lines = [
-        f"lexicon {loaded.version}, {sum(len(one.phrases) for one in loaded.categories)} phrases",
+        f"lexicon {loaded.version}, {sum(len(category.phrases) for category in loaded.categories)} phrases",
         f"{'trait':<16}{'category':<24}{'phrases':>7}  {'per 10,000':>10}  precision",
         *(
             f"{row.trait:<16}{row.name:<24}{row.phrases:>7}  {row.hits_per_10000:>10g}  "
@@ -215,14 +219,14 @@ def measure_lexicon(
     """
     from ..lexicon.measure import measure
 
-    for one in measure(_messages(data), rate):
-        head = f"{one.category.trait} / {one.category.name}: {one.hits_per_10000:g} per 10,000"
-        write_line(f"{head}, {plural(one.found, 'different text')}, {len(one.samples)} shown")
-        for sample in one.samples:
+    for measured in measure(_messages(data), rate):
+        head = f"{measured.category.trait} / {measured.category.name}: {measured.hits_per_10000:g} per 10,000"
+        write_line(f"{head}, {plural(measured.found, 'different text')}, {len(measured.samples)} shown")
+        for sample in measured.samples:
             text = f"{sample.before}[[{sample.hit}]]{sample.after}"
             write_line(printable(f"  {sample.file:<18} {' '.join(text.split())}"))
-        if one.never:
-            write_line(printable(f"  never hit: {'; '.join(one.never)}"))
+        if measured.never:
+            write_line(printable(f"  never hit: {'; '.join(measured.never)}"))
 
 
 def _messages(folder: Path) -> Iterator[tuple[str, str]]:
@@ -261,8 +265,8 @@ def evaluators(as_json: o.AsJson = False) -> None:
     from ..patterns.listing import EvaluatorRow
 
     rows = [
-        (name, str(getattr(one, "needs", "")), (getdoc(one) or "").split("\n", 1)[0])
-        for name, one in registry.evaluators.items()
+        (name, str(getattr(evaluator, "needs", "")), (getdoc(evaluator) or "").split("\n", 1)[0])
+        for name, evaluator in registry.evaluators.items()
     ]
     records = (EvaluatorRow(name=name, needs=needs, description=about) for name, needs, about in rows)
     emit(records, map(printable, aligned(rows)), as_json=as_json)

@@ -165,24 +165,24 @@ def info(store: o.StoreUrl, as_json: o.AsJson = False) -> None:
     from ..store import open_store
 
     with open_store(store) as opened:
-        found = opened.info()
-    emit([info_record(found)], info_lines(found), as_json=as_json)
+        contents = opened.info()
+    emit([info_record(contents)], info_lines(contents), as_json=as_json)
 
 
-def info_record(found: Info) -> StoreRecord:
+def info_record(contents: Info) -> StoreRecord:
     """What is in a store, as a record."""
     from ..store.protocol import SourceRow, StoreRecord
 
     return StoreRecord(
-        store=found.url,
-        schema=found.schema,
-        bytes=found.bytes,
-        **found.counts,
-        first_at=found.first_at,
-        last_at=found.last_at,
-        sources=[SourceRow(source.name, source.timed) for source in found.sources],
-        unfinished_imports=[unfinished.staged for unfinished in found.imports],
-        last_sweep=found.last_sweep,
+        store=contents.url,
+        schema=contents.schema,
+        bytes=contents.bytes,
+        **contents.counts,
+        first_at=contents.first_at,
+        last_at=contents.last_at,
+        sources=[SourceRow(source.name, source.timed) for source in contents.sources],
+        unfinished_imports=[unfinished.staged for unfinished in contents.imports],
+        last_sweep=contents.last_sweep,
     )
 
 
@@ -221,13 +221,13 @@ def export_subject(
     from ..usage.store import is_usage_store
     from .usage import open_tracker
 
-    given = o.whom(subject, is_pseudonym)
+    person = o.whom(subject, is_pseudonym)
     if not is_usage_store(o.path_of(store)):
-        for record in subject_records(store, given, source, key, who or o.user_name(), why):
+        for record in subject_records(store, person, source, key, who or o.user_name(), why):
             write_json(record)
         return
     with open_tracker(store, key, who) as tracker:
-        for record in tracker.export(given, why or None):
+        for record in tracker.export(person, why or None):
             write_json(record)
 
 
@@ -248,8 +248,8 @@ def subject_records(
         for event in opened.events(rows) if rows else ():
             yield {"source": event.source, **event.to_dict()}
         detections = opened.detections(subjects=rows) if rows else []
-        yield from (one.to_dict() for one in detections)
-        ids = {one.id for one in detections}
+        yield from (detection.to_dict() for detection in detections)
+        ids = {detection.id for detection in detections}
         for verdict in opened.verdicts():
             if verdict.detection in ids or verdict.subject == name:
                 yield verdict.to_dict()
@@ -282,12 +282,12 @@ def purge(
     from .usage import open_tracker
 
     check_purge(subject, before, source, redact=redact)
-    given = o.whom(subject, is_pseudonym)
+    person = o.whom(subject, is_pseudonym)
     if not is_usage_store(o.path_of(store)):
-        _purge_events(store, given, source, before, redact, key, who or o.user_name(), why, as_json=as_json)
+        _purge_events(store, person, source, before, redact, key, who or o.user_name(), why, as_json=as_json)
         return
     with open_tracker(store, key, who) as tracker:
-        done = tracker.purge(given or None, o.moment(before, "--before"), why or None)
+        done = tracker.purge(person or None, o.moment(before, "--before"), why or None)
     events = plural(done.events, "event") + (" before that time" if before else "")
     lines = purged_lines(f"{plural(done.people, 'person')} and {events}", is_clean=done.clean)
     emit([done], lines, as_json=as_json)
@@ -331,8 +331,8 @@ def check_purge(subject: str, before: str, source: str, *, redact: bool = False)
     from ..errors import BadUsage
 
     if not subject and not before:
-        raise BadUsage("purge what? Give --subject NAME or --before TIME, or both")
+        raise BadUsage("nothing to purge: expected --subject NAME, --before TIME or both")
     if source and not subject:
-        raise BadUsage("--source goes with --subject")
+        raise BadUsage("--source needs --subject")
     if redact and (before or not subject):
-        raise BadUsage("--redact goes with --subject, and not with --before: then the subject stays")
+        raise BadUsage("--redact needs --subject, and excludes --before")

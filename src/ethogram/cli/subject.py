@@ -58,9 +58,9 @@ def subject(
     loaded = options.loaded()
     settings = loaded.settings
     with open_store(store) as opened:
-        given = o.whom(name, is_pseudonym)
-        stored, by = stored_name(opened, given, key), who or o.user_name()
-        note_looks(opened, "subject", [stored], at=o.now(), who=by, why=why, subject=given)
+        person = o.whom(name, is_pseudonym)
+        stored, by = stored_name(opened, person, key), who or o.user_name()
+        note_looks(opened, "subject", [stored], at=o.now(), who=by, why=why, subject=person)
         row = find_subject(opened, stored, source or None)
         library = load_library(patterns or None, loaded)
         at = options.moment() or newest(opened)
@@ -79,13 +79,15 @@ def list_subjects(store: str, source: str, sort: str, *, as_json: bool) -> None:
     from ..store import open_store
 
     if sort not in SORTS:
-        raise BadUsage(f"--sort takes {', '.join(SORTS)}, not {sort!r:.40}{did_you_mean(sort, SORTS)}")
+        raise BadUsage(f"invalid --sort {sort!r:.40}: expected {', '.join(SORTS)}{did_you_mean(sort, SORTS)}")
     with open_store(store) as opened:
         o.note_all(opened, "subjects")
         rows = opened.subjects(source=source or None)
         detections = opened.detections(states=STANDING, parts=False)
         untimed = {known.name for known in opened.sources().values() if not known.timed}
-    counts = Counter((one.source, one.subject) for one in detections if one.status != "shadow")
+    counts = Counter(
+        (detection.source, detection.subject) for detection in detections if detection.status != "shadow"
+    )
     rows.sort(key=_sorter(sort, counts))
     records = (
         SubjectRowRecord(

@@ -55,7 +55,7 @@ def sweep(
     loaded, pause = options.loaded(), pause_of(every)
     settings = loaded.settings
     if pause and as_of:
-        raise BadUsage("--every asks anew each time, so it takes no --as-of")
+        raise BadUsage("--every and --as-of exclude each other")
     library = load_library(patterns or None, loaded)
     with open_store(store) as opened:
         if reset_clock:
@@ -122,7 +122,10 @@ def with_probabilities(done: Sweep, store: Store, settings: Settings) -> Sweep:
     from ..app.accuracy import with_probabilities as calibrated
 
     detections = calibrated([change.detection for change in done.changes], store, settings)
-    changes = [replace(change, detection=one) for change, one in zip(done.changes, detections, strict=True)]
+    changes = [
+        replace(change, detection=detection)
+        for change, detection in zip(done.changes, detections, strict=True)
+    ]
     return replace(done, changes=tuple(changes))
 
 
@@ -132,7 +135,7 @@ def pause_of(every: str) -> float:
 
     seconds = o.seconds_of(every, "--every")
     if seconds is not None and seconds <= 0:
-        raise BadUsage("--every must be longer than nothing")
+        raise BadUsage("invalid --every: expected more than 0 seconds")
     return seconds or 0.0
 
 

@@ -54,7 +54,7 @@ def measured_by(config: str) -> dict[str, Any]:
     from ..usage.settings import Settings
 
     settings = o.load_config(config).settings
-    known = {one.name for one in fields(Settings)}
+    known = {field.name for field in fields(Settings)}
     limits = {name: value for name, value in settings.usage.items() if name in known}
     return {
         "cohort": find_cohort(settings.usage["cohort"]),
@@ -103,7 +103,7 @@ def retention_seconds(text: str) -> float | None:
 
     seconds = o.seconds_of(text, "--retention")
     if seconds is not None and not 86_400 <= seconds < 1e10:
-        raise BadUsage(f"--retention is one day or more, as 90d; here is {text!r:.40}")
+        raise BadUsage(f"invalid --retention {text!r:.40}: expected one day or more, like 90d")
     return seconds
 
 
@@ -241,10 +241,10 @@ def fused_with(
 
     if not scores and crisis is None:
         return None
-    given, weights = parse_scores(scores), o.load_config(config).settings.usage["weights"]
-    fuse(given, weights=weights, explicit_crisis=crisis)
+    numbers, weights = parse_scores(scores), o.load_config(config).settings.usage["weights"]
+    fuse(numbers, weights=weights, explicit_crisis=crisis)
     return lambda result: fuse(
-        {**given, "behaviour": result.for_fusion}, weights=weights, explicit_crisis=crisis
+        {**numbers, "behaviour": result.for_fusion}, weights=weights, explicit_crisis=crisis
     )
 
 
@@ -262,9 +262,9 @@ def parse_scores(texts: Sequence[str]) -> dict[str, float]:
         try:
             scores[name.strip()] = float(number)
         except ValueError:
-            raise BadUsage(f"--score {text!r:.60} is no score; write it like text=0.4") from None
+            raise BadUsage(f"invalid --score {text!r:.60}: expected NAME=NUMBER, like text=0.4") from None
     if "behaviour" in scores:
-        raise BadUsage("--score behaviour is what is worked out here; give the others")
+        raise BadUsage("invalid --score behaviour: it is computed here; expected other scores")
     return scores
 
 
@@ -287,7 +287,7 @@ def sweep(
 
     if fail_on and fail_on not in SEVERITIES:
         near = did_you_mean(fail_on, SEVERITIES)
-        raise BadUsage(f"--fail-on takes {' or '.join(SEVERITIES)}, not {fail_on!r:.40}{near}")
+        raise BadUsage(f"invalid --fail-on {fail_on!r:.40}: expected {' or '.join(SEVERITIES)}{near}")
     at, ids = o.moment(as_of, "--as-of") or whole_now(), read_ids(subjects) if subjects else None
     line = helpline_for(region, config)
     severities: dict[str, int] = dict.fromkeys(SEVERITIES, 0)
@@ -336,12 +336,12 @@ def audit(
     from ..report.stores import look_line
     from ..usage.store import is_usage_store
 
-    given = o.whom(subject, is_pseudonym) if subject else None
+    person = o.whom(subject, is_pseudonym) if subject else None
     if is_usage_store(o.path_of(store)):
         with open_tracker(store, key, "") as tracker:
-            looks = [look.to_dict() for look in tracker.audit(given)]
+            looks = [look.to_dict() for look in tracker.audit(person)]
     else:
-        looks = list(stored_looks(store, given, key))
+        looks = list(stored_looks(store, person, key))
     emit(looks, map(look_line, looks), as_json=as_json)
 
 
@@ -360,14 +360,14 @@ def info(store: o.UsageStore, key: o.KeyFile = "", as_json: o.AsJson = False) ->
     from ..report.stores import people_and_events
 
     with open_tracker(store, key, "") as tracker:
-        found = tracker.info()
-    what = "events" if found["keep"] == "events" else "aggregates alone"
-    counts = people_and_events(found["people"], found["events"])
+        contents = tracker.info()
+    what = "events" if contents["keep"] == "events" else "aggregates alone"
+    counts = people_and_events(contents["people"], contents["events"])
     lines = [
-        f"{counts}, {plural(found['looks'], 'audit line')}",
-        f"  stores {what} for {found['retention_days']:g} days; keys: {found['keys']}",
+        f"{counts}, {plural(contents['looks'], 'audit line')}",
+        f"  stores {what} for {contents['retention_days']:g} days; keys: {contents['keys']}",
     ]
-    emit([found], lines, as_json=as_json)
+    emit([contents], lines, as_json=as_json)
 
 
 # --- keys -----------------------------------------------------------------------------------
@@ -413,8 +413,8 @@ def check_key(store: o.UsageStore, key: o.KeyFile = "", as_json: o.AsJson = Fals
     from ..usage.pseudonym import VARIABLE
 
     with open_tracker(store, key, "") as tracker:
-        found = tracker.info()
-    _report_key("check", key or os.environ.get(VARIABLE, ""), found["keys"], as_json=as_json)
+        contents = tracker.info()
+    _report_key("check", key or os.environ.get(VARIABLE, ""), contents["keys"], as_json=as_json)
 
 
 def _report_key(what: str, file: str, keys: int, *, as_json: bool) -> None:
@@ -489,9 +489,7 @@ def _write_table(path: Path, text: str) -> None:
     from ..errors import BadUsage
 
     if path.exists():
-        raise BadUsage(
-            f"{str(path)!r:.200} is there already; a version is never changed, so name another file"
-        )
+        raise BadUsage(f"{str(path)!r:.200} already exists: versions never change, so name another file")
     try:
         path.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:

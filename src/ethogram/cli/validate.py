@@ -90,9 +90,8 @@ def _check_severity(severity: str) -> None:
 
     known = ("any", *SEVERITIES)
     if severity not in known:
-        raise BadUsage(
-            f"--severity is one of {', '.join(known)}, not {severity[:40]!r}{did_you_mean(severity, known)}"
-        )
+        near = did_you_mean(severity, known)
+        raise BadUsage(f"invalid --severity {severity[:40]!r}: expected {', '.join(known)}{near}")
 
 
 def _detections(
@@ -116,15 +115,15 @@ def _labels(located: LabelledSet, label: str, events: Sequence[Event]) -> list[L
         return read_labels(located.labels)
     attribute, equals, values = label.partition("=")
     if not (attribute and equals and values):
-        raise BadUsage(f"--label takes ATTRIBUTE=VALUE, like label=failed; here is {label[:80]!r}")
+        raise BadUsage(f"invalid --label {label[:80]!r}: expected ATTRIBUTE=VALUE, like label=failed")
     return labels_in(events, attribute, frozenset(values.split(",")))
 
 
 def _in_split(labels: list[Label], split: str) -> list[Label]:
     from ..errors import BadUsage
 
-    own = [one for one in labels if split in ("", one.split)]
+    own = [label for label in labels if split in ("", label.split)]
     if not own:
-        there = ", ".join(sorted({one.split for one in labels} - {""})) or "none"
+        there = ", ".join(sorted({label.split for label in labels} - {""})) or "none"
         raise BadUsage(f"no label is in the split {split[:80]!r}; splits: {there[:200]}")
     return own

@@ -58,9 +58,11 @@ def verdict(
     from ..errors import BadUsage
     from ..store import open_store
 
-    check_one(detection, missed, correct_silence, file, second, listed)
+    check_choice(detection, missed, correct_silence, file, second, listed)
     if (listed or (detection and not said)) and (why or by or blind or at):
-        raise BadUsage("what do you say? DETECTION confirmed or DETECTION false_alarm; nothing was kept")
+        raise BadUsage(
+            "missing verdict: expected DETECTION confirmed or DETECTION false_alarm; nothing was saved"
+        )
     settings = o.InputOptions(config=config).settings()
     when, judge = o.moment(at, "--at") or o.now(), by or o.user_name()
     with open_store(store) as opened:
@@ -79,7 +81,7 @@ def verdict(
             names = (missed or correct_silence, subject, first, last, source)
             of = silence(opened, names, key, is_pseudonym=is_pseudonym)
         word = said or ("missed" if missed else "correct_silence")
-        save_one(opened, Said(word, judge, when, of, why, blind), settings, as_json=as_json)
+        save_verdict(opened, Said(word, judge, when, of, why, blind), settings, as_json=as_json)
 
 
 def silence(store: Store, names: Sequence[str], key: str, *, is_pseudonym: bool) -> Silence:
@@ -94,25 +96,25 @@ def silence(store: Store, names: Sequence[str], key: str, *, is_pseudonym: bool)
     return Silence(pattern, name, first, last, stored_source(store, source, key))
 
 
-def check_one(*given: object) -> None:
-    """BadUsage unless exactly one thing was asked for."""
+def check_choice(*choices: object) -> None:
+    """BadUsage unless exactly one thing is asked for."""
     from ..errors import BadUsage
 
-    if [bool(one) for one in given].count(True) != 1:
+    if [bool(choice) for choice in choices].count(True) != 1:
         raise BadUsage(
-            "say one thing: DETECTION confirmed, DETECTION false_alarm, --missed PATTERN, "
+            "expected exactly one of DETECTION confirmed, DETECTION false_alarm, --missed PATTERN, "
             "--correct-silence PATTERN, --file CSV, --second or --list"
         )
 
 
-def save_one(store: Store, said: Said, settings: Settings, *, as_json: bool) -> None:
+def save_verdict(store: Store, said: Said, settings: Settings, *, as_json: bool) -> None:
     """Save one verdict, and show it."""
     from ..app.verdicts import keep_verdicts, verdict_of
 
-    one = verdict_of(store, said, settings, now=o.now())
-    saved = keep_verdicts(store, [one])
+    verdict = verdict_of(store, said, settings, now=o.now())
+    saved = keep_verdicts(store, [verdict])
     known = "" if saved.added else "  (already known)"
-    emit([one.to_dict()], [verdict_line(one) + known], as_json=as_json)
+    emit([verdict.to_dict()], [verdict_line(verdict) + known], as_json=as_json)
     settle_old(store, settings, as_json=as_json)
 
 
@@ -152,16 +154,16 @@ def show_second(store: Store, judge: str, settings: Settings, *, as_json: bool) 
         if not as_json:
             write_line(f"no detection needs a second verdict by {judge}")
         return
-    one = waiting[0]
-    note_looks(store, "second look", [one.subject], at=o.now(), who=judge)
+    detection = waiting[0]
+    note_looks(store, "second look", [detection.subject], at=o.now(), who=judge)
     if as_json:
-        write_json(one.to_dict())
+        write_json(detection.to_dict())
         return
     from ..report.text import detection_parts
 
     untimed = {source.name for source in store.sources().values() if not source.timed}
-    how = f"ethogram verdict {one.id} confirmed|false_alarm --blind --by {judge} --store ..."
-    parts = detection_parts(one, timed=one.source not in untimed, verbose=True)
+    how = f"ethogram verdict {detection.id} confirmed|false_alarm --blind --by {judge} --store ..."
+    parts = detection_parts(detection, timed=detection.source not in untimed, verbose=True)
     show(*parts, "", f"{plural(len(waiting), 'detection')} waiting. To judge: {how}")
 
 
@@ -174,7 +176,7 @@ def list_verdicts(store: Store, detection: str, *, as_json: bool) -> None:
         detection_of(store, detection)
     verdicts = store.verdicts(detection or None)
     lines = list(map(verdict_line, verdicts)) or ["no verdicts"]
-    emit((one.to_dict() for one in verdicts), lines, as_json=as_json)
+    emit((verdict.to_dict() for verdict in verdicts), lines, as_json=as_json)
 
 
 # --- accuracy -------------------------------------------------------------------------------
@@ -196,7 +198,7 @@ def accuracy(
     from ..store import open_store
 
     if html and not calibration:
-        raise BadUsage("--html goes with --calibration")
+        raise BadUsage("--html needs --calibration")
     settings = o.InputOptions(config=config).settings()
     with open_store(store) as opened:
         if pattern:
@@ -217,5 +219,5 @@ def accuracy(
         from ..report.html import calibration_page
 
         write_page(html, calibration_page(calibrated))
-    lines = (line for one in calibrated for line in calibration_lines(one)) if calibrated else [NO_VERDICTS]
-    emit((one.to_dict() for one in calibrated), lines, as_json=as_json)
+    lines = [line for row in calibrated for line in calibration_lines(row)] or [NO_VERDICTS]
+    emit(calibrated, lines, as_json=as_json)

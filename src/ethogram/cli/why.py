@@ -44,7 +44,7 @@ def why(
     options = o.InputOptions(paths, as_of, config, source, skip_bad, scorers, parameters, as_json=as_json)
     moment, loaded = options.moment(), options.loaded()
     settings = loaded.settings
-    library, programs = load_one(pattern, loaded)
+    library, programs = load_pattern(pattern, loaded)
     progress = Progress()
     batch = options.read(library, settings, progress)
     question = Question(subject, target or None, thread or None, at or None)
@@ -57,7 +57,7 @@ def why(
         show(*why_parts(answers))
 
 
-def load_one(pattern: str, settings: Settings | Loaded) -> tuple[Library, list[Program]]:
+def load_pattern(pattern: str, settings: Settings | Loaded) -> tuple[Library, list[Program]]:
     """The library with one pattern selected, and its programs: `name`, `name.value` or `name@2`.
 
     BadPattern or BadUsage where there is no such pattern, or more than one.
@@ -70,7 +70,7 @@ def load_one(pattern: str, settings: Settings | Loaded) -> tuple[Library, list[P
     library = load_library([pattern if is_file else base_pattern(pattern)], settings)
     if len(library) != 1:
         meant = ", ".join(library.chosen) or "none that is on"
-        raise BadUsage(f"why takes one pattern; {pattern!r:.80} stands for {meant}")
+        raise BadUsage(f"{pattern!r:.80} matches {meant}: expected one pattern")
     programs = [program for program in library.programs if library.is_chosen(program)]
     if is_file or pattern == library.chosen[0]:
         return library, programs

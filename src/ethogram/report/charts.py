@@ -32,9 +32,9 @@ Marks = Sequence[tuple[float, str]]
 _PLAIN = re.compile(r"[0-9a-zA-Z]{1,40}")
 
 
-def detection_anchor(one: Detection) -> str:
+def detection_anchor(detection: Detection) -> str:
     """The name of a detection in the page, by which the chart refers to the list."""
-    return f"d-{one.id if _PLAIN.fullmatch(one.id) else stable_hash(one.id)[:20]}"
+    return f"d-{detection.id if _PLAIN.fullmatch(detection.id) else stable_hash(detection.id)[:20]}"
 
 
 def rows_for(detections: int) -> int:
@@ -42,9 +42,9 @@ def rows_for(detections: int) -> int:
     return 24 if detections <= MANY else 10
 
 
-def shown_evidence(one: Detection, rows: int) -> list[tuple[int, Evidence]]:
+def shown_evidence(detection: Detection, rows: int) -> list[tuple[int, Evidence]]:
     """The evidence that is listed, with its position: of more than `rows`, the first and the last."""
-    every = list(enumerate(one.evidence))
+    every = list(enumerate(detection.evidence))
     return every if len(every) <= rows else every[: rows // 2] + every[-rows // 2 :]
 
 
@@ -166,12 +166,12 @@ def chart(
 def grouped(detections: Sequence[Detection]) -> list[tuple[Who, tuple[Detection, ...]]]:
     """Detections by subject: the gravest first, then those with most, then by name."""
     by_subject: dict[Who, list[Detection]] = {}
-    for one in detections:
-        by_subject.setdefault((one.source, one.subject), []).append(one)
+    for detection in detections:
+        by_subject.setdefault((detection.source, detection.subject), []).append(detection)
 
     def gravity(who: Who) -> tuple[int, int, Who]:
         own = by_subject[who]
-        return (-max(rank(one.severity) for one in own), -len(own), who)
+        return (-max(rank(detection.severity) for detection in own), -len(own), who)
 
     return [(who, tuple(by_subject[who])) for who in sorted(by_subject, key=gravity)]
 
@@ -183,9 +183,9 @@ def drawn_of(
     source, _ = who
     end = traces.as_of.get(source, as_of)
     moments = traces.moments.get(who, ())
-    ends = [one.closed_at or end for one in detections]
-    proofs = [evidence.at for one in detections for evidence in one.evidence]
-    opened = (one.opened_at for one in detections)
+    ends = [detection.closed_at or end for detection in detections]
+    proofs = [evidence.at for detection in detections for evidence in detection.evidence]
+    opened = (detection.opened_at for detection in detections)
     axis = axis_of([*moments, *ends, *proofs, *opened], timed=source not in traces.untimed)
     lines = tuple(trace for trace in traces.lines if (trace.source, trace.subject) == who)
     return Drawn(who, detections, lines, moments, end, axis, rows)
@@ -213,16 +213,17 @@ def card(drawn: Drawn, index: int) -> Markup:
 def by_pattern(detections: Sequence[Detection]) -> list[list[Detection]]:
     """Detections by pattern, the gravest pattern first."""
     patterns: dict[str, list[Detection]] = {}
-    for one in detections:
-        patterns.setdefault(one.pattern, []).append(one)
+    for detection in detections:
+        patterns.setdefault(detection.pattern, []).append(detection)
     return sorted(
-        patterns.values(), key=lambda own: (-max(rank(one.severity) for one in own), own[0].pattern)
+        patterns.values(),
+        key=lambda own: (-max(rank(detection.severity) for detection in own), own[0].pattern),
     )
 
 
 def _head(drawn: Drawn) -> Markup:
     source, subject = drawn.who
-    severity = highest(*(one.severity for one in drawn.detections))
+    severity = highest(*(detection.severity for detection in drawn.detections))
     facts = [by_severity(drawn.detections)]
     if drawn.moments:
         facts.append(span(drawn.moments[0], drawn.moments[-1], timed=drawn.axis.timed))
@@ -256,11 +257,11 @@ def lane(detections: Sequence[Detection], axis: Axis, as_of: datetime, rows: int
     first, drawn = detections[0], list(detections[:EPISODES])
     room, episodes = POINTS, []
     places = rows_of(drawn, axis, as_of)
-    for one, row in zip(drawn, places, strict=True):
+    for detection, row in zip(drawn, places, strict=True):
         y = ROW * row + ROW / 2
-        points = list(points_of(one, axis, y, rows))[:room]
+        points = list(points_of(detection, axis, y, rows))[:room]
         room -= len(points)
-        episodes.append(episode(one, axis, y, as_of, points))
+        episodes.append(episode(detection, axis, y, as_of, points))
     title = title_of(first, 80)
     left = len(detections) - len(drawn)
     small = clean(first.pattern, 60) + (f", {left} more in the list" if left else "")
@@ -268,7 +269,7 @@ def lane(detections: Sequence[Detection], axis: Axis, as_of: datetime, rows: int
     size = {"width": "100%", "height": ROW * (1 + max(places))}
     plot = tag("svg", *episodes, class_="plot", **size, role="group", aria_label=words)
     severities = " ".join(
-        severity for severity in SEVERITIES if any(one.severity == severity for one in detections)
+        severity for severity in SEVERITIES if any(detection.severity == severity for detection in detections)
     )
     label = tag("div", tag("b", title), tag("small", small), class_="label")
     return tag(
@@ -280,8 +281,12 @@ def rows_of(detections: Sequence[Detection], axis: Axis, as_of: datetime) -> lis
     """The row of each episode, so that those at the same time stand under each other."""
     free: list[float] = []
     rows = []
-    for one in detections:
-        times = [one.opened_at, one.closed_at or as_of, *(evidence.at for evidence in one.evidence)]
+    for detection in detections:
+        times = [
+            detection.opened_at,
+            detection.closed_at or as_of,
+            *(evidence.at for evidence in detection.evidence),
+        ]
         start, end = axis.place(min(times)), axis.place(max(times))
         row = next((index for index, at in enumerate(free) if at + 2 < start), len(free))
         if row < DEPTH:
@@ -290,32 +295,36 @@ def rows_of(detections: Sequence[Detection], axis: Axis, as_of: datetime) -> lis
     return rows
 
 
-def episode(one: Detection, axis: Axis, y: float, as_of: datetime, points: Sequence[Markup]) -> Markup:
+def episode(detection: Detection, axis: Axis, y: float, as_of: datetime, points: Sequence[Markup]) -> Markup:
     """One bar, from when it opened to when it closed or to `as_of`."""
-    start, end = axis.place(one.opened_at), axis.place(one.closed_at or as_of)
-    first = min([start, *(axis.place(evidence.at) for evidence in one.evidence)])
+    start, end = axis.place(detection.opened_at), axis.place(detection.closed_at or as_of)
+    first = min([start, *(axis.place(evidence.at) for evidence in detection.evidence)])
     parts = []
     if first < start:
         parts.append(tag("line", class_="lead", x1=percent(first), x2=percent(start), y1=y, y2=y))
-    title = tag("title", f"{one.severity}: {span(one.opened_at, one.closed_at, timed=axis.timed)}")
+    title = tag(
+        "title", f"{detection.severity}: {span(detection.opened_at, detection.closed_at, timed=axis.timed)}"
+    )
     box = {"x": percent(start), "width": percent(end - start), "y": y - BAR / 2, "height": BAR}
-    parts.append(tag("rect", title, class_="bar", fill=f"url(#hatch-{one.severity})", **box))
-    if one.closed_at is None:
+    parts.append(tag("rect", title, class_="bar", fill=f"url(#hatch-{detection.severity})", **box))
+    if detection.closed_at is None:
         arrow = tag("path", d="M0-9 8 0 0 9", class_="open")
         parts.append(tag("svg", arrow, x=percent(end), y=y, overflow="visible"))
-    return tag("g", *parts, *points, class_=f"episode l-{one.severity}", data_severity=one.severity)
+    return tag(
+        "g", *parts, *points, class_=f"episode l-{detection.severity}", data_severity=detection.severity
+    )
 
 
-def points_of(one: Detection, axis: Axis, y: float, rows: int) -> Iterator[Markup]:
+def points_of(detection: Detection, axis: Axis, y: float, rows: int) -> Iterator[Markup]:
     """The evidence of one detection, as points that lead to its row in the list."""
-    for index, evidence in shown_evidence(one, rows):
+    for index, evidence in shown_evidence(detection, rows):
         x = percent(axis.place(evidence.at))
         yield tag(
             "a",
             tag("circle", class_="reach", cx=x, cy=y, r=11),
-            tag("use", href=f"#mark-{one.severity}", x=x, y=y),
+            tag("use", href=f"#mark-{detection.severity}", x=x, y=y),
             class_="point",
-            href=f"#{detection_anchor(one)}-{index}",
+            href=f"#{detection_anchor(detection)}-{index}",
             tabindex=0,
             role="link",
             aria_label=point_label(evidence, timed=axis.timed),
@@ -408,11 +417,11 @@ def _proofs(
 ) -> list[Markup]:
     """Where the evidence lies on the line."""
     severities: dict[tuple[datetime, float], str] = {}
-    for one in detections:
-        for evidence in one.evidence:
+    for detection in detections:
+        for evidence in detection.evidence:
             value = evidence.readings.get(signal)
             if isinstance(value, (int, float)):
-                severities[evidence.at, float(value)] = one.severity
+                severities[evidence.at, float(value)] = detection.severity
     return [
         tag(
             "circle",

@@ -95,8 +95,12 @@ def reasons(turn: Scored, most: int) -> Iterator[tuple[str, str, str]]:
         yield "up" if change.by > 0 else "down", f"{change.by:+.2f}", text
     for line in standing(turn, moved=bool(moved)):
         yield "kept", "", clean(line)
-    for one in turn.found:
-        yield "found", f"detected {clean(one.pattern)} ({one.severity})", clean(one.explanation)
+    for detection in turn.found:
+        yield (
+            "found",
+            f"detected {clean(detection.pattern)} ({detection.severity})",
+            clean(detection.explanation),
+        )
 
 
 def under(turn: Scored, *, signals: bool = False) -> Iterator[str]:

@@ -95,7 +95,9 @@ def evaluated_lines(
     if summary is None:
         from ..app.evaluation.scoring import looks_at_scores
 
-        waiting = any(one.name in not_applicable and looks_at_scores(one) for one in library.programs)
+        waiting = any(
+            program.name in not_applicable and looks_at_scores(program) for program in library.programs
+        )
         if waiting and any(event.text for event in batch.events):
             yield "Some patterns need scores of messages: add --evaluator local (offline, no key)."
         return
@@ -178,11 +180,11 @@ def by_family(names: Iterable[str], families: Mapping[str, str]) -> dict[str, li
     >>> by_family(["darvo", "darvo@2", "loop"], {"darvo": "conversation", "loop": "run"})
     {'conversation': ['darvo'], 'run': ['loop']}
     """
-    known, found = set(names), dict[str, list[str]]()
+    known, groups = set(names), dict[str, list[str]]()
     for name in sorted(known):
         if name.partition("@")[0] not in known - {name}:
-            found.setdefault(families.get(name, OWN), []).append(name)
-    return dict(sorted(found.items()))
+            groups.setdefault(families.get(name, OWN), []).append(name)
+    return dict(sorted(groups.items()))
 
 
 def grouped(names: Iterable[str], families: Mapping[str, str]) -> str:
@@ -259,9 +261,9 @@ def untrusted_lines(shown: Sequence[tuple[Detection, Mute]]) -> Iterator[str]:
 def untrusted_rows(shown: Sequence[tuple[Detection, Mute]]) -> Iterator[str]:
     """One line for each detection that an untrusted file mutes."""
     by = {detection.id: entry.id for detection, entry in shown}
-    for one in ranked(detection for detection, _ in shown):
-        who, names = f"{title_of(one)}, {clean(one.subject)}", f"{clean(one.pattern)}; id {clean(one.id)}"
-        yield f"{one.severity.upper()}  {who} ({names}; muted by {by[one.id]})"
+    for item in ranked(detection for detection, _ in shown):
+        who, names = f"{title_of(item)}, {clean(item.subject)}", f"{clean(item.pattern)}; id {clean(item.id)}"
+        yield f"{item.severity.upper()}  {who} ({names}; muted by {by[item.id]})"
 
 
 # --- left out -------------------------------------------------------------------------------

@@ -176,8 +176,9 @@ def _parts(parts: Iterable[PartWhy]) -> Iterator[str]:
     for part in parts:
         elsewhere = f" ({part.elsewhere} in other histories)" if part.elsewhere else ""
         yield f"part {clean(part.part)}: {plural(len(part.detections), 'detection')}{elsewhere}"
-        for one in part.detections[-MOST:]:
-            yield f"  {clean(one.subject)} {stamp(one.detected_at)}, {one.severity}, id {one.id}"
+        for detection in part.detections[-MOST:]:
+            who = f"{clean(detection.subject)} {stamp(detection.detected_at)}"
+            yield f"  {who}, {detection.severity}, id {detection.id}"
 
 
 # --- conditions and limits ------------------------------------------------------------------

@@ -50,8 +50,8 @@ def watched_lines(facts: Record) -> Iterator[str]:
     if more := [name for name in ladder["off"] if name not in off]:
         yield f"  also turned off: {', '.join(map(clean, more))}"
     limits = f"{plural(ladder['cool_down'], 'step')} apart, at most {ladder['most']} per run"
-    asked = "ask at once" if ladder["critical"] == "ask" and "ask" in on else "do not ask"
-    yield f"  {limits}, from severity {ladder['lowest']}; critical paths {asked}"
+    critical = "ask at once" if ladder["critical"] == "ask" and "ask" in on else "do not ask"
+    yield f"  {limits}, from severity {ladder['lowest']}; critical paths {critical}"
 
 
 def status_lines(status: Record) -> Iterator[str]:
@@ -110,12 +110,17 @@ def report_lines(interventions: Sequence[Record], report: Record, *, is_all: boo
         what = "No interventions yet" if is_all else "No interventions there"
         yield f"{what}; {plural(report['runs'], 'run')} recorded."
         return
-    for one in interventions:
-        after = f" after {plural(one['effect_after_steps'], 'step')}" if one["effect"] == "went_on" else ""
-        who = f"{clean(one['session'], 40)} {clean(one['agent'], 40)}"
-        what = f"{one['rung']}, {one['pattern']} ({one['severity']})"
-        yield f"{one['at']}  {who} step {one['step']}: {what}: {one['effect'].replace('_', ' ')}{after}"
-        yield f"  {clean(one['text'])}"
+    for message in interventions:
+        after = (
+            f" after {plural(message['effect_after_steps'], 'step')}"
+            if message["effect"] == "went_on"
+            else ""
+        )
+        who = f"{clean(message['session'], 40)} {clean(message['agent'], 40)}"
+        what = f"{message['rung']}, {message['pattern']} ({message['severity']})"
+        effect = f"{message['effect'].replace('_', ' ')}{after}"
+        yield f"{message['at']}  {who} step {message['step']}: {what}: {effect}"
+        yield f"  {clean(message['text'])}"
     yield ""
     yield "Effects (stopped: did not recur within 5 steps):"
     for effect in report["effects"]:
@@ -150,10 +155,10 @@ def purge_lines(purged: Purged) -> Iterator[str]:
 
 def replay_lines(interventions: Sequence[Record], summary: Record) -> Iterator[str]:
     """What the hook would have said, run by run, and what it comes to."""
-    for one in interventions:
-        what = f"{one['rung']}, {one['pattern']} {one['severity']}"
-        yield f"{one['run']} ({one['agent']}), step {one['step']}: {what}"
-        yield f"  {one['text']}"
+    for message in interventions:
+        what = f"{message['rung']}, {message['pattern']} {message['severity']}"
+        yield f"{message['run']} ({message['agent']}), step {message['step']}: {what}"
+        yield f"  {message['text']}"
     runs = f"{summary['runs_spoken_to']} of {plural(summary['runs'], 'run')}"
     same = f"{summary['detections_in_both']} of {summary['detections_by_analyze']} detections as by analyze"
     yield f"{plural(summary['said'], 'intervention')} in {runs}; {same}."

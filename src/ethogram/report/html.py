@@ -106,11 +106,11 @@ def page(
     `muted` shows muted detections too; `runs` are those of agents, ranked. The same analysis gives the
     same page: there is no clock and no chance in it.
     """
-    by = {one.id: entry for one, entry in analysis.muting.muted} if muted else {}
-    shown = (*analysis.detections, *(one for one, _ in analysis.muting.muted if muted))
+    by = {detection.id: entry for detection, entry in analysis.muting.muted} if muted else {}
+    shown = (*analysis.detections, *(detection for detection, _ in analysis.muting.muted if muted))
     numbers = {who: number for number, (who, _) in enumerate(charts.grouped(shown))}
     detections = wording.ranked(shown) if analysis.as_of is not None else []
-    patterns = sorted({(clean(one.pattern), wording.title_of(one, 80)) for one in shown})
+    patterns = sorted({(clean(detection.pattern), wording.title_of(detection, 80)) for detection in shown})
     subjects = sorted(((str(n), clean(who[1], 80)) for who, n in numbers.items()), key=lambda pair: pair[1])
     hidden = analysis.muting.shown
     return render(
@@ -125,7 +125,9 @@ def page(
         numbers=numbers,
         muted=by,
         severities=[
-            severity for severity in reversed(SEVERITIES) if any(one.severity == severity for one in shown)
+            severity
+            for severity in reversed(SEVERITIES)
+            if any(detection.severity == severity for detection in shown)
         ],
         choices=[
             ("pattern", "Pattern", "all patterns", patterns[:OPTIONS]),
@@ -153,7 +155,7 @@ def _header(analysis: Analysis) -> dict[str, Any]:
     where = f"{plural(analysis.events, 'event')} of {plural(analysis.subjects, 'subject')}"
     if analysis.as_of and not analysis.traces.untimed:
         where += f", as of {stamp(analysis.as_of)} UTC"
-    counts = Counter(one.severity for one in analysis.detections)
+    counts = Counter(detection.severity for detection in analysis.detections)
     return {
         "heading": plural(len(analysis.detections), "detection") if counts else "No detections",
         "where": where if analysis.events else "There are no events in this input.",
@@ -170,11 +172,11 @@ def _chart(analysis: Analysis, shown: Sequence[Detection], numbers: Mapping[Who,
 def _views(untimed: frozenset[str]) -> dict[str, Any]:
     """What the templates ask about a detection, given the sources without times."""
 
-    def period(one: Detection) -> str:
-        return wording.span(one.opened_at, one.closed_at, timed=one.source not in untimed)
+    def period(detection: Detection) -> str:
+        return wording.span(detection.opened_at, detection.closed_at, timed=detection.source not in untimed)
 
-    def evidence_cells(one: Detection, row: Evidence, excerpts: bool) -> list[str]:
-        when = stamp(row.at, timed=one.source not in untimed)
+    def evidence_cells(detection: Detection, row: Evidence, excerpts: bool) -> list[str]:
+        when = stamp(row.at, timed=detection.source not in untimed)
         readings = clean(wording.pairs_text(row.readings), 600)
         cells = [clean(row.step, 60), when, clean(row.event, 80), readings]
         return [*cells, clean(row.excerpt or "")] if excerpts else cells
@@ -182,16 +184,16 @@ def _views(untimed: frozenset[str]) -> dict[str, Any]:
     return {"period": period, "evidence_cells": evidence_cells, "facts": detection_facts, "untimed": untimed}
 
 
-def detection_facts(one: Detection, muted: str | None) -> list[tuple[str, str]]:
+def detection_facts(detection: Detection, muted: str | None) -> list[tuple[str, str]]:
     """Names and values of the line under a detection."""
     rows = [
-        ("pattern", f"{clean(one.pattern, 80)} {clean(one.version, 20)}"),
-        ("confidence", f"{one.confidence:.2f}"),
-        ("measured by", clean(one.scorer, 120)),
-        ("id", clean(one.id, 60)),
+        ("pattern", f"{clean(detection.pattern, 80)} {clean(detection.version, 20)}"),
+        ("confidence", f"{detection.confidence:.2f}"),
+        ("measured by", clean(detection.scorer, 120)),
+        ("id", clean(detection.id, 60)),
     ]
-    if one.probability is not None:
-        rows.insert(2, ("right by verdicts", f"{one.probability:.0%}"))
+    if detection.probability is not None:
+        rows.insert(2, ("right by verdicts", f"{detection.probability:.0%}"))
     return rows if muted is None else [*rows, ("muted by", clean(muted, 60))]
 
 
@@ -233,9 +235,9 @@ def chat_page(turns: Sequence[Scored], followed: Mapping[str, Followed], *, exce
     by_talk: dict[str, list[Scored]] = {}
     for turn in turns:
         by_talk.setdefault(turn.said.thread, []).append(turn)
-    records = [{**summary_record(name, one), "rows": by_talk[name]} for name, one in followed.items()]
+    records = [{**summary_record(name, talk), "rows": by_talk[name]} for name, talk in followed.items()]
     records.sort(key=lambda record: -record["highest_risk"])
-    counts = [plural(len(records), "conversation"), plural(sum(one["turns"] for one in records), "turn")]
+    counts = [plural(len(records), "conversation"), plural(sum(talk["turns"] for talk in records), "turn")]
 
     def talk_facts(talk: Mapping[str, Any]) -> str:
         facts = f"{plural(talk['turns'], 'turn')}, highest risk {talk['highest_risk']:.2f}"
@@ -268,7 +270,7 @@ def chat_page(turns: Sequence[Scored], followed: Mapping[str, Followed], *, exce
 
 def calibration_page(calibrated: Sequence[Calibrated]) -> str:
     """What confidences have meant: a reliability plot and its table for each pattern."""
-    verdicts = plural(sum(one.reliability.count for one in calibrated), "verdict")
+    verdicts = plural(sum(pattern.reliability.count for pattern in calibrated), "verdict")
     return render(
         "calibration.html",
         asset("style.css") + asset("calibration.css"),

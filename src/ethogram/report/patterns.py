@@ -104,22 +104,25 @@ def backtest_parts(result: Backtested) -> Iterator[RenderableType]:
     yield f"{plural(result.events, 'event')}{when}."
     if not result.backtests:
         yield "No shadow pattern: set `status: shadow` in its file, or under status: in the settings."
-    for one in result.backtests:
+    for backtest in result.backtests:
         yield ""
-        severities = ", ".join(f"{count} {severity}" for severity, count in one.by_severity.items() if count)
-        detections = plural(one.detections, "detection") + (f" ({severities})" if severities else "")
-        yield f"{clean(one.pattern)}: {detections} in {one.histories:,} of {plural(one.looked_at, 'history')}"
-        if (fields := result.lacking.get(one.pattern)) is not None:
+        severities = ", ".join(
+            f"{count} {severity}" for severity, count in backtest.by_severity.items() if count
+        )
+        detections = plural(backtest.detections, "detection") + (f" ({severities})" if severities else "")
+        histories = f"{backtest.histories:,} of {plural(backtest.looked_at, 'history')}"
+        yield f"{clean(backtest.pattern)}: {detections} in {histories}"
+        if (fields := result.lacking.get(backtest.pattern)) is not None:
             yield f"  not applicable: it groups events by {' or '.join(fields)}, which no event here has"
             continue
-        yield f"  {chance_text(one.detections, one.shuffled, one.lift)}"
-        if one.by_week:
-            yield "  by week: " + ", ".join(f"{week} {count}" for week, count in one.by_week.items())
-        for other in one.overlaps[:5]:
+        yield f"  {chance_text(backtest.detections, backtest.shuffled, backtest.lift)}"
+        if backtest.by_week:
+            yield "  by week: " + ", ".join(f"{week} {count}" for week, count in backtest.by_week.items())
+        for other in backtest.overlaps[:5]:
             often = f", {other.together:.1f} times as often beside it" if other.together else ""
             share = f"{other.covered:.0%} of its events{often} (Jaccard {other.jaccard:.2f})"
             yield f"  overlaps with {clean(other.other)}: {share}"
-        for example in one.examples:
+        for example in backtest.examples:
             yield ""
             yield from detection_parts(example, timed=example.source not in result.untimed)
     for pair in result.against:

@@ -34,7 +34,8 @@ def lane_part(lane: Lane, run: Run) -> Markup:
     legend = [tag("span", _key(mark), f" {words}", class_="legend") for mark, words in MARKS.items()]
     head = tag("p", f"Paths of {clean(lane.subject, 60)}{under}, {each}: ", *legend, class_="note")
     bars = [
-        _bar(first, last, one, cells) for first, last, one in episode_cells(run, lane.subject, lane.per_cell)
+        _bar(first, last, episode, cells)
+        for first, last, episode in episode_cells(run, lane.subject, lane.per_cell)
     ]
     rows = [_lane_row("detected", "detected", bars)]
     for name, marks in lane.rows:
@@ -121,13 +122,14 @@ SIZE, LEFT, BELOW = 300, 34, 34
 """Of the plot, and of the room for words at its left and below it, in its own units."""
 
 
-def reliability_plot(one: Calibrated) -> Markup:
+def reliability_plot(calibrated: Calibrated) -> Markup:
     """Confidence against the share that was right."""
-    pairs = zip(one.calibration.confidences, one.calibration.probabilities, strict=True)
+    pairs = zip(calibrated.calibration.confidences, calibrated.calibration.probabilities, strict=True)
     line = tag("polyline", points=" ".join(f"{number(_x(x))},{number(_y(y))}" for x, y in pairs))
-    words = f"Reliability of {clean(one.pattern, 120)}: {plural(len(one.reliability.rows), 'group')}"
+    groups = plural(len(calibrated.reliability.rows), "group")
+    words = f"Reliability of {clean(calibrated.pattern, 120)}: {groups}"
     box = f"0 0 {SIZE + LEFT + 10} {SIZE + BELOW + 10}"
-    drawn = (*_frame(), line, *_points(one))
+    drawn = (*_frame(), line, *_points(calibrated))
     return tag("svg", *drawn, class_="plot", viewBox=box, role="img", aria_label=words)
 
 
@@ -152,8 +154,8 @@ def _frame() -> Iterator[Markup]:
     yield tag("text", "right", x=_x(0) + 5, y=_y(1) + 14)
 
 
-def _points(one: Calibrated) -> Iterator[Markup]:
-    for row in one.reliability.rows:
+def _points(calibrated: Calibrated) -> Iterator[Markup]:
+    for row in calibrated.reliability.rows:
         low, high = row.interval
         yield tag("line", x1=_x(row.said), x2=_x(row.said), y1=_y(low), y2=_y(high), class_="range")
         title = tag("title", f"confidence {row.said:.2f}: {row.right} of {row.count} right")

@@ -79,28 +79,29 @@ def without_lines(assessment: Assessment, known: Mapping[str, Detection]) -> Ite
         yield f"  {number(assessment.overall_risk)}  still, without {which}"
 
 
-def recommendation_lines(one: Recommendation) -> Iterator[str]:
+def recommendation_lines(recommendation: Recommendation) -> Iterator[str]:
     """What to do about one pattern, what was tried, and what comes next."""
-    yield f"  {one.urgency}: {clean(one.text)} ({one.severity.upper()} {clean(one.title)})"
-    if one.tried:
-        yield f"    tried by the agent: {'; '.join(clean(each, 80) for each in one.tried[:SHOWN])}"
-    ladder = one.ladder
+    why = f"{recommendation.severity.upper()} {clean(recommendation.title)}"
+    yield f"  {recommendation.urgency}: {clean(recommendation.text)} ({why})"
+    if recommendation.tried:
+        yield f"    tried by the agent: {'; '.join(clean(each, 80) for each in recommendation.tried[:SHOWN])}"
+    ladder = recommendation.ladder
     if ladder is None:
         return
-    given = [f"{each.rung} ({EFFECTS.get(each.effect, each.effect)})" for each in ladder.given]
-    done = f"given so far: {', '.join(given)}; " if given else ""
+    steps = [f"{each.rung} ({EFFECTS.get(each.effect, each.effect)})" for each in ladder.given]
+    done = f"given so far: {', '.join(steps)}; " if steps else ""
     place = f"{ladder.rungs.index(ladder.next) + 1} of {len(ladder.rungs)}" if ladder.next else ""
     after = f"next: {ladder.next} (rung {place})" if ladder.next else "no further rung"
     yield f"    {done}{after}"
 
 
-def detection_text(one: Detection, probability: float, *, timed: bool) -> str:
+def detection_text(detection: Detection, probability: float, *, timed: bool) -> str:
     """A detection on one line, with the probability it counts with where verdicts change that."""
-    sure = f"confidence {one.confidence:.2f}"
-    if f"{probability:.2f}" != f"{one.confidence:.2f}":
+    sure = f"confidence {detection.confidence:.2f}"
+    if f"{probability:.2f}" != f"{detection.confidence:.2f}":
         sure += f", counts as {probability:.2f} by verdicts"
-    seen = f", seen {stamp(one.held_at)}" if timed else ""
-    return f"{one.severity.upper()} {title_of(one)} ({sure}{seen}, id {one.id})"
+    seen = f", seen {stamp(detection.held_at)}" if timed else ""
+    return f"{detection.severity.upper()} {title_of(detection)} ({sure}{seen}, id {detection.id})"
 
 
 def ranking_lines(risks: Sequence[SubjectRisk], at: datetime | None, limit: int) -> Iterator[str]:
@@ -110,10 +111,10 @@ def ranking_lines(risks: Sequence[SubjectRisk], at: datetime | None, limit: int)
         return
     yield f"{plural(len(risks), 'subject')} with a risk{as_of_text(at, True) if at else ''}"
     rows = [["risk", "severity", "subject", "source", "made of"]]
-    for one in risks[:limit]:
-        causes = [f"{clean(cause.name, 40)} {number(cause.value)}" for cause in one.composition.causes]
-        names = [clean(one.subject, 60), clean(one.source, 40)]
-        rows.append([number(one.value), one.composition.mode or "-", *names, listed(causes, 3)])
+    for risk in risks[:limit]:
+        causes = [f"{clean(cause.name, 40)} {number(cause.value)}" for cause in risk.composition.causes]
+        names = [clean(risk.subject, 60), clean(risk.source, 40)]
+        rows.append([number(risk.value), risk.composition.mode or "-", *names, listed(causes, 3)])
     yield from aligned(rows)
     if len(risks) > limit:
         yield f"and {len(risks) - limit:,} more (--limit)"
@@ -151,7 +152,7 @@ def subject_lines(context: SubjectContext, risk: Assessment) -> Iterator[str]:
         yield "Signals (newest 50 readings each)"
         yield from (f"  {signal_line(signal)}" for signal in context.signals)
     yield "Detections" if context.detections else "Detections: none; `ethogram sweep` looks for them"
-    yield from (f"  {detection_line(one, timed=context.timed)}" for one in context.detections)
+    yield from (f"  {detection_line(detection, timed=context.timed)}" for detection in context.detections)
     if context.stages:
         yield "Partial matches"
         yield from (f"  {stage_line(stage, timed=context.timed)}" for stage in context.stages)
@@ -166,12 +167,16 @@ def signal_line(signal: SignalContext) -> str:
     return f"{head}; mean {value_text(signal.mean)}, latest {value_text(signal.latest)}{trend}"
 
 
-def detection_line(one: Detection, *, timed: bool) -> str:
+def detection_line(detection: Detection, *, timed: bool) -> str:
     """One detection: severity, title, when."""
-    when = span(one.opened_at, one.closed_at, timed=timed)
-    state = f", {one.state}" if one.state not in STANDING else ""
-    right = "" if one.probability is None else f", by verdicts right in {one.probability:.0%} of such cases"
-    return f"{one.severity.upper()} {title_of(one)}, {when}{state}{right} (id {one.id})"
+    when = span(detection.opened_at, detection.closed_at, timed=timed)
+    state = f", {detection.state}" if detection.state not in STANDING else ""
+    right = (
+        ""
+        if detection.probability is None
+        else f", by verdicts right in {detection.probability:.0%} of such cases"
+    )
+    return f"{detection.severity.upper()} {title_of(detection)}, {when}{state}{right} (id {detection.id})"
 
 
 def stage_line(stage: Stage, *, timed: bool) -> str:

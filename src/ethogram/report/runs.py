@@ -62,7 +62,7 @@ def repeated_text(run: Run) -> str:
     return f"{run.lost_steps:,} of {plural(run.steps, 'step')} ({run.lost_share:.0%})"
 
 
-def found_text(run: Run) -> str:
+def detections_text(run: Run) -> str:
     """The gravest episode, and how many more there are."""
     if not run.episodes:
         return "none"
@@ -77,7 +77,7 @@ def cells_of(run: Run) -> tuple[str, ...]:
     """The row of a run under HEADS."""
     repeated = f"{run.lost_steps:,} ({run.lost_share:.0%})" if run.episodes else "-"
     head = (run_name(run), agents_text(run), f"{run.steps:,}", f"{run.errors:,}")
-    return (*head, run.severity or "-", repeated, found_text(run))
+    return (*head, run.severity or "-", repeated, detections_text(run))
 
 
 def steps_text(episode: RunEpisode) -> str:
@@ -177,14 +177,14 @@ def evidence_steps(
 
     known = {(run.source, run.thread) for run in runs}
     walks: dict[tuple[str, str, str], _Walk] = {}
-    for one in detections:
-        if one.thread is not None and (one.source, one.thread) in known:
-            walk = walks.setdefault((one.source, one.thread, one.subject), _Walk())
-            walk.wanted.update(evidence.event for evidence in one.evidence)
+    for detection in detections:
+        if detection.thread is not None and (detection.source, detection.thread) in known:
+            walk = walks.setdefault((detection.source, detection.thread, detection.subject), _Walk())
+            walk.wanted.update(evidence.event for evidence in detection.evidence)
     for lot in lots(events) if walks else ():
         for event in lot:
-            if (found := walks.get((event.source, event.thread or "", event.subject))) is not None:
-                found.add(event)
+            if (own := walks.get((event.source, event.thread or "", event.subject))) is not None:
+                own.add(event)
     return {(key[0], event): step for key, walk in walks.items() for event, step in walk.places.items()}
 
 
@@ -222,7 +222,7 @@ def run_parts(runs: Sequence[Run], *, verbose: bool = False) -> Iterator[Rendera
             yield f"and {len(runs) - rows:,} more"
         return
     for run in runs:
-        yield from one_run(run)
+        yield from run_lines(run)
 
 
 def run_table(runs: Sequence[Run]) -> Table:
@@ -239,7 +239,7 @@ def run_table(runs: Sequence[Run]) -> Table:
     return table
 
 
-def one_run(run: Run) -> Iterator[RenderableType]:
+def run_lines(run: Run) -> Iterator[RenderableType]:
     """A run: totals, task, repetition and path lanes."""
     from rich.padding import Padding
     from rich.text import Text

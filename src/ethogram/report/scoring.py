@@ -128,8 +128,10 @@ def comparison_lines(record: Mapping[str, Any]) -> Iterator[str]:
     yield f"indicators: {signs['a']:,} by A, {signs['b']:,} by B, {signs['both']:,} by both"
     alone = f"{detections['only_a']:,} with A alone, {detections['only_b']:,} with B alone"
     yield f"detections: {detections['both']:,} with both, {alone}"
-    for name, one in detections["by_pattern"].items():
-        yield printable(f"  {name}: {one['both']} both, {one['only_a']} A alone, {one['only_b']} B alone")
+    for name, counts in detections["by_pattern"].items():
+        yield printable(
+            f"  {name}: {counts['both']} both, {counts['only_a']} A alone, {counts['only_b']} B alone"
+        )
 
 
 def _number(value: float | None) -> str:

@@ -100,15 +100,17 @@ def usage_lines(subject: str, signals: UsageSignals) -> Iterator[str]:
     if signals.status != "ok":
         yield "  Insufficient data."
     order = {"medium": 0, "low": 1, "none": 2}
-    for one in sorted(signals.findings.values(), key=lambda one: (order[one.severity], not one.is_ok)):
-        word = one.severity.upper() if one.severity != "none" else "-" if one.is_ok else "?"
-        yield f"  {word:<7}{one.name}: {one.sentence}"
+    for finding in sorted(
+        signals.findings.values(), key=lambda finding: (order[finding.severity], not finding.is_ok)
+    ):
+        word = finding.severity.upper() if finding.severity != "none" else "-" if finding.is_ok else "?"
+        yield f"  {word:<7}{finding.name}: {finding.sentence}"
 
 
 def news_lines(news: News) -> Iterator[str]:
     """What is new about a person."""
     yield f"{news.severity.upper()} {clean(news.subject or news.person)} (score {news.signals.score:.2f})"
-    yield from (f"  {one.severity:<7}{one.name}: {one.sentence}" for one in news.findings)
+    yield from (f"  {finding.severity:<7}{finding.name}: {finding.sentence}" for finding in news.findings)
 
 
 def look_line(look: Mapping[str, Any]) -> str:

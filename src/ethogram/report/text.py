@@ -62,17 +62,17 @@ def analysis_parts(
     yield headline(analysis, untimed=bool(untimed))
     detections = ranked(analysis.detections)
     yield from summary_parts(detections, untimed, verbose=verbose)
-    by = {one.id: entry for one, entry in analysis.muting.muted} if muted else {}
+    by = {detection.id: entry for detection, entry in analysis.muting.muted} if muted else {}
     shown = detections if verbose else detections[:DETAILS]
-    shown = [*shown, *(one for one, _ in analysis.muting.muted if muted)]
+    shown = [*shown, *(detection for detection, _ in analysis.muting.muted if muted)]
     steps = evidence_steps(shown, batch.events, runs)
     episodes = {each.detection: (each, run) for run in runs for each in run.episodes}
-    for one in shown:
+    for detection in shown:
         yield ""
-        if one.id in by:
-            yield f"Muted by {by[one.id]}:"
-        timed = one.source not in untimed
-        yield from detection_parts(one, steps, episodes.get(one.id), timed=timed, verbose=verbose)
+        if detection.id in by:
+            yield f"Muted by {by[detection.id]}:"
+        timed = detection.source not in untimed
+        yield from detection_parts(detection, steps, episodes.get(detection.id), timed=timed, verbose=verbose)
     if (left := len(detections) - DETAILS) > 0 and not verbose:
         yield ""
         yield f"{plural(left, 'more detection')}: --verbose shows the details."
@@ -116,28 +116,33 @@ def summary_parts(
     for _ in range(4):
         table.add_column(overflow="fold")
     rows = detections if verbose else detections[:SUMMARY]
-    for one in rows:
-        when = span(one.opened_at, one.closed_at, timed=one.source not in untimed)
-        table.add_row(Text(one.severity.upper(), STYLES[one.severity]), title_of(one), whom(one), when)
+    for detection in rows:
+        when = span(detection.opened_at, detection.closed_at, timed=detection.source not in untimed)
+        table.add_row(
+            Text(detection.severity.upper(), STYLES[detection.severity]),
+            title_of(detection),
+            whom(detection),
+            when,
+        )
     yield ""
     yield table
     if len(detections) > len(rows):
         yield f"and {len(detections) - len(rows):,} more (--verbose)"
 
 
-def detection_row(one: Detection, *, timed: bool = True) -> list[str | tuple[str, str]]:
+def detection_row(detection: Detection, *, timed: bool = True) -> list[str | tuple[str, str]]:
     """A detection on one line, as styled pieces."""
-    when = span(one.opened_at, one.closed_at, timed=timed)
+    when = span(detection.opened_at, detection.closed_at, timed=timed)
     return [
-        (one.severity.upper(), STYLES[one.severity]),
+        (detection.severity.upper(), STYLES[detection.severity]),
         "  ",
-        (title_of(one), "bold"),
-        f"  {whom(one)}  {when}",
+        (title_of(detection), "bold"),
+        f"  {whom(detection)}  {when}",
     ]
 
 
 def detection_parts(
-    one: Detection,
+    detection: Detection,
     steps: Steps | None = None,
     episode: tuple[RunEpisode, Run] | None = None,
     *,
@@ -152,25 +157,34 @@ def detection_parts(
     from rich.text import Text
 
     parts: list[RenderableType] = [
-        f"{whom(one)}   {span(one.opened_at, one.closed_at, timed=timed)}",
-        sentence(one),
+        f"{whom(detection)}   {span(detection.opened_at, detection.closed_at, timed=timed)}",
+        sentence(detection),
     ]
     if episode is not None:
         parts += [episode_text(*episode), outcome_text(episode[0])]
         if tried := tried_text(episode[0]):
             parts.append(f"Tried in between: {tried}")
-    if one.evidence:
-        parts.append(evidence_table(one, steps or {}, timed=timed, verbose=verbose))
-    if one.details and verbose:
-        parts.append("; ".join(f"{clean(name)}: {value_text(value)}" for name, value in one.details.items()))
-    if one.recommendation:
-        parts.append(f"What to do: {clean(one.recommendation)}")
-    parts.append(Text(f"pattern {clean(one.pattern)}, {sureness(one, exact=verbose)}, id {one.id}", "dim"))
-    yield Text.assemble((one.severity.upper(), STYLES[one.severity]), "  ", (title_of(one), "bold"))
+    if detection.evidence:
+        parts.append(evidence_table(detection, steps or {}, timed=timed, verbose=verbose))
+    if detection.details and verbose:
+        parts.append(
+            "; ".join(f"{clean(name)}: {value_text(value)}" for name, value in detection.details.items())
+        )
+    if detection.recommendation:
+        parts.append(f"What to do: {clean(detection.recommendation)}")
+    parts.append(
+        Text(
+            f"pattern {clean(detection.pattern)}, {sureness(detection, exact=verbose)}, id {detection.id}",
+            "dim",
+        )
+    )
+    yield Text.assemble(
+        (detection.severity.upper(), STYLES[detection.severity]), "  ", (title_of(detection), "bold")
+    )
     yield from (Padding(part, (0, 0, 0, 2)) for part in parts)
 
 
-def evidence_table(one: Detection, steps: Steps, *, timed: bool = True, verbose: bool = False) -> Table:
+def evidence_table(detection: Detection, steps: Steps, *, timed: bool = True, verbose: bool = False) -> Table:
     """The events that matter, one row each: of a run its steps, else excerpts and readings.
 
     Of many, the first and the last; `verbose` shows all, with their ids and readings.
@@ -179,8 +193,8 @@ def evidence_table(one: Detection, steps: Steps, *, timed: bool = True, verbose:
 
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
     rows: list[tuple[str, ...]] = []
-    for evidence in one.evidence:
-        step = steps.get((one.source, evidence.event))
+    for evidence in detection.evidence:
+        step = steps.get((detection.source, evidence.event))
         row = _row(evidence, step, timed, verbose)
         if step is None or row not in rows:  # a call and its result are one step
             rows.append(row)
@@ -255,6 +269,6 @@ def sweep_parts(done: Sweep, untimed: set[str], *, verbose: bool = False) -> Ite
 
 def over_line(change: Change) -> str:
     """A detection that is over or withdrawn."""
-    one = change.detection
-    who = f"{title_of(one)}, {clean(one.subject)}"
-    return f"{change.change.capitalize()}: {who} ({WHY[change.change]}); id {one.id}"
+    detection = change.detection
+    who = f"{title_of(detection)}, {clean(detection.subject)}"
+    return f"{change.change.capitalize()}: {who} ({WHY[change.change]}); id {detection.id}"

@@ -105,22 +105,23 @@ def kappa_text(kappa: Kappa) -> str:
 # --- calibration ----------------------------------------------------------------------------
 
 
-def calibration_lines(one: Calibrated) -> Iterator[str]:
+def calibration_lines(calibrated: Calibrated) -> Iterator[str]:
     """The table, then the plot."""
-    reliability = one.reliability
-    few = "" if one.is_sufficient else f" (insufficient: {one.minimum} needed)"
-    yield f"{clean(one.pattern)}: {plural(reliability.count, 'verdict')}{few}"
+    reliability = calibrated.reliability
+    few = "" if calibrated.is_sufficient else f" (insufficient: {calibrated.minimum} needed)"
+    yield f"{clean(calibrated.pattern)}: {plural(reliability.count, 'verdict')}{few}"
     yield "  confidence     judged  right  share (95 %)          calibrated"
     for row in reliability.rows:
         low, high = row.interval
         share = f"{row.right / row.count:.2f} ({low:.2f} to {high:.2f})"
         bounds = f"{row.low:.2f} to {row.high:.2f}"
-        yield f"  {bounds:14} {row.count:6,}  {row.right:5,}  {share:20}  {one.calibration(row.said):.2f}"
+        probability = calibrated.calibration(row.said)
+        yield f"  {bounds:14} {row.count:6,}  {row.right:5,}  {share:20}  {probability:.2f}"
     yield f"  mean distance to the diagonal {reliability.distance:.2f}, Brier score {reliability.brier:.3f}"
-    yield from (f"  {text}" for text in plot_lines(one))
+    yield from (f"  {text}" for text in plot_lines(calibrated))
 
 
-def plot_lines(one: Calibrated) -> Iterator[str]:
+def plot_lines(calibrated: Calibrated) -> Iterator[str]:
     """Confidence (across) against share right (up): o a group, . the diagonal, - the calibrated curve."""
     cells = [[" "] * WIDE for _ in range(HIGH)]
 
@@ -131,8 +132,8 @@ def plot_lines(one: Calibrated) -> Iterator[str]:
     for share in shares:
         put(share, share, ".")
     for share in shares:
-        put(share, one.calibration(share), "-")
-    for row in one.reliability.rows:
+        put(share, calibrated.calibration(share), "-")
+    for row in calibrated.reliability.rows:
         put(row.said, row.right / row.count, "o")
     for index, line in enumerate(cells):
         label = {0: "1.0", (HIGH - 1) // 2: "0.5", HIGH - 1: "0.0"}.get(index, "")
@@ -148,18 +149,18 @@ def lesson_lines(lesson: Lesson, at: datetime) -> Iterator[str]:
     """A proposal, or why there is none."""
     from ..risk.proposal import Nothing
 
-    told = lesson.told
+    proposal = lesson.told
     # Saved results are reused until a fifth of the verdicts is new.
     since = (
         "" if lesson.at == at else f" (from {stamp(lesson.at)}; tried again when a fifth of verdicts is new)"
     )
-    if isinstance(told, Nothing):
-        yield f"{told.pattern}: nothing to propose: {told.why}{since}"
+    if isinstance(proposal, Nothing):
+        yield f"{proposal.pattern}: nothing to propose: {proposal.why}{since}"
         return
-    yield told.sentence()
-    yield from (f"  {text}" for text in told.diff().splitlines())
-    yield from effect_lines(told)
-    yield f"  to apply it: ethogram learn {told.pattern} --accept --store ...{since}"
+    yield proposal.sentence()
+    yield from (f"  {text}" for text in proposal.diff().splitlines())
+    yield from effect_lines(proposal)
+    yield f"  to apply it: ethogram learn {proposal.pattern} --accept --store ...{since}"
 
 
 def effect_lines(proposal: Proposal) -> Iterator[str]:
