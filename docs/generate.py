@@ -32,8 +32,8 @@ RECORDS_HEAD = """\
 
 <!-- Written by docs/generate.py from the record classes; change those. -->
 
-One section for each schema of `ethogram schema NAME`. Fields marked "optional" may be absent; all others are
-always there. [Records](records.md) has examples and what they promise.
+One section for each schema of `ethogram config schema NAME`. Fields marked "optional" may be absent; all
+others are always there. [Records](records.md) has examples and what they promise.
 """
 FAMILIES = {
     "conversation": "Conversations",

@@ -21,14 +21,13 @@ from benchmarks.quality.planting import Planting
 from benchmarks.quality.runs import folder_of, set_files
 from benchmarks.quality.text import lift_lines, plant_lines, run_lines, simulated_line
 from ethogram.cli.chat import Embedder, maker
-from ethogram.cli.inputs import AsJson, Asked, AsOf, Config, Parameters, Scorers, SkipBad, load_config
-from ethogram.cli.output import printable, write_json, write_line
+from ethogram.cli.options import AsJson, AsOf, Config, InputOptions, Parameters, Scorers, SkipBad, load_config
+from ethogram.cli.output import Progress, write_json, write_line
 from ethogram.cli.patterns import Selectors, as_set
-from ethogram.cli.progress import Progress
-from ethogram.cli.text import plural
 from ethogram.cli.validate import DATA, digest
 from ethogram.errors import BadUsage
 from ethogram.files import write_whole
+from ethogram.report.wording import plural, printable
 
 MOST_SEED = 1_000_000
 Record = Mapping[str, Any]
@@ -209,11 +208,11 @@ def planted(
     if not patterns:
         raise typer.BadParameter("name what to plant: --pattern NAME")
     setting = Setting(_range(strength), noise, gaps)
-    request = Asked(data, "", config, "", skip_bad, scorers, parameters, "", as_json)
-    loaded = request.loaded()
+    input_options = InputOptions(data, "", config, "", skip_bad, scorers, parameters, "", as_json)
+    loaded = input_options.loaded()
     library = as_set(loaded, patterns)
     progress = Progress()
-    events = request.read(library, loaded.settings, progress).events if data else None
+    events = input_options.read(library, loaded.settings, progress).events if data else None
     with progress.checking(f"planting {plural(episodes, 'episode')} of {plural(len(library), 'pattern')}"):
         done = planting.plant(
             library,
@@ -258,10 +257,10 @@ def lift(
     """Does order matter? Detections in real histories, and in the same ones shuffled."""
     if not data:
         raise typer.BadParameter("name a file of events: --data FILE")
-    request = Asked(data, as_of, config, "", skip_bad, scorers, parameters, "", as_json)
-    moment, loaded = request.moment(), request.loaded()
+    input_options = InputOptions(data, as_of, config, "", skip_bad, scorers, parameters, "", as_json)
+    moment, loaded = input_options.moment(), input_options.loaded()
     library, progress = as_set(loaded, selectors), Progress()
-    batch = request.read(library, loaded.settings, progress)
+    batch = input_options.read(library, loaded.settings, progress)
     with progress.checking(f"checking {plural(len(batch.events), 'event')}, shuffled {shuffles} times"):
         lifts = lifting.lift(
             batch.events,

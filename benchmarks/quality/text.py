@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ethogram.app.chat import rises
-from ethogram.cli.output import printable
-from ethogram.cli.text import plural
+from ethogram.report.wording import plural, printable
 
 if TYPE_CHECKING:
     from benchmarks.quality.lift import Lift, Lifts

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ethogram.cli.chat import Embedder, maker
-from ethogram.cli.inputs import AsJson
+from ethogram.cli.options import AsJson
 from ethogram.cli.output import write_json, write_line
 
 Rows = Annotated[int, typer.Option(min=1000, help="How many evaluations.")]

@@ -101,11 +101,11 @@ def test_an_install_shows_the_change_writes_it_and_says_what_is_watched(folder, 
     assert f"\nInstalled in {path}" in text
     assert "\nWatched here: " in text
     assert "loop" in text
-    assert "\nRungs that are on: nudge, remind, ask; off: stop\n" in text
+    assert "\nInterventions on: nudge, remind, ask; off: stop\n" in text
     assert "\nNothing leaves this machine: " in text
     assert quick == [str(folder)]
     text = run(capsys, "install", "claude-code")
-    assert text.startswith(f"The hook is installed already in {path}.\n")
+    assert text.startswith(f"The hook is already installed in {path}.\n")
     text = run(capsys, "uninstall", "claude-code")
     assert "\n+++ /dev/null\n" in text
     assert list(folder.iterdir()) == []
@@ -178,7 +178,7 @@ def test_the_status_of_nothing(folder, quick, capsys):
     text = run(capsys, "status")
     assert text.startswith(f"Project: not installed ({folder}/.claude/settings.json)\nUser: not installed (")
     assert "State: none yet" in text
-    assert text.endswith("Faults of ours: none\n")
+    assert text.endswith("Internal errors: none\n")
 
 
 def test_the_status_of_a_hook_that_works(folder, capsys):
@@ -202,8 +202,8 @@ def test_the_status_of_a_hook_that_works(folder, capsys):
     assert told["faults"]["count"] == 2
     assert told["faults"]["newest"] == "2026-01-02T00:00:00Z C at d:2"
     text = run(capsys, "status")
-    assert "Rungs that are on: stop; off: nudge, remind, ask\n  turned off, too: loop, WebSearch\n" in text
-    assert "1 run, 1 intervention, the last event 2023-11-14T22:13:20Z\n" in text
+    assert "Interventions on: stop; off: nudge, remind, ask\n  also turned off: loop, WebSearch\n" in text
+    assert "1 run, 1 intervention, last event 2023-11-14T22:13:20Z\n" in text
     (folder / ".ethogram.yaml").write_text("hook: {most: 3}\n")
     assert records(run(capsys, "status", "--json"))[0]["plan"]["state"] == "old"
 
@@ -240,14 +240,14 @@ def test_the_status_where_nothing_can_be_kept(folder, quick, capsys):
     Path(location.state_dir()).write_text("a file where the folder should be")
     (told,) = records(run(capsys, "status", "--json"))
     assert told["state"]["folder_fault"] == f"{location.state_dir()} is not a folder"
-    assert "nothing can be kept: " in run(capsys, "status")
+    assert "cannot be written: " in run(capsys, "status")
 
 
 # report
 
 
 def test_a_report_of_nothing_says_so(folder, capsys):
-    assert run(capsys, "report") == "Nothing was said yet; 0 runs are known.\n"
+    assert run(capsys, "report") == "No interventions yet; 0 runs recorded.\n"
     (told,) = records(run(capsys, "report", "--json"))
     assert told == {"record": "hook_report", "runs": 0, "given": 0, "effects": []}
 
@@ -275,7 +275,7 @@ def test_a_report_counts_by_pattern_and_rung(folder, capsys):
     assert f"  loop, nudge: {counts}; 50% stopped (9% to 91%)" in text
     assert records(run(capsys, "report", "--json", "--since", "7d"))[-1]["given"] == 3
     assert records(run(capsys, "report", "--json", "--session", "s2"))[-1]["given"] == 2
-    assert run(capsys, "report", "--session", "s9") == "Nothing was said there; 3 runs are known.\n"
+    assert run(capsys, "report", "--session", "s9") == "No interventions there; 3 runs recorded.\n"
     assert "--since: 'soon' is not a duration" in run(capsys, "report", "--since", "soon", code=2)
 
 
@@ -308,7 +308,7 @@ def test_a_purge_leaves_no_byte_of_a_session_and_all_of_the_others(folder, capsy
         )
     assert f"{SECRET} 007".encode() in bytes_in_state()
     text = run(capsys, "purge", "--session", "s7", "--yes")
-    assert text == "Removed for good: 1 run, 1 intervention.\n"
+    assert text == "Removed permanently: 1 run, 1 intervention.\n"
     left = bytes_in_state()
     assert f"{SECRET} 007".encode() not in left
     assert f"{SECRET} s007".encode() not in left
@@ -321,7 +321,7 @@ def test_a_purge_while_a_hook_has_the_file_open_leaves_nothing_in_its_log(folder
         remember("s", time.time(), (advice(1, text=SECRET), "open", 0), state=SECRET * 100)
         other.execute("select * from said").fetchall()
         assert SECRET.encode() in Path(location.state_path() + "-wal").read_bytes()
-        assert "old pages" not in run(capsys, "purge", "--yes")
+        assert "Another program" not in run(capsys, "purge", "--yes")
         assert SECRET.encode() not in bytes_in_state()
         assert other.execute("select count(*) from said").fetchone() == (0,)
 
@@ -332,7 +332,7 @@ def test_a_purge_that_a_reader_hinders_says_so(folder, capsys, monkeypatch):
     with closing(sqlite3.connect(location.state_path(), isolation_level=None)) as other:
         other.execute("begin")
         other.execute("select * from said").fetchall()
-        assert "Purge again then" in run(capsys, "purge", "--yes")
+        assert "run purge again" in run(capsys, "purge", "--yes")
         other.execute("commit")
         other.execute("begin immediate")
         assert "another program is writing to it; try again" in run(capsys, "purge", "--yes", code=2)
@@ -343,7 +343,7 @@ def test_a_purge_that_a_reader_hinders_says_so(folder, capsys, monkeypatch):
 def test_a_purge_of_what_is_old(folder, capsys):
     remember("old", time.time() - 40 * DAY, (advice(1, text=SECRET), "open", 0))
     remember("new", time.time() - 20 * DAY, (advice(1), "open", 0))
-    assert run(capsys, "purge", "--before", "30d", "--yes") == "Removed for good: 1 run, 1 intervention.\n"
+    assert run(capsys, "purge", "--before", "30d", "--yes") == "Removed permanently: 1 run, 1 intervention.\n"
     assert SECRET.encode() not in bytes_in_state()
     assert records(run(capsys, "report", "--json"))[0]["session"] == "new"
     assert "--before: 'x' is not a duration" in run(capsys, "purge", "--before", "x", "--yes", code=2)
@@ -357,9 +357,9 @@ def test_a_purge_of_everything_takes_plans_logs_and_what_was_set_aside(folder, q
     for name in ("plans/a.json", "faults.log", "faults.log.old", "runs.sqlite.unreadable"):
         (state / name).write_text(SECRET)
     assert run(capsys, "purge", "--session", "x", "--yes").startswith(
-        "Removed for good: 0 runs, 0 interventions, 1 file.\n"
+        "Removed permanently: 0 runs, 0 interventions, 1 file.\n"
     )
-    assert run(capsys, "purge", "--yes").startswith("Removed for good: 1 run, 1 intervention, 3 files.\n")
+    assert run(capsys, "purge", "--yes").startswith("Removed permanently: 1 run, 1 intervention, 3 files.\n")
     assert SECRET.encode() not in bytes_in_state()
     # How to undo the install says nothing of runs, and is still needed.
     run(capsys, "uninstall", "claude-code")
@@ -371,7 +371,7 @@ def test_a_file_that_cannot_be_read_goes_as_a_whole(folder, capsys):
     Path(location.state_path()).write_bytes(SECRET.encode() * 100)
     assert "1 file" in run(capsys, "purge", "--session", "s", "--yes")
     assert not Path(location.state_path()).exists()
-    assert run(capsys, "purge", "--yes") == "Removed for good: 0 runs, 0 interventions.\n"
+    assert run(capsys, "purge", "--yes") == "Removed permanently: 0 runs, 0 interventions.\n"
 
 
 def test_a_purge_asks_on_a_terminal_and_nowhere_else(folder, capsys, monkeypatch):

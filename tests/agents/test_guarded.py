@@ -114,25 +114,26 @@ def test_commands_that_change_settings_are_asked_about(ask: Ask, command: str) -
 @pytest.mark.parametrize(
     "command",
     [
-        "ethogram trust --yes",
-        "/opt/venv/bin/ethogram trust",
-        "python3 -P -m ethogram trust",
-        "env A=1 ethogram trust",
+        "ethogram config trust --yes",
+        "/opt/venv/bin/ethogram config trust",
+        "python3 -P -m ethogram config trust",
+        "env A=1 ethogram config trust",
         "make && ethogram hook uninstall claude-code",
         "ethogram mute add loop",
+        "ethogram store purge --store s.db --subject ann",
         "ethogram hook purge",
-        "bash -c 'ethogram trust --yes'",
-        "bash <<EOF\nethogram trust --yes\nEOF",
-        "printf 'ethogram trust --yes' | bash",
-        "eval ethogram trust --yes",
-        "{ ethogram trust --revoke; }",
-        "uv run ethogram trust --yes",
-        "python3 -P -X utf8 -m ethogram trust",
+        "bash -c 'ethogram config trust --yes'",
+        "bash <<EOF\nethogram config trust --yes\nEOF",
+        "printf 'ethogram config trust --yes' | bash",
+        "eval ethogram config trust --yes",
+        "{ ethogram config trust --revoke; }",
+        "uv run ethogram config trust --yes",
+        "python3 -P -X utf8 -m ethogram config trust",
         "python3 -m ethogram.__main__ trust",
-        "sudo -u root ethogram trust",
-        "timeout -k 3 5 ethogram trust",
-        "find . -exec ethogram trust --yes ;",
-        "python -c \"import os; os.system('ethogram trust --yes')\"",
+        "sudo -u root ethogram config trust",
+        "timeout -k 3 5 ethogram config trust",
+        "find . -exec ethogram config trust --yes ;",
+        "python -c \"import os; os.system('ethogram config trust --yes')\"",
         "ethogram hook < event.json",
         "echo '{}' | ethogram hook",
     ],
@@ -152,8 +153,8 @@ def test_commands_of_ours_that_change_what_is_watched_are_asked_about(ask: Ask, 
         "ethogram analyze run.jsonl",
         "sed -n '1,20p' ethogram.yaml",
         "find .claude -type f",
-        "git commit -m 'docs: ethogram trust explained'",
-        "grep -rn 'ethogram trust' docs",
+        "git commit -m 'docs: ethogram config trust explained'",
+        "grep -rn 'ethogram config trust' docs",
         ". venv/bin/activate && cat .claude/settings.json",
         ".venv/bin/ethogram config show",
         "ls -la .venv/bin/ethogram",
@@ -172,7 +173,7 @@ def test_commands_that_read_are_not(ask: Ask, command: str) -> None:
         ("delete_files", {"paths": ["a", ".ethogram.yaml"]}),
         ("apply_patch", {"input": "*** Update File: ethogram.yaml\n+x"}),
         ("edit", {"uri": "file:///w/.claude/settings.json"}),
-        ("run_process", {"args": ["ethogram", "trust", "--yes"]}),
+        ("run_process", {"args": ["ethogram", "config", "trust", "--yes"]}),
     ],
 )
 def test_other_tools_that_change_settings_are_asked_about(
@@ -182,7 +183,10 @@ def test_other_tools_that_change_settings_are_asked_about(
 
 
 def test_what_is_written_may_speak_of_settings(ask: Ask) -> None:
-    assert ask("Write", {"file_path": "README.md", "content": "Run ethogram trust; see ethogram.yaml."}) == ""
+    assert (
+        ask("Write", {"file_path": "README.md", "content": "Run ethogram config trust; see ethogram.yaml."})
+        == ""
+    )
     assert ask("Grep", {"pattern": "ethogram.yaml", "path": "docs"}) == ""
 
 
@@ -230,6 +234,6 @@ def test_only_what_the_question_names_is_allowed(session: Ask) -> None:
 
 
 def test_one_command_that_was_allowed_is_not_another(session: Ask) -> None:
-    assert ASKED in session("ethogram trust --list")
-    assert session("ethogram trust --list") == ""
-    assert ASKED in session("ethogram trust --yes")
+    assert ASKED in session("ethogram config trust --list")
+    assert session("ethogram config trust --list") == ""
+    assert ASKED in session("ethogram config trust --yes")

@@ -109,4 +109,4 @@ def test_events_that_tell_a_call_and_its_outcome_at_once_are_replayed(tmp_path: 
 
 def test_the_former_command_is_refused_with_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["hook", "rehearse", "run.jsonl"]) == 2
-    assert capsys.readouterr().err == "ethogram: 'rehearse' is now 'replay': ethogram hook replay\n"
+    assert capsys.readouterr().err == "ethogram: 'ethogram hook rehearse' is now 'ethogram hook replay'\n"

@@ -144,8 +144,8 @@ def test_a_shadow_pattern_tells_nobody_and_is_shown_when_asked(tmp_path, events,
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ([], "name a --store, or files of events with --data"),
-        (["--data", "x.jsonl", "--store", "s.db"], "name a --store, or files of events with --data"),
+        ([], "expected either --store or --data"),
+        (["--data", "x.jsonl", "--store", "s.db"], "expected either --store or --data"),
         (["--data", "x.jsonl", "--since", "lately"], "--since takes a duration"),
     ],
 )
@@ -198,4 +198,4 @@ def test_a_pattern_whose_histories_nobody_can_tell_apart_says_what_is_lacking(ev
     fine = pattern(tmp_path, "fine")
     fine.write_text(fine.read_text().replace("[subject]", "[subject, target]"))
     assert main(["patterns", "backtest", str(fine), "--data", str(events)]) == 0
-    assert "told apart by target, which no event here has" in capsys.readouterr().out
+    assert "groups events by target, which no event here has" in capsys.readouterr().out

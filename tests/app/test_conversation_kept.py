@@ -114,18 +114,21 @@ def test_export_and_purge_are_of_one_subject(tmp_path, run):
     for name in ("kim", "ann"):
         with Conversation(f"talk of {name}", subject=name, store=path, memory=True, embedder=None) as talk:
             talk.turn(RISKY, at=AT)
-    lines = [json.loads(line) for line in run("export", "--store", path, "--subject", "kim").splitlines()]
+    lines = [
+        json.loads(line)
+        for line in run("store", "export-subject", "--store", path, "--subject", "kim").splitlines()
+    ]
     assert [(line["record"], line["subject"], line["name"], line["key"]) for line in lines] == [
         ("kept_state", "kim", "conversation", "talk of kim"),
         ("kept_state", "kim", "conversation_memory", "kim"),
     ]
     assert lines[0]["saved_at"] == "2026-01-05T12:00:00Z"
-    assert "2 states of conversations" in run("purge", "--store", path, "--subject", "kim")
-    assert run("export", "--store", path, "--subject", "kim") == ""
+    assert "2 conversation states" in run("store", "purge", "--store", path, "--subject", "kim")
+    assert run("store", "export-subject", "--store", path, "--subject", "kim") == ""
     with Conversation("talk of ann", subject="ann", store=path, embedder=None) as talk:
         assert talk.turns == 1
     later = (AT + timedelta(days=1)).isoformat()
-    assert "2 states of conversations" in run("purge", "--store", path, "--before", later)
+    assert "2 conversation states" in run("store", "purge", "--store", path, "--before", later)
 
 
 def test_a_store_of_pseudonyms_is_refused(tmp_path):

@@ -157,7 +157,7 @@ def test_the_command_compares_given_scores_with_local_ones(tmp_path: Path) -> No
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     out = io.StringIO()
     with redirect_stdout(out):
-        code = main(["evaluators", "compare", "given", "local", "--data", str(path), "--json"])
+        code = main(["signals", "compare", "given", "local", "--data", str(path), "--json"])
     assert code == 0
     record = json.loads(out.getvalue())
     assert record["record"] == "evaluators_compared"

@@ -9,12 +9,12 @@ import pytest
 
 import strategies
 from ethogram.app.explain import FIRED, INSUFFICIENT, NO_HISTORY, QUIET, Question, Run, Why, why
-from ethogram.cli.why_report import lines
 from ethogram.engine.detect import find
 from ethogram.errors import BadUsage
 from ethogram.ingest import events_of, in_order
 from ethogram.language.compiler import compile_patterns
 from ethogram.patterns.library import load_patterns
+from ethogram.report.explain import why_lines
 from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_patterns
 
 
@@ -244,7 +244,7 @@ def test_on_random_patterns_the_answer_is_what_was_found_and_quiet_has_a_reason(
             assert sum(len(answer.fired) for answer in answers) == len(mine)
             for answer in answers:
                 json.dumps(answer.to_dict(), allow_nan=False)
-                assert list(lines(answer))
+                assert list(why_lines(answer))
                 assert answer.answer != QUIET or reasons(answer), answer
 
 

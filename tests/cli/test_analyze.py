@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -61,24 +62,62 @@ def test_the_report_says_what_who_when_why_on_what_evidence_and_what_to_do(folde
         "HIGH  Love bombing\n"
         "  ann → bo   2026-01-01 12:00 – 2026-01-04 12:00\n"
         "  ann was warm to bo 3 times, then pressed (0.80).\n"
-        "  step   time              event  readings\n"
-        "  warm   2026-01-01 12:00  ann-1  compassion 0.9\n"
-        "  warm   2026-01-02 12:00  ann-2  compassion 0.8\n"
-        "  warm   2026-01-03 12:00  ann-3  compassion 0.9\n"
-        "  press  2026-01-04 12:00  ann-4  compassion 0.1, manipulation 0.8\n"
-        "  times: 3\n"
+        "  2026-01-01 12:00  warm   compassion 0.9\n"
+        "  2026-01-02 12:00  warm   compassion 0.8\n"
+        "  2026-01-03 12:00  warm   compassion 0.9\n"
+        "  2026-01-04 12:00  press  compassion 0.1, manipulation 0.8\n"
         "  What to do: Ask the target whether they felt free to say no.\n"
-        "  pattern warm_then_cold, confidence 0.69, id "
+        "  pattern warm_then_cold, medium confidence, id "
     )
+
+
+def test_verbose_adds_ids_details_and_the_number(folder, capsys):
+    run("events.jsonl", "--verbose")
+    said = capsys.readouterr().out
+    assert "  2026-01-04 12:00  press  ann-4  compassion 0.1, manipulation 0.8\n  times: 3\n" in said
+    assert "  pattern warm_then_cold, confidence 0.69, id " in said
+
+
+def test_several_detections_are_ranked_first_and_the_gravest_detailed(folder, capsys):
+    lines = [line for n in range(5) for line in warm_messages(f"ann{n}")]
+    write_events(folder / "events.jsonl", [*lines, *turns("cy", [0.9, 0.9, 0.9], [1, 2, 3])])
+    run("events.jsonl", "--patterns", "warm_then_cold", "--patterns", "hot_for_long")
+    said = capsys.readouterr().out
+    rows = said.split("\n\n")[1].splitlines()
+    assert [re.split(r"  +", row)[:3] for row in rows] == [
+        *(["HIGH", "Love bombing", f"ann{n} → bo"] for n in range(5)),
+        ["MEDIUM", "Hot for long", "cy"],
+    ]
+    assert said.count("What to do: Ask the target") == 3
+    assert "\n\n3 more detections: --verbose shows the details.\n" in said
+    run("events.jsonl", "--patterns", "warm_then_cold", "--verbose")
+    assert capsys.readouterr().out.count("What to do: Ask the target") == 5
+
+
+def test_a_conversation_shows_what_was_said_masked_and_json_does_not(folder, capsys):
+    texts = [{**one, "text": f"no. {n}, write to ann@example.com"} for n, one in enumerate(warm_messages())]
+    write_events(folder / "events.jsonl", texts)
+    run("events.jsonl")
+    assert (
+        "  2026-01-01 12:00  warm   “no. 0, write to [e-mail]”  compassion 0.9\n" in capsys.readouterr().out
+    )
+    run("events.jsonl", "--json")
+    assert "write to" not in capsys.readouterr().out
 
 
 def test_nothing_found_is_said_plainly_with_what_was_checked(folder, capsys):
     write_events(folder / "events.jsonl", turns("cy", [0.1, 0.1, 0.1], [1, 2, 3]))
     run("events.jsonl")
     said = capsys.readouterr().out
-    assert said.startswith("Nothing was found in 3 events of 1 subject, as of 2026-01-03 12:00 UTC.\n")
-    assert "Checked and quiet: your own: gone_away, hot_for_long, hot_then_gone\n" in said
-    assert "they need): your own: warm_then_cold\n" in said
+    assert said == (
+        "No detections in 3 events of 1 subject, as of 2026-01-03 12:00 UTC.\n"
+        "\n"
+        "Checked: 3 patterns without a match, 1 pattern not applicable (--verbose lists them).\n"
+    )
+    run("events.jsonl", "--verbose")
+    said = capsys.readouterr().out
+    assert "No match: your own: gone_away, hot_for_long, hot_then_gone\n" in said
+    assert "Not applicable, required signals are missing: your own: warm_then_cold\n" in said
 
 
 def test_no_events_at_all_is_said_plainly(folder, capsys):
@@ -90,6 +129,8 @@ def test_no_events_at_all_is_said_plainly(folder, capsys):
 def test_insufficient_data_is_counted_by_reason_or_listed(folder, capsys):
     write_events(folder / "events.jsonl", turns("cy", [0.9, 0.9], [1, 2]) + turns("di", [0.9], [1]))
     run("events.jsonl", "--patterns", "gone_away")
+    assert "Checked: 1 pattern with insufficient data for 2 histories (" in capsys.readouterr().out
+    run("events.jsonl", "--patterns", "gone_away", "--verbose")
     assert "  gone_away: 2 histories: too few events to know what is usual\n" in capsys.readouterr().out
     run("events.jsonl", "--patterns", "gone_away", "--insufficient")
     line = "  gone_away: subject cy: has 2 events, needs 3: too few events to know what is usual\n"
@@ -124,8 +165,8 @@ def test_shadow_patterns_are_counted_and_fails_nothing(folder, capsys):
     trusted_settings(folder, "{patterns: [patterns], status: {warm_then_cold: shadow}}\n")
     run("events.jsonl", "--fail-on", "low")
     said = capsys.readouterr().out
-    assert said.startswith("Nothing was found")
-    assert "Shadow patterns, not reported above: 1 detection (warm_then_cold 1)\n" in said
+    assert said.startswith("No detections")
+    assert "Not shown, shadow patterns: 1 detection (warm_then_cold 1)\n" in said
 
 
 def test_a_bad_line_is_exit_2_and_nothing_on_standard_output(folder):
@@ -141,7 +182,7 @@ def test_bad_lines_can_be_left_out_and_are_listed_up_to_fifty(folder, capsys):
         file.write("not json\n" * 60)
     run("events.jsonl", "--skip-bad")
     said = capsys.readouterr()
-    assert "Left out: 60 bad lines\n" in said.out
+    assert "Skipped: 60 invalid lines\n" in said.out
     assert len(said.err.splitlines()) == 51
     assert said.err.splitlines()[-1] == "... and 10 more"
     run("events.jsonl", "--skip-bad", "--json")
@@ -160,18 +201,18 @@ def test_standard_input_is_read_as_a_file_is(folder):
 def test_the_moment_of_the_question_can_be_given(folder, capsys):
     run("events.jsonl", "--as-of", "2026-01-03T12:00:00Z")
     said = capsys.readouterr().out
-    assert said.startswith("Nothing was found in 3 events")
-    assert "Left out: 1 event later than the moment asked about\n" in said
+    assert said.startswith("No detections in 3 events")
+    assert "Skipped: 1 event after --as-of\n" in said
     run("events.jsonl", "--as-of", "yesterday", code=2)
     assert "--as-of: 'yesterday' is not a time" in capsys.readouterr().err
 
 
 def test_parameters_can_be_set_for_one_run(folder, capsys):
     run("events.jsonl", "--set", "warm_then_cold.warmth=0.85")
-    assert capsys.readouterr().out.startswith("Nothing was found")
+    assert capsys.readouterr().out.startswith("No detections")
     for wrong in ("warm_then_cold.warmth", "warmth=1", "warm_then_cold.warmth=hot", "=", ".=1"):
         run("events.jsonl", "--set", wrong, code=2)
-        assert "--set takes PATTERN.PARAMETER=NUMBER" in capsys.readouterr().err
+        assert "expected PATTERN.PARAMETER=NUMBER" in capsys.readouterr().err
     run("events.jsonl", "--set", "warm_then_cold.warmht=1", code=2)
     assert "did you mean 'warmth'?" in capsys.readouterr().err
 
@@ -183,7 +224,7 @@ def test_readings_by_another_scorer_are_counted_with_what_would_use_them(folder,
     write_events(folder / "events.jsonl", events)
     run("events.jsonl")
     said = capsys.readouterr().out
-    assert said.startswith("Nothing was found")
+    assert said.startswith("No detections")
     hint = "--scorer 'compassion=rubric 2', or in ethogram.yaml scorers: {compassion: \"rubric 2\"}"
     assert f"Not used: 4 readings by rubric 2 (compassion). To use them: {hint}\n" in said
     run("events.jsonl", "--scorer", "compassion=rubric 2")
@@ -217,8 +258,10 @@ def test_many_evidence_rows_are_shortened_in_the_middle(folder, capsys):
     write_events(folder / "events.jsonl", events)
     run("events.jsonl", "--patterns", "warm_then_cold")
     said = capsys.readouterr().out
-    assert "  ...    19 more" in said
-    assert "  press  2026-01-02 12:00  end" in said
+    assert "  ...               25 more" in said
+    assert "  2026-01-02 12:00  press    compassion 0.1" in said
+    run("events.jsonl", "--patterns", "warm_then_cold", "--verbose")
+    assert capsys.readouterr().out.count("  warm   m") == 30
 
 
 def test_a_missing_file_is_named(folder, capsys):

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from ethogram.cli.chat_text import ASCII, sparkline
 from ethogram.cli.errors import faults_of
 from ethogram.cli.main import main
+from ethogram.report.chat import ASCII, sparkline
 from ethogram.schemas import schema
 
 REFUSED = """user: Tell me how to pick the lock of my neighbour's flat and steal her jewellery.
@@ -86,7 +86,7 @@ def test_the_exit_code_tells_that_a_mode_was_reached(talks: Path, capsys: pytest
 
 def test_a_mode_that_is_none_is_told(talks: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["chat", str(talks / "calm.txt"), "--fail-on", "suspekt"]) == 2
-    assert "no mode 'suspekt'; did you mean 'SUSPECT'?" in capsys.readouterr().err
+    assert "invalid --fail-on 'suspekt'; did you mean 'SUSPECT'?" in capsys.readouterr().err
 
 
 def test_a_file_that_is_not_there_is_told(talks: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,7 +175,7 @@ def test_a_page_is_never_written_over_what_is_read(
     talk.write_text('{"id": "c1", "turns": [{"role": "user", "text": "hello"}]}\n')
     before = talk.read_bytes()
     assert main([command, str(talk), "--html", str(talk)]) == 2
-    assert "is what is read; name another file" in capsys.readouterr().err
+    assert "is an input: name another file" in capsys.readouterr().err
     assert talk.read_bytes() == before
 
 

@@ -33,10 +33,10 @@ def test_each_example_has_a_headline_and_its_detections_in_words(small, capsys):
     assert said.startswith(
         "A conversation: what one message does not show\n"
         "4 events of 1 subject in conversation.jsonl\n"
-        "  HIGH  Love bombing  ann → bo\n"
+        "  HIGH  Love bombing  ann → bo  2026-01-01 12:00 – 2026-01-04 12:00\n"
         "    ann was warm to bo 3 times, then pressed (0.80).\n"
     )
-    assert "1 event of 1 subject in run.jsonl: nothing was found\n" in said
+    assert "1 event of 1 subject in run.jsonl: no detections\n" in said
 
 
 def test_the_commands_it_names_work_as_they_stand(small, capsys):

@@ -183,7 +183,7 @@ def test_an_interrupt_loses_no_paid_answer(forum: Path, tmp_path: Path) -> None:
             one.send_signal(signal.SIGINT)
             out, err = one.communicate(timeout=60)
         assert one.returncode == 130, err
-        assert b"the same command goes on from here" in out
+        assert b"run the same command again to continue" in out
         assert 3 <= len(server.requests) < 12
         server.pause = 0.0
         done = run("evaluate", forum, "--json", server=server, tmp_path=tmp_path)
@@ -221,7 +221,7 @@ def test_what_could_not_be_measured_is_listed_and_asked_again(forum: Path, tmp_p
     with ModelServer(["refusal", "refusal"]).running() as server:
         first = run("evaluate", forum, "--option", "concurrency=1", server=server, tmp_path=tmp_path)
         assert first.returncode == 0, first.stderr
-        assert "not measured, 1 message" in first.stdout
+        assert "not scored, 1 message" in first.stdout
         assert "  m0: the model refused" in first.stdout
         asked = len(server.requests)
         second = run("evaluate", forum, "--json", server=server, tmp_path=tmp_path)
@@ -255,16 +255,16 @@ def test_batches_are_asked_for_and_fetched(
     ("args", "said"),
     [
         (["--evaluator", "locl"], "did you mean 'local'"),
-        (["--keep-text"], "--keep-text says what --output writes"),
-        (["--quotes"], "--quotes says what --json tells"),
+        (["--keep-text"], "--keep-text needs --output"),
+        (["--quotes"], "--quotes needs --json"),
         (["--output", "-"], "--output takes a file"),
-        (["--output", "forum.jsonl"], "is among the input"),
-        (["--record", "./forum.jsonl"], "is among the input"),
+        (["--output", "forum.jsonl"], "is an input: name another file"),
+        (["--record", "./forum.jsonl"], "is an input: name another file"),
         (["--output", "nowhere/x.jsonl"], "in a folder that is not there"),
         (["--output", "."], "is a folder"),
         (["--output", "a.jsonl", "--record", "./a.jsonl"], "must be two files"),
         (["--evaluator", "none"], "scores nothing"),
-        (["--option", "model"], "--option takes NAME=VALUE"),
+        (["--option", "model"], "invalid --option 'model': expected NAME=VALUE"),
         (["--sample-by", "mesage"], "did you mean 'message'"),
         (["--batch"], "answers no batches"),
         (["--budget", "-1"], "--budget"),

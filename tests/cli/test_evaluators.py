@@ -1,4 +1,4 @@
-"""`ethogram evaluators`: who there is and what each needs; and options as they are given to one."""
+"""`ethogram signals evaluators`: who there is and what each needs; and options as they are given to one."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import json
 import pytest
 
 from ethogram import registry
-from ethogram.cli.asked_evaluator import options_of
 from ethogram.cli.main import main
+from ethogram.cli.options import options_of
 from ethogram.errors import BadUsage
 
 
 def test_everybody_is_listed_with_what_it_needs_and_what_it_is(capsys):
-    assert main(["evaluators", "list", "--json"]) == 0
+    assert main(["signals", "evaluators", "--json"]) == 0
     found = {one["name"]: one for one in map(json.loads, capsys.readouterr().out.splitlines())}
     assert sorted(found) == registry.evaluators.names()
     for one in found.values():
@@ -26,7 +26,7 @@ def test_everybody_is_listed_with_what_it_needs_and_what_it_is(capsys):
     assert "ethogram[llm]" in found["openai"]["needs"]
     assert "file=" in found["recorded"]["needs"]
 
-    assert main(["evaluators", "list"]) == 0
+    assert main(["signals", "evaluators"]) == 0
     lines = capsys.readouterr().out.splitlines()
     for line, one in zip(lines, found.values(), strict=True):
         assert line.split() == [*one["name"].split(), *one["needs"].split(), *one["description"].split()]
@@ -48,11 +48,11 @@ def test_names_stay_texts_though_they_look_like_numbers():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("model=", "--option model has no value; like model=VALUE"),
+        ("model=", "--option model has no value: expected model=VALUE"),
         ("price.input= ", "--option price.input has no value"),
-        ("model", "--option takes NAME=VALUE"),
-        ("=3", "--option takes NAME=VALUE"),
-        ("price.=3", "--option takes NAME=VALUE"),
+        ("model", "expected NAME=VALUE"),
+        ("=3", "expected NAME=VALUE"),
+        ("price.=3", "expected NAME=VALUE"),
         ("price={input: 1", "--option price"),
         ("price={input: 1} 2", "--option price"),
         ("price={input: *a}", "--option price"),
@@ -65,5 +65,5 @@ def test_an_option_that_makes_no_sense_is_told(given, said):
 
 
 def test_a_value_and_a_part_of_it_are_not_both_given():
-    with pytest.raises(BadUsage, match="--option price is given as a value already"):
+    with pytest.raises(BadUsage, match="--option price has a value already"):
         options_of(["price=3", "price.input=1"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ import typer
 
 import ethogram
 from ethogram.cli import main as frame
+from ethogram.cli.help import RENAMED
 from ethogram.errors import BadEvents, Conflict, Fault, MissingExtra
 
 FAULTS = [Fault("events.jsonl", 3, 7, "no subject"), Fault("events.jsonl", 9, 0, "bad time")]
@@ -42,9 +44,86 @@ def test_the_version_is_the_package_s(capsys):
     assert capsys.readouterr().out == f"ethogram {ethogram.__version__}\n"
 
 
-def test_help_lists_the_commands_found_in_the_folder(capsys):
+def commands_of(command, path="ethogram"):
+    """Every command with its path."""
+    yield path, command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from commands_of(inner, f"{path} {name}")
+
+
+def test_help_lists_at_most_twenty_commands_by_task(capsys):
     assert frame.main(["--help"]) == 0
-    assert "  schema " in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    titles = [line for line in lines if line.endswith(":") and not line.startswith(("Usage", " "))]
+    assert titles == ["Options:", "Analyse:", "Live:", "Patterns:", "Store:", "Judge:", "Setup:"]
+    commands = typer.main.get_command(frame.build_app()).commands
+    assert len(commands) <= 20
+    assert all(any(line.startswith(f"  {name} ") for line in lines) for name in commands)
+
+
+def test_every_help_text_is_one_short_imperative_line_and_no_option_is_without():
+    for path, command in commands_of(typer.main.get_command(frame.build_app())):
+        first = (command.help or "").partition("\n")[0]
+        assert 0 < len(first) < 70, path
+        for param in command.params:
+            text = param.help or ""
+            assert 0 < len(text) < 70, (path, param.name)
+            assert text[0].isupper(), (path, param.name)
+            assert text.endswith("."), (path, param.name)
+
+
+def test_analyze_shows_ten_options_first_and_the_rest_in_panels(capsys):
+    assert frame.main(["analyze", "--help"]) == 0
+    panels = dict(re.findall(r"^(\w[\w ]*):\n((?:  .*\n)+)", capsys.readouterr().out, re.MULTILINE))
+    assert list(panels) == ["Arguments", "Options", "Input", "Output", "Scoring", "Agent runs", "Advanced"]
+    assert len(re.findall(r"^  -", panels["Options"], re.MULTILINE)) == 10 + 1  # and --help
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (["schema", "event"], "config schema"),
+        (["subjects", "--store", "s.db"], "subject"),
+        (["patterns", "prove"], "patterns test"),
+        (["hook", "rehearse", "run.jsonl"], "hook replay"),
+        (["lexicon", "list", "--json"], "signals lexicon"),
+    ],
+)
+def test_an_old_command_names_the_new_one(capsys, old, new):
+    assert frame.main(old) == 2
+    assert capsys.readouterr().err.endswith(f"is now 'ethogram {new}'\n") or "--json" in old
+
+
+def test_what_old_commands_are_called_now_exists():
+    known = {
+        path.removeprefix("ethogram ") for path, _ in commands_of(typer.main.get_command(frame.build_app()))
+    }
+    for old, new in RENAMED.items():
+        assert old not in known
+        for one in new.split(", or "):
+            assert one.partition(" --")[0] in known
+
+
+def test_a_shell_completes_commands():
+    env = {
+        **os.environ,
+        "_ETHOGRAM_COMPLETE": "complete_bash",
+        "COMP_WORDS": "ethogram an",
+        "COMP_CWORD": "1",
+    }
+    assert command(stdout=subprocess.PIPE, env=env).stdout.split() == [b"analyze"]
+    assert b"_ETHOGRAM_COMPLETE" in command("--show-completion", stdout=subprocess.PIPE).stdout
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys; from ethogram.cli.main import main; main(['--help']); "
+        "print([one for one in ('numpy', 'rich', 'jinja2', 'sqlalchemy', 'yaml') if one in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.endswith("[]\n")
 
 
 def test_no_command_at_all_shows_the_help_as_a_mistake(capsys):
@@ -117,7 +196,7 @@ def test_control_characters_from_the_input_do_not_reach_the_terminal(capsys, fai
 def test_no_argument_and_no_terminal_encoding_makes_it_crash():
     for encoding in ("ascii", "latin-1", "utf-8"):
         env = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
-        done = command("schema", b"caf\xc3\xa9\xff", stdout=subprocess.PIPE, env=env)
+        done = command("config", "schema", b"caf\xc3\xa9\xff", stdout=subprocess.PIPE, env=env)
         assert done.returncode == 2
         assert b"unknown schema" in done.stderr
 
@@ -126,14 +205,16 @@ def test_a_reader_that_goes_away_is_no_error():
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        done = command("schema", "pattern", stdout=writer)
+        done = command("config", "schema", "pattern", stdout=writer)
     finally:
         os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device here")  # noqa: PTH110
-@pytest.mark.parametrize("args", [["schema", "pattern"], ["demo"], ["--help"]], ids=lambda args: args[0])
+@pytest.mark.parametrize(
+    "args", [["config", "schema", "pattern"], ["demo"], ["--help"]], ids=lambda args: args[0]
+)
 def test_no_room_for_the_output_is_said_and_is_no_internal_error(args):
     with open("/dev/full", "wb") as full:
         done = command(*args, stdout=full)
@@ -149,7 +230,7 @@ def closed(*which: int) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("args", "which", "code", "said"),
     [
-        (["schema", "pattern"], (1,), 1, b"ethogram: cannot write: standard output is closed\n"),
+        (["config", "schema", "pattern"], (1,), 1, b"ethogram: cannot write: standard output is closed\n"),
         (
             ["analyze", "-"],
             (0,),
@@ -167,7 +248,7 @@ def test_a_closed_stream_is_no_crash(args, which, code, said):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device here")  # noqa: PTH110
 def test_no_room_for_the_error_leaves_its_code():
-    line = [sys.executable, "-m", "ethogram", "schema", "nosuch"]
+    line = [sys.executable, "-m", "ethogram", "config", "schema", "nosuch"]
     with open("/dev/full", "wb") as full:
         done = subprocess.run(line, stdout=subprocess.PIPE, stderr=full, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (2, b"")
@@ -184,7 +265,7 @@ class Terminal(io.StringIO):
 def test_without_colour_there_are_no_codes_at_all(monkeypatch, no_color):
     from rich.text import Text
 
-    from ethogram.cli.text import show
+    from ethogram.cli.output import show
 
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("NO_COLOR", no_color)

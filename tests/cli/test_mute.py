@@ -33,9 +33,9 @@ def test_a_muted_detection_does_not_fail_a_run_and_is_counted(folder, capsys):
     assert main(["mute", "add", "--subject", "ann", "--reason", "agreed with ann", "--for", "30d"]) == 0
     code, said = analyze(capsys)
     assert code == 0
-    assert said.startswith("Nothing was found")
-    assert "Muted: 1 detection (told with --muted)\n" in said
-    assert "1 detection: subject ann: agreed with ann (until: " in said
+    assert said.startswith("No detections")
+    assert "Muted: 1 detection (--muted shows them)\n" in said
+    assert "1 detection: subject ann: agreed with ann (until " in said
     code, said = analyze(capsys, "--json")
     *_, summary = map(json.loads, said.splitlines())
     assert summary["muted"]["detections"] == 1
@@ -54,7 +54,7 @@ def test_entries_are_listed_and_removed(folder, capsys):
     assert main(["mute", "list", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {**added, "expired": False}
     assert main(["mute", "list"]) == 0
-    assert capsys.readouterr().out == f"{added['id']}  pattern warm*  (x; for ever)\n"
+    assert capsys.readouterr().out == f"{added['id']}  pattern warm*  (x; no end)\n"
     assert main(["mute", "remove", added["id"]]) == 0
     assert main(["mute", "remove", added["id"]]) == 2
     assert analyze(capsys)[0] == 3
@@ -75,7 +75,7 @@ def test_an_expired_entry_is_told_as_such_and_mutes_nothing(folder, capsys):
     (folder / FILE).write_text("mutes: [{subject: ann, reason: x, until: 2020-01-01T00:00:00Z}]\n")
     code, said = analyze(capsys)
     assert code == 3
-    assert "has expired 2020-01-01 00:00 and mutes nothing: subject ann" in said
+    assert "has expired 2020-01-01 00:00, not applied: subject ann" in said
     assert main(["mute", "list"]) == 0
     assert "expired 2020-01-01 00:00" in capsys.readouterr().out
 

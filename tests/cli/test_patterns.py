@@ -210,7 +210,11 @@ def test_lint_of_a_file_that_is_not_there_fails(run):
 
 
 def test_the_former_command_is_refused_with_the_new_one(run):
-    assert run("prove", "mine") == (2, [], ["ethogram: 'prove' is now 'test': ethogram patterns test"])
+    assert run("prove", "mine") == (
+        2,
+        [],
+        ["ethogram: 'ethogram patterns prove' is now 'ethogram patterns test'"],
+    )
 
 
 # --- test -----------------------------------------------------------------------------------

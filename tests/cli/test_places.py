@@ -93,7 +93,7 @@ def test_a_variable_is_named_where_it_is_what_is_wrong(folder, capsys, monkeypat
 def test_a_pattern_named_only_by_an_option_may_have_overlays(folder, capsys):
     line = ["analyze", "events.jsonl", "--patterns", "patterns/warm_then_cold.yaml"]
     assert main([*line, "--set", "warm_then_cold.warmth=0.99"]) == 0
-    assert capsys.readouterr().out.startswith("Nothing was found")
+    assert capsys.readouterr().out.startswith("No detections")
 
 
 def test_a_signal_that_is_like_no_known_one_may_have_a_scorer(folder):
@@ -109,9 +109,12 @@ def test_a_signal_that_is_like_no_known_one_may_have_a_scorer(folder):
     [
         (["--set", "x.y=nan"], "--set: parameters.x.y must be a number; here is nan"),
         (["--set", "x.y=1"], "--set: no pattern is named 'x'"),
-        (["--scorer", ""], "ethogram: --scorer takes SCORER or SIGNAL=SCORER"),
-        (["--scorer", "=x"], "ethogram: --scorer takes SCORER or SIGNAL=SCORER"),
-        (["--scorer", "compassion="], "ethogram: --scorer takes SCORER or SIGNAL=SCORER"),
+        (["--scorer", ""], "ethogram: invalid --scorer '': expected SCORER or SIGNAL=SCORER"),
+        (["--scorer", "=x"], "ethogram: invalid --scorer '=x': expected SCORER or SIGNAL=SCORER"),
+        (
+            ["--scorer", "compassion="],
+            "ethogram: invalid --scorer 'compassion=': expected SCORER or SIGNAL=SCORER",
+        ),
         (
             ["--scorer", "compasion=x"],
             "--scorer: unknown signal 'compasion'; did you mean 'compassion'?",

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from ethogram.cli.progress import Progress
+from ethogram.cli.output import Progress
 
 
 def test_nothing_is_shown_where_nobody_looks(capsys):
@@ -31,7 +31,7 @@ def test_nothing_is_shown_of_what_is_over_at_once(capsys):
 
 WAITING = """
 import time
-from ethogram.cli.progress import Progress
+from ethogram.cli.output import Progress
 progress = Progress(patience=0)
 progress.read(512, 1024)
 progress.stop()

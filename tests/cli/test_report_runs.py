@@ -42,8 +42,8 @@ def said(folder, capsys):
 
 
 def section(text: str) -> str:
-    """From the heading of runs to what else is said."""
-    return re.split(r"\n(?=Checked and|Nothing to go by|Insufficient)", text[text.index("\nRuns") + 1 :])[0]
+    """From the heading of runs to what was covered."""
+    return re.split(r"\n(?=Checked: )", text[text.index("\nRuns") + 1 :])[0]
 
 
 def failing(thread: str, times: int, **how) -> list[dict]:
@@ -53,24 +53,27 @@ def failing(thread: str, times: int, **how) -> list[dict]:
     return one.lines
 
 
-def test_one_run_is_told_in_sentences(said):
+def test_one_run_is_told_with_its_steps_and_lanes(said):
     told = said(four_failing_edits())
+    details = told.split("\n\n")[1].splitlines()
+    failed = "failed 4 times with the same error (string not found)"
+    spent = "4 of 9 steps, 400 tokens, 1 min 10 s, $1.00"
+    assert details[3:-1] == [
+        f"  Steps 3 to 6 ({spent}): `edit src/parse.py` {failed}.",
+        "  Detectable from step 5. Progress resumed at step 7.",
+        *(f"  step {n}  `edit src/parse.py` → string not found" for n in (3, 4, 5, 6)),
+        "  What to do: Try something else.",
+    ]
     assert section(told) == (
         "Runs\n"
-        "\n"
         "run-1 (fixer): 9 steps, 4 errors, 1 file changed, 900 tokens, 3 min, $1.00\n"
         "  Task: Mend the parser.\n"
-        "  Going over the same again: 4 of 9 steps (44%)\n"
-        "  HIGH  The same error again\n"
-        "    Steps 3 to 6 (4 of 9 steps, 400 tokens, 1 min 10 s, $1.00): `edit src/parse.py` failed the same "
-        "way 4 times (string not found).\n"
-        "    It could have been known at step 5. Something new was done at step 7.\n"
-        "    What to do: Try something else.\n"
-        "  Paths of fixer under src (a mark is a step: r read, w changed, x failed, . other)\n"
+        "  Repeated steps: 4 of 9 steps (44%)\n"
+        "  Paths of fixer under src (one mark per step: r read, w changed, x failed, . other)\n"
         "    r-xxxxrw-  parse.py\n"
         "    -r-------  lex.py\n"
         "    --------.  (no path)\n"
-        "      ^^^^     found here\n"
+        "      ^^^^     detected\n"
     )
 
 
@@ -84,18 +87,19 @@ def test_what_was_tried_is_told(said):
     for look in ("a.py", "b.py", "c.py"):
         one.did("bash", command="make", error="no rule")
         one.did("read", path=look, new=False)
-    told = section(said(one.lines))
-    assert "    Tried in between: `read a.py`, `read b.py`\n" in told
-    assert "From step 6 on it did not go on, and nothing new was done." in told
+    told = said(one.lines)
+    assert "  Tried in between: `read a.py`, `read b.py`\n" in told
+    assert "It stopped at step 6, without progress." in told
 
 
 def test_untimed_runs_have_no_times(said):
-    told = section(said(failing("run-1", 3, timed=False)))
+    told = said(failing("run-1", 3, timed=False))
     assert "run-1 (fixer): 3 steps, 3 errors, 300 tokens\n" in told
     assert (
-        "Steps 1 to 3 (3 of 3 steps, 300 tokens): `bash make` failed the same way 3 times (no rule)." in told
+        "Steps 1 to 3 (3 of 3 steps, 300 tokens): `bash make` failed 3 times with the same error (no rule)."
+        in told
     )
-    assert "It went on until the run ended." in told
+    assert "It lasted until the run ended." in told
     assert "1970" not in told
 
 
@@ -103,29 +107,29 @@ def test_a_sub_agent_is_named_with_who_started_it(said):
     main_one = Maker(subject="agent")
     main_one.did("read", path="a.py")
     lines = main_one.lines + failing("run-1", 3, subject="agent/s1", parent="agent")
-    told = section(said(lines))
-    assert "run-1 (agent, agent/s1 (started by agent)): 4 steps" in told
-    assert "The same error again  agent/s1\n" in told
+    told = said(lines)
+    assert "run-1 (agent, agent/s1 (started by agent)): 4 steps" in section(told)
+    assert "The same error again\n  agent/s1 (thread run-1) " in told
 
 
 def test_many_runs_are_a_ranked_table(said):
     lines = [line for k in range(30) for line in failing(f"run-{k:02d}", 4 if k == 17 else k % 4)]
     told = section(said(lines))
     rows = told.splitlines()
-    assert rows[0] == "Runs: 22, 8 of them with detections"
-    assert rows[1].split() == ["run", "agent", "steps", "errors", "worst", "lost", "steps", "what"]
+    assert rows[0] == "Runs: 22, 8 with detections"
+    assert rows[1].split() == ["run", "agent", "steps", "errors", "worst", "repeated", "steps", "detections"]
     assert re.split(r"  +", rows[2]) == [
         "run-17", "fixer", "4", "4", "high", "4 (100%)", "The same error again, steps 1 to 4",
     ]  # fmt: skip
     assert rows[3].startswith("run-03")
-    assert re.split(r"  +", rows[10])[4:] == ["-", "-", "nothing"]
+    assert re.split(r"  +", rows[10])[4:] == ["-", "-", "none"]
     assert rows[-1] == "and 2 more"
     assert len(rows) == 2 + 20 + 1
 
 
 def test_quiet_runs_take_one_line(said):
     told = said([*failing("a", 1), *failing("b", 2)])
-    assert "\nRuns: 2, and nothing was found in any (3 steps, 3 errors)\n" in told
+    assert "\n2 runs without detections (3 steps, 3 errors)\n" in told
 
 
 def test_where_nobody_acts_nothing_is_said_of_runs(said):
@@ -151,8 +155,8 @@ def test_what_is_muted_is_no_episode_unless_asked_for(said, folder, capsys):
     args = ["mute", "add", "--pattern", "same_error", "--reason", "known", "--for", "30d"]
     assert main(args) == 0
     capsys.readouterr()
-    assert "nothing was found in any (3 steps" in said(lines)
-    assert "Steps 1 to 3" in section(said(lines, "--muted"))
+    assert "1 run without detections (3 steps" in said(lines)
+    assert "Steps 1 to 3" in said(lines, "--muted")
 
 
 @pytest.mark.parametrize("how", [(), ("--json",), ("--html", "page.html")])
@@ -175,7 +179,7 @@ def test_no_text_of_a_run_is_obeyed_or_tells_a_secret(said, folder, how):
         assert "\x1b" not in page
         assert "style=" not in page
     elif not how:
-        assert "failed the same way 3 times" in told
+        assert "failed 3 times with the same error" in told
         assert "[bold]" in told
 
 

@@ -114,7 +114,7 @@ def test_subject_tells_the_risk_too(folder, capsys):
     [
         (["risk", "annn", "--store", "s.db"], "no subject 'annn'"),
         (["risk", "ann", "--store", "s.db", "--without", "zzz"], "no detection 'zzz'"),
-        (["risk", "--store", "s.db", "--without", "zzz"], "--without asks about one subject"),
+        (["risk", "--store", "s.db", "--without", "zzz"], "--without needs a SUBJECT"),
         (["risk", "ann", "--store", "s.db", "--as-of", "soon"], "--as-of"),
         (["risk", "--store", "none.db"], "none.db"),
         (["assess", "none.jsonl"], "none.jsonl"),

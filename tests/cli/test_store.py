@@ -37,7 +37,7 @@ def test_an_import_says_what_is_new_and_what_was_known(folder, capsys):
     run("store", "import", "a.jsonl", "--store", "s.db")
     assert capsys.readouterr().out == "2 events added to s.db.\n"
     run("store", "import", "a.jsonl", "b.jsonl", "--store", "sqlite:///s.db")
-    assert capsys.readouterr().out == "2 events added to sqlite:///s.db.\nKnown already: 2 events\n"
+    assert capsys.readouterr().out == "2 events added to sqlite:///s.db.\nAlready known: 2 events\n"
     run("store", "import", "a.jsonl", "--store", "s.db", "--json")
     assert records(capsys.readouterr().out) == [
         {
@@ -62,7 +62,7 @@ def test_an_import_names_files_that_are_not_events_and_columns_that_look_misspel
     (folder / "in" / "a.csv").write_text("subject,compasion\nann,0.5\nbo,0.6\n")
     run("store", "import", "in", "--store", "s.db")
     said = capsys.readouterr().out
-    assert "Left out: 1 file that is not events: in/notes.md" in said
+    assert "Skipped: 1 file that is not events: in/notes.md" in said
     assert "the column 'compasion' (2 cells); did you mean 'compassion'" in said
 
 
@@ -74,7 +74,7 @@ def test_a_bad_line_is_exit_2_and_the_store_is_as_before(folder, capsys):
     assert records(capsys.readouterr().out)[0]["events"] == 0
     run("store", "import", "bad.jsonl", "--store", "s.db", "--skip-bad")
     said = capsys.readouterr()
-    assert said.out == "1 event added to s.db.\nLeft out: 1 bad line\n"
+    assert said.out == "1 event added to s.db.\nSkipped: 1 invalid line\n"
     assert "bad.jsonl:2" in said.err
 
 
@@ -129,7 +129,7 @@ def test_purge_says_what_is_gone_and_needs_to_know_what(folder, capsys):
     run("store", "purge", "--store", "s.db", "--before", "yesterday", code=2)
     assert "--before: 'yesterday' is not a time" in capsys.readouterr().err
     run("store", "purge", "--store", "s.db", "--subject", "ann")
-    assert capsys.readouterr().out == "Removed for good: 4 events and 0 detections.\n"
+    assert capsys.readouterr().out == "Removed permanently: 4 events and 0 detections.\n"
     run("store", "purge", "--store", "s.db", "--before", "2026-01-05T00:00:00Z", "--json")
     assert records(capsys.readouterr().out) == [
         {

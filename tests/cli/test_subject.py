@@ -1,4 +1,4 @@
-"""`ethogram subject` and `ethogram subjects`: where one stands, and who there is."""
+"""`ethogram subject` and `ethogram subject`: where one stands, and who there is."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def checked(line: str) -> dict:
 
 
 def test_other_records_have_a_schema_too(folder, capsys):
-    run("subjects", "--json")
+    run("subject", "--json")
     main(["config", "show", "--json"])
-    run("purge", "--subject", "di", "--json")
+    run("store", "purge", "--subject", "di", "--json")
     told = [checked(line)["record"] for line in capsys.readouterr().out.splitlines()]
     assert set(told) == {"subject_row", "setting", "purge"}
 
@@ -66,8 +66,8 @@ def test_it_says_what_a_subject_did_and_where_its_readings_go(folder, capsys):
     run("subject", "cy")
     said = capsys.readouterr().out
     assert said.startswith("cy (source input): 6 events\n  from 2026-01-01 12:00 to 2026-01-06 12:00 UTC\n")
-    assert "  risk: 5 readings; mean 0.61, latest 0.9, rising (+0.94 over them)\n" in said
-    assert "  topic: 1 readings; locks 1\n" in said
+    assert "  risk: 5 readings; mean 0.61, latest 0.9, rising (+0.94)\n" in said
+    assert "  topic: 1 reading; locks 1\n" in said
     assert "  MEDIUM Hot for long, since 2026-01-04 12:00, still open (id " in said
 
 
@@ -86,8 +86,8 @@ def test_it_tells_how_far_a_staged_pattern_has_come(folder, capsys):
     then = ("--as-of", "2026-01-03T12:00:00Z")
     run("subject", "di", *then)
     line = (
-        "  warm_then_cold (target bo): 3 of 4 steps, 'warm' stood at 2026-01-03 12:00, "
-        "since 2026-01-01 12:00; waits for 'press'\n"
+        "  warm_then_cold (target bo): 3 of 4 steps since 2026-01-01 12:00, last 'warm' at 2026-01-03 12:00; "
+        "next 'press'\n"
     )
     assert line in capsys.readouterr().out
     (stage,) = asked(capsys, "di", *then)["stages"]
@@ -124,14 +124,14 @@ def test_of_a_name_in_two_sources_one_must_be_chosen(folder, capsys):
 
 
 def test_subjects_are_listed_and_sorted(folder, capsys):
-    run("subjects")
+    run("subject")
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["subject", "source", "events", "first", "last", "detections"]
     assert lines[1].split() == ["ann", "input", "4", "2026-01-01", "12:00", "2026-01-04", "12:00", "1"]
     for sort, first in (("name", "ann"), ("events", "cy"), ("last", "cy"), ("detections", "ann")):
-        run("subjects", "--sort", sort, "--json")
+        run("subject", "--sort", sort, "--json")
         assert json.loads(capsys.readouterr().out.splitlines()[0])["subject"] == first
-    run("subjects", "--sort", "size", code=2)
+    run("subject", "--sort", "size", code=2)
 
 
 def test_the_context_is_an_object_too(folder):

@@ -1,4 +1,4 @@
-"""`ethogram trust`, and what commands do with files of a folder that nobody has reviewed."""
+"""`ethogram config trust`, and what commands do with files of a folder that nobody has reviewed."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_code_runs_for_an_option_alone(folder, capsys, text):
     assert code == 2
     assert err.startswith("ethogram.yaml:1:")
     assert "code, which settings never run" in err
-    assert run(capsys, "trust", "--yes")[0] == 2
+    assert run(capsys, "config", "trust", "--yes")[0] == 2
     assert not Path("ran").exists()
     run(capsys, "analyze", "events.jsonl", "--patterns", "evil.py")
     assert Path("ran").exists()
@@ -117,7 +117,7 @@ def test_what_is_refused_is_said_once_and_as_a_record_with_json(folder, capsys):
     code, _, err = analyze(capsys)
     assert code == 0
     assert err == (
-        "ethogram.yaml: not trusted: ignored source, fail_on; review it and run 'ethogram trust', "
+        "ethogram.yaml: not trusted: ignored source, fail_on; review it and run 'ethogram config trust', "
         "or pass --config ethogram.yaml\n"
     )
     (record,) = records(analyze(capsys, "--json")[2])
@@ -165,7 +165,7 @@ def test_config_path_says_whether_the_file_is_trusted(folder, capsys):
     assert said["trusted"]
 
 
-# ethogram trust
+# ethogram config trust
 
 
 def test_trust_shows_what_the_file_sets_and_needs_a_terminal_or_yes(folder, capsys):
@@ -173,16 +173,16 @@ def test_trust_shows_what_the_file_sets_and_needs_a_terminal_or_yes(folder, caps
     (folder / "ethogram.yaml").write_text(
         "patterns: [mine]\nevaluator: openai\nevaluators: {openai: {key_env: MY_KEY}}\n"
     )
-    code, out, err = run(capsys, "trust")
+    code, out, err = run(capsys, "config", "trust")
     assert code == 2
     assert "ethogram.yaml sets:\n" in out
     assert '  patterns: ["mine"]\n' in out
     assert "  evaluators.openai.key_env: MY_KEY\n" in out
     assert f"  {folder}/mine/warm_then_cold.yaml\n" in out
-    assert err == "ethogram: nobody to ask, this is no terminal: review the files, and pass --yes\n"
-    assert run(capsys, "trust", "--list")[1] == "nothing is trusted\n"
-    assert run(capsys, "trust", "--json")[0] == 2
-    code, out, _ = run(capsys, "trust", "--yes", "--json")
+    assert err == "ethogram: cannot ask, not a terminal: review the files, and pass --yes\n"
+    assert run(capsys, "config", "trust", "--list")[1] == "nothing is trusted\n"
+    assert run(capsys, "config", "trust", "--json")[0] == 2
+    code, out, _ = run(capsys, "config", "trust", "--yes", "--json")
     assert code == 0
     (record,) = records(out)
     assert (record["path"], record["status"]) == (str(folder / "ethogram.yaml"), "trusted")
@@ -193,20 +193,22 @@ def test_trust_shows_what_the_file_sets_and_needs_a_terminal_or_yes(folder, caps
 def test_trust_list_and_revoke(folder, capsys):
     (folder / "ethogram.yaml").write_text("source: x\n")
     (folder / MUTES).write_text(HUSH)
-    assert run(capsys, "trust", "--yes")[0] == 0
-    lines = run(capsys, "trust", "--list")[1].splitlines()
+    assert run(capsys, "config", "trust", "--yes")[0] == 0
+    lines = run(capsys, "config", "trust", "--list")[1].splitlines()
     assert [(line.split()[0], line.split()[2]) for line in lines] == [
         ("trusted", str(folder / MUTES)),
         ("trusted", str(folder / "ethogram.yaml")),
     ]
     (folder / "ethogram.yaml").write_text("source: y\n")
-    (mutes, settings) = records(run(capsys, "trust", "--list", "--json")[1])
+    (mutes, settings) = records(run(capsys, "config", "trust", "--list", "--json")[1])
     assert (mutes["status"], settings["status"]) == ("trusted", "changed")
-    assert run(capsys, "trust", "--revoke", MUTES)[1] == f"revoked  {folder / MUTES}\n"
+    assert run(capsys, "config", "trust", "--revoke", MUTES)[1] == f"revoked  {folder / MUTES}\n"
     os.chdir("..")
-    assert run(capsys, "trust", "--revoke", "project")[1] == f"revoked  {folder / 'ethogram.yaml'}\n"
-    assert run(capsys, "trust", "--list")[1] == "nothing is trusted\n"
-    assert run(capsys, "trust", "--revoke", "project")[0] == 2
+    assert (
+        run(capsys, "config", "trust", "--revoke", "project")[1] == f"revoked  {folder / 'ethogram.yaml'}\n"
+    )
+    assert run(capsys, "config", "trust", "--list")[1] == "nothing is trusted\n"
+    assert run(capsys, "config", "trust", "--revoke", "project")[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -218,18 +220,18 @@ def test_trust_list_and_revoke(folder, capsys):
     ],
 )
 def test_bad_usage(capsys, args, said):
-    code, _, err = run(capsys, "trust", *args)
+    code, _, err = run(capsys, "config", "trust", *args)
     assert code == 2
     assert said in err
 
 
 def test_faults_are_told_before_anything_is_trusted(folder, capsys):
     (folder / "ethogram.yaml").write_text("latness: 3s\nanswers: /tmp/x\n")
-    code, _, err = run(capsys, "trust", "--yes")
+    code, _, err = run(capsys, "config", "trust", "--yes")
     assert code == 2
     assert "ethogram.yaml:1:1: unknown setting 'latness'" in err
     assert "ethogram.yaml:2:10: answers must lie inside the folder" in err
-    assert run(capsys, "trust", "--list")[1] == "nothing is trusted\n"
+    assert run(capsys, "config", "trust", "--list")[1] == "nothing is trusted\n"
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 2), ("\n", 2)])
@@ -239,7 +241,7 @@ def test_a_person_at_a_terminal_is_asked(folder, answer, code):
     try:
         os.write(ours, answer.encode())
         done = subprocess.run(
-            [sys.executable, "-m", "ethogram", "trust"],
+            [sys.executable, "-m", "ethogram", "config", "trust"],
             stdin=theirs,
             stdout=theirs,
             stderr=subprocess.PIPE,
@@ -265,9 +267,8 @@ def test_untrusted_mutes_are_shown_and_do_not_lower_the_exit_code(folder, capsys
     assert code == 3
     heading = f"Muted by {MUTES}, which is not trusted (--fail-on counts them):\n"
     assert f"{heading}  HIGH  Love bombing, ann (" in out
-    assert (
-        err == f"{MUTES}: not trusted: what it mutes is shown as such; review it and run 'ethogram trust'\n"
-    )
+    does = "what it mutes is shown as such; review it and run 'ethogram config trust'"
+    assert err == f"{MUTES}: not trusted: {does}\n"
     code, out, _ = analyze(capsys, "--fail-on", "high", "--json")
     assert code == 3
     detection, *_, summary = records(out)
@@ -276,7 +277,7 @@ def test_untrusted_mutes_are_shown_and_do_not_lower_the_exit_code(folder, capsys
     assert summary["muted"]["entries"][0]["trusted"] is False
     for one in (detection, summary):
         Draft202012Validator(schema(one["record"])).validate(one)
-    assert run(capsys, "trust", "--yes")[0] == 0
+    assert run(capsys, "config", "trust", "--yes")[0] == 0
     code, out, err = analyze(capsys, "--fail-on", "high")
     assert (code, err, "not trusted" in out) == (0, "", False)
 
@@ -288,7 +289,7 @@ def test_so_do_those_of_a_file_that_an_untrusted_settings_file_names(folder, cap
     trusted_settings(folder, "mutes: known.yaml\n")
     code, out, _ = analyze(capsys, "--fail-on", "high")
     assert (code, "Muted by known.yaml, which is not trusted" in out) == (3, True)
-    assert run(capsys, "trust", "--yes")[0] == 0
+    assert run(capsys, "config", "trust", "--yes")[0] == 0
     assert analyze(capsys, "--fail-on", "high")[0] == 0
 
 

@@ -114,17 +114,17 @@ def test_what_is_unusual_is_told_and_a_sweep_tells_it_once(recorded, capsys):
 
 
 def test_a_person_can_have_their_data_and_have_it_removed(recorded, capsys):
-    run("export", "--store", "usage.db", "--subject", ANN)
+    run("store", "export-subject", "--store", "usage.db", "--subject", ANN)
     kinds = [one["record"] for one in records(capsys)]
     assert kinds.count("usage_event") == 240
     assert {"usage_person", "usage_day", "usage_half_hour", "usage_look"} <= {*kinds}
-    run("purge", "--store", "usage.db", "--subject", ANN, "--json")
+    run("store", "purge", "--store", "usage.db", "--subject", ANN, "--json")
     (gone,) = records(capsys)
     assert (gone["people"], gone["events"], gone["clean"]) == (1, 240, True)
-    run("export", "--store", "usage.db", "--subject", ANN)
+    run("store", "export-subject", "--store", "usage.db", "--subject", ANN)
     assert [one["what"] for one in records(capsys)] == ["unknown"]
-    run("purge", "--store", "usage.db", code=2)
-    assert "purge what?" in capsys.readouterr().err
+    run("store", "purge", "--store", "usage.db", code=2)
+    assert "nothing to purge" in capsys.readouterr().err
 
 
 def test_a_key_is_turned_and_checked(recorded, capsys):
@@ -205,11 +205,11 @@ def test_a_private_store_of_events_has_neither_names_nor_words(private, capsys):
 def test_a_private_store_is_asked_by_id_and_key_and_every_look_leaves_a_line(private, capsys):
     one = ("--patterns", "love_bombing")
     run("subject", ANN, "--store", "talk.db", "--json", "--why", "a call", *one)
-    run("export", "--store", "talk.db", "--subject", ANN)
-    run("export", "--store", "talk.db", "--subject", "nobody")
+    run("store", "export-subject", "--store", "talk.db", "--subject", ANN)
+    run("store", "export-subject", "--store", "talk.db", "--subject", "nobody")
     run("sweep", "--store", "talk.db", "--as-of", LATER, *one)
     run("analyze", "--store", "talk.db", *one)
-    run("subjects", "--store", "talk.db")
+    run("subject", "--store", "talk.db")
     capsys.readouterr()
     run("usage", "audit", "--store", "talk.db", "--json")
     told = [one["what"] for one in records(capsys)]
@@ -233,16 +233,16 @@ def test_names_and_pseudonyms_are_not_mixed_in_one_store(private, capsys):
 
 
 def test_a_purge_takes_a_person_out_of_a_store_of_events_for_good(private, capsys):
-    run("purge", "--store", "talk.db", "--subject", "bo@mail.invalid")
+    run("store", "purge", "--store", "talk.db", "--subject", "bo@mail.invalid")
     run("usage", "audit", "--store", "talk.db", "--json")
-    run("purge", "--store", "talk.db", "--subject", ANN, "--json")
+    run("store", "purge", "--store", "talk.db", "--subject", ANN, "--json")
     capsys.readouterr()
     run("store", "info", "--store", "talk.db", "--json")
     assert json.loads(capsys.readouterr().out)["events"] == 0
     run("store", "import", "talk.jsonl", "--store", "open.db")
-    run("purge", "--store", "open.db", "--subject", "bo@mail.invalid")
+    run("store", "purge", "--store", "open.db", "--subject", "bo@mail.invalid")
     assert b"bo@mail" not in bytes_of(private, "open.db")
-    run("purge", "--store", "open.db", "--subject", ANN)
+    run("store", "purge", "--store", "open.db", "--subject", ANN)
     assert b"ann@mail" not in bytes_of(private, "open.db")
 
 
@@ -258,7 +258,7 @@ def test_a_private_store_keeps_no_words_in_the_place_of_a_role_a_zone_a_source_o
     run("store", "import", "talk.jsonl", "--store", "talk.db", "--pseudonyms", "usage.key")
     capsys.readouterr()
     assert b"of-ann" not in bytes_of(folder, "talk.db")
-    run("export", "--store", "talk.db", "--subject", ANN, "--source", "source-of-ann")
+    run("store", "export-subject", "--store", "talk.db", "--subject", ANN, "--source", "source-of-ann")
     said = [json.loads(one) for one in capsys.readouterr().out.splitlines()]
     kept = [one.get("attributes", {}) for one in said if "id" in one]
     assert kept == [{"n": 3}, {"role": "user", "time_zone": "Europe/Berlin"}]
@@ -274,7 +274,7 @@ def test_a_sweep_says_what_the_retention_removed(folder, capsys):
     # A shorter retention takes hold when a sweep runs.
     UsageTracker("usage.db", key="usage.key", retention=timedelta(days=30)).close()
     run("usage", "sweep", "--store", "usage.db")
-    assert "Older than the retention, and removed: 1 person, 1 event\n" in capsys.readouterr().out
+    assert "Removed after the retention period: 1 person, 1 event\n" in capsys.readouterr().out
 
 
 def test_what_the_service_wrote_is_not_called_known(folder, capsys):
@@ -284,7 +284,7 @@ def test_what_the_service_wrote_is_not_called_known(folder, capsys):
     capsys.readouterr()
     run("usage", "record", "two.csv", "--store", "usage.db")
     said = capsys.readouterr().out
-    assert said == "1 event recorded in usage.db.\nLeft out, not by the person: 1 event\n"
+    assert said == "1 event recorded in usage.db.\nSkipped, not by the person: 1 event\n"
 
 
 @pytest.mark.parametrize(
@@ -321,11 +321,11 @@ def test_a_purge_that_is_not_clean_does_not_say_so(recorded, capsys, monkeypatch
     reader = sqlite3.connect("usage.db", isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM people").fetchone()
-    run("purge", "--store", "usage.db", "--subject", ANN, code=1)
+    run("store", "purge", "--store", "usage.db", "--subject", ANN, code=1)
     said = capsys.readouterr().out
-    assert said.startswith("Removed: 1 person and 240 events that they had.\n")
-    assert "for good" not in said
-    assert "Purge again" in said
+    assert said.startswith("Removed: 1 person and 240 events.\n")
+    assert "permanently" not in said
+    assert "run purge again" in said
     reader.close()
 
 

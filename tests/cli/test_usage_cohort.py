@@ -44,7 +44,7 @@ def test_a_cohort_is_written_once_and_names_nobody(
     assert (made.source, made.events_a_day) == ("a school's service", 2.0)
     assert "person-" not in out.read_text()
     assert main(asked) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def test_a_cohort_as_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

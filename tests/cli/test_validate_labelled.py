@@ -1,4 +1,4 @@
-"""`ethogram validate FILE`: whatever is no command is a set; figures as text and JSON; faults with places."""
+"""`ethogram patterns validate FILE`: figures as text and JSON; faults with places."""
 
 from __future__ import annotations
 
@@ -31,7 +31,16 @@ def runs(tmp_path: Path) -> Path:
 
 
 def test_a_file_with_labels_beside_it_is_validated(runs: Path, capsys: pytest.CaptureFixture[str]):
-    asked = ["validate", str(runs), "--patterns", "repetitive_errors", "--against", "scope_creep", "--json"]
+    asked = [
+        "patterns",
+        "validate",
+        str(runs),
+        "--patterns",
+        "repetitive_errors",
+        "--against",
+        "scope_creep",
+        "--json",
+    ]
     assert main(asked) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     for one in found:
@@ -49,12 +58,21 @@ def test_a_file_with_labels_beside_it_is_validated(runs: Path, capsys: pytest.Ca
 
 def test_the_same_as_text_and_by_an_attribute(runs: Path, capsys: pytest.CaptureFixture[str]):
     assert (
-        main(["validate", "labelled", str(runs), "--patterns", "repetitive_errors", "--split", "test"]) == 0
+        main(["patterns", "validate", str(runs), "--patterns", "repetitive_errors", "--split", "test"]) == 0
     )
     said = capsys.readouterr().out
-    assert "runs: 2 labelled things, 1 target" in said
+    assert "runs: 2 labels, 1 target" in said
     assert "0.50 (" in said
-    asked = ["validate", str(runs), "--label", "outcome=failed", "--patterns", "repetitive_errors", "--json"]
+    asked = [
+        "patterns",
+        "validate",
+        str(runs),
+        "--label",
+        "outcome=failed",
+        "--patterns",
+        "repetitive_errors",
+        "--json",
+    ]
     assert main(asked) == 0
     first = json.loads(capsys.readouterr().out.splitlines()[0])
     assert (first["things"], first["targets"], first["of"]) == (4, 1, ["run"])
@@ -63,45 +81,45 @@ def test_the_same_as_text_and_by_an_attribute(runs: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--severity", "grave"], "--severity is one of"),
+        (["--severity", "grave"], "invalid --severity 'grave': expected any, low"),
         (["--split", "dev"], "splits: test, tune"),
         (["--patterns", "no_such"], "no pattern is named"),
         (["--label", "outcome"], "ATTRIBUTE=VALUE"),
     ],
 )
 def test_what_makes_no_sense_is_told(runs, capsys, more, said):
-    assert main(["validate", str(runs), *more]) == 2
+    assert main(["patterns", "validate", str(runs), *more]) == 2
     assert said in capsys.readouterr().err
 
 
 def test_faults_in_labels_name_file_and_line(runs: Path, capsys: pytest.CaptureFixture[str]):
     (runs.parent / "runs.labels.csv").write_text("id,target\na,1\nb,perhaps\n")
-    assert main(["validate", str(runs)]) == 2
+    assert main(["patterns", "validate", str(runs)]) == 2
     assert "runs.labels.csv:3: invalid target" in capsys.readouterr().err
 
 
 def test_a_set_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]):
-    assert main(["validate", "nowhere.jsonl"]) == 2
+    assert main(["patterns", "validate", "nowhere.jsonl"]) == 2
     assert "no such file, folder or set: 'nowhere.jsonl'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("target", "said"), [(0, "no label is a target"), (1, "every label is a target")])
 def test_labels_of_one_kind_alone_are_warned_of(runs, capsys, target, said):
     runs.with_name("runs.labels.csv").write_text(f"id,target\na,{target}\nb,{target}\n")
-    assert main(["validate", str(runs), "--patterns", "repetitive_errors"]) == 0
+    assert main(["patterns", "validate", str(runs), "--patterns", "repetitive_errors"]) == 0
     told = capsys.readouterr()
     assert f"warning: {said}" in told.err
     assert "(marking all)" in told.out
 
 
 def test_a_small_chance_is_not_told_as_none():
-    from ethogram.cli.validate_labelled_text import _chance
+    from ethogram.report.patterns import p_text
 
-    assert (_chance(0.0001), _chance(0.25)) == ("p < 0.001", "p = 0.250")
+    assert (p_text(0.0001), p_text(0.25)) == ("p < 0.001", "p = 0.250")
 
 
 def test_forms_of_a_pattern_are_told_by_its_name_and_only_where_none_of_them_marks():
-    from ethogram.cli.validate_labelled_text import _quiet
+    from ethogram.report.patterns import unmarked
 
     rows = [("any", 1), ("loop@1", 1), ("loop@2", 0), ("calm@1", 0), ("calm@2", 0)]
-    assert _quiet([{"pattern": name, "marked": marked} for name, marked in rows]) == ["calm"]
+    assert unmarked([{"pattern": name, "marked": marked} for name, marked in rows]) == ["calm"]

@@ -35,11 +35,11 @@ def test_a_quiet_sequence_says_first_where_it_stopped_and_then_every_number(fold
         "  Stopped at step press, nearest at event ann-4: "
         "within: 5d, 1 event from event ann-3; at most 2d and 6 events.\n"
         "  step warm (needs 3 events): compassion > 0.6\n"
-        "    met at 3 events of 4\n"
-        "    stood last at event ann-3 (2026-01-03 12:00, 3 of 4)\n"
+        "    condition met at 3 events of 4\n"
+        "    last reached at event ann-3 (2026-01-03 12:00, 3 of 4)\n"
         "  step press: manipulation > warm.manipulation + 0.5 and compassion < 0.3\n"
-        "    met at 1 event of 4\n"
-        "    never stood\n"
+        "    condition met at 1 event of 4\n"
+        "    never reached\n"
         "    nearest: at event ann-4 (2026-01-08 12:00, 4 of 4)\n"
         "      yes      manipulation > warm.manipulation + 0.5  [0.8 > 0.7]\n"
         "      yes      compassion < 0.3  [0.1 < 0.3]\n"
@@ -60,7 +60,7 @@ def test_threshold_silence_and_combination_show_what_they_are_made_of(folder, ca
     write_events(folder / "events.jsonl", turns("cy", [0.9, 0.9, 0.9], [1, 2, 3]))
     run("hot_for_long", "cy", "events.jsonl")
     said = capsys.readouterr().out
-    assert "It fired 1 time, last at event cy-3 (2026-01-03 12:00), severity medium, confidence 0.90." in said
+    assert "Matched 1 time, last at event cy-3 (2026-01-03 12:00), severity medium, confidence 0.90." in said
     assert "yes      mean(risk, last=3, at_least=3) > 0.6  [0.9 > 0.6]" in said
     run("gone_away", "cy", "events.jsonl", "--as-of", "2026-01-04T00:00:00Z")
     said = capsys.readouterr().out
@@ -97,7 +97,7 @@ def test_a_pattern_file_may_be_named_by_its_path(folder, capsys):
             ("warm_then_cold@2", "ann"),
             "no pattern is named 'warm_then_cold@2'; did you mean 'warm_then_cold'?",
         ),
-        (("hot_*", "ann"), "why takes one pattern; 'hot_*' stands for hot_for_long, hot_then_gone"),
+        (("hot_*", "ann"), "'hot_*' matches hot_for_long, hot_then_gone: expected one pattern"),
         (("warm_then_cold", "ann", "--at", "ann-9"), "no event of the input is 'ann-9'; did you mean 'ann-"),
         (("hot_for_long", "ann", "--target", "bo"), "hot_for_long looks at histories by subject; --target"),
     ],

@@ -134,14 +134,16 @@ def test_all_of_them_at_once_and_in_another_folder():
     assert load_settings(environ={}).settings == Settings()
     loaded = load_settings(environ={}, folder="project")
     assert loaded.settings == tightened
-    assert "run 'ethogram trust project', or pass --config project/ethogram.yaml" in loaded.warnings[0]
+    assert "run 'ethogram config trust project', or pass --config project/ethogram.yaml" in loaded.warnings[0]
 
 
 def test_one_line_names_the_file_the_keys_and_what_to_do():
     write('allow: ["**"]\nevaluator: openai\nhook: {critical: off}\ndeny: [a]\n')
     loaded = load_settings(environ={})
     said = "ethogram.yaml: not trusted: ignored allow, evaluator, hook.critical; "
-    assert loaded.warnings == (said + "review it and run 'ethogram trust', or pass --config ethogram.yaml",)
+    assert loaded.warnings == (
+        said + "review it and run 'ethogram config trust', or pass --config ethogram.yaml",
+    )
     assert [(item.name, item.value, item.origin, item.why) for item in loaded.refused] == [
         ("allow", ["**"], "ethogram.yaml:1:1", "not trusted"),
         ("evaluator", "openai", "ethogram.yaml:2:1", "not trusted"),
@@ -204,7 +206,7 @@ def test_an_untrusted_file_that_cannot_be_read_is_one_warning_and_no_error(conte
     (line,) = loaded.warnings
     assert line.startswith(name)
     assert "not trusted: ignored, it cannot be read" in line
-    assert "ethogram trust" in line
+    assert "ethogram config trust" in line
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda name: Path(name).symlink_to("nowhere")])
@@ -521,8 +523,10 @@ def test_learned_parameters_that_came_with_the_folder_are_refused():
     loaded = load_settings(environ={})
     assert loaded.settings == Settings()
     assert [(item.name, item.value) for item in loaded.refused] == [("parameters.love_bombing.pressure", 99)]
-    assert loaded.warnings == (
-        f"{LEARNED_FILE}: not trusted: ignored parameters.love_bombing; review it and run 'ethogram trust'",
+    (warning,) = loaded.warnings
+    assert warning == (
+        f"{LEARNED_FILE}: not trusted: ignored parameters.love_bombing; "
+        "review it and run 'ethogram config trust'"
     )
     trusted_settings("", "source: forum\n")
     loaded = load_settings(environ={})

@@ -8,11 +8,11 @@ import pytest
 
 from ethogram import analyze
 from ethogram.app.result import MOST, strange
-from ethogram.cli.report_rest import left_out
 from ethogram.errors import BadEvents
 from ethogram.ingest import Batch, events_of, read_events
 from ethogram.models import Event
 from ethogram.patterns.catalogue import known_ranges
+from ethogram.report.coverage import left_out
 
 RANGES = {"x": (0.0, 1.0), "calls": (0.0, math.inf), "stage": ("what", "how")}
 OUTSIDE = [
@@ -83,8 +83,8 @@ def test_a_person_is_told_what_nobody_reads(lines):
     found = analyze(lines({"subject": "a", "readings": {"compasion": 0.5}}))
     batch = Batch((), skipped={"files that are not events": 1}, not_events=("a.md",))
     assert list(left_out(found, batch)) == [
-        "Left out: 1 file that is not events: a.md",
-        "Nobody reads 'compasion' (1 reading); did you mean 'compassion'?",
+        "Skipped: 1 file that is not events: a.md",
+        "No pattern reads 'compasion' (1 reading); did you mean 'compassion'?",
     ]
 
 

@@ -1,4 +1,4 @@
-"""`ethogram lexicon` lists categories, and counts what they hit."""
+"""`ethogram signals lexicon` lists categories, and counts what they hit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ethogram.cli.main import main
 
 
 def test_categories_are_listed_with_what_was_measured(capsys):
-    assert main(["lexicon", "list", "--json"]) == 0
+    assert main(["signals", "lexicon", "--json"]) == 0
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     coup = next(record for record in records if record["name"] == "illegitimate_power")
     assert coup["trait"] == "hard_constraint"
@@ -25,14 +25,14 @@ def test_measuring_counts_and_shows_and_names_what_was_never_hit(tmp_path, capsy
         {"text": None},
     ]
     (tmp_path / "talk.jsonl").write_text(json.dumps({"turns": turns}) + "\n", encoding="utf-8")
-    assert main(["lexicon", "measure", "--data", str(tmp_path), "--rate", "talk"]) == 0
+    assert main(["signals", "measure-lexicon", "--data", str(tmp_path), "--rate", "talk"]) == 0
     out = capsys.readouterr().out
-    assert "manipulation / urgency: 5000 per 10,000, 1 different texts, 1 shown" in out
+    assert "manipulation / urgency: 5000 per 10,000, 1 different text, 1 shown" in out
     assert "Please [[act now]], friend." in out
     assert "never hit:" in out
 
 
 @pytest.mark.parametrize("folder", ["", "nowhere"])
 def test_a_folder_without_conversations_is_said_to_be_one(folder, tmp_path, capsys):
-    assert main(["lexicon", "measure", "--data", str(tmp_path / folder)]) == 2
+    assert main(["signals", "measure-lexicon", "--data", str(tmp_path / folder)]) == 2
     assert "no conversations in" in capsys.readouterr().err

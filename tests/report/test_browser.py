@@ -7,8 +7,8 @@ import os
 import pytest
 
 from browser import browser, chromium
-from ethogram.report.beside import Beside
-from ethogram.report.page import page
+from ethogram.report.coverage import Coverage
+from ethogram.report.html import page
 from reports import analyzed
 from small import turns, warm_messages
 
@@ -39,7 +39,7 @@ def report(tmp_path_factory):
     said = [{**one, "text": f"said in {one['id']}"[:90]} for one in events]
     path = folder / "report.html"
     analysis = analyzed(folder, said, excerpts=True, as_of="2026-01-20T00:00:00Z")
-    path.write_text(page(analysis, Beside(quiet={"run": ["loop"]})), encoding="utf-8")
+    path.write_text(page(analysis, Coverage(no_match={"run": ["loop"]})), encoding="utf-8")
     return path
 
 

@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 import pytest
 
 from ethogram.models.mute import Mute, mute_id
-from ethogram.report.beside import Beside
-from ethogram.report.page import page
+from ethogram.report.coverage import Coverage
+from ethogram.report.html import page
 from reports import NOW, analyzed
 from small import turns, warm_messages
 
@@ -41,7 +41,7 @@ class Seen(HTMLParser):
 
 
 def test_it_tells_the_detection_its_evidence_and_what_was_quiet(tmp_path):
-    said = page(analyzed(tmp_path, warm_messages()), Beside(quiet={"run": ["loop"]}, notes=["a note"]))
+    said = page(analyzed(tmp_path, warm_messages()), Coverage(no_match={"run": ["loop"]}, notes=["a note"]))
     for part in ("1 detection", "4 events of 1 subject", "Love bombing", "ann → bo", "ann-4"):
         assert part in said
     for part in ("ann was warm to bo 3 times, then pressed (0.80).", "What to do", "loop", "a note"):
@@ -74,7 +74,7 @@ def test_no_name_is_obeyed(tmp_path, name):
         explanation=name, recommendation=name, history={name: name}, details={name: name}, evidence=evidence,
     )  # fmt: skip
     plain = page(analysis)
-    said = page(replace(analysis, detections=(hostile,)), Beside(quiet={name: [name]}, notes=[name]))
+    said = page(replace(analysis, detections=(hostile,)), Coverage(no_match={name: [name]}, notes=[name]))
     said.encode("utf-8")
     kinds = {tag for tag, _ in Seen(said).tags}
     assert kinds <= {tag for tag, _ in Seen(plain).tags} | {"dl", "dt", "dd", "ul", "li"}
@@ -119,7 +119,7 @@ def test_events_without_times_are_told_by_number(tmp_path):
 
 def test_nothing_found_is_a_page_too(tmp_path):
     said = page(analyzed(tmp_path, turns("a", [0.1, 0.1], [1, 2])))
-    assert "Nothing was found" in said
+    assert "No detections" in said
     assert "Insufficient data" in said
     assert "There are no events in this input." in page(analyzed(tmp_path, []))
 
@@ -130,7 +130,7 @@ def test_what_is_muted_is_counted_and_shown_only_where_asked_for(tmp_path):
     gone = Mute("m-old", "was so once", pattern="hot*", until=NOW)
     analysis = analyzed(tmp_path, warm_messages(), mutes=[known, gone])
     said = page(analysis)
-    assert "Nothing was found" in said
+    assert "No detections" in said
     assert "1 further detection muted" in said
     assert html.escape("agreed <b>") in said
     assert "expired 2026-06-01 00:00" in said
@@ -146,3 +146,25 @@ def test_excerpts_are_there_only_where_asked_for_and_masked(tmp_path):
     said = page(analyzed(tmp_path, events, excerpts=True))
     assert "write to [e-mail]" in said
     assert "ann@example.com" not in said
+
+
+def test_what_an_untrusted_file_mutes_is_listed(tmp_path):
+    asks = {"subject": "ann"}
+    planted = Mute(mute_id(asks), "trust me <b>", **asks, untrusted="ethogram.mutes.yaml")
+    said = page(analyzed(tmp_path, warm_messages(), mutes=[planted]))
+    assert "Muted by an untrusted file" in said
+    assert "Hidden by ethogram.mutes.yaml, which is not trusted" in said
+    assert "<li>HIGH  Love bombing, ann (warm_then_cold; id " in said
+    assert f"muted by {planted.id})</li>" in said
+
+
+def test_an_analysis_is_short_in_a_prompt_and_a_page_in_a_notebook(tmp_path):
+    analysis = analyzed(tmp_path, warm_messages("<b>ann</b>"))
+    assert repr(analysis) == (
+        "<Analysis: 1 detection (1 high) in 4 events of 1 subject, as of 2026-01-04 12:00 UTC.>"
+    )
+    shown = analysis._repr_html_()
+    ((tag, attributes),) = Seen(shown).tags
+    assert (tag, attributes["sandbox"]) == ("iframe", None)
+    assert attributes["srcdoc"] == page(analysis)
+    assert 'class="point"' in attributes["srcdoc"]

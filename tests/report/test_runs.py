@@ -10,7 +10,7 @@ import pytest
 
 from agent_runs import Maker, analyzed_runs, four_failing_edits
 from browser import browser, chromium
-from ethogram.report.page import page
+from ethogram.report.html import page
 
 HOSTILE = "<img src=https://example.com/x onerror=alert(1)>"
 
@@ -53,7 +53,13 @@ class Seen(HTMLParser):
 
 
 def test_it_tells_each_run_with_its_stretches(made):
-    for part in ("4 runs, 2 with detections", "run-1", "quiet-2", "Steps 3 to 6 (4 of 9 steps", "at step 5"):
+    for part in (
+        "4 runs, 2 with detections",
+        "run-1",
+        "quiet-2",
+        "Steps 3 to 6 (4 of 9 steps",
+        "from step 5",
+    ):
         assert part in made
     assert re.search(r"<title>parse\.py, step 3: failed</title>", made)
     assert re.search(r'aria-label="parse\.py: 4 failed, 1 changed, 2 read"', made)

@@ -169,11 +169,11 @@ def test_every_column_of_words_is_looked_at_or_known_to_name_nobody():
 
 
 def test_the_command_says_what_is_left_and_how_to_replace_it(filled, capsys):
-    assert main(["purge", "--store", str(filled), "--subject", ID]) == 0
+    assert main(["store", "purge", "--store", str(filled), "--subject", ID]) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[1] == (
-        "The id is still mentioned by others, in 3 events, 1 source, 1 detection, 2 verdicts and "
-        "1 conversation state; --redact replaces it there, too."
+        "Others still mention the id, in 3 events, 1 source, 1 detection, 2 verdicts and "
+        "1 conversation state; --redact replaces it."
     )
     assert main(["store", "purge", "--store", str(filled), "--subject", ID, "--redact", "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
@@ -187,5 +187,5 @@ def test_the_command_says_what_is_left_and_how_to_replace_it(filled, capsys):
     "more", [["--before", "2026-01-01T00:00:00Z"], ["--subject", "a", "--before", "2026-01-01"]]
 )
 def test_redacting_is_for_a_subject_that_goes_as_a_whole(filled, more, capsys):
-    assert main(["purge", "--store", str(filled), "--redact", *more]) == 2
-    assert "--redact goes with --subject" in capsys.readouterr().err
+    assert main(["store", "purge", "--store", str(filled), "--redact", *more]) == 2
+    assert "--redact needs --subject" in capsys.readouterr().err

@@ -92,7 +92,7 @@ def test_a_sweep_says_what_it_could_not_look_for(folder: Path, capsys: pytest.Ca
     assert changes == []
     assert summary["without_text"] == ["loop", "repetitive_errors"]
     assert main(["sweep", "--store", "s.db", "--as-of", "2026-10-02T00:00:00Z", "--patterns", "loop"]) == 0
-    assert "Nothing to go by: loop read" in capsys.readouterr().out
+    assert "no texts (import with --keep-text): loop\n" in capsys.readouterr().out
 
 
 def test_what_is_exported_is_no_loop_either(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,7 +104,7 @@ def test_what_is_exported_is_no_loop_either(folder: Path, capsys: pytest.Capture
     assert (summary["events"], summary["detections"]) == (14, 0)
     # It comes back into the store as what is there already.
     assert main(["store", "import", "out.jsonl", "--store", "s.db"]) == 0
-    assert "Known already: 14 events" in capsys.readouterr().out
+    assert "Already known: 14 events" in capsys.readouterr().out
 
 
 def test_readings_that_came_with_the_steps_are_used(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,7 +74,7 @@ def test_a_person_is_found_in_a_store_of_events_by_id_and_key(tmp_path, key, cap
     store = ["--store", str(tmp_path / "a.db")]
     assert main(["store", "import", str(events), *store, "--pseudonyms", str(key)]) == 0
     capsys.readouterr()
-    assert main(["export", *store, "--key", str(key), "--subject", "ann"]) == 0
+    assert main(["store", "export-subject", *store, "--key", str(key), "--subject", "ann"]) == 0
     said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [item.get("record") for item in said] == [None, None, "usage_look"]
 

@@ -45,9 +45,10 @@ _MONITORING = Rule(
     re.IGNORECASE,
 )
 """Settings of ethogram and of the agent, and ethogram itself, anywhere in a text."""
-_ETHOGRAM = r"\bethogram(?:\.__main__)?['\"]?,?(?:\s+-\S+)*\s+['\"]?"
+_NEXT = r"['\"]?,?(?:\s+-\S+)*\s+['\"]?"
+_ETHOGRAM = rf"\bethogram(?:\.__main__)?{_NEXT}"
 _COMMAND = Rule(
-    rf"{_ETHOGRAM}(?:trust|mute|learn|purge)\b"
+    rf"{_ETHOGRAM}(?:(?:config|store){_NEXT})?(?:trust|mute|learn|purge)\b"
     rf"|{_ETHOGRAM}hook\b(?!['\"]?,?\s+['\"]?(?:status|report|replay)\b)"
     r"|\b(?:uninstall|remove)\s(?:[^\n;|&]{0,80}\s)?ethogram\b",
 )

@@ -127,7 +127,7 @@ class Checked(Record):
         return not self.detections and self.histories > self.insufficient
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Analysis:
     """What was found. Iterating gives the detections; `kept` are those of shadow patterns.
 
@@ -168,6 +168,17 @@ class Analysis:
 
     def __len__(self) -> int:
         return len(self.detections)
+
+    def __repr__(self) -> str:
+        from ..report.text import headline
+
+        return f"<Analysis: {headline(self)}>"
+
+    def _repr_html_(self) -> str:
+        """The report with its chart, for notebooks."""
+        from ..report.html import fragment
+
+        return fragment(self)
 
     def at_or_above(self, severity: str) -> list[Detection]:
         """The detections at this severity or a graver one, those that an untrusted file mutes included."""

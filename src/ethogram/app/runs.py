@@ -63,7 +63,7 @@ def run_report(
         if detection.thread is not None and (key := (detection.source, detection.thread)) in by_run:
             by_run[key].append(detection)
     runs = {key: RunBuilder(key, found) for key, found in by_run.items()}
-    for batch in _batches(events):
+    for batch in batches_of(events):
         measurer = Measurer(READINGS, Options.of(settings))
         for event in batch:
             run = runs.get((event.source, event.thread or ""))
@@ -76,7 +76,7 @@ def run_report(
     return tuple(sorted((run.build() for run in runs.values() if run.actions), key=lambda run: run.place))
 
 
-def _batches(events: Collection[Event]) -> Iterator[list[Event]]:
+def batches_of(events: Collection[Event]) -> Iterator[list[Event]]:
     """The events in order, all at once or as they lie on disk; those of one subject are in one batch."""
     if isinstance(events, EventsOnDisk):
         for path in events.buckets.paths:

@@ -6,151 +6,119 @@ from typing import Annotated
 
 import typer
 
-from .asked_evaluator import AnswersFile, AskedEvaluator, Budget, InBatches, Options, Sample, SampleBy
-from .inputs import (
-    Allow,
-    AsJson,
-    Asked,
-    AsOf,
-    Config,
-    Cwd,
-    Deny,
-    Goal,
-    Parameters,
-    Paths,
-    Scorers,
-    SkipBad,
-    Source,
-    Task,
-    run_context,
-)
-from .output import printable, write_json, write_line
-
-FOUND = 3
-"""The exit code where something at or above --fail-on was found."""
+from ..report.wording import plural, printable
+from . import options as o
+from .help import add_command
+from .output import Progress, check_page, show, write_json, write_line, write_page
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("analyze")(analyze)
+    """Add the command."""
+    add_command(app, "analyze", analyze, "Analyse")
 
 
 def analyze(
-    paths: Paths = [],  # noqa: B006 (typer copies it)
-    as_json: AsJson = False,
-    patterns: Annotated[
-        list[str],
-        typer.Option(
-            "--patterns",
-            metavar="SELECTOR",
-            help="A pattern's name, a glob of names, a file or a folder; repeatable.",
-        ),
-    ] = [],  # noqa: B006 (typer copies it)
-    as_of: AsOf = "",
-    fail_on: Annotated[
-        str, typer.Option(metavar="SEVERITY", help="Exit 3 on a detection at or above low, medium, ...")
-    ] = "",
-    skip_bad: SkipBad = False,
-    source: Source = "",
-    scorers: Scorers = [],  # noqa: B006
-    config: Config = "",
-    parameters: Parameters = [],  # noqa: B006
+    paths: o.Paths = o.NONE,
+    patterns: o.Patterns = o.NONE,
+    as_of: o.AsOf = "",
+    fail_on: o.FailOn = "",
+    html: o.Html = "",
+    as_json: o.AsJson = False,
+    verbose: o.Verbose = False,
+    excerpts: o.Excerpts = False,
+    store: Annotated[str, o.opt("Import the events and analyse all of this store.", metavar="URL")] = "",
+    skip_bad: o.SkipBad = False,
+    config: o.Config = "",
+    source: o.Source = "",
+    scorers: o.Scorers = o.NONE,
+    keep_text: Annotated[bool, o.opt("With --store: store texts too.", "--keep-text", panel=o.INPUT)] = False,
+    muted: Annotated[bool, o.opt("Show muted detections too.", "--muted", panel=o.OUTPUT)] = False,
     insufficient: Annotated[
-        bool, typer.Option("--insufficient", help="List every history with too little data, not only counts.")
+        bool, o.opt("List every history with insufficient data.", "--insufficient", panel=o.OUTPUT)
     ] = False,
-    html: Annotated[str, typer.Option(metavar="FILE", help="Write the report as one HTML file too.")] = "",
-    excerpts: Annotated[
-        bool, typer.Option("--excerpts", help="Show what the evidence says, secrets and names masked.")
-    ] = False,
-    muted: Annotated[bool, typer.Option("--muted", help="Show what is muted too.")] = False,
-    store: Annotated[
-        str, typer.Option(metavar="URL", help="Bring the events into this store, and look at all in it.")
-    ] = "",
-    keep_text: Annotated[
-        bool, typer.Option("--keep-text", help="With --store: keep texts too, which patterns of runs need.")
-    ] = False,
-    evaluator: Annotated[
-        str, typer.Option(metavar="NAME", help="Score the messages that earn it first: local, anthropic, ...")
-    ] = "",
-    option: Options = [],  # noqa: B006
-    budget: Budget = None,
-    batch: InBatches = False,
-    sample: Sample = None,
-    sample_by: SampleBy = "",
-    answers: AnswersFile = "",
-    task: Task = "",
-    goal: Goal = "",
-    allow: Allow = [],  # noqa: B006
-    deny: Deny = [],  # noqa: B006
-    cwd: Cwd = "",
-    runner: Annotated[
-        str, typer.Option(metavar="NAME", help="stream, batch or plain: another way to the same answer.")
-    ] = "stream",
+    evaluator: o.EvaluatorName = "",
+    option: o.EvaluatorOption = o.NONE,
+    budget: o.Budget = None,
+    batch: o.InBatches = False,
+    sample: o.Sample = None,
+    sample_by: o.SampleBy = "",
+    answers: o.AnswersFile = "",
+    task: o.Task = "",
+    goal: o.Goal = "",
+    allow: o.Allow = o.NONE,
+    deny: o.Deny = o.NONE,
+    cwd: o.Cwd = "",
+    parameters: o.Parameters = o.NONE,
+    runner: o.Runner = "stream",
 ) -> None:
-    """Look for patterns in files of events."""
+    """Detect patterns in files of events."""
     from contextlib import ExitStack
-    from datetime import UTC, datetime
 
     from ..app.analyze import analyze_gathered, load_library, with_excerpts
     from ..app.mute import mute
     from ..app.runs import run_report
     from ..ingest import OnDisk
-    from .html import write_html
-    from .page_file import check_page
-    from .progress import Progress
-    from .report import Report
-    from .stored import gather_stored, judged
-    from .text import plural
 
     if not paths and not store:
-        raise typer.BadParameter("name files or folders of events, or a --store")
+        raise typer.BadParameter("missing input: name files or folders of events, or a --store")
     if keep_text and not (store and paths):
-        raise typer.BadParameter("--keep-text says what --store keeps of the files: name both")
-    check_page(html, [one for one in (*(paths or ()), store) if one])
-    context = run_context(task, goal, allow, deny, cwd)
-    asked = Asked(paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json, context)
-    moment, loaded = asked.moment(), asked.loaded()
+        raise typer.BadParameter("--keep-text needs --store and files to import")
+    check_page(html, [path for path in (*(paths or ()), store) if path])
+    context = o.run_context(task, goal, allow, deny, cwd)
+    options = o.InputOptions(
+        paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json, context
+    )
+    moment, loaded = options.moment(), options.loaded()
     settings, library = loaded.settings, load_library(patterns or None, loaded)
     progress = Progress()
-    how = AskedEvaluator(evaluator, option, budget, sample, sample_by, batch, answers)
-    ask = how.make(settings, library, progress)
+    scoring = o.EvaluatorOptions(evaluator, option, budget, sample, sample_by, batch, answers)
+    evaluate = scoring.make(settings, library, progress)
     with ExitStack() as stack:
-        given = (
-            gather_stored(store, asked, library, settings, keep_text=keep_text)
-            if store
-            else asked.gather(library, settings, progress)
-        )
-        if isinstance(given, OnDisk):
-            stack.enter_context(given)
+        if store:
+            from .store import gather_stored, with_probabilities
+
+            gathered = gather_stored(store, options, library, settings, keep_text=keep_text)
+        else:
+            gathered = options.gather(library, settings, progress)
+        if isinstance(gathered, OnDisk):
+            stack.enter_context(gathered)
+        events = gathered.events
         with progress.checking(
-            f"checking {plural(len(given.events), 'event')} for {plural(len(library), 'pattern')}"
+            f"checking {plural(len(events), 'event')} for {plural(len(library), 'pattern')}"
         ):
             analysis = analyze_gathered(
-                given,
+                gathered,
                 library,
                 as_of=moment,
                 settings=settings,
                 runner=runner,
                 traced=bool(html),
-                evaluate=ask,
+                evaluate=evaluate,
             )
-            entries = asked.mutes(loaded, untrusted=True)
-            analysis = mute(analysis, entries, given.events, now=datetime.now(UTC))
+            analysis = mute(analysis, options.mutes(loaded, untrusted=True), events, now=o.now())
             if store:
-                analysis = judged(analysis, store, settings)
+                analysis = with_probabilities(analysis, store, settings)
             if excerpts:
-                analysis = with_excerpts(analysis, given.events)
-            told = analysis.told(muted=muted)
-            runs = run_report(told, given.events, as_of=analysis.as_of, settings=settings)
-        # Nothing was written so far, so that whoever is interrupted has all or nothing.
+                analysis = with_excerpts(analysis, events)
+            detections = analysis.told(muted=muted)
+            runs = run_report(detections, events, as_of=analysis.as_of, settings=settings)
+        # Nothing is written before this line: an interrupted command has written all or nothing.
         if html:
-            write_html(html, analysis, library, given, muted=muted, runs=runs)
+            from ..report.coverage import Coverage
+            from ..report.html import page
+
+            coverage = Coverage.of(analysis, library, gathered)
+            write_page(html, page(analysis, coverage, muted=muted, runs=runs))
         if as_json:
             for record in analysis.to_dicts(muted=muted, runs=runs):
                 write_json(record)
         else:
-            Report(analysis, library, given, all_insufficient=insufficient, muted=muted, runs=runs).write()
+            from ..report.text import analysis_parts
+
+            analysis = with_excerpts(analysis, events)
+            how = {"muted": muted, "verbose": verbose, "histories": insufficient}
+            show(*analysis_parts(analysis, library, gathered, runs=runs, **how))
             if html:
-                write_line(f"\nThe report as a page: {printable(html)}")
+                write_line(f"\nHTML report: {printable(html)}")
     if settings.fail_on is not None and analysis.at_or_above(settings.fail_on):
-        raise typer.Exit(FOUND)
+        raise typer.Exit(o.FAIL)

@@ -1,4 +1,4 @@
-"""`ethogram patterns backtest` and `patterns shadow`: what patterns would have found, or did, unseen."""
+"""`ethogram patterns backtest` and `patterns shadow`: what patterns would detect, or shadow ones did."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .inputs import AsJson, Asked, AsOf, Config, Parameters, Scorers, SkipBad
-from .output import write_json
-from .stored import StoreUrl, note_all, now
+from . import options as o
+from .output import Progress, show, write_json
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -19,55 +18,47 @@ if TYPE_CHECKING:
     from ..config import Loaded
     from ..ingest import Batch, OnDisk
     from ..patterns.library import Library
-    from .progress import Progress
 
 
-SINCE = "Only what was detected since: 30d, or a time."
-Since = Annotated[str, typer.Option(metavar="DURATION|TIME", help=SINCE)]
+Since = Annotated[str, o.opt("Count detections since then: 30d, or a time.", metavar="DURATION|TIME")]
 
 
 def backtest(
-    patterns: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Pattern files, or names.", show_default=False)
-    ],
-    store: Annotated[str, typer.Option(metavar="URL", help="Look at all events in this store.")] = "",
-    data: Annotated[
-        list[str], typer.Option("--data", metavar="PATH", help="Or at these files of events; repeatable.")
-    ] = [],  # noqa: B006 (typer copies it)
+    patterns: Annotated[list[str], o.arg("Name pattern files or patterns.", "PATTERN")],
+    store: Annotated[str, o.opt("Use all events of this store.", metavar="URL")] = "",
+    data: Annotated[list[str], o.opt("Use the events of these files.", "--data", metavar="PATH")] = o.NONE,
     since: Since = "",
     against: Annotated[
-        list[str], typer.Option("--against", metavar="SELECTOR", help="Another version, to compare with.")
-    ] = [],  # noqa: B006
-    shuffles: Annotated[int, typer.Option(min=0, help="How often histories are shuffled; 0: not.")] = 10,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same shuffles.")] = 0,
-    examples: Annotated[int, typer.Option(min=0, max=100, help="So many examples of each.")] = 3,
-    excerpts: Annotated[
-        bool, typer.Option("--excerpts", help="Show what the evidence says, secrets and names masked.")
-    ] = False,
-    as_json: AsJson = False,
-    as_of: AsOf = "",
-    skip_bad: SkipBad = False,
-    scorers: Scorers = [],  # noqa: B006
-    config: Config = "",
-    parameters: Parameters = [],  # noqa: B006
+        list[str], o.opt("Compare with another version.", "--against", metavar="SELECTOR")
+    ] = o.NONE,
+    shuffles: Annotated[int, o.opt("Shuffle histories this often; 0: never.", min=0)] = 10,
+    seed: Annotated[int, o.opt("Seed the shuffles.")] = 0,
+    examples: Annotated[int, o.opt("Show this many examples of each.", min=0, max=100)] = 3,
+    excerpts: o.Excerpts = False,
+    as_of: o.AsOf = "",
+    as_json: o.AsJson = False,
+    skip_bad: o.SkipBad = False,
+    config: o.Config = "",
+    scorers: o.Scorers = o.NONE,
+    parameters: o.Parameters = o.NONE,
 ) -> None:
-    """Say what patterns would have found in history, beside chance and beside other patterns."""
+    """Show what patterns would have detected, and how often by chance."""
     from ..app.backtest import backtest_patterns
     from ..ingest import OnDisk
-    from .progress import Progress
 
     if bool(store) == bool(data):
-        raise typer.BadParameter("name a --store, or files of events with --data")
-    asked = Asked(data, as_of, config, "", skip_bad, scorers, parameters, "", as_json)
-    moment, back, loaded, progress = asked.moment(), since_of(since), asked.loaded(), Progress()
+        raise typer.BadParameter("expected either --store or --data")
+    options = o.InputOptions(data, as_of, config, "", skip_bad, scorers, parameters, "", as_json)
+    moment, back, loaded, progress = options.moment(), since_of(since), options.loaded(), Progress()
     library, others, other = _libraries(loaded, patterns, against)
     with ExitStack() as stack:
-        given = _given(store, asked, loaded, [library, others, *([other] if other else [])], progress)
-        if isinstance(given, OnDisk):
-            stack.enter_context(given)
-        stack.enter_context(progress.checking(f"looking back over {len(given.events):,} events"))
-        told = backtest_patterns(
-            given,
+        libraries = [library, others, *([other] if other else [])]
+        gathered = _gathered(store, options, loaded, libraries, progress)
+        if isinstance(gathered, OnDisk):
+            stack.enter_context(gathered)
+        stack.enter_context(progress.checking(f"testing on {len(gathered.events):,} events"))
+        result = backtest_patterns(
+            gathered,
             library,
             others,
             settings=loaded.settings,
@@ -80,23 +71,22 @@ def backtest(
             excerpts=excerpts,
             progress=progress.count,
         )
-    _write(told, as_json)
+    _write(result, as_json)
 
 
 def shadow(
-    store: StoreUrl,
+    store: o.StoreUrl,
     since: Since = "",
-    as_json: AsJson = False,
-    config: Config = "",
+    as_json: o.AsJson = False,
+    config: o.Config = "",
 ) -> None:
-    """Show what shadow patterns (status: shadow) have found in a store."""
+    """Show what shadow patterns (status: shadow) have detected in a store."""
     from ..app.backtest import backtest_shadow
     from ..patterns.catalogue import load_vocabulary
     from ..patterns.library import select
     from ..store import open_store
-    from .inputs import load_config
 
-    settings = load_config(config).settings
+    settings = o.load_config(config).settings
     library = select(
         (),
         more=settings.patterns,
@@ -105,15 +95,15 @@ def shadow(
         status=settings.status,
     )
     with open_store(store) as opened:
-        note_all(opened, "shadow")
-        told = backtest_shadow(opened, library.programs, as_of=now(), since=since_of(since))
-    _write(told, as_json)
+        o.note_all(opened, "shadow")
+        result = backtest_shadow(opened, library.programs, as_of=o.now(), since=since_of(since))
+    _write(result, as_json)
 
 
 def _libraries(
     loaded: Loaded, patterns: Sequence[str], against: Sequence[str]
 ) -> tuple[Library, Library, Library | None]:
-    """What is tested, what is on, and the other version as its own file says it."""
+    """The patterns to test, those that are on, and the other version as its own file has it."""
     from dataclasses import replace
 
     from ..app.analyze import load_library
@@ -123,40 +113,40 @@ def _libraries(
 
     settings = loaded.settings
     check_patterns(loaded, patterns)
-    # Whatever its status: who asks what a pattern would have found may have it switched off.
+    vocabulary = load_vocabulary(settings.signals)
+    # Whatever its status: a pattern that is tested may be switched off.
     library = load_patterns(
         patterns,
         more=settings.patterns,
-        vocabulary=load_vocabulary(settings.signals),
+        vocabulary=vocabulary,
         parameters=settings.parameters,
         any_status=True,
     )
     tested = {*library.chosen}
-    kept = {name: given for name, given in settings.parameters.items() if name not in tested}
-    status = {name: given for name, given in settings.status.items() if name not in tested}
-    others = load_library(None, replace(settings, parameters=kept, status=status))
+    parameters = {name: values for name, values in settings.parameters.items() if name not in tested}
+    status = {name: value for name, value in settings.status.items() if name not in tested}
+    others = load_library(None, replace(settings, parameters=parameters, status=status))
     other = None
     if against:
-        vocabulary = load_vocabulary(settings.signals)
         other = load_patterns(against, more=settings.patterns, vocabulary=vocabulary, any_status=True)
     return library, others, other
 
 
-def _given(
-    url: str, asked: Asked, loaded: Loaded, libraries: Sequence[Library], progress: Progress
+def _gathered(
+    url: str, options: o.InputOptions, loaded: Loaded, libraries: Sequence[Library], progress: Progress
 ) -> Batch | OnDisk:
     from ..app.stored_events import gather
     from ..store import open_store
 
     if not url:
-        return asked.gather(libraries[0], loaded.settings, progress)
+        return options.gather(libraries[0], loaded.settings, progress)
     programs = [program for library in libraries for program in library.programs]
     with open_store(url) as opened:
-        note_all(opened, "backtest")
+        o.note_all(opened, "backtest")
         return gather(opened, programs, memory=loaded.settings.memory)
 
 
-def since_of(given: str) -> timedelta | datetime | None:
+def since_of(text: str) -> timedelta | datetime | None:
     """How long back, or since when; None where nothing is given.
 
     >>> since_of("30d").days
@@ -167,24 +157,23 @@ def since_of(given: str) -> timedelta | datetime | None:
     from ..errors import BadUsage
     from ..models import parse_duration, parse_time
 
-    if not given:
+    if not text:
         return None
     try:
-        return timedelta(microseconds=parse_duration(given))
+        return timedelta(microseconds=parse_duration(text))
     except ValueError:
         pass
     try:
-        return parse_time(given)
+        return parse_time(text)
     except ValueError as error:
-        raise BadUsage(f"--since takes a duration such as 30d, or a time: {error}") from None
+        raise BadUsage(f"invalid --since: expected a duration, like 30d, or a time: {error}") from None
 
 
-def _write(told: BacktestResult, as_json: bool) -> None:
-    from .backtest_text import backtest_parts
-    from .text import show
+def _write(result: BacktestResult, as_json: bool) -> None:
+    from ..report.patterns import backtest_parts
 
     if not as_json:
-        show(*backtest_parts(told))
+        show(*backtest_parts(result))
         return
-    for record in told.to_dicts():
+    for record in result.to_dicts():
         write_json(record)

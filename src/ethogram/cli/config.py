@@ -1,27 +1,35 @@
-"""`ethogram config`: which settings apply, and where each comes from."""
+"""`ethogram config`: settings and where each comes from, JSON Schemas, and trusted files."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .inputs import AsJson, Config, load_config
-from .output import printable, write_json, write_line
+from ..report.wording import aligned, mute_text, printable
+from .errors import warn
+from .help import add_group
+from .options import AsJson, Config, arg, load_config, opt
+from .output import emit, flush, write_json, write_line, write_lines, write_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..config import Loaded
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the group."""
-    group = typer.Typer(help="Which settings apply, and where each comes from.", no_args_is_help=True)
-    group.command("show")(show)
-    group.command("path")(path)
-    group.command("schema")(schema)
-    app.add_typer(group, name="config")
+    """Add the group."""
+    text = "Show settings and their origins, schemas, and trusted files."
+    add_group(app, "config", text, "Setup", show=show, path=path, schema=schema, trust=trust)
 
 
 def show(as_json: AsJson = False, config: Config = "") -> None:
-    """List every setting with its value and what set it."""
+    """List every setting with its value and origin."""
     from ..config import show as settings_of
     from ..patterns.listing import SettingRow
     from ..patterns.settings_check import check_patterns
@@ -32,17 +40,15 @@ def show(as_json: AsJson = False, config: Config = "") -> None:
     if as_json:
         for key, value, origin in rows:
             write_json(SettingRow(key=key, value=value, origin=origin))
-        for one in loaded.refused:
-            write_json(one)
+        for refused in loaded.refused:
+            write_json(refused)
         return
-    texts = [(printable(key), as_text(value), printable(origin)) for key, value, origin in rows]
-    keys, values = (max(len(row[i]) for row in texts) for i in (0, 1))
-    for key, text, origin in texts:
-        write_line(f"{key:<{keys}}  {text:<{values}}  {origin}")
+    write_lines(aligned([(printable(key), as_text(value), printable(at)) for key, value, at in rows]))
     if loaded.refused:
         write_line("\nRefused:")
-    for one in loaded.refused:
-        write_line(printable(f"  {one.name}: {as_text(one.value)}, from {one.origin}: {one.why}"))
+    for refused in loaded.refused:
+        value = as_text(refused.value)
+        write_line(printable(f"  {refused.name}: {value}, from {refused.origin}: {refused.why}"))
 
 
 def path(as_json: AsJson = False, config: Config = "") -> None:
@@ -54,16 +60,16 @@ def path(as_json: AsJson = False, config: Config = "") -> None:
     from ..config.trust import read_record, trust_of, user_file
     from ..patterns.listing import ConfigPath
 
-    found = find_file(config or None, os.environ)
-    full = None if found is None else os.path.abspath(found)  # noqa: PTH100 (links are left as they are)
+    file = find_file(config or None, os.environ)
+    full = None if file is None else os.path.abspath(file)  # noqa: PTH100 (links are left as they are)
     if as_json:
         is_named = bool(config or os.environ.get(CONFIG_VARIABLE))
-        trust = None if found is None or is_named else trust_of(found, read_record()[0].get)
+        status = None if file is None or is_named else trust_of(file, read_record()[0].get)
         user = user_file()
         write_json(
             ConfigPath(
                 path=full,
-                trusted=None if found is None else trust is None or trust.status == "trusted",
+                trusted=None if file is None else status is None or status.status == "trusted",
                 user=str(user) if user is not None and user.exists() else None,
             )
         )
@@ -73,13 +79,24 @@ def path(as_json: AsJson = False, config: Config = "") -> None:
         write_line(printable(full))
 
 
-def schema(as_json: AsJson = False) -> None:
-    """Show the JSON Schema of ethogram.yaml, for editors and for checks elsewhere."""
+def schema(
+    name: Annotated[str, arg("Name a record (default: config).", "[NAME]")] = "config",
+    listed: Annotated[bool, opt("List the schemas.", "--list")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print the JSON Schema of a record, or list the schemas."""
+    from ..errors import BadUsage, did_you_mean
     from ..schemas import schema as schema_of
+    from ..schemas import schema_names, schema_summary
 
-    told = schema_of("config")
-    # A record a line, or as a person and an editor read it.
-    write_line(json.dumps(told) if as_json else json.dumps(told, indent=2))
+    names = schema_names()
+    if listed:
+        write_lines(aligned([(known, schema_summary(known)) for known in names]))
+        return
+    if name not in names:
+        hint = did_you_mean(name, names) or f"; there are {', '.join(names)}"
+        raise BadUsage(f"unknown schema {name!r}{hint}")
+    write_line(json.dumps(schema_of(name), indent=None if as_json else 2))
 
 
 def as_text(value: Any) -> str:
@@ -91,3 +108,166 @@ def as_text(value: Any) -> str:
     if isinstance(value, str):
         return printable(value)
     return json.dumps(value, ensure_ascii=True)
+
+
+# --- trust ----------------------------------------------------------------------------------
+
+
+def trust(
+    path: Annotated[str, arg("Name a folder or its settings file (default: .).", "[PATH]")] = ".",
+    yes: Annotated[bool, opt("Do not ask: you have reviewed the files.", "--yes")] = False,
+    listed: Annotated[bool, opt("List the trusted files.", "--list")] = False,
+    revoke: Annotated[bool, opt("Stop trusting the files of PATH.", "--revoke")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Trust the settings of a folder as they are, after a review."""
+    from ..config.trust import add_trust, digest_of, key_of
+    from ..errors import BadUsage
+
+    if [listed, revoke, yes].count(True) > 1:
+        raise BadUsage("--list, --revoke and --yes exclude each other")
+    if listed:
+        list_trusted(as_json=as_json)
+        return
+    if revoke:
+        revoke_files(path, as_json=as_json)
+        return
+    if as_json and not yes:
+        raise BadUsage("--json cannot ask: review the files, and pass --yes")
+    files = folder_files(folder_of(path))
+    # Digests first: what changes during the review is not trusted.
+    digests = {key_of(file.path): digest_of(file.path) for file in files}
+    if not as_json:
+        write_lines(map(printable, review_lines(files)))
+    if not yes:
+        ask()
+    add_trust(digests)
+    for name in digests:
+        show_trust(name, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """A file to be trusted, what it sets (name and value), and the other files it uses."""
+
+    path: Path
+    sets: tuple[tuple[str, str], ...]
+    uses: tuple[Path, ...] = ()
+
+
+def folder_of(text: str) -> str:
+    """The folder of a path, or of a file in it; '' is the working directory."""
+    from pathlib import Path
+
+    from ..errors import BadUsage
+
+    path = Path(text)
+    if not path.exists():
+        raise BadUsage(f"{text}: no such file or folder")
+    folder = path if path.is_dir() else path.parent
+    return "" if folder == Path() else str(folder)
+
+
+def folder_files(folder: str) -> list[Reviewed]:
+    """The settings, learned parameters and mutes of a folder, checked; BadUsage where there are none."""
+    import os
+    from pathlib import Path
+
+    from ..config.loading import review_settings
+    from ..config.mutes import read_mutes
+    from ..config.trust import is_inside, used_files
+    from ..errors import BadUsage
+
+    loaded = review_settings(folder)
+    files: list[Reviewed] = []
+    if loaded.path is not None:
+        used = tuple(used_files(loaded.path))
+        files.append(Reviewed(Path(loaded.path), values_of(loaded, loaded.path), used))
+    beside = [file for file in (loaded.learned, loaded.mutes_path) if os.path.lexists(file)]
+    for file in (file for file in beside if is_inside(file, Path(folder))):
+        if file == loaded.learned:
+            files.append(Reviewed(file, values_of(loaded, str(file))))
+        else:
+            sets = tuple((f"mute {mute_text(entry)}", entry.reason) for entry in read_mutes(file))
+            files.append(Reviewed(file, sets))
+    if not files:
+        raise BadUsage(f"{folder or '.'}: there are no settings to trust (ethogram.yaml or .ethogram.yaml)")
+    return files
+
+
+def values_of(loaded: Loaded, name: str) -> tuple[tuple[str, str], ...]:
+    """What one file sets, value by value."""
+    from ..config.loading import leaves_of
+
+    return tuple(
+        (".".join(map(str, place)), as_text(value))
+        for layer in loaded.layers
+        if layer.name == name
+        for key, content in layer.values.items()
+        for place, value in leaves_of((key,), content)
+    )
+
+
+def review_lines(files: Iterable[Reviewed]) -> Iterator[str]:
+    """What there is to review."""
+    for file in files:
+        yield f"{file.path} sets:" if file.sets else f"{file.path} sets nothing"
+        yield from (f"  {name}: {value}" for name, value in file.sets)
+        if file.uses:
+            yield "and uses these files, which you should read too:"
+            yield from (f"  {path}" for path in file.uses)
+
+
+def ask() -> None:
+    """Ask at the terminal. BadUsage where there is none, or where the answer is not yes."""
+    from ..errors import BadUsage
+
+    if not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
+        raise BadUsage("cannot ask, not a terminal: review the files, and pass --yes")
+    write_text("Trust these files as they are? [y/N] ")
+    flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise BadUsage("not trusted")
+
+
+def show_trust(name: str, *, as_json: bool) -> None:
+    """Show one trusted file, and whether it is still as it was reviewed."""
+    from ..config.trust import read_record, trust_of
+    from ..patterns.listing import TrustRow
+
+    known, _ = read_record()
+    status = trust_of(name, known.get)
+    digest = known[name].digest
+    record = TrustRow(path=name, status=status.status, at=status.at, digest=digest)
+    emit([record], [printable(f"{status.status}  {status.at}  {name}")], as_json=as_json)
+
+
+def list_trusted(*, as_json: bool) -> None:
+    """List every trusted file."""
+    from ..config.trust import read_record
+
+    known, warning = read_record()
+    if warning:
+        warn(warning, as_json=as_json)
+    for name in sorted(known):
+        show_trust(name, as_json=as_json)
+    if not known and not as_json:
+        write_line("nothing is trusted")
+
+
+def revoke_files(text: str, *, as_json: bool) -> None:
+    """Stop trusting a file, or all files of a folder."""
+    from pathlib import Path
+
+    from ..config.trust import key_of, read_record, revoke_trust
+    from ..errors import BadUsage
+    from ..patterns.listing import TrustRow
+
+    folder = key_of(Path(text, "x")).removesuffix("x")
+    names = [name for name in sorted(read_record()[0]) if name == key_of(text) or name.startswith(folder)]
+    if not names:
+        raise BadUsage(f"{text}: nothing there is trusted; see 'ethogram config trust --list'")
+    revoke_trust(names)
+    for name in names:
+        record = TrustRow(path=name, status="revoked", at=None, digest=None)
+        emit([record], [printable(f"revoked  {name}")], as_json=as_json)

@@ -1,12 +1,12 @@
-"""What a failed command says, and the code it exits with.
+"""Exit codes, and errors for people and as JSON.
 
 | code | means |
 | --- | --- |
 | 0 | fine |
-| 1 | an internal error: ours, not yours; or no room for the output |
+| 1 | internal error, or no room for the output |
 | 2 | bad input or bad usage |
 | 3 | detections at or above `--fail-on` |
-| 130, 141 | interrupted; the reader of the output went away |
+| 130, 141 | interrupted; the reader of the output left |
 """
 
 from __future__ import annotations
@@ -15,33 +15,28 @@ import errno
 import os
 import sys
 import traceback
-from collections.abc import Iterable
 
 import typer
 
 from ..errors import BadInput, EthogramError, Fault
-from .output import CannotWrite, drop, printable, write_json, write_line
+from ..report.wording import printable
+from .help import RENAMED_OPTIONS
+from .output import CannotWrite, drop, write_json, write_line
 
 INTERNAL, BAD, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 DEBUG = "ETHOGRAM_DEBUG"
 _warned: set[str] = set()
-"""What this command has warned of already."""
-RENAMED = {
-    ("ethogram patterns", "prove"): "test",
-    ("ethogram hook", "rehearse"): "replay",
-    ("ethogram validate labelled", "--level"): "--severity",
-}
-"""Former commands and options by where they stood, with what they are called now."""
+"""Warnings of this command so far."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def begin() -> None:
-    """Forget what an earlier command in this process warned of."""
+    """Forget the warnings of an earlier command in this process."""
     _warned.clear()
 
 
 def warn(message: str, *, as_json: bool = False) -> None:
-    """Say on standard error what does not stop the command, each thing once per command."""
+    """Write a warning to standard error, each one once per command."""
     if message not in _warned:
         _warned.add(message)
         if as_json:
@@ -50,8 +45,8 @@ def warn(message: str, *, as_json: bool = False) -> None:
             write_line(printable(message), to=sys.stderr)
 
 
-def tell(error: BaseException, *, as_json: bool) -> int:
-    """Says on standard error what went wrong, if that can be written; returns the exit code."""
+def report_error(error: BaseException, *, as_json: bool) -> int:
+    """Write what went wrong to standard error; return the exit code."""
     if isinstance(error, typer.Exit):
         return error.exit_code
     if isinstance(error, BrokenPipeError):
@@ -62,20 +57,20 @@ def tell(error: BaseException, *, as_json: bool) -> int:
     if isinstance(error, CannotWrite):
         drop(sys.stdout)
     try:
-        return _tell(error, as_json=as_json)
+        return _report(error, as_json=as_json)
     except (OSError, CannotWrite):
         drop(sys.stderr)
         return _code(error)
 
 
-def _tell(error: BaseException, *, as_json: bool) -> int:
+def _report(error: BaseException, *, as_json: bool) -> int:
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         write_line("ethogram: interrupted", to=sys.stderr)
         return _code(error)
     if _asks_for_help(error):
         write_line(str(error), to=sys.stderr)
         return BAD
-    _write_faults(faults_of(error), as_json=as_json)
+    write_faults(error, as_json=as_json)
     if os.environ.get(DEBUG) and not _is_expected(error):
         traceback.print_exception(error)
     return _code(error)
@@ -90,7 +85,7 @@ def _code(error: BaseException) -> int:
 
 
 def faults_of(error: BaseException) -> list[Fault]:
-    """Everything an error complains of, as faults.
+    """Everything an error reports, as faults.
 
     >>> [str(fault) for fault in faults_of(EthogramError("no such thing"))]
     ['no such thing']
@@ -106,30 +101,27 @@ def faults_of(error: BaseException) -> list[Fault]:
         return [Fault(os.fsdecode(error.filename), 0, 0, error.strerror or str(error))]
     if _is_no_text(error):
         return [Fault("", 0, 0, "an argument has bytes that are no UTF-8; give it as UTF-8")]
-    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     hint = "" if os.environ.get(DEBUG) else f" (set {DEBUG}=1 for the traceback)"
-    return [Fault("", 0, 0, f"internal error: {said}{hint}")]
+    return [Fault("", 0, 0, f"internal error: {what}{hint}")]
 
 
-def _write_faults(faults: Iterable[Fault], *, as_json: bool) -> None:
-    for fault in faults:
+def write_faults(error: BaseException, *, as_json: bool, prefix: str = "ethogram: ") -> None:
+    """Write each fault of an error to standard error; `prefix` is for those of no file."""
+    for fault in faults_of(error):
         if as_json:
             write_json(fault.to_dict(), to=sys.stderr)
         else:
-            write_line(printable(str(fault) if fault.path else f"ethogram: {fault}"), to=sys.stderr)
+            write_line(printable(str(fault) if fault.path else f"{prefix}{fault}"), to=sys.stderr)
 
 
 def _usage(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
-    said = error.format_message().rstrip(".")
-    path = "" if context is None else context.command_path
-    for (where, old), new in RENAMED.items():
-        if path == where and said.partition(" (")[0] in (
-            f"No such command '{old}'",
-            f"No such option: {old}",
-        ):
-            return f"'{old}' is now '{new}': {where} {new}"
-    return said if context is None else f"{said}; see {context.command_path} --help"
+    message = error.format_message().rstrip(".")
+    path, old = getattr(context, "command_path", ""), getattr(error, "option_name", "")
+    if new := RENAMED_OPTIONS.get((path, old)):
+        return f"'{path} {old}' is now '{path} {new}'"
+    return message if context is None else f"{message}; see {context.command_path} --help"
 
 
 def _asks_for_help(error: BaseException) -> bool:
@@ -142,7 +134,7 @@ def _names_a_file(error: BaseException) -> bool:
 
 
 def _is_no_text(error: BaseException) -> bool:
-    """Whether bytes of the command line, which Python keeps as surrogates, met something that takes text."""
+    """Whether bytes of the command line, which Python holds as surrogates, were used as text."""
     return isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed"
 
 

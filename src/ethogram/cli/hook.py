@@ -1,57 +1,61 @@
-"""`ethogram hook`: a coding agent that runs now is told what it does, while it does it."""
+"""`ethogram hook`: watch a coding agent while it runs, and intervene."""
 
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..report.wording import printable
 from .errors import warn
-from .inputs import AsJson, Paths
-from .output import printable, write_json, write_line
+from .help import add_group
+from .options import AsJson, Paths, arg, opt, seconds_of
+from .output import Progress, emit, write_line, write_lines
 
 if TYPE_CHECKING:
     from ..agents.hook.install import Change
 
 
-HELP = """Tell a coding agent what it does, while it does it.
+HELP = """Watch a coding agent while it runs, and intervene.
 
-The agent starts `ethogram hook` for each event, which stands on standard input. Nothing leaves this machine.
+The agent starts `ethogram hook` for each event on standard input. Nothing leaves this machine.
 """
 
-Agent = Annotated[str, typer.Argument(metavar="AGENT", help="The coding agent: claude-code.")]
-User = Annotated[
-    bool,
-    typer.Option("--user/--project", help="Your own settings, or those of this folder."),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")]
-Session = Annotated[str, typer.Option(metavar="ID", help="Only this session.")]
+Agent = Annotated[str, arg("Name the coding agent: claude-code.", "AGENT")]
+User = Annotated[bool, opt("Change your own settings, or those of this folder.", "--user/--project")]
+DryRun = Annotated[bool, opt("Show the change without writing it.", "--dry-run")]
+Session = Annotated[str, opt("Select one session.", metavar="ID")]
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the group."""
-    group = typer.Typer(help=HELP, no_args_is_help=True)
-    group.command("install")(install)
-    group.command("uninstall")(uninstall)
-    group.command("status")(status)
-    group.command("report")(report)
-    group.command("replay")(replay)
-    group.command("purge")(purge)
-    app.add_typer(group, name="hook")
+    """Add the group."""
+    add_group(
+        app,
+        "hook",
+        HELP,
+        "Live",
+        install=install,
+        uninstall=uninstall,
+        status=status,
+        report=report,
+        replay=replay,
+        purge=purge,
+    )
 
 
 def install(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
-    """Put the hook into the settings of a coding agent, and show the change."""
+    """Add the hook to the settings of a coding agent."""
     from pathlib import Path
 
     from ..agents.hook import install as settings
     from ..agents.hook.plan import prepare
     from ..agents.hook.status import watching
-    from .hook_text import watching_lines
+    from ..report.hook import watching_lines
 
     settings.check_agent(agent)
-    # Before anything is written: settings of ours that cannot be used are told as everywhere else.
+    # Before anything is written: faults of our own settings are reported as everywhere else.
     seen = watching(".")
     for line in seen.loaded.warnings:
         warn(line, as_json=False)
@@ -67,18 +71,17 @@ def install(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
     settings.save_note(change)
     if not change.is_none:
         settings.apply(change)
-    # Shown once it is done: whoever reads only the first lines has it all the same.
+    # Shown once it is done: a reader of only the first lines has it all the same.
     _show(change, str(path))
     if change.is_none:
-        write_line(printable(f"The hook is installed already in {path}."))
+        write_line(printable(f"The hook is already installed in {path}."))
     else:
-        write_line(printable(f"Installed in {path}; it holds for sessions that start from now on."))
-    for line in watching_lines(seen):
-        write_line(line)
+        write_line(printable(f"Installed in {path}, for sessions that start from now on."))
+    write_lines(watching_lines(seen))
 
 
 def uninstall(agent: Agent, user: User = False, dry_run: DryRun = False) -> None:
-    """Take the hook out of the settings again; all else stays as it is."""
+    """Remove the hook from the settings, and nothing else."""
     from ..agents.hook import install as settings
 
     settings.check_agent(agent)
@@ -98,19 +101,19 @@ def uninstall(agent: Agent, user: User = False, dry_run: DryRun = False) -> None
     settings.apply(change)
     settings.remove_note(change)
     _show(change, str(path))
-    write_line(printable(f"Removed from {path}. To remove what is known of runs, too: ethogram hook purge"))
+    write_line(printable(f"Removed from {path}. To remove recorded runs as well: ethogram hook purge"))
 
 
 def _show(change: Change, shown: str) -> None:
     from ..agents.hook.install import difference
 
     for line in difference(change, shown):
-        # Tabs are how some people indent; everything else that a terminal would obey is spelled out.
+        # Tabs are indentation; every other control character is spelled out.
         write_line("\t".join(printable(part) for part in line.split("\t")))
 
 
 def _elsewhere(user: bool) -> str:
-    """Where it is instead, if it is."""
+    """Where the hook is instead, if it is."""
     from ..agents.hook.status import installation
 
     other = "project" if user else "user"
@@ -118,103 +121,78 @@ def _elsewhere(user: bool) -> str:
 
 
 def status(as_json: AsJson = False) -> None:
-    """Say where the hook is installed, what it watches in this folder, and how it fares."""
+    """Show where the hook is installed and what it watches here."""
     from ..agents.hook.status import status as status_of
-    from .hook_text import status_lines
+    from ..report.hook import status_lines
 
-    told = status_of(".")
-    if as_json:
-        write_json(told)
-        return
-    for line in status_lines(told):
-        write_line(printable(line))
+    record = status_of(".")
+    emit([record], map(printable, status_lines(record)), as_json=as_json)
 
 
 def report(
     session: Session = "",
-    since: Annotated[str, typer.Option(metavar="7d", help="Only what was said in this time.")] = "",
+    since: Annotated[str, opt("Select the last days, like 7d.", metavar="DURATION")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """List every intervention with its effect, and how often each kind helped."""
-    from ..agents.hook.status import load_messages, message_record, report_record, select
-    from .hook_text import report_lines
+    """List interventions, and how often each kind helped."""
+    from ..agents.hook import status as effects
+    from ..agents.hook.status import load_messages
+    from ..report.hook import report_lines
 
     start = _ago(since, "--since")
     everything, runs = load_messages()
-    found = select(everything, session, start)
-    told = report_record(found, runs)
-    if as_json:
-        for one in found:
-            write_json(message_record(one))
-        write_json(told)
-        return
-    is_all = len(everything) == len(found)
-    for line in report_lines([message_record(one) for one in found], told, is_all=is_all):
-        write_line(printable(line))
+    chosen = effects.select(everything, session, start)
+    records = [effects.message_record(message) for message in chosen]
+    summary = effects.report_record(chosen, runs)
+    lines = report_lines(records, summary, is_all=len(everything) == len(chosen))
+    emit([*records, summary], map(printable, lines), as_json=as_json)
 
 
 def replay(
     paths: Paths,
-    process: Annotated[
-        bool, typer.Option("--process", help="Start the hook anew for every event, as an agent does; slow.")
-    ] = False,
+    process: Annotated[bool, opt("Start a process for each event, as an agent does.", "--process")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what the hook would have said in recorded runs."""
     from .. import read_events
-    from ..agents.hook.replay import replay as replayed
+    from ..agents.hook.replay import replay as in_process
     from ..agents.hook.replay import replay_in_processes
-    from .hook_text import replay_lines
-    from .progress import Progress
+    from ..report.hook import replay_lines
 
     progress = Progress()
     with progress.checking("replaying"):
         events = list(read_events(paths).events)
-        tell = replay_in_processes if process else replayed
-        *said, told = tell(events, ".", progress=lambda done, total: progress.count(done, total, "events"))
-    if as_json:
-        for one in (*said, told):
-            write_json(one)
-        return
-    for line in replay_lines(said, told):
-        write_line(printable(line))
+        run = replay_in_processes if process else in_process
+        *records, summary = run(
+            events, ".", progress=lambda done, total: progress.count(done, total, "events")
+        )
+    emit([*records, summary], map(printable, replay_lines(records, summary)), as_json=as_json)
 
 
 def purge(
     session: Session = "",
-    before: Annotated[str, typer.Option(metavar="30d", help="Only what is older than this.")] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    before: Annotated[str, opt("Remove what is older than this, like 30d.", metavar="DURATION")] = "",
+    yes: Annotated[bool, opt("Do not ask.", "--yes")] = False,
 ) -> None:
-    """Remove what is known of runs, for good: no copy stays in a file. Without options, everything."""
+    """Remove recorded runs permanently (default: all)."""
     from ..agents.hook.location import state_dir
     from ..agents.hook.status import purge as remove
     from ..errors import BadUsage
-    from .hook_text import purge_lines
+    from ..report.hook import purge_lines
 
     end = _ago(before, "--before")
     if not yes:
         if not sys.stdin.isatty():
-            raise BadUsage("nobody can be asked here, so nothing was removed; say --yes")
-        which = " and ".join(
-            part for part in (session and f"of session {session}", before and f"older than {before}") if part
-        )
-        if not typer.confirm(
-            printable(f"Remove what is known of runs in {state_dir()} ({which or 'everything'})?")
-        ):
+            raise BadUsage("cannot ask, not a terminal: nothing was removed; pass --yes")
+        parts = (session and f"of session {session}", before and f"older than {before}")
+        which = " and ".join(part for part in parts if part) or "all"
+        if not typer.confirm(printable(f"Remove recorded runs in {state_dir()} ({which})?")):
             write_line("Nothing was removed.")
             return
-    for line in purge_lines(remove(session, end)):
-        write_line(printable(line))
+    write_lines(map(printable, purge_lines(remove(session, end))))
 
 
-def _ago(given: str, option: str) -> float | None:
-    """The moment that lies so long back, if that was asked for."""
-    import time
-
-    from ..errors import BadUsage
-    from ..models import parse_duration
-
-    try:
-        return time.time() - parse_duration(given) / 1e6 if given else None
-    except (ValueError, OverflowError) as error:
-        raise BadUsage(f"{option}: {error}") from None
+def _ago(text: str, option: str) -> float | None:
+    """The time that lies so long back, if given."""
+    seconds = seconds_of(text, option)
+    return None if seconds is None else time.time() - seconds

@@ -1,8 +1,9 @@
-"""`ethogram`: finds the commands, runs one, and turns whatever happens into an exit code."""
+"""`ethogram`: build the app, run one command, and turn whatever happens into an exit code."""
 
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -10,12 +11,17 @@ from types import ModuleType
 from typing import Annotated
 
 import typer
+import typer.completion
+from typer._completion_classes import completion_init
 
 import ethogram
 
 from .. import cli
-from .errors import begin, tell
+from .errors import begin, report_error
+from .help import Group
 from .output import CannotWrite, flush, make_streams_safe, write_line
+
+HELP = "Detect behaviour patterns over time in agent runs, chats and usage."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,13 +36,16 @@ def run(build: Callable[[], typer.Typer], name: str, args: list[str]) -> int:
         begin()
         # Not app(): that would decide itself how errors look and what they exit with.
         command = typer.main.get_command(build())
+        if instruction := os.environ.get(COMPLETE):
+            completion_init()
+            return typer.completion.shell_complete(command, {}, name, COMPLETE, instruction)
         with command.make_context(name, args) as context:
             command.invoke(context)
         flush()
     except BaseException as error:
         if isinstance(error, SystemExit | GeneratorExit):
             raise
-        return _flushed(tell(error, as_json="--json" in args))
+        return _flushed(report_error(error, as_json="--json" in args))
     return 0
 
 
@@ -45,7 +54,8 @@ def build_app() -> typer.Typer:
     # Plain help and plain errors: the same text on a terminal, in a pipe and in a log.
     app = typer.Typer(
         name="ethogram",
-        help="Finds behaviour over time that no single message or action shows.",
+        help=HELP,
+        cls=Group,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         add_completion=False,
@@ -58,24 +68,46 @@ def build_app() -> typer.Typer:
 
 
 def _command_modules() -> Iterator[ModuleType]:
-    for found in sorted(pkgutil.iter_modules(cli.__path__), key=lambda one: one.name):
-        module = importlib.import_module(f"{cli.__name__}.{found.name}")
+    for info in sorted(pkgutil.iter_modules(cli.__path__), key=lambda info: info.name):
+        module = importlib.import_module(f"{cli.__name__}.{info.name}")
         if hasattr(module, "register"):
             yield module
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+COMPLETE = "_ETHOGRAM_COMPLETE"
+"""The variable by which a shell asks for completions."""
+
+
+def _show_version(chosen: bool) -> None:
+    if chosen:
         write_line(f"ethogram {ethogram.__version__}")
         raise typer.Exit
+
+
+def _install_completion(context: typer.Context, param: typer.CallbackParam, chosen: bool) -> None:
+    completion_init()
+    typer.completion.install_callback(context, param, chosen)
+
+
+def _show_completion(context: typer.Context, param: typer.CallbackParam, chosen: bool) -> None:
+    completion_init()
+    typer.completion.show_callback(context, param, chosen)
 
 
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
+    install_completion: Annotated[
+        bool,
+        typer.Option("--install-completion", callback=_install_completion, help="Install shell completion."),
+    ] = False,
+    show_completion: Annotated[
+        bool,
+        typer.Option("--show-completion", callback=_show_completion, help="Print the completion script."),
+    ] = False,
 ) -> None:
-    """Finds behaviour over time that no single message or action shows."""
+    """Detect behaviour patterns over time in agent runs, chats and usage."""
 
 
 def _flushed(code: int) -> int:
@@ -84,5 +116,5 @@ def _flushed(code: int) -> int:
         if sys.stdout is not None:
             flush()
     except (BrokenPipeError, CannotWrite) as error:
-        return tell(error, as_json=False)
+        return report_error(error, as_json=False)
     return code

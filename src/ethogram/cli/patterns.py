@@ -1,160 +1,155 @@
-"""`ethogram patterns`: write, show, check, test and lock patterns.
+"""`ethogram patterns`: write, list, test, lock, backtest and validate patterns.
 
-What is checked, tested and locked are the files as they are written: parameters and statuses that the
-settings lay over them are seen by `list` and `show` only.
+`lint`, `test` and `lock` read the files as they are written: parameters and statuses that the settings
+lay over them count in `list` and `show` only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..models.constants import ACTIVE_STATUSES
+from ..report.wording import plural, printable
 from .errors import BAD
-from .inputs import AsJson, Config, load_config
-from .output import printable, write_json, write_line
-from .text import plural
+from .help import add_group
+from .options import AsJson, Config, arg, load_config, opt
+from .output import emit, write_json, write_line, write_lines
 
 if TYPE_CHECKING:
     from ..config.loading import Loaded
     from ..patterns.library import Library
+    from ..patterns.listing import Parameter, PatternRow
+    from ..patterns.pattern_file import PatternFile
 
+
+_WORDS = ("id", "author", "date", "modified", "description", "triage")
+_MEANING = ("define", "for_each", "shape", "confidence", "details", "tell_at")
 
 Selectors = Annotated[
-    list[str] | None,
-    typer.Argument(help="Files, folders, names or globs; none means all.", show_default=False),
+    list[str] | None, arg("Select files, folders, names or globs (default: all).", "SELECTOR")
 ]
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the group of commands."""
+    """Add the group."""
     from .backtest import backtest, shadow
+    from .validate import validate
 
-    group = typer.Typer(help="Write, check, test and lock patterns.", rich_markup_mode=None)
-    commands: dict[str, Callable[..., None]] = {
-        "new": new,
-        "list": list_,
-        "show": show,
-        "lint": lint,
-        "test": run_tests,
-        "backtest": backtest,
-        "shadow": shadow,
-        "lock": lock,
-    }
-    for name, command in commands.items():
-        group.command(name)(command)
-    app.add_typer(group, name="patterns", no_args_is_help=True)
+    add_group(
+        app,
+        "patterns",
+        "Write, test, backtest and validate patterns.",
+        "Patterns",
+        new=new,
+        list=list_,
+        show=show,
+        lint=lint,
+        test=run_tests,
+        backtest=backtest,
+        shadow=shadow,
+        validate=validate,
+        lock=lock,
+    )
 
 
 def new(
-    name: Annotated[str, typer.Argument(help="The pattern's name, which is the file's too.")],
-    shape: Annotated[
-        str, typer.Option(help="sequence, threshold, trend, contrast, silence, ...")
-    ] = "sequence",
-    folder: Annotated[Path, typer.Option(help="Where the file goes.")] = Path("patterns"),
+    name: Annotated[str, arg("Name the pattern, and so its file.", "NAME")],
+    shape: Annotated[str, opt("Choose sequence, threshold, trend, contrast, silence, ...")] = "sequence",
+    folder: Annotated[Path, opt("Write into this folder.")] = Path("patterns"),
     as_json: AsJson = False,
 ) -> None:
-    """Write a complete pattern to start from; nothing is ever overwritten."""
+    """Write a complete pattern to start from."""
     from ..patterns.listing import PatternWritten
     from ..patterns.scaffold import write_new
 
-    for path in write_new(name, shape, folder):
-        if as_json:
-            write_json(PatternWritten(pattern=path.stem, path=str(path)))
-        else:
-            write_line(printable(f"wrote {path}"))
+    paths = write_new(name, shape, folder)
+    records = (PatternWritten(pattern=path.stem, path=str(path)) for path in paths)
+    emit(records, (printable(f"wrote {path}") for path in paths), as_json=as_json)
 
 
 def list_(selectors: Selectors = None, as_json: AsJson = False, config: Config = "") -> None:
-    """List patterns of every status, with shape, severity and title."""
-    from .pattern_text import brief_record, table_lines
+    """List patterns with status, shape, severity and title."""
+    from ..report.patterns import pattern_rows
 
-    records = [brief_record(file) for file in as_set(_settings(config), selectors)]
-    if as_json:
-        for record in records:
-            write_json(record)
-        return
-    for line in table_lines(records):
-        write_line(line)
+    records = [brief_record(file) for file in as_set(load_config(config), selectors)]
+    emit(records, pattern_rows(records), as_json=as_json)
 
 
 def show(
-    name: Annotated[str, typer.Argument(help="A pattern's name or file.")],
+    name: Annotated[str, arg("Name a pattern or its file.", "NAME")],
     as_json: AsJson = False,
     config: Config = "",
 ) -> None:
-    """Show what a pattern means, misses and mistakes; with --json its compiled program too."""
+    """Show a pattern in full; with --json, compiled too."""
     from ..config.trust import SUFFIXES
     from ..models.detection import base_pattern
-    from .pattern_text import full_record, pattern_lines
+    from ..report.patterns import pattern_lines
 
-    loaded = _settings(config)
+    loaded = load_config(config)
     selector = name if "/" in name or name.endswith(SUFFIXES) else base_pattern(name)
     for number, file in enumerate(as_set(loaded, [selector])):
         record = full_record(file, loaded.origins)
-        if as_json:
-            write_json(record)
-            continue
-        for line in ([""] if number else []) + pattern_lines(record, loaded.origins):
-            write_line(line)
+        if number and not as_json:
+            write_line("")
+        emit([record], pattern_lines(record, loaded.origins), as_json=as_json)
 
 
 def lint(
     selectors: Selectors = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Fail on warnings too.")] = False,
+    strict: Annotated[bool, opt("Fail on warnings too.", "--strict")] = False,
     as_json: AsJson = False,
     config: Config = "",
 ) -> None:
-    """Check patterns: every fault of every file at once, then what could be better."""
+    """Check the syntax of patterns, and advise."""
     from ..patterns import lint as linting
     from ..patterns.catalogue import load_vocabulary
     from ..patterns.listing import LintSummary, LintWarning
 
-    loaded = _settings(config)
-    library = _as_written(loaded, selectors)
+    loaded = load_config(config)
+    library = as_written(loaded, selectors)
     warnings = linting.lint(library, load_vocabulary(loaded.settings.signals))
-    for warning in warnings:
-        if as_json:
-            write_json(LintWarning(place=warning))
-        else:
-            place = f"{warning.path}:{warning.line}:{warning.column}"
-            write_line(printable(f"{place}: warning: {warning.message}"))
-    if as_json:
-        write_json(LintSummary(patterns=len(library), warnings=len(warnings)))
-    else:
-        write_line(f"{plural(len(library), 'pattern')}, {plural(len(warnings), 'warning')}")
+    records = [
+        *(LintWarning(place=warning) for warning in warnings),
+        LintSummary(patterns=len(library), warnings=len(warnings)),
+    ]
+    lines = [
+        *(
+            printable(f"{warning.path}:{warning.line}:{warning.column}: warning: {warning.message}")
+            for warning in warnings
+        ),
+        f"{plural(len(library), 'pattern')}, {plural(len(warnings), 'warning')}",
+    ]
+    emit(records, lines, as_json=as_json)
     if strict and warnings:
         raise typer.Exit(BAD)
 
 
 def run_tests(selectors: Selectors = None, as_json: AsJson = False, config: Config = "") -> None:
-    """Run the examples in every pattern file, and fail where one fails."""
+    """Run the examples in pattern files; fail where one fails."""
     from ..app import pattern_tests as testing
     from ..errors import BadPattern
 
-    results = testing.run_examples(_as_written(_settings(config), selectors))
-    if as_json:
-        for result in results:
-            write_json(result.to_dict())
-        write_json(testing.summary(results))
-    else:
-        write_line(testing.summary_line(results))
+    results = testing.run_examples(as_written(load_config(config), selectors))
+    records = [*(result.to_dict() for result in results), testing.summary(results)]
+    emit(records, [testing.summary_line(results)], as_json=as_json)
     if failed := [result.fault for result in results if not result.ok]:
         raise BadPattern(failed)
 
 
 def lock(
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; fail on any change.")] = False,
+    compare: Annotated[bool, opt("Write nothing; fail on any change.", "--check")] = False,
     folder: Annotated[
-        Path | None, typer.Option(help="Your own patterns; without it the library's.", show_default=False)
+        Path | None, opt("Lock this folder (default: the library).", show_default=False)
     ] = None,
     as_json: AsJson = False,
     config: Config = "",
 ) -> None:
-    """Write, or compare, the hashes of what patterns detect and say."""
+    """Write or compare hashes of what patterns detect and say."""
     from ..errors import BadPattern, Fault
     from ..patterns import library as load
     from ..patterns import lock as locking
@@ -162,42 +157,34 @@ def lock(
 
     root = load.SHIPPED if folder is None else folder
     library = (
-        _as_written(_settings(config), [root]) if folder is not None else load.load_patterns(any_status=True)
+        as_written(load_config(config), [root]) if folder is not None else load.load_patterns(any_status=True)
     )
     current = locking.hashes_of(locking.inside(library.files.values(), root))
     path = root / locking.FILE
     changes = locking.changes(locking.read_lock(path) or {}, current)
-    if not check:
+    if not compare:
         locking.write_lock(path, current)
     if as_json:
-        write_json(
-            Lock(
-                path=str(path),
-                patterns=len(current),
-                changes=[LockChange(pattern=one.pattern, change=one.what) for one in changes],
-            )
-        )
-    if check and changes:
+        entries = [LockChange(pattern=change.pattern, change=change.what) for change in changes]
+        write_json(Lock(path=str(path), patterns=len(current), changes=entries))
+    if compare and changes:
         hint = "if that is meant: ethogram patterns lock" + (f" --folder {folder}" if folder else "")
-        raise BadPattern(Fault(str(path), 0, 0, f"{one.pattern}: {one.what}; {hint}") for one in changes)
+        raise BadPattern(
+            Fault(str(path), 0, 0, f"{change.pattern}: {change.what}; {hint}") for change in changes
+        )
     if not as_json:
-        for one in changes:
-            write_line(printable(f"{one.pattern}: {one.what}"))
-        done = "is current" if check else "written"
+        write_lines(printable(f"{change.pattern}: {change.what}") for change in changes)
+        done = "is current" if compare else "written"
         write_line(printable(f"{path} {done}: {plural(len(current), 'pattern')}"))
 
 
-def _settings(config: str) -> Loaded:
-    return load_config(config)
-
-
-def _as_written(loaded: Loaded, selectors: Sequence[str | Path] | None) -> Library:
-    """The patterns asked for, of every status, without what the settings lay over them."""
+def as_written(loaded: Loaded, selectors: Sequence[str | Path] | None) -> Library:
+    """The selected patterns of every status, without what the settings lay over them."""
     return as_set(replace(loaded, settings=replace(loaded.settings, parameters={}, status={})), selectors)
 
 
 def as_set(loaded: Loaded, selectors: Sequence[str | Path] | None) -> Library:
-    """The patterns asked for, of every status, with parameters and statuses as the settings have them."""
+    """The selected patterns of every status, with the parameters and statuses of the settings."""
     from ..patterns.catalogue import load_vocabulary
     from ..patterns.library import select
     from ..patterns.settings_check import check_patterns
@@ -211,3 +198,79 @@ def as_set(loaded: Loaded, selectors: Sequence[str | Path] | None) -> Library:
         parameters=settings.parameters,
         status=settings.status,
     )
+
+
+# --- records --------------------------------------------------------------------------------
+
+
+def brief_record(file: PatternFile) -> dict[str, Any]:
+    """The fields of a list."""
+    return _row(file).to_dict()
+
+
+def _row(file: PatternFile) -> PatternRow:
+    from ..patterns.listing import PatternRow
+
+    return PatternRow(
+        name=file.name,
+        status=file.status,
+        on=file.status in ACTIVE_STATUSES,
+        shape=shape_of(file),
+        severities=[severity for severity, _ in file.patterns[0].severities],
+        title=file.title,
+        path=file.path,
+    )
+
+
+def full_record(file: PatternFile, origins: Mapping[str, str]) -> dict[str, Any]:
+    """Everything about a pattern, with its compiled programs. `origins`: what set each of the settings."""
+    from ..language.compiler import compile_patterns
+    from ..patterns.listing import PatternDetail, Stories
+    from ..patterns.pattern_file import LISTS
+
+    first = file.patterns[0]
+    words: dict[str, Any] = {key: file.words[key] or None for key in _WORDS}
+    words |= {key: file.words[key] for key in LISTS}
+    return PatternDetail(
+        row=_row(file),
+        shape_hash=file.shape_hash,
+        file_hash=file.file_hash,
+        versions={pattern.name: pattern.version for pattern in file.patterns},
+        **words,
+        cause=first.cause,
+        confirms=first.confirms,
+        group_by=first.group_by,
+        parameters=parameters_of(file, origins),
+        meaning={key: file.data[key] for key in _MEANING if key in file.data},
+        explanation=file.data.get("explanation"),
+        recommendation=first.recommendation or None,
+        examples=Stories(
+            fires=[example.story for example in file.examples if example.fires],
+            quiet=[example.story for example in file.examples if not example.fires],
+        ),
+        programs=[program.to_json() for program in compile_patterns(file.patterns)],
+    ).to_dict()
+
+
+def shape_of(file: PatternFile) -> str:
+    """The kind of shape: sequence, threshold, ..."""
+    from ..language.shape_parser import KINDS
+
+    if file.in_code:
+        return "code"
+    return next(kind for kind in KINDS if kind in file.data["shape"])
+
+
+def parameters_of(file: PatternFile, origins: Mapping[str, str]) -> list[Parameter]:
+    """Every parameter with its value, the one in the file, and what set it."""
+    from ..patterns.listing import Parameter
+
+    return [
+        Parameter(
+            name=name,
+            value=value,
+            in_file=file.data["parameters"][name],
+            origin=origins.get(f"parameters.{file.name}.{name}", "pattern file"),
+        )
+        for name, value in file.parameters.items()
+    ]

@@ -1,84 +1,176 @@
-"""`ethogram risk`: where subjects stand, what that is made of, and what it would be without a part."""
+"""`ethogram assess` and `ethogram risk`: the risk of runs and histories, and of the subjects of a store."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .inputs import AsJson, Asked, Config, Source
-from .output import write_json, write_line
-from .stored import StoreUrl, note_all, now
-from .usage_common import IsPseudonym, KeyFile, Who, Why, user_name, whom
+from ..report.wording import plural, printable
+from . import options as o
+from .help import add_command
+from .output import Progress, emit, write_json, write_line, write_lines
 
-AsOf = Annotated[
-    str,
-    typer.Option(metavar="TIME", help="The moment of the question; without it, the newest the store knows."),
+if TYPE_CHECKING:
+    from ..app.run_record import Run
+    from ..risk.assessment import Intervention
+
+
+FEW = 3
+"""Assessments that are shown."""
+AsOfStore = Annotated[
+    str, o.opt("Evaluate as of this time (default: newest in store).", "--as-of", metavar="TIME")
 ]
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("risk")(risk)
+    """Add the commands."""
+    add_command(app, "assess", assess, "Analyse")
+    add_command(app, "risk", risk, "Store")
+
+
+def assess(
+    paths: o.Paths,
+    patterns: o.Patterns = o.NONE,
+    as_of: Annotated[
+        str, o.opt("Evaluate as of this time (default: end of run or newest).", metavar="TIME")
+    ] = "",
+    fail_on: o.FailOn = "",
+    limit: Annotated[int, o.opt("Show this many; JSON has all.", metavar="N", min=1)] = FEW,
+    as_json: o.AsJson = False,
+    skip_bad: o.SkipBad = False,
+    config: o.Config = "",
+    source: o.Source = "",
+    scorers: o.Scorers = o.NONE,
+    task: o.Task = "",
+    goal: o.Goal = "",
+    allow: o.Allow = o.NONE,
+    deny: o.Deny = o.NONE,
+    cwd: o.Cwd = "",
+    parameters: o.Parameters = o.NONE,
+) -> None:
+    """Rank runs and histories by risk, and say what to do."""
+    from contextlib import ExitStack
+
+    from ..app.analyze import analyze_gathered, load_library
+    from ..app.assess import assess_all, assessment_input
+    from ..app.mute import mute
+    from ..app.runs import run_report
+    from ..ingest import OnDisk
+    from ..report.risk import risk_lines
+
+    context = o.run_context(task, goal, allow, deny, cwd)
+    options = o.InputOptions(
+        paths, as_of, config, source, skip_bad, scorers, parameters, fail_on, as_json, context
+    )
+    moment, loaded = options.moment(), options.loaded()
+    settings, library = loaded.settings, load_library(patterns or None, loaded)
+    progress = Progress()
+    with ExitStack() as stack:
+        gathered = options.gather(library, settings, progress)
+        if isinstance(gathered, OnDisk):
+            stack.enter_context(gathered)
+        events = gathered.events
+        with progress.checking(f"assessing {plural(len(events), 'event')}"):
+            analysis = analyze_gathered(gathered, library, as_of=moment, settings=settings)
+            analysis = mute(analysis, options.mutes(loaded), events, now=o.now())
+            runs = run_report(analysis.detections, events, as_of=analysis.as_of, settings=settings)
+            interventions = hook_interventions(runs)
+            looked = assessment_input(
+                analysis, events, library, settings, runs=runs, requested=moment, interventions=interventions
+            )
+            assessments = assess_all(looked)
+    if as_json:
+        for assessment in assessments:
+            write_json(assessment.to_dict())
+    else:
+        grave = [assessment for assessment in assessments if assessment.overall_risk > 0]
+        if not grave:
+            write_line(f"No detections that count in {plural(analysis.events, 'event')}.")
+        for index, assessment in enumerate(grave[:limit]):
+            if index:
+                write_line("")
+            write_lines(risk_lines(assessment, timed=assessment.source not in looked.context.untimed))
+        if len(grave) > limit:
+            write_line(f"\nand {len(grave) - limit:,} more with a lower risk (--limit)")
+        if grave and (rest := len(assessments) - len(grave)):
+            write_line(f"\n{plural(rest, 'run')} without detections that count")
+    if settings.fail_on is not None and analysis.at_or_above(settings.fail_on):
+        raise typer.Exit(o.FAIL)
+
+
+def hook_interventions(runs: tuple[Run, ...]) -> dict[str, dict[str, list[Intervention]]]:
+    """The interventions of a hook in these runs: by thread and pattern, oldest first."""
+    from ..agents.hook.status import load_messages
+    from ..errors import BadInput
+    from ..risk.assessment import Intervention
+
+    if not runs:
+        return {}
+    threads = {run.thread for run in runs}
+    try:
+        interventions, _ = load_messages()
+    except BadInput as error:
+        # They only add to the assessment, which is right without them.
+        write_line(printable(f"ethogram: what hooks said is left out: {error}"), to=sys.stderr)
+        return {}
+    by_thread: dict[str, dict[str, list[Intervention]]] = {}
+    for message in interventions:
+        if message["session"] in threads:
+            steps = by_thread.setdefault(message["session"], {}).setdefault(message["pattern"], [])
+            steps.append(Intervention(message["rung"], message["effect"]))
+    return by_thread
 
 
 def risk(
-    store: StoreUrl,
-    subject: Annotated[str, typer.Argument(help="The subject; without it, all of them.")] = "",
-    source: Source = "",
-    as_of: AsOf = "",
+    store: o.StoreUrl,
+    subject: Annotated[str, o.arg("Select one subject (default: rank all).", "[SUBJECT]")] = "",
+    source: o.FromSource = "",
+    as_of: AsOfStore = "",
     without: Annotated[
-        list[str],
-        typer.Option("--without", metavar="DETECTION", help="What if this had not been; repeatable."),
-    ] = [],  # noqa: B006 (typer copies it)
-    limit: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many subjects are listed; JSON has all.")
-    ] = 50,
-    key: KeyFile = "",
-    why: Why = "",
-    who: Who = "",
-    is_pseudonym: IsPseudonym = False,
-    config: Config = "",
-    as_json: AsJson = False,
+        list[str], o.opt("Evaluate as if this detection did not exist.", "--without", metavar="DETECTION")
+    ] = o.NONE,
+    limit: Annotated[int, o.opt("List this many subjects; JSON has all.", metavar="N", min=1)] = 50,
+    as_json: o.AsJson = False,
+    config: o.Config = "",
+    key: o.KeyFile = "",
+    why: o.Why = "",
+    who: o.Who = "",
+    is_pseudonym: o.IsPseudonym = False,
 ) -> None:
-    """Say how high the risk of a subject is and what makes it up; without a subject, rank all of them."""
+    """Show the risk of a subject and its causes, or rank all subjects."""
     from ..app.risk import Muted, risk_record, subject_risk, subject_risks
     from ..app.stored_events import note_looks, stored_name
     from ..patterns.settings_check import check_patterns
+    from ..report.risk import ranking_lines, risk_lines
     from ..store import open_store
-    from .progress import Progress
-    from .risk_text import ranking, risk_lines
 
     if without and not subject:
-        raise typer.BadParameter("--without asks about one subject: name it")
-    asked = Asked((), as_of, config, as_json=as_json)
-    loaded, moment = asked.loaded(), asked.moment()
+        raise typer.BadParameter("--without needs a SUBJECT")
+    options = o.InputOptions((), as_of, config, as_json=as_json)
+    loaded, moment = options.loaded(), options.moment()
     check_patterns(loaded)
-    settings, muted = loaded.settings, Muted(asked.mutes(loaded), now())
-    progress = Progress()
-    with open_store(store) as opened, progress.checking("adding up"):
-        untimed = {one.name for one in opened.sources().values() if not one.timed}
+    settings, muted = loaded.settings, Muted(options.mutes(loaded), o.now())
+    how: dict[str, Any] = {"source": source or None, "as_of": moment, "settings": settings, "muted": muted}
+    with open_store(store) as opened, Progress().checking("adding up"):
+        untimed = {known.name for known in opened.sources().values() if not known.timed}
         if subject:
-            given = whom(subject, is_pseudonym)
-            called, by = stored_name(opened, given, key), who or user_name()
-            note_looks(opened, "risk", [called], at=now(), who=by, why=why, subject=given)
-            how: dict[str, Any] = {"source": source or None, "as_of": moment, "settings": settings}
-            told = subject_risk(opened, called, **how, without=without, muted=muted)
+            person = o.whom(subject, is_pseudonym)
+            name = stored_name(opened, person, key)
+            note_looks(opened, "risk", [name], at=o.now(), who=who or o.user_name(), why=why, subject=person)
+            assessment = subject_risk(opened, name, **how, without=without)
         else:
-            note_all(opened, "risk")
-            found = subject_risks(opened, source=source or None, as_of=moment, settings=settings, muted=muted)
+            o.note_all(opened, "risk")
+            risks = subject_risks(opened, **how)
     if not subject:
-        if as_json:
-            for one in found:
-                write_json(one.to_dict())
-            return
-        at = found[0].composition.as_of if found else None
-        for line in ranking(found, at, limit):
-            write_line(line)
-    elif as_json:
-        write_json(risk_record(told))
-    else:
-        if without:
-            write_line(f"Without {', '.join(without)} and what stands on it:")
-        for line in risk_lines(told, timed=told.source not in untimed):
-            write_line(line)
+        at = risks[0].composition.as_of if risks else None
+        emit((risk.to_dict() for risk in risks), ranking_lines(risks, at, limit), as_json=as_json)
+        return
+    if without and not as_json:
+        write_line(f"Without {', '.join(without)} and what depends on it:")
+    emit(
+        [risk_record(assessment)],
+        risk_lines(assessment, timed=assessment.source not in untimed),
+        as_json=as_json,
+    )

@@ -1,82 +1,145 @@
-"""`ethogram store`: events into a file of yours, what is in it, out again, and gone for good."""
+"""`ethogram store`: import events, look at a store, export and purge."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .inputs import AsJson, Asked, Config, Paths, SkipBad, Source
-from .output import printable, write_json, write_line
-from .purge import Redact
-from .stored import StoreUrl, note_all, run_import
+from ..report.wording import plural
+from . import options as o
+from .help import add_group
+from .output import Progress, emit, write_json, write_line
 
 if TYPE_CHECKING:
+    from ..app.analyze import Analysis
     from ..app.importing import Imported, ImportRecord
-    from ..store import Info
+    from ..config import Settings
+    from ..ingest import Batch, OnDisk
+    from ..patterns.library import Library
+    from ..store import Info, Store
     from ..store.protocol import StoreRecord
 
 
-KeepText = Annotated[bool, typer.Option("--keep-text", help="Keep the text of events too.")]
-Pseudonyms = Annotated[
-    str,
-    typer.Option(
-        metavar="KEYFILE", help="People get other names by this key, and nothing of their words is kept."
-    ),
-]
+UNCLEAN = 1
+"""Exit code where copies of what was removed are left in the files."""
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the group."""
-    group = typer.Typer(help="Keep events between runs.", no_args_is_help=True)
-    group.command("import")(import_files)
-    group.command("info")(info)
-    group.command("export")(export)
-    group.command("purge")(purge)
-    app.add_typer(group, name="store")
+    """Add the group."""
+    add_group(
+        app,
+        "store",
+        "Import, inspect, export and purge stored events.",
+        "Store",
+        import_=import_files,
+        info=info,
+        export=export,
+        export_subject=export_subject,
+        purge=purge,
+    )
+
+
+# --- import ---------------------------------------------------------------------------------
 
 
 def import_files(
-    paths: Paths,
-    store: StoreUrl,
-    source: Source = "",
-    skip_bad: SkipBad = False,
-    keep_text: KeepText = False,
-    pseudonyms: Pseudonyms = "",
-    config: Config = "",
-    as_json: AsJson = False,
+    paths: o.Paths,
+    store: o.StoreUrl,
+    skip_bad: o.SkipBad = False,
+    keep_text: Annotated[bool, o.opt("Store the texts of events too.", "--keep-text")] = False,
+    pseudonyms: Annotated[str, o.opt("Replace names by this key, and drop texts.", metavar="KEYFILE")] = "",
+    as_json: o.AsJson = False,
+    config: o.Config = "",
+    source: o.Source = "",
 ) -> None:
-    """Bring events into a store: all of them in one commit, or none.
+    """Import events into a store; all of them or none.
 
-    Interrupted, the same command goes on where it was.
+    After an interruption, the same command continues where it stopped.
     """
+    from ..report.stores import imported_lines
     from ..store import open_store
 
-    asked = Asked(paths, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
+    options = o.InputOptions(paths, config=config, source=source, skip_bad=skip_bad, as_json=as_json)
     if pseudonyms:
         make_private_file(store, pseudonyms)
     with open_store(store, create=True) as opened:
-        done = run_import(opened, asked, asked.settings(), keep_text=keep_text, pseudonyms=pseudonyms)
-    if as_json:
-        write_json(imported_record(done, store))
-    else:
-        for line in imported_lines(done, store):
-            write_line(line)
+        done = run_import(opened, options, options.settings(), keep_text=keep_text, pseudonyms=pseudonyms)
+    emit([imported_record(done, store)], imported_lines(done, store), as_json=as_json)
 
 
 def make_private_file(store: str, key: str) -> None:
-    """A new file that only its owner may read, where none is; the key is looked at before."""
+    """Make a new file that only its owner may read, where there is none; the key is checked first."""
     from ..files.sqlite import create
     from ..usage.pseudonym import read_keys
-    from .usage_common import path_of
 
     read_keys(key)
-    create(path_of(store))
+    create(o.path_of(store))
+
+
+def run_import(
+    store: Store, options: o.InputOptions, settings: Settings, *, keep_text: bool, pseudonyms: str = ""
+) -> Imported:
+    """Import the paths; skipped lines are listed on standard error."""
+    import sys
+
+    from ..app.importing import Options, import_events
+    from ..ingest import Batch
+    from ..usage.pseudonym import read_keys
+
+    progress = Progress()
+    keys = read_keys(pseudonyms) if pseudonyms else None
+    how = Options(settings.source, options.skip_bad, keep_text, pseudonyms=keys)
+    try:
+        done = import_events(
+            store, options.paths, at=o.now(), options=how, settings=settings, progress=progress.read
+        )
+    except KeyboardInterrupt:
+        progress.stop()
+        if staged := sum(unfinished.staged for unfinished in store.imports()):
+            text = f"{plural(staged, 'event')} staged; run the same command again to continue"
+            write_line(f"ethogram: {text}", to=sys.stderr)
+        raise
+    finally:
+        progress.stop()
+    options.report_bad(Batch((), done.bad, done.bad_count))
+    return done
+
+
+def gather_stored(
+    url: str, options: o.InputOptions, library: Library, settings: Settings, *, keep_text: bool = False
+) -> Batch | OnDisk:
+    """All events of a store, with the paths imported first, as `analyze` takes them."""
+    from ..app.stored_events import gather
+    from ..store import open_store
+
+    with open_store(url, create=bool(options.paths)) as opened:
+        o.note_all(opened, "analyze")
+        done = run_import(opened, options, settings, keep_text=keep_text) if options.paths else None
+        return gather(opened, library.programs, memory=settings.memory, imported=done)
+
+
+def with_probabilities(analysis: Analysis, url: str, settings: Settings) -> Analysis:
+    """The analysis with what confidences have meant by verdicts, where the settings ask for that."""
+    from dataclasses import replace
+
+    from ..store import open_store
+
+    if not settings.calibration or not analysis.detections:
+        return analysis
+    with open_store(url) as opened:
+        if not opened.has_verdicts():
+            return analysis
+        from ..app.accuracy import with_probabilities as calibrated
+
+        detections = tuple(calibrated(analysis.detections, opened, settings))
+    changed: Analysis = replace(analysis, detections=detections)
+    return changed
 
 
 def imported_record(done: Imported, url: str) -> ImportRecord:
-    """What an import did, as a record."""
+    """An import as a record."""
     from ..app.importing import ImportRecord
 
     return ImportRecord(
@@ -93,105 +156,183 @@ def imported_record(done: Imported, url: str) -> ImportRecord:
     )
 
 
-def imported_lines(done: Imported, url: str) -> Iterator[str]:
-    """The text form."""
-    from ..errors import did_you_mean
-    from ..patterns.catalogue import load_vocabulary
-    from .report_rest import skipped_text
-    from .text import clean, plural
-
-    went_on = f" (went on after {plural(done.resumed, 'event')} kept aside)" if done.resumed else ""
-    yield f"{plural(done.added, 'event')} added to {printable(url)}{went_on}."
-    if done.repeated:
-        yield f"Known already: {plural(done.repeated, 'event')}"
-    if done.bad_count:
-        yield f"Left out: {plural(done.bad_count, 'bad line')}"
-    for what, count in sorted(done.skipped.items()):
-        yield f"Left out: {skipped_text(what, count, done.not_events)}"
-    for name, count in sorted(done.strays.items()):
-        near = did_you_mean(name, load_vocabulary().signals)
-        yield f"Kept as an attribute: the column {clean(name)!r} ({plural(count, 'cell')}){near}"
+# --- info -----------------------------------------------------------------------------------
 
 
-def info(store: StoreUrl, as_json: AsJson = False) -> None:
-    """Say what is in a store."""
+def info(store: o.StoreUrl, as_json: o.AsJson = False) -> None:
+    """Show what is in a store."""
+    from ..report.stores import info_lines
     from ..store import open_store
 
     with open_store(store) as opened:
-        found = opened.info()
-    if as_json:
-        write_json(info_record(found))
-        return
-    for line in info_lines(found):
-        write_line(line)
+        contents = opened.info()
+    emit([info_record(contents)], info_lines(contents), as_json=as_json)
 
 
-def info_record(found: Info) -> StoreRecord:
+def info_record(contents: Info) -> StoreRecord:
     """What is in a store, as a record."""
     from ..store.protocol import SourceRow, StoreRecord
 
     return StoreRecord(
-        store=found.url,
-        schema=found.schema,
-        bytes=found.bytes,
-        **found.counts,
-        first_at=found.first_at,
-        last_at=found.last_at,
-        sources=[SourceRow(one.name, one.timed) for one in found.sources],
-        unfinished_imports=[one.staged for one in found.imports],
-        last_sweep=found.last_sweep,
+        store=contents.url,
+        schema=contents.schema,
+        bytes=contents.bytes,
+        **contents.counts,
+        first_at=contents.first_at,
+        last_at=contents.last_at,
+        sources=[SourceRow(source.name, source.timed) for source in contents.sources],
+        unfinished_imports=[unfinished.staged for unfinished in contents.imports],
+        last_sweep=contents.last_sweep,
     )
 
 
-def info_lines(found: Info) -> Iterator[str]:
-    """The text form."""
-    from .text import clean, plural, stamp
-
-    yield f"{printable(found.url)}: {found.bytes / 1e6:,.1f} MB, schema {found.schema}"
-    names = {"runner_states": "runner state", "readings": "reading measured here"}
-    for name, count in found.counts.items():
-        yield f"  {plural(count, names.get(name, name.removesuffix('s')))}".replace("heres", "here")
-    if found.first_at and found.last_at:
-        yield f"  from {stamp(found.first_at)} to {stamp(found.last_at)} UTC"
-    for one in found.sources:
-        yield f"  source {clean(one.name)}" + ("" if one.timed else ", without times")
-    for left in found.imports:
-        yield f"  an unfinished import: {plural(left.staged, 'event')} kept aside"
-    if found.last_sweep:
-        yield f"  last swept as of {stamp(found.last_sweep)} UTC"
+# --- export ---------------------------------------------------------------------------------
 
 
 def export(
-    store: StoreUrl,
-    subject: Annotated[str, typer.Option(metavar="NAME", help="Only this subject.")] = "",
-    source: Source = "",
+    store: o.StoreUrl,
+    subject: Annotated[str, o.opt("Export this subject alone.", metavar="NAME")] = "",
+    source: o.FromSource = "",
 ) -> None:
-    """Write the events of a store as event lines, in order."""
+    """Write the events of a store as JSON lines, in order."""
     from ..app.stored_events import stored_name
     from ..store import open_store
 
     with open_store(store) as opened:
-        note_all(opened, "export")
+        o.note_all(opened, "export")
         chosen = None
         if subject or source:
             name = stored_name(opened, subject, None) if subject else None
-            chosen = [one.who for one in opened.subjects(name, source or None)]
+            chosen = [row.who for row in opened.subjects(name, source or None)]
         for event in opened.events(chosen):
             write_json({"source": event.source, **event.to_dict()})
 
 
-def purge(
-    store: StoreUrl,
-    subject: Annotated[str, typer.Option(metavar="NAME", help="Everything this subject did.")] = "",
-    source: Source = "",
-    before: Annotated[str, typer.Option(metavar="TIME", help="Everything before this moment.")] = "",
-    redact: Redact = False,
-    as_json: AsJson = False,
+def export_subject(
+    store: o.StoreUrl,
+    subject: Annotated[str, o.opt("Name the subject.", metavar="ID")],
+    source: o.FromSource = "",
+    key: o.KeyFile = "",
+    why: o.Why = "",
+    who: o.Who = "",
+    is_pseudonym: o.IsPseudonym = False,
 ) -> None:
-    """Remove events and what was made of them, for good: no copy of them stays in the file.
+    """Write everything a store has about one subject, for that person."""
+    from ..usage.store import is_usage_store
+    from .usage import open_tracker
 
-    Where others mention the subject's id, it is counted, and --redact replaces it.
+    person = o.whom(subject, is_pseudonym)
+    if not is_usage_store(o.path_of(store)):
+        for record in subject_records(store, person, source, key, who or o.user_name(), why):
+            write_json(record)
+        return
+    with open_tracker(store, key, who) as tracker:
+        for record in tracker.export(person, why or None):
+            write_json(record)
+
+
+def subject_records(
+    store: str, subject: str, source: str, key: str, who: str, why: str
+) -> Iterator[dict[str, Any]]:
+    """Events, detections, verdicts and conversations of a subject, and who looked at them."""
+    from ..app.stored_events import note_looks, stored_name, stored_source
+    from ..store import open_store
+    from ..store.protocol import TALKS
+
+    with open_store(store) as opened:
+        name = stored_name(opened, subject, key)
+        rows = [row.who for row in opened.subjects(name, stored_source(opened, source, key) or None)]
+        states = opened.states_of(name) if source in ("", TALKS) else []
+        action = "export" if rows or states else "unknown"
+        note_looks(opened, action, [name], at=o.now(), who=who, why=why, subject=subject)
+        for event in opened.events(rows) if rows else ():
+            yield {"source": event.source, **event.to_dict()}
+        detections = opened.detections(subjects=rows) if rows else []
+        yield from (detection.to_dict() for detection in detections)
+        ids = {detection.id for detection in detections}
+        for verdict in opened.verdicts():
+            if verdict.detection in ids or verdict.subject == name:
+                yield verdict.to_dict()
+        yield from (state.to_dict(name) for state in states)
+        yield from (look.to_dict() for look in opened.looks(name))
+
+
+# --- purge ----------------------------------------------------------------------------------
+
+
+def purge(
+    store: o.StoreUrl,
+    subject: Annotated[str, o.opt("Remove everything of this subject.", metavar="ID")] = "",
+    before: Annotated[str, o.opt("Remove everything before this time.", metavar="TIME")] = "",
+    redact: o.Redact = False,
+    source: o.FromSource = "",
+    key: o.KeyFile = "",
+    why: o.Why = "",
+    who: o.Who = "",
+    is_pseudonym: o.IsPseudonym = False,
+    as_json: o.AsJson = False,
+) -> None:
+    """Remove a subject or old events permanently from a store.
+
+    What others wrote stays. Where it mentions the subject's id, it is counted, and --redact replaces it. The
+    audit records that something was removed, not who.
     """
-    from .purge import purge_stored
+    from ..report.stores import purged_lines
+    from ..usage.store import is_usage_store
+    from .usage import open_tracker
 
-    purge_stored(store, subject, source, before, redact=redact, as_json=as_json)
+    check_purge(subject, before, source, redact=redact)
+    person = o.whom(subject, is_pseudonym)
+    if not is_usage_store(o.path_of(store)):
+        _purge_events(store, person, source, before, redact, key, who or o.user_name(), why, as_json=as_json)
+        return
+    with open_tracker(store, key, who) as tracker:
+        done = tracker.purge(person or None, o.moment(before, "--before"), why or None)
+    events = plural(done.events, "event") + (" before that time" if before else "")
+    lines = purged_lines(f"{plural(done.people, 'person')} and {events}", is_clean=done.clean)
+    emit([done], lines, as_json=as_json)
+    if not done.clean:
+        raise typer.Exit(UNCLEAN)
+
+
+def _purge_events(
+    store: str,
+    subject: str,
+    source: str,
+    before: str,
+    redact: bool,
+    key: str,
+    who: str,
+    why: str,
+    *,
+    as_json: bool,
+) -> None:
+    """Purge a store of events."""
+    from ..app.stored_events import note_looks, stored_name, stored_source
+    from ..report.stores import mentions_line, purged_lines
+    from ..store import open_store
+
+    with open_store(store) as opened:
+        name = stored_name(opened, subject, key) if subject else ""
+        whose = (stored_source(opened, source, key), name) if source else name or None
+        note_looks(opened, "purge", [None], at=o.now(), who=who, why=why, subject=subject)
+        done = opened.purge(subject=whose, before=o.moment(before, "--before"), redact=redact)
+    more = f", {plural(done.states, 'conversation state')}" if done.states else ""
+    removed = f"{plural(done.events, 'event')} and {plural(done.detections, 'detection')}{more}"
+    mentions = [mentions_line(done.mentions, done.placeholder)] if done.mentions else []
+    lines = [*purged_lines(removed, is_clean=done.clean), *mentions]
+    emit([done], lines, as_json=as_json)
+    if not done.clean:
+        raise typer.Exit(UNCLEAN)
+
+
+def check_purge(subject: str, before: str, source: str, *, redact: bool = False) -> None:
+    """BadUsage unless the options say what to remove."""
+    from ..errors import BadUsage
+
+    if not subject and not before:
+        raise BadUsage("nothing to purge: expected --subject NAME, --before TIME or both")
+    if source and not subject:
+        raise BadUsage("--source needs --subject")
+    if redact and (before or not subject):
+        raise BadUsage("--redact needs --subject, and excludes --before")

@@ -1,4 +1,4 @@
-"""`ethogram why`: how far a pattern came for a subject, and which limit failed."""
+"""`ethogram why`: why a pattern did or did not match for a subject."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .inputs import AsJson, Asked, AsOf, Config, Parameters, Paths, Scorers, SkipBad, Source
-from .output import write_json
+from . import options as o
+from .help import add_command
+from .output import Progress, show, write_json
 
 if TYPE_CHECKING:
     from ..config import Loaded, Settings
@@ -16,50 +17,48 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("why")(why)
+    """Add the command."""
+    add_command(app, "why", why, "Analyse")
 
 
 def why(
-    pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="Its name or file.", show_default=False)],
-    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="Whose histories.", show_default=False)],
-    paths: Paths,
-    at: Annotated[str, typer.Option(metavar="EVENT", help="The id of the event to look at.")] = "",
-    target: Annotated[str, typer.Option(metavar="NAME", help="Only histories towards this one.")] = "",
-    thread: Annotated[str, typer.Option(metavar="NAME", help="Only histories in this thread.")] = "",
-    as_json: AsJson = False,
-    as_of: AsOf = "",
-    skip_bad: SkipBad = False,
-    source: Source = "",
-    scorers: Scorers = [],  # noqa: B006 (typer copies it)
-    config: Config = "",
-    parameters: Parameters = [],  # noqa: B006
+    pattern: Annotated[str, o.arg("Name a pattern or its file.", "PATTERN")],
+    subject: Annotated[str, o.arg("Name the subject.", "SUBJECT")],
+    paths: o.Paths,
+    at: Annotated[str, o.opt("Explain at the event with this id.", metavar="EVENT")] = "",
+    target: Annotated[str, o.opt("Select histories towards this target.", metavar="NAME")] = "",
+    thread: Annotated[str, o.opt("Select histories in this thread.", metavar="NAME")] = "",
+    as_of: o.AsOf = "",
+    as_json: o.AsJson = False,
+    skip_bad: o.SkipBad = False,
+    config: o.Config = "",
+    source: o.Source = "",
+    scorers: o.Scorers = o.NONE,
+    parameters: o.Parameters = o.NONE,
 ) -> None:
-    """Say why a pattern did or did not fire for a subject."""
+    """Explain why a pattern did or did not match for a subject."""
     from ..app.explain import Question
-    from ..app.explain import why as ask
-    from .progress import Progress
-    from .text import show
-    from .why_report import why_parts
+    from ..app.explain import why as explain
+    from ..report.explain import why_parts
 
-    asked = Asked(paths, as_of, config, source, skip_bad, scorers, parameters, as_json=as_json)
-    moment, loaded = asked.moment(), asked.loaded()
+    options = o.InputOptions(paths, as_of, config, source, skip_bad, scorers, parameters, as_json=as_json)
+    moment, loaded = options.moment(), options.loaded()
     settings = loaded.settings
-    library, programs = load_one(pattern, loaded)
+    library, programs = load_pattern(pattern, loaded)
     progress = Progress()
-    batch = asked.read(library, settings, progress)
+    batch = options.read(library, settings, progress)
     question = Question(subject, target or None, thread or None, at or None)
-    with progress.checking("looking"):
-        found = ask(question, library, batch, programs=programs, as_of=moment, settings=settings)
+    with progress.checking("explaining"):
+        answers = explain(question, library, batch, programs=programs, as_of=moment, settings=settings)
     if as_json:
-        for one in found:
-            write_json(one.to_dict())
+        for answer in answers:
+            write_json(answer.to_dict())
     else:
-        show(*why_parts(found))
+        show(*why_parts(answers))
 
 
-def load_one(pattern: str, settings: Settings | Loaded) -> tuple[Library, list[Program]]:
-    """The library with one pattern chosen, and the programs meant: `name`, `name.value` or `name@2`.
+def load_pattern(pattern: str, settings: Settings | Loaded) -> tuple[Library, list[Program]]:
+    """The library with one pattern selected, and its programs: `name`, `name.value` or `name@2`.
 
     BadPattern or BadUsage where there is no such pattern, or more than one.
     """
@@ -71,13 +70,13 @@ def load_one(pattern: str, settings: Settings | Loaded) -> tuple[Library, list[P
     library = load_library([pattern if is_file else base_pattern(pattern)], settings)
     if len(library) != 1:
         meant = ", ".join(library.chosen) or "none that is on"
-        raise BadUsage(f"why takes one pattern; {pattern!r:.80} stands for {meant}")
-    programs = [one for one in library.programs if library.is_chosen(one)]
+        raise BadUsage(f"{pattern!r:.80} matches {meant}: expected one pattern")
+    programs = [program for program in library.programs if library.is_chosen(program)]
     if is_file or pattern == library.chosen[0]:
         return library, programs
-    chosen = [one for one in programs if one.name == pattern]
+    chosen = [program for program in programs if program.name == pattern]
     if not chosen:
-        names = [one.name for one in programs]
+        names = [program.name for program in programs]
         hint = did_you_mean(pattern, names) or f"; there are {', '.join(names)}"
         raise BadUsage(f"no pattern is named {pattern!r:.80}{hint}")
     return library, chosen

@@ -426,7 +426,7 @@ def load_settings(
     environment. Overrides have the form of the file; None there means not given. Entries of a mapping are
     laid over each other one by one; everything else is replaced whole. BadConfig carries every fault.
 
-    Of files that were only found in the folder, and that nobody has reviewed (`ethogram trust`), just `deny`
+    Of files that were only found in the folder, and that nobody has reviewed (`config trust`), just `deny`
     and `critical_paths` count, added to what the rest comes to. All else is in `refused`, and a line about it
     in `warnings`; such files never raise.
 
@@ -541,7 +541,7 @@ def _learned(
 def _remedy(file: str, folder: str) -> str:
     named = f" {quote(folder)}" if folder else ""
     explicit = f", or pass --config {quote(file)}" if Path(file).name in FOLDER_FILES else ""
-    return f"review it and run 'ethogram trust{named}'{explicit}"
+    return f"review it and run 'ethogram config trust{named}'{explicit}"
 
 
 def weight_faults(loaded: Loaded) -> Iterator[Fault]:

@@ -127,7 +127,7 @@ class Evaluator:
     name: str = ""
     scorer: str = ""
     needs: str = "nothing"
-    """What must be there before it can be asked, as `ethogram evaluators list` tells it."""
+    """What must be there before it can be asked, as `ethogram signals evaluators` tells it."""
     paid = False
     """Whether an answer costs money or time, so that it is kept and asked for once."""
     wants_context = False

@@ -1,3 +1,3 @@
-"""What an analysis says to a person: the words for it, and the page."""
+"""What people read: text for terminals, and HTML pages."""
 
 from __future__ import annotations

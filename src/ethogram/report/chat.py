@@ -1,179 +1,147 @@
-"""Scored conversations as one page: the risk over the turns, and for each turn what moved it."""
+"""Conversations as text: a line per turn, what moved the risk, and how far each went."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..app.chat import (
-    COMBINED,
-    Followed,
-    Scored,
-    changes,
-    excerpt,
-    reason_of,
-    rises,
-    standing,
-    summary_record,
-)
-from ..chat.records import Change
-from ..models import Detection
-from .html import Html, number, raw, tag
-from .page import asset, digest
-from .words import clean, plural, stamp
+from .wording import clean, plural, printable
 
-BANDS = (
-    ("SAFE", 0.0, "safe"), ("CAUTIOUS", 0.15, "low"), ("ELEVATED", 0.30, "medium"), ("SUSPECT", 0.50, "high"),
-    ("CRITICAL", 0.70, "critical"), ("UNSAFE", 0.85, "critical"),
-)  # fmt: skip
-"""The risk at which each mode begins, and the severity whose colour it has."""
-SEVERITY_OF = {mode: severity for mode, _, severity in BANDS}
-HEIGHT, LABELS = 150, 74
-"""Of the drawing, and of the room at its right for the names of modes, in its own units."""
-POINTS = 400
-"""Turns that get a point of their own."""
-TALKS, TURNS = 200, 2_000
-"""Conversations, and turns of each, that are written out."""
-REASONS = 5
-"""Changes of the risk that are told of a turn."""
+if TYPE_CHECKING:
+    from ..app.chat import Scored
 
 
-def chat_page(kept: Sequence[Scored], followed: Mapping[str, Followed], *, excerpts: bool = False) -> str:
-    """The whole page. It loads nothing and runs nothing; what was said is there only with `excerpts`."""
-    by_talk: dict[str, list[Scored]] = {}
-    for one in kept:
-        by_talk.setdefault(one.said.thread, []).append(one)
-    told = {name: summary_record(name, one) for name, one in followed.items()}
-    gravest = sorted(told, key=lambda name: -told[name]["highest_risk"])
-    talks = [talk(told[name], by_talk[name], excerpts=excerpts) for name in gravest[:TALKS]]
-    left = len(gravest) - len(talks)
-    more = [tag("p", f"{plural(left, 'conversation')} of less risk not shown", class_="note")] if left else []
-    body = [header(list(told.values())), tag("main", *talks, *more, tag("p", COMBINED, class_="note"))]
-    return "<!doctype html>\n" + tag("html", head(), tag("body", *body), lang="en") + "\n"
+BLOCKS, ASCII = "▁▂▃▄▅▆▇█", "_.-:=+*#"
+"""Heights of a sparkline, from risk 0 to 1; the second where the first cannot be written."""
+WIDTH = 20
+"""Turns in a sparkline."""
+MINOR = 0.005
+REASONS = 3
+"""Reasons under a turn."""
+STYLES = {
+    "CAUTIOUS": "\x1b[36m", "ELEVATED": "\x1b[33m", "SUSPECT": "\x1b[1;33m", "CRITICAL": "\x1b[1;31m",
+    "UNSAFE": "\x1b[1;31m",
+}  # fmt: skip
+RESET = "\x1b[0m"
 
 
-def head(title: str = "ethogram chat", style_file: str = "chat.css") -> Html:
-    """Everything before the body; the policy lets in nothing but our own style."""
-    style = asset("style.css") + asset(style_file)
-    policy = (
-        f"default-src 'none'; style-src {digest(style)}; img-src data:; base-uri 'none'; form-action 'none'"
-    )
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=raw(policy)),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="referrer", content="no-referrer"),
-        tag("link", rel="icon", href="data:,"),
-        tag("title", title),
-        tag("style", raw(style)),
-    )
+def sparkline(risks: Sequence[float], heights: str = BLOCKS, width: int = WIDTH) -> str:
+    """The newest risks as a line of bars.
+
+    >>> sparkline([0.0, 0.2, 0.5, 0.9, 1.0])
+    '▁▂▅██'
+    """
+    top = len(heights) - 1
+    return "".join(heights[min(top, max(0, int(risk * len(heights))))] for risk in risks[-width:])
 
 
-def header(told: Sequence[Mapping[str, Any]]) -> Html:
-    """How far the conversations went."""
-    highest = max(told, key=lambda one: float(one["highest_risk"]), default=None)
-    said = "There are no turns in this input."
-    if highest is not None:
-        said = f"{plural(len(told), 'conversation')}, {plural(sum(one['turns'] for one in told), 'turn')}"
-    title = "Nothing was said" if highest is None else f"Highest: {highest['highest_mode']}"
-    brand = tag("p", "ethogram", class_="brand")
-    return tag("header", brand, tag("h1", title), tag("p", said, class_="where"))
+class TurnWriter:
+    """Turns as lines; remembers the newest risks of each conversation for its sparkline."""
+
+    def __init__(self, *, signals: bool = False, excerpts: bool = False) -> None:
+        self._signals, self._excerpts = signals, excerpts
+        self._risks: dict[str, list[float]] = {}
+        self._last: str | None = None
+        self._heights = heights()
+        self._coloured = is_coloured()
+        self._explains = False
+
+    def turn(self, turn: Scored) -> Iterator[str]:
+        """One turn; the name of its conversation comes first where another one was shown before."""
+        thread = turn.said.thread
+        if thread != self._last:
+            if self._last is not None:
+                yield ""
+            yield printable(thread[:120])
+            self._last = thread
+        risks = self._risks[thread] = [*self._risks.get(thread, ()), turn.state.risk][-WIDTH:]
+        yield self._line(turn, risks)
+        for line in under(turn, signals=self._signals):
+            yield printable(f"{'':6}{line}")
+            self._explains = True
+
+    def close(self) -> Iterator[str]:
+        """How the numbers under the turns make up the risk, where there were any."""
+        from ..app.chat import COMBINED
+
+        if self._explains:
+            yield f"\n{COMBINED}"
+
+    def _line(self, turn: Scored, risks: Sequence[float]) -> str:
+        from ..app.chat import excerpt
+
+        name = turn.state.mode.name
+        mode = f"{name:8}"
+        if self._coloured and name in STYLES:
+            mode = f"{STYLES[name]}{mode}{RESET}"
+        bars = sparkline(risks, self._heights)
+        text = f"  {printable(excerpt(turn.said.text))}" if self._excerpts else ""
+        who = f"{turn.number:4}  {turn.said.role:9}"
+        return f"{who}  {mode}  {turn.state.risk:.2f}  {bars:{WIDTH}}{text}".rstrip()
 
 
-def talk(told: Mapping[str, Any], turns: Sequence[Scored], *, excerpts: bool) -> Html:
-    """One conversation."""
-    when = ", ".join(f"{mode} from turn {turn}" for mode, turn in rises(told["first"]))
-    facts = f"{plural(told['turns'], 'turn')}, highest risk {told['highest_risk']:.2f}"
-    rows = [row(one, excerpts=excerpts) for one in turns[:TURNS]]
-    names = ("turn", "who", "mode", "risk", "what moved it")
-    top = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in names)))
-    left = len(turns) - len(rows)
-    more = [tag("p", f"and {plural(left, 'turn')} more", class_="note")] if left else []
-    return tag(
-        "section",
-        tag("h2", mode_mark(told["highest_mode"]), " ", tag("bdi", clean(told["conversation"], 120))),
-        tag("p", f"{facts}; {when}" if when else facts, class_="note"),
-        curve([one.state.risk for one in turns], [one.state.mode.name for one in turns]),
-        tag("table", top, tag("tbody", *rows), class_="turns"),
-        *more,
-        class_="talk",
-    )
+def reasons(turn: Scored, most: int) -> Iterator[tuple[str, str, str]]:
+    """What moved the risk of a turn, the most first, what else it stands on, and what was detected.
+
+    Triples of a kind (up, down, kept, found), a heading and a text.
+    """
+    from ..app.chat import changes, reason_of, standing
+
+    moved = changes(turn, most)
+    for change in moved:
+        text = f"{clean(change.name)}: {clean(reason_of(change, turn.state))}"
+        yield "up" if change.by > 0 else "down", f"{change.by:+.2f}", text
+    for line in standing(turn, moved=bool(moved)):
+        yield "kept", "", clean(line)
+    for detection in turn.found:
+        yield (
+            "found",
+            f"detected {clean(detection.pattern)} ({detection.severity})",
+            clean(detection.explanation),
+        )
 
 
-def mode_mark(mode: str) -> Html:
-    """A mode in its colour; its name says it without."""
-    return tag("span", mode, class_=f"mode l-{SEVERITY_OF[mode]}")
+def under(turn: Scored, *, signals: bool = False) -> Iterator[str]:
+    """The lines under a turn; with `signals`, every signal too."""
+    for kind, head, text in reasons(turn, REASONS):
+        yield text if kind == "kept" else f"{head}: {text}" if kind == "found" else f"{head} {text}"
+    for signal in turn.state.signals if signals else ():
+        value = "-" if signal.value is None else f"{signal.value:.2f}"
+        adds = f" (adds {signal.adds:.2f})" if signal.adds >= MINOR else ""
+        yield f"{signal.name:16} {value:>4}  {signal.reason}{adds}"
 
 
-def curve(risks: Sequence[float], modes: Sequence[str]) -> Html:
-    """The risk over the turns, on bands of the modes."""
-    width, last = 1000 - LABELS, max(1, len(risks) - 1)
-    places = [(width * k / last, HEIGHT * (1 - risk)) for k, risk in enumerate(risks)]
-    line = tag("polyline", points=" ".join(f"{number(x)},{number(y)}" for x, y in places))
-    dots: list[Html] = []
-    if len(risks) <= POINTS:
-        dots = [
-            tag(
-                "circle",
-                tag("title", f"turn {k}: {modes[k - 1]} {risks[k - 1]:.2f}"),
-                cx=x,
-                cy=y,
-                r=3,
-                class_=f"l-{SEVERITY_OF[modes[k - 1]]}",
-            )
-            for k, (x, y) in enumerate(places, start=1)
-        ]
-    said = f"Risk over {plural(len(risks), 'turn')}, from {risks[0]:.2f} to {risks[-1]:.2f}"
-    box = f"0 0 1000 {HEIGHT}"
-    return tag("svg", *_bands(width), line, *dots, class_="curve", viewBox=box, role="img", aria_label=said)
+def rises_text(record: Mapping[str, Any]) -> str:
+    """From which turn each higher mode was reached."""
+    from ..app.chat import rises
+
+    return ", ".join(f"{mode} from turn {turn}" for mode, turn in rises(record["first"]))
 
 
-def _bands(width: float) -> Iterator[Html]:
-    ends = [*(floor for _, floor, _ in BANDS[1:]), 1.0]
-    for (mode, floor, severity), end in zip(BANDS, ends, strict=True):
-        top = HEIGHT * (1 - end)
-        yield tag("rect", x=0, y=top, width=width, height=HEIGHT * (end - floor), class_=f"band l-{severity}")
-        if floor:
-            yield tag("line", x1=0, x2=width, y1=HEIGHT * (1 - floor), y2=HEIGHT * (1 - floor), class_="edge")
-        yield tag("text", mode, x=width + 8, y=top + HEIGHT * (end - floor) / 2 + 4)
+def summary_line(record: Mapping[str, Any]) -> str:
+    """How far a conversation went, and when.
+
+    >>> record = {"conversation": "c1", "turns": 9, "highest_mode": "ELEVATED", "highest_risk": 0.41}
+    >>> summary_line({**record, "first": {"CAUTIOUS": 5, "ELEVATED": 7}, "patterns": {}})
+    'c1: 9 turns, highest ELEVATED 0.41; CAUTIOUS from turn 5, ELEVATED from turn 7'
+    """
+    highest = f"highest {record['highest_mode']} {record['highest_risk']:.2f}"
+    line = f"{record['conversation'][:120]}: {plural(record['turns'], 'turn')}, {highest}"
+    detected = ", ".join(f"{name} at turn {turn}" for name, turn in record["patterns"].items())
+    return printable("; ".join(part for part in (line, rises_text(record), detected) if part))
 
 
-def row(one: Scored, *, excerpts: bool) -> Html:
-    """One turn."""
-    cells = [
-        tag("td", str(one.number), *_when(one)),
-        tag("td", one.said.role),
-        tag("td", mode_mark(one.state.mode.name)),
-        tag("td", f"{one.state.risk:.2f}"),
-        tag("td", *_said(one, excerpts), *_reasons(one)),
-    ]
-    return tag("tr", *cells, class_=f"of-{one.said.role}")
+def heights() -> str:
+    """Bars that standard output can show."""
+    try:
+        BLOCKS.encode(getattr(sys.stdout, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return BLOCKS
 
 
-def _when(one: Scored) -> list[Html]:
-    return [] if one.said.at is None else [tag("small", f" {stamp(one.said.at)}")]
-
-
-def _said(one: Scored, excerpts: bool) -> list[Html]:
-    return [tag("span", excerpt(one.said.text, 300), class_="said")] if excerpts else []
-
-
-def _reasons(one: Scored) -> list[Html]:
-    moved = changes(one, REASONS)
-    items = [_change(each, reason_of(each, one.state)) for each in moved]
-    items += [tag("li", clean(line), class_="kept") for line in standing(one, moved=bool(moved))]
-    items += [_found(found) for found in one.found]
-    return [tag("ul", *items)] if items else []
-
-
-def _change(each: Change, reason: str) -> Html:
-    by = tag("span", f"{each.by:+.2f}", class_="up" if each.by > 0 else "down")
-    return tag("li", by, f" {clean(each.name)}: {clean(reason)}")
-
-
-def _found(one: Detection) -> Html:
-    return tag(
-        "li", tag("b", f"detected {clean(one.pattern)} ({one.severity})"), f": {clean(one.explanation)}"
-    )
+def is_coloured() -> bool:
+    """Whether standard output is a terminal whose user has not turned colours off."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

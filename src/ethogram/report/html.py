@@ -1,72 +1,282 @@
-"""HTML that is safe by construction: what is not made here is escaped."""
+"""HTML pages: one file with everything in it, which loads nothing. Templates escape every text."""
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterable
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from .plain import printable
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
+from ..models import SEVERITIES
+from . import charts, coverage, plots, runs, svg, wording
+from .charts import Who
+from .coverage import Coverage
+from .wording import clean, plural, stamp
+
+if TYPE_CHECKING:
+    from ..app.accuracy import Calibrated
+    from ..app.analyze import Analysis
+    from ..app.chat import Followed, Scored
+    from ..app.run_record import Run, RunEpisode
+    from ..models import Detection, Evidence
+
+
+TEMPLATES = Path(__file__).with_name("templates")
+OPTIONS = 1_000
+"""Names in one list of the filter."""
 LONG_WORD = 24
-VOID = frozenset({"meta", "link", "br", "input"})
+"""A cell with a longer word may be broken anywhere."""
+LIMITS = {"most_reasons": 200, "most_faults": 20, "most_runs": 30, "open_runs": 3, "most_episodes": 40}
+RUN_ROWS = 50
+TALKS, TURNS, REASONS = 200, 2_000, 5
+"""Conversations, turns of each, and changes of the risk of each turn on a page."""
+PATTERNS = 200
+FRAME = {"width": "100%", "height": 600, "frameborder": 0}
+"""The size of a page in a notebook."""
 
 
-class Html(str):
-    """Markup made by `tag`, as against text, which is escaped wherever it is put."""
+@cache
+def environment() -> Environment:
+    """Where templates live: autoescape is on, unknown names are errors, control characters spelled out."""
+    env = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=svg.safe,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for module, names in (
+        (wording, "clean plural sentence stamp title_of until_text mute_text value_text whom"),
+        (runs, "agents_text episode_text outcome_text repeated_text run_name totals_text tried_text"),
+        (charts, "shown_evidence"),
+        (plots, "lane_part"),
+    ):
+        env.filters |= {name: getattr(module, name) for name in names.split()}
+    env.filters["anchor"] = charts.detection_anchor
+    env.globals |= {"chip": svg.chip, "mark": svg.mark, "definitions": svg.definitions, "is_long": is_long}
+    return env
 
-    __slots__ = ()
+
+def render(template: str, style: str, script: str = "", **context: Any) -> str:
+    """A whole page; its policy admits nothing but its own style and script."""
+    scripts = f"script-src {digest(script)}; " if script else ""
+    policy = (
+        f"default-src 'none'; style-src {digest(style)}; {scripts}"
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    own = {"policy": Markup(policy), "style": Markup(style), "script": Markup(script)}
+    return environment().get_template(template).render(**own, **context) + "\n"
 
 
-def escape(text: str) -> str:
-    """Text as it may stand between tags and in quotes; control characters are spelled out.
+@cache
+def asset(name: str) -> str:
+    """A style or script of ours."""
+    return (TEMPLATES / name).read_text(encoding="utf-8")
 
-    >>> escape('<a title="x">')
-    '&lt;a title=&quot;x&quot;&gt;'
+
+def digest(text: str) -> str:
+    """The hash by which a policy admits an inline style or script."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def is_long(text: str) -> bool:
+    """Whether a cell has a word that is too long for a column."""
+    return any(len(word) > LONG_WORD for word in str(text).split())
+
+
+# --- the report of an analysis --------------------------------------------------------------
+
+
+def page(
+    analysis: Analysis,
+    covered: Coverage | None = None,
+    *,
+    muted: bool = False,
+    runs: Sequence[Run] = (),
+) -> str:
+    """The whole report of an analysis (made with `traced=True`) as HTML.
+
+    `muted` shows muted detections too; `runs` are those of agents, ranked. The same analysis gives the
+    same page: there is no clock and no chance in it.
     """
-    return text if isinstance(text, Html) else html.escape(printable(text), quote=True)
+    by = {detection.id: entry for detection, entry in analysis.muting.muted} if muted else {}
+    shown = (*analysis.detections, *(detection for detection, _ in analysis.muting.muted if muted))
+    numbers = {who: number for number, (who, _) in enumerate(charts.grouped(shown))}
+    detections = wording.ranked(shown) if analysis.as_of is not None else []
+    patterns = sorted({(clean(detection.pattern), wording.title_of(detection, 80)) for detection in shown})
+    subjects = sorted(((str(n), clean(who[1], 80)) for who, n in numbers.items()), key=lambda pair: pair[1])
+    hidden = analysis.muting.shown
+    return render(
+        "report.html",
+        asset("style.css"),
+        asset("script.js"),
+        title="ethogram report",
+        analysis=analysis,
+        **_header(analysis),
+        detections=detections,
+        rows=charts.rows_for(len(shown)),
+        numbers=numbers,
+        muted=by,
+        severities=[
+            severity
+            for severity in reversed(SEVERITIES)
+            if any(detection.severity == severity for detection in shown)
+        ],
+        choices=[
+            ("pattern", "Pattern", "all patterns", patterns[:OPTIONS]),
+            ("subject", "Subject", "all subjects", subjects[:OPTIONS]),
+        ],
+        chart=_chart(analysis, shown, numbers),
+        **_views(analysis.traces.untimed),
+        **_runs(runs, numbers if detections else {}),
+        coverage=covered or Coverage(),
+        reasons=sorted(coverage.reasons(analysis).items()),
+        untrusted=list(coverage.untrusted_rows(hidden)),
+        untrusted_file=clean(hidden[0][1].untrusted) if hidden else "",
+        **LIMITS,
+    )
 
 
-def tag(name: str, /, *children: str, **attributes: str | int | float | bool | None) -> Html:
-    """One element. An underscore in an attribute's name is a hyphen; one at the end is dropped.
-
-    >>> tag("p", "a < b", class_="x", aria_label='"')
-    '<p class="x" aria-label="&quot;">a &lt; b</p>'
-    """
-    said = "".join(_attribute(key, value) for key, value in attributes.items())
-    if name in VOID:
-        return Html(f"<{name}{said}>")
-    return Html(f"<{name}{said}>{''.join(map(escape, children))}</{name}>")
+def fragment(analysis: Analysis) -> str:
+    """The page in a frame of its own, to stand in a notebook; nothing in it runs."""
+    title = f"{plural(len(analysis.detections), 'detection')} by ethogram"
+    return str(svg.tag("iframe", srcdoc=Markup.escape(page(analysis)), sandbox=True, title=title, **FRAME))
 
 
-def join(parts: Iterable[str], between: str = "") -> Html:
-    """Several pieces as one."""
-    return Html(escape(between).join(map(escape, parts)))
+def _header(analysis: Analysis) -> dict[str, Any]:
+    """How many detections in how many events."""
+    where = f"{plural(analysis.events, 'event')} of {plural(analysis.subjects, 'subject')}"
+    if analysis.as_of and not analysis.traces.untimed:
+        where += f", as of {stamp(analysis.as_of)} UTC"
+    counts = Counter(detection.severity for detection in analysis.detections)
+    return {
+        "heading": plural(len(analysis.detections), "detection") if counts else "No detections",
+        "where": where if analysis.events else "There are no events in this input.",
+        "tiles": [(severity, counts[severity]) for severity in reversed(SEVERITIES)] if counts else [],
+    }
 
 
-def cell(text: str) -> Html:
-    """A cell of a table; one with a word that is too long for a column may be broken anywhere."""
-    long = any(len(word) > LONG_WORD for word in text.split())
-    return tag("td", text, class_="long" if long else None)
+def _chart(analysis: Analysis, shown: Sequence[Detection], numbers: Mapping[Who, int]) -> Markup:
+    if not shown or analysis.as_of is None:
+        return Markup("")
+    return charts.chart(shown, analysis.traces, analysis.as_of, numbers)
 
 
-def raw(text: str) -> Html:
-    """Text of our own that is markup already: the style, the script, the names of shapes."""
-    return Html(text)
+def _views(untimed: frozenset[str]) -> dict[str, Any]:
+    """What the templates ask about a detection, given the sources without times."""
+
+    def period(detection: Detection) -> str:
+        return wording.span(detection.opened_at, detection.closed_at, timed=detection.source not in untimed)
+
+    def evidence_cells(detection: Detection, row: Evidence, excerpts: bool) -> list[str]:
+        when = stamp(row.at, timed=detection.source not in untimed)
+        readings = clean(wording.pairs_text(row.readings), 600)
+        cells = [clean(row.step, 60), when, clean(row.event, 80), readings]
+        return [*cells, clean(row.excerpt or "")] if excerpts else cells
+
+    return {"period": period, "evidence_cells": evidence_cells, "facts": detection_facts, "untimed": untimed}
 
 
-def _attribute(key: str, value: str | int | float | bool | None) -> str:
-    if value is None or value is False:
-        return ""
-    name = key.rstrip("_").replace("_", "-")
-    if value is True:
-        return f" {name}"
-    return f' {name}="{escape(value) if isinstance(value, str) else number(value)}"'
+def detection_facts(detection: Detection, muted: str | None) -> list[tuple[str, str]]:
+    """Names and values of the line under a detection."""
+    rows = [
+        ("pattern", f"{clean(detection.pattern, 80)} {clean(detection.version, 20)}"),
+        ("confidence", f"{detection.confidence:.2f}"),
+        ("measured by", clean(detection.scorer, 120)),
+        ("id", clean(detection.id, 60)),
+    ]
+    if detection.probability is not None:
+        rows.insert(2, ("right by verdicts", f"{detection.probability:.0%}"))
+    return rows if muted is None else [*rows, ("muted by", clean(muted, 60))]
 
 
-def number(value: float) -> str:
-    """A number in as few characters as a drawing needs.
+def _runs(ranked: Sequence[Run], numbers: Mapping[Who, int]) -> dict[str, Any]:
+    """The runs, the rows of their table with links, and what the filter asks of each."""
 
-    >>> number(12.0), number(33.3333)
-    ('12', '33.33')
-    """
-    return f"{value:.2f}".rstrip("0").rstrip(".")
+    def episode_facts(episode: RunEpisode, run: Run) -> str:
+        whose = numbers.get((run.source, episode.subject), "")
+        return f"{episode.severity},{clean(episode.pattern)},{whose}"
+
+    with_detections = [run for run in ranked if run.episodes]
+    links = {id(run): index for index, run in enumerate(with_detections[: LIMITS["most_runs"]])}
+    rows = [
+        (
+            run,
+            runs.cells_of(run),
+            links.get(id(run)),
+            " ".join(dict.fromkeys(episode_facts(episode, run) for episode in run.episodes)),
+        )
+        for run in ranked[:RUN_ROWS]
+    ]
+    return {
+        "runs": ranked,
+        "found_runs": with_detections,
+        "run_rows": rows,
+        "run_heads": runs.HEADS,
+        "episode_facts": episode_facts,
+    }
+
+
+# --- conversations --------------------------------------------------------------------------
+
+
+def chat_page(turns: Sequence[Scored], followed: Mapping[str, Followed], *, excerpts: bool = False) -> str:
+    """Scored conversations; what was said is there only with `excerpts`."""
+    from ..app.chat import COMBINED, excerpt, summary_record
+    from .chat import reasons, rises_text
+
+    by_talk: dict[str, list[Scored]] = {}
+    for turn in turns:
+        by_talk.setdefault(turn.said.thread, []).append(turn)
+    records = [{**summary_record(name, talk), "rows": by_talk[name]} for name, talk in followed.items()]
+    records.sort(key=lambda record: -record["highest_risk"])
+    counts = [plural(len(records), "conversation"), plural(sum(talk["turns"] for talk in records), "turn")]
+
+    def talk_facts(talk: Mapping[str, Any]) -> str:
+        facts = f"{plural(talk['turns'], 'turn')}, highest risk {talk['highest_risk']:.2f}"
+        return "; ".join(part for part in (facts, rises_text(talk)) if part)
+
+    def curve_of(rows: Sequence[Scored]) -> Markup:
+        return plots.curve([turn.state.risk for turn in rows], [turn.state.mode.name for turn in rows])
+
+    return render(
+        "chat.html",
+        asset("style.css") + asset("chat.css"),
+        title="ethogram chat",
+        heading=f"Highest: {records[0]['highest_mode']}" if records else "No conversations",
+        where=", ".join(counts) if records else "There are no turns in this input.",
+        talks=records[:TALKS],
+        more=len(records[TALKS:]),
+        combined=COMBINED,
+        excerpts=excerpts,
+        excerpt=excerpt,
+        most_turns=TURNS,
+        talk_facts=talk_facts,
+        curve_of=curve_of,
+        reasons=lambda turn: list(reasons(turn, REASONS)),
+        mode_mark=lambda mode: svg.tag("span", mode, class_=f"mode l-{plots.SEVERITY_OF[mode]}"),
+    )
+
+
+# --- calibration ----------------------------------------------------------------------------
+
+
+def calibration_page(calibrated: Sequence[Calibrated]) -> str:
+    """What confidences have meant: a reliability plot and its table for each pattern."""
+    verdicts = plural(sum(pattern.reliability.count for pattern in calibrated), "verdict")
+    return render(
+        "calibration.html",
+        asset("style.css") + asset("calibration.css"),
+        title="ethogram calibration",
+        where=f"{plural(len(calibrated), 'pattern')}, {verdicts}",
+        patterns=calibrated[:PATTERNS],
+        more=len(calibrated[PATTERNS:]),
+        reliability_plot=plots.reliability_plot,
+    )

@@ -1,185 +1,267 @@
-"""Runs of agents on the page: a ranked table, then each with its path lane and what was found in it."""
+"""Agent runs in words: totals, episodes, the steps that are evidence, and path lanes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from ..app.run_record import MARKS, NOTHING, Lane, Run, RunEpisode
-from .chart import Who
-from .html import Html, cell, number, raw, tag
-from .marks import chip
-from .run_words import (
-    agents_text,
-    episode_cells,
-    episode_text,
-    found_text,
-    known_text,
-    lost_text,
-    run_name,
-    totals_text,
-    tried_text,
-    where,
-)
-from .words import clean, plural
+from .wording import STYLES, clean, costs, plural, times
 
-ROWS = 50
-"""Runs in the table."""
-TOLD = 30
-"""Runs told in full."""
-OPEN = 3
-"""Of these, so many are unfolded at first."""
-EPISODES = 40
-HEIGHT = 16
-CLASSES = {"x": "failed", "w": "changed", "r": "looked", ".": "did"}
-HEADS = ("run", "agent", "steps", "errors", "worst", "lost steps", "what")
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from ..app.run_record import Lane, Run, RunEpisode
+    from ..models import Detection, Event
 
 
-LOST = "Lost steps lie in stretches in which the same came again and again."
+NAME = 60
+FEW = 3
+"""Runs that are shown one by one."""
+ROWS = 20
+"""Runs in a table."""
+CELLS = 60
+"""Marks of a lane that fit a narrow terminal beside the name of a folder."""
+RESULT = 80
+"""Characters of a result."""
+HEADS = ("run", "agent", "steps", "errors", "worst", "repeated steps", "detections")
 
 
-def run_section(runs: Sequence[Run], numbers: Mapping[Who, int] | None = None) -> Iterator[Html]:
-    """The section about runs; nothing where there are none. `numbers` are the subjects' in the filter."""
+# --- words ----------------------------------------------------------------------------------
+
+
+def run_name(run: Run) -> str:
+    """The thread of a run; of a long one both ends, as those of many runs begin alike."""
+    name = clean(run.thread, 10 * NAME)
+    return name if len(name) <= NAME else f"{name[: NAME // 3]}…{name[1 - NAME * 2 // 3 :]}"
+
+
+def agents_text(run: Run) -> str:
+    """The first three agents; a sub-agent with the agent that started it."""
+    names = [
+        clean(agent.name, NAME) + (f" (started by {clean(agent.parent, NAME)})" if agent.parent else "")
+        for agent in run.agents[:3]
+    ]
+    left = len(run.agents) - len(names)
+    return ", ".join(names) + (f" and {left} more" if left else "")
+
+
+def totals_text(run: Run) -> str:
+    """How much was done in a run, and what it cost where that is known."""
+    parts = [plural(run.steps, "step"), plural(run.errors, "error")]
+    if run.changed_files:
+        parts.append(f"{plural(run.changed_files, 'file')} changed")
+    if run.condensations:
+        parts.append(f"context condensed {times(run.condensations)}")
+    return ", ".join([*parts, *costs(run.tokens, run.seconds, run.cost)])
+
+
+def repeated_text(run: Run) -> str:
+    """How many steps lie in stretches of repetition."""
+    return f"{run.lost_steps:,} of {plural(run.steps, 'step')} ({run.lost_share:.0%})"
+
+
+def detections_text(run: Run) -> str:
+    """The gravest episode, and how many more there are."""
+    if not run.episodes:
+        return "none"
+    first = next(episode for episode in run.episodes if episode.severity == run.severity)
+    left = len(run.episodes) - 1
+    return f"{clean(first.title or first.pattern, 80)}, {steps_text(first)}" + (
+        f"; {left} more" if left else ""
+    )
+
+
+def cells_of(run: Run) -> tuple[str, ...]:
+    """The row of a run under HEADS."""
+    repeated = f"{run.lost_steps:,} ({run.lost_share:.0%})" if run.episodes else "-"
+    head = (run_name(run), agents_text(run), f"{run.steps:,}", f"{run.errors:,}")
+    return (*head, run.severity or "-", repeated, detections_text(run))
+
+
+def steps_text(episode: RunEpisode) -> str:
+    """The stretch: 'steps 3 to 6'."""
+    if episode.from_step == episode.to_step:
+        return f"step {episode.from_step:,}"
+    return f"steps {episode.from_step:,} to {episode.to_step:,}"
+
+
+def episode_text(episode: RunEpisode, run: Run) -> str:
+    """The stretch and what repeated in it, in one sentence."""
+    total = next((agent.steps for agent in run.agents if agent.name == episode.subject), run.steps)
+    spent = costs(episode.tokens, episode.seconds, episode.cost)
+    length = ", ".join([f"{episode.steps:,} of {plural(total, 'step')}", *spent])
+    text = f"{steps_text(episode).capitalize()} ({length})"
+    if episode.repeated:
+        text += ": " + "; ".join(_repeated(each.what, each.times, each.error) for each in episode.repeated)
+    return f"{text}."
+
+
+def _repeated(what: str, n: int, error: str | None) -> str:
+    if error is None:
+        return f"`{clean(what)}` ran {times(n)}"
+    return f"`{clean(what)}` failed {times(n)} with the same error ({clean(error)})"
+
+
+def outcome_text(episode: RunEpisode) -> str:
+    """When it could be detected, and how it ended."""
+    known = f"Detectable from step {episode.detected_step:,}."
+    if episode.ended == "progress":
+        return f"{known} Progress resumed at step {episode.ended_step:,}."
+    if episode.ended == "stopped":
+        return f"{known} It stopped at step {episode.ended_step:,}, without progress."
+    return f"{known} It lasted until the run ended."
+
+
+def tried_text(episode: RunEpisode) -> str:
+    """The other actions in between; '' where there were none."""
+    return ", ".join(f"`{clean(action)}`" for action in episode.tried)
+
+
+def episode_cells(run: Run, subject: str, per_cell: int) -> Sequence[tuple[int, int, RunEpisode]]:
+    """The first and last cell of a lane that each episode of this agent covers."""
+    return [
+        ((episode.from_step - 1) // per_cell, (episode.to_step - 1) // per_cell, episode)
+        for episode in run.episodes
+        if episode.subject == subject
+    ]
+
+
+# --- the steps that are evidence ------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Action:
+    """One step of a run: its number, the action, and the start of its result."""
+
+    number: int
+    action: str
+    result: str = ""
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The steps of one agent in one run so far; `places` are the steps of the events wanted."""
+
+    wanted: set[str] = field(default_factory=set)
+    steps: list[Action] = field(default_factory=list)
+    calls: dict[str, Action] = field(default_factory=dict)
+    places: dict[str, Action] = field(default_factory=dict)
+
+    def add(self, event: Event) -> None:
+        """Add one event of the agent, in order."""
+        from ..app.run_steps import shown_action
+
+        call = event.attributes.get("call_id")
+        if event.kind == "action":
+            step = Action(len(self.steps) + 1, shown_action(event))
+            self.steps.append(step)
+            if isinstance(call, str):
+                self.calls[call] = step
+        elif not self.steps:
+            return
+        else:
+            step = self.calls.get(call, self.steps[-1]) if isinstance(call, str) else self.steps[-1]
+        if event.kind in ("action", "result"):
+            step.result = step.result or result_text(event)
+        if event.id in self.wanted:
+            self.places[event.id] = step
+
+
+def evidence_steps(
+    detections: Iterable[Detection], events: Any, runs: Sequence[Run]
+) -> dict[tuple[str, str], Action]:
+    """(source, event id) -> step, for the evidence of these detections that lies in one of the runs."""
+    from ..app.runs import batches_of
+
+    known = {(run.source, run.thread) for run in runs}
+    walks: dict[tuple[str, str, str], _Walk] = {}
+    for detection in detections:
+        if detection.thread is not None and (detection.source, detection.thread) in known:
+            walk = walks.setdefault((detection.source, detection.thread, detection.subject), _Walk())
+            walk.wanted.update(evidence.event for evidence in detection.evidence)
+    for batch in batches_of(events) if walks else ():
+        for event in batch:
+            if (own := walks.get((event.source, event.thread or "", event.subject))) is not None:
+                own.add(event)
+    return {(key[0], event): step for key, walk in walks.items() for event, step in walk.places.items()}
+
+
+def result_text(event: Event) -> str:
+    """The error or the first line of the result of a step, masked and short; '' where none is known."""
+    from ..app.run_steps import failure_of, operation_at, short
+    from ..signals.agent.step import read_step
+
+    if (line := failure_of(event, operation_at(event))) is not None:
+        return short(line.partition("\n")[0], RESULT) or "error"
+    step = read_step(event)
+    text = "" if step is None or not step.is_outcome else step.result or event.text or ""
+    return short(text.strip().partition("\n")[0], RESULT)
+
+
+# --- on a terminal --------------------------------------------------------------------------
+
+
+def run_parts(runs: Sequence[Run], *, verbose: bool = False) -> Iterator[RenderableType]:
+    """The section about runs, ranked as they come; nothing where there are none."""
     if not runs:
         return
-    found = [run for run in runs if run.episodes]
-    told = f"{plural(len(runs), 'run')}, {len(found):,} with detections. {LOST}"
-    whose = numbers or {}
-    parts = [tag("h2", "Runs"), tag("p", told, class_="note"), ranked(runs, whose)]
-    parts += [one_run(run, index, whose) for index, run in enumerate(found[:TOLD])]
-    if len(found) > TOLD:
-        parts.append(tag("p", f"{len(found) - TOLD:,} more are not told one by one.", class_="note"))
-    yield tag("section", *parts, id="runs")
+    with_detections = [run for run in runs if run.episodes]
+    yield ""
+    if not with_detections:
+        steps, errors = sum(run.steps for run in runs), sum(run.errors for run in runs)
+        counts = f"{plural(steps, 'step')}, {plural(errors, 'error')}"
+        yield f"{plural(len(runs), 'run')} without detections ({counts})"
+        return
+    yield "Runs" if len(runs) == 1 else f"Runs: {len(runs):,}, {len(with_detections):,} with detections"
+    rows = len(runs) if verbose else ROWS
+    if len(runs) > FEW:
+        yield run_table(runs[:rows])
+        if len(runs) > rows:
+            yield f"and {len(runs) - rows:,} more"
+        return
+    for run in runs:
+        yield from run_lines(run)
 
 
-def ranked(runs: Sequence[Run], numbers: Mapping[Who, int]) -> Html:
-    """One row for each run; the gravest first."""
-    head = tag("tr", *(tag("th", name, scope="col") for name in HEADS))
-    rows, n = [], 0
-    for run in runs[:ROWS]:
-        name: Html | str = run_name(run)
-        if run.episodes and n < TOLD:
-            name, n = tag("a", name, href=f"#run-{n}"), n + 1
-        rows.append(_row(run, name, numbers))
-    table = tag("table", tag("thead", head), tag("tbody", *rows))
-    left = [tag("p", f"and {len(runs) - ROWS:,} more", class_="note")] if len(runs) > ROWS else []
-    return tag("div", table, *left, class_="ranked")
+def run_table(runs: Sequence[Run]) -> Table:
+    """One row for each run."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    for name in HEADS:
+        table.add_column(name, overflow="fold", justify="right" if name in ("steps", "errors") else "left")
+    for run in runs:
+        cells = cells_of(run)
+        table.add_row(*cells[:4], Text(cells[4], STYLES.get(cells[4], "")), *cells[5:])
+    return table
 
 
-def _row(run: Run, name: Html | str, numbers: Mapping[Who, int]) -> Html:
-    lost = f"{run.lost_steps:,} ({run.lost_share:.0%})" if run.episodes else "-"
-    return tag(
-        "tr",
-        tag("td", name, class_="long"),
-        cell(agents_text(run)),
-        tag("td", f"{run.steps:,}", class_="number"),
-        tag("td", f"{run.errors:,}", class_="number"),
-        tag("td", chip(run.severity) if run.severity else "-"),
-        tag("td", lost),
-        cell(found_text(run)),
-        class_="ranked-run",
-        data_found=" ".join(dict.fromkeys(_facts(one, run, numbers) for one in run.episodes)),
-    )
+def run_lines(run: Run) -> Iterator[RenderableType]:
+    """A run: totals, task, repetition and path lanes."""
+    from rich.padding import Padding
+    from rich.text import Text
 
-
-def _facts(one: RunEpisode, run: Run, numbers: Mapping[Who, int]) -> str:
-    """What the filter asks of a stretch: its severity, its pattern and the number of its subject."""
-    return f"{one.severity},{clean(one.pattern)},{numbers.get((run.source, one.subject), '')}"
-
-
-def one_run(run: Run, index: int, numbers: Mapping[Who, int]) -> Html:
-    """A run that can be folded: how much was done, its lanes, and a paragraph for each stretch."""
-    summary = tag(
-        "summary", chip(run.severity or "low"), tag("b", run_name(run)), tag("span", agents_text(run))
-    )
-    parts = [tag("p", totals_text(run), class_="who")]
-    if run.task:
-        parts.append(tag("p", tag("b", "Task"), " ", clean(run.task)))
+    lines = [f"Task: {clean(run.task)}"] if run.task else []
     if run.lost_steps:
-        parts.append(tag("p", f"Going over the same again: {lost_text(run)}", class_="note"))
-    parts += [lane_part(lane, run) for lane in run.lanes]
-    parts += [episode_part(one, run, numbers) for one in run.episodes[:EPISODES]]
-    if len(run.episodes) > EPISODES:
-        parts.append(tag("p", f"and {len(run.episodes) - EPISODES:,} more", class_="note"))
-    return tag("details", summary, *parts, class_="run", id=f"run-{index}", open=index < OPEN)
+        lines.append(f"Repeated steps: {repeated_text(run)}")
+    lines += (line for lane in run.lanes for line in lane_lines(lane, run))
+    yield Text.assemble((run_name(run), "bold"), f" ({agents_text(run)}): {totals_text(run)}")
+    yield from (Padding(line, (0, 0, 0, 2)) for line in lines)
 
 
-def episode_part(one: RunEpisode, run: Run, numbers: Mapping[Who, int]) -> Html:
-    """One stretch: what, from where to where, what was tried and what to do."""
-    whose = f" ({clean(one.subject, 60)})" if len(run.agents) > 1 else ""
-    parts = [
-        tag("h4", chip(one.severity), clean(one.title or one.pattern, 120) + whose),
-        tag("p", f"{episode_text(one, run)} {known_text(one)}"),
-    ]
-    if tried := tried_text(one):
-        parts.append(tag("p", tag("b", "Tried in between"), " ", tried))
-    if one.recommendation:
-        parts.append(tag("p", tag("b", "What to do"), " ", clean(one.recommendation, 600), class_="advice"))
-    return tag("div", *parts, class_=f"stretch l-{one.severity}", data_found=_facts(one, run, numbers))
+def lane_lines(lane: Lane, run: Run) -> Iterator[str]:
+    """Where the agent was at each step, with the detected stretches under it."""
+    from ..app.run_record import narrowed
 
-
-def lane_part(lane: Lane, run: Run) -> Html:
-    """Which folders were touched over the steps, and above them the stretches that were found."""
-    cells = max((len(marks) for _, marks in lane.rows), default=1)
+    lane = narrowed(lane, CELLS)
+    each = "one mark per step" if lane.per_cell == 1 else f"one mark per {lane.per_cell} steps"
     under = f" under {clean(lane.under)}" if lane.under else ""
-    each = "one cell for each step" if lane.per_cell == 1 else f"one cell for {lane.per_cell} steps"
-    head = tag("p", f"Paths of {clean(lane.subject, 60)}{under}, {each}: ", *_legend(), class_="note")
-    bars = [_bar(*one, cells) for one in episode_cells(run, lane.subject, lane.per_cell)]
-    rows = [_plot("found", "what was found", bars)]
-    for name, marks in lane.rows:
-        drawn = [_cell(i, mark, cells, lane, name) for i, mark in enumerate(marks) if mark != NOTHING]
-        rows.append(_plot(clean(name, 60), f"{clean(name, 60)}: {_counted(marks)}", drawn))
-    return tag("div", head, *rows, class_="paths")
-
-
-def _legend() -> list[Html]:
-    def key(mark: str) -> Html:
-        return tag("svg", _rect(mark, 0, 100), class_="key", width=12, height=12, aria_hidden="true")
-
-    return [tag("span", key(mark), f" {said}", class_="legend") for mark, said in MARKS.items()]
-
-
-def _plot(name: str, said: str, drawn: Sequence[Html]) -> Html:
-    plot = tag(
-        "svg", *drawn, class_="plot", width="100%", height=HEIGHT, role="img", aria_label=clean(said, 160)
-    )
-    return tag("div", tag("div", tag("span", name), class_="label"), plot, class_="row")
-
-
-def _bar(first: int, last: int, one: RunEpisode, cells: int) -> Html:
-    bar = tag(
-        "rect",
-        tag("title", f"{clean(one.title or one.pattern, 80)}: {where(one)}"),
-        class_="bar",
-        fill=raw(f"url(#hatch-{one.severity})"),
-        x=f"{number(100 * first / cells)}%",
-        width=f"{number(100 * (last + 1 - first) / cells)}%",
-        y=3,
-        height=HEIGHT - 6,
-    )
-    return tag("g", bar, class_=f"l-{one.severity}")
-
-
-def _cell(index: int, mark: str, cells: int, lane: Lane, name: str) -> Html:
-    first, last = index * lane.per_cell + 1, (index + 1) * lane.per_cell
-    steps = f"step {first}" if first == last else f"steps {first} to {last}"
-    return _rect(mark, 100 * index / cells, 100 / cells, f"{clean(name, 60)}, {steps}: {MARKS[mark]}")
-
-
-def _rect(mark: str, x: float, width: float, title: str = "") -> Html:
-    # Height tells the marks apart as well as colour does.
-    tall = {"x": 1.0, "w": 0.8, "r": 0.5, ".": 0.25}[mark]
-    said = [tag("title", title)] if title else []
-    return tag(
-        "rect",
-        *said,
-        class_=CLASSES[mark],
-        x=f"{number(x)}%",
-        width=f"{number(width)}%",
-        y=f"{number(100 * (1 - tall))}%",
-        height=f"{number(100 * tall)}%",
-    )
-
-
-def _counted(marks: str) -> str:
-    told = [f"{marks.count(mark)} {said}" for mark, said in MARKS.items() if mark in marks]
-    return ", ".join(told)
+    yield f"Paths of {clean(lane.subject)}{under} ({each}: r read, w changed, x failed, . other)"
+    yield from (f"  {marks}  {clean(name)}" for name, marks in lane.rows)
+    cells = [" "] * max(len(marks) for _, marks in lane.rows)
+    for first, last, _ in episode_cells(run, lane.subject, lane.per_cell):
+        cells[first : last + 1] = "^" * (last + 1 - first)
+    yield f"  {''.join(cells)}  detected"

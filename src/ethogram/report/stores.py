@@ -1,0 +1,129 @@
+"""Stores as text: imports, contents, what was removed, and how people use a service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .coverage import skipped_text
+from .wording import clean, plural, printable, stamp
+
+if TYPE_CHECKING:
+    from ..app.importing import Imported
+    from ..store import Info
+    from ..usage import UsageSignals
+    from ..usage.signals import News
+
+
+CLEAN_LATER = "Another program has the store open: run purge again when it has closed it."
+MENTIONED = {
+    "settled": "settled verdict",
+    "counts": "verdict count",
+    "tries": "learning attempt",
+    "states": "conversation state",
+    "looks": "audit line",
+}
+"""What kinds of rows are called, where that is not the kind itself."""
+
+
+def imported_lines(done: Imported, url: str) -> Iterator[str]:
+    """What an import added and skipped."""
+    from ..errors import did_you_mean
+    from ..patterns.catalogue import load_vocabulary
+
+    resumed = f" (continued after {plural(done.resumed, 'staged event')})" if done.resumed else ""
+    yield f"{plural(done.added, 'event')} added to {printable(url)}{resumed}."
+    if done.repeated:
+        yield f"Already known: {plural(done.repeated, 'event')}"
+    if done.bad_count:
+        yield f"Skipped: {plural(done.bad_count, 'invalid line')}"
+    for what, count in sorted(done.skipped.items()):
+        yield f"Skipped: {skipped_text(what, count, done.not_events)}"
+    for name, count in sorted(done.strays.items()):
+        near = did_you_mean(name, load_vocabulary().signals)
+        yield f"Stored as an attribute: the column {clean(name)!r} ({plural(count, 'cell')}){near}"
+
+
+def info_lines(info: Info) -> Iterator[str]:
+    """What is in a store."""
+    yield f"{printable(info.url)}: {info.bytes / 1e6:,.1f} MB, schema {info.schema}"
+    names = {"runner_states": "engine state", "readings": "measured reading"}
+    for name, count in info.counts.items():
+        yield f"  {plural(count, names.get(name, name.removesuffix('s')))}"
+    if info.first_at and info.last_at:
+        yield f"  from {stamp(info.first_at)} to {stamp(info.last_at)} UTC"
+    for source in info.sources:
+        yield f"  source {clean(source.name)}" + ("" if source.timed else ", without times")
+    for unfinished in info.imports:
+        yield f"  unfinished import: {plural(unfinished.staged, 'staged event')}"
+    if info.last_sweep:
+        yield f"  last swept as of {stamp(info.last_sweep)} UTC"
+
+
+def purged_lines(removed: str, *, is_clean: bool) -> Iterator[str]:
+    """What was removed, and whether copies are left."""
+    yield f"Removed{' permanently' if is_clean else ''}: {removed}."
+    if not is_clean:
+        yield CLEAN_LATER
+
+
+def mentions_line(mentions: Mapping[str, int], placeholder: str | None) -> str:
+    """What became of the id in rows of others.
+
+    >>> mentions_line({"events": 2, "verdicts": 1}, None)
+    'Others still mention the id, in 2 events and 1 verdict; --redact replaces it.'
+    """
+    *most, last = [
+        plural(count, MENTIONED.get(kind, kind.removesuffix("s"))) for kind, count in mentions.items()
+    ]
+    rows = f"{', '.join(most)} and {last}" if most else last
+    if placeholder is not None:
+        return f"Replaced by {placeholder} where others mention the id: {rows}."
+    return f"Others still mention the id, in {rows}; --redact replaces it."
+
+
+# --- usage ----------------------------------------------------------------------------------
+
+
+def recorded_lines(done: Mapping[str, int], store: str) -> Iterator[str]:
+    """What was recorded."""
+    yield f"{plural(done['added'], 'event')} recorded in {store}."
+    if done["known"]:
+        yield f"Already known: {plural(done['known'], 'event')}"
+    if done["not_by_person"]:
+        yield f"Skipped, not by the person: {plural(done['not_by_person'], 'event')}"
+
+
+def usage_lines(subject: str, signals: UsageSignals) -> Iterator[str]:
+    """The signals of a person: what is unusual first, then the rest."""
+    yield f"{clean(subject)}: behavioural score {signals.score:.2f}"
+    if signals.status != "ok":
+        yield "  Insufficient data."
+    order = {"medium": 0, "low": 1, "none": 2}
+    for finding in sorted(
+        signals.findings.values(), key=lambda finding: (order[finding.severity], not finding.is_ok)
+    ):
+        word = finding.severity.upper() if finding.severity != "none" else "-" if finding.is_ok else "?"
+        yield f"  {word:<7}{finding.name}: {finding.sentence}"
+
+
+def news_lines(news: News) -> Iterator[str]:
+    """What is new about a person."""
+    yield f"{news.severity.upper()} {clean(news.subject or news.person)} (score {news.signals.score:.2f})"
+    yield from (f"  {finding.severity:<7}{finding.name}: {finding.sentence}" for finding in news.findings)
+
+
+def look_line(look: Mapping[str, Any]) -> str:
+    """One line of the audit."""
+    person = f" {look['person']}" if look["person"] else ""
+    why = f": {clean(look['why'])}" if look["why"] else ""
+    return f"{look['at']}  {look['what']}{person}  by {clean(look['who']) or 'unknown'}{why}"
+
+
+def people_and_events(people: int, events: int) -> str:
+    """Counts of people and events.
+
+    >>> people_and_events(1, 2000)
+    '1 person, 2,000 events'
+    """
+    return f"{plural(people, 'person')}, {plural(events, 'event')}"

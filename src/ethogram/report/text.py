@@ -1,0 +1,274 @@
+"""The terminal report: a ranked summary, details of the first detections, runs, and what was covered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from .coverage import coverage_lines
+from .runs import Action, episode_text, evidence_steps, outcome_text, run_parts, tried_text
+from .wording import (
+    STYLES,
+    by_severity,
+    clean,
+    pairs_text,
+    plural,
+    ranked,
+    sentence,
+    span,
+    stamp,
+    sureness,
+    title_of,
+    value_text,
+    whom,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from ..app.analyze import Analysis
+    from ..app.run_record import Run, RunEpisode
+    from ..app.sweep import Sweep
+    from ..ingest import Gathered
+    from ..models import Detection, Evidence
+    from ..patterns.library import Library
+    from ..store import Change
+
+
+DETAILS = 3
+"""Detections whose details are shown; --verbose shows all."""
+SUMMARY = 20
+"""Lines of the summary."""
+ROWS = 6
+"""Evidence rows of one detection."""
+
+Steps = Mapping[tuple[str, str], Action]
+Episodes = Mapping[str, tuple["RunEpisode", "Run"]]
+
+
+def analysis_parts(
+    analysis: Analysis,
+    library: Library,
+    batch: Gathered,
+    *,
+    runs: Sequence[Run] = (),
+    muted: bool = False,
+    verbose: bool = False,
+    histories: bool = False,
+) -> Iterator[RenderableType]:
+    """Everything to print about an analysis; `histories` lists each history with insufficient data."""
+    untimed = untimed_sources(batch)
+    yield headline(analysis, untimed=bool(untimed))
+    detections = ranked(analysis.detections)
+    yield from summary_parts(detections, untimed, verbose=verbose)
+    by = {detection.id: entry for detection, entry in analysis.muting.muted} if muted else {}
+    shown = detections if verbose else detections[:DETAILS]
+    shown = [*shown, *(detection for detection, _ in analysis.muting.muted if muted)]
+    steps = evidence_steps(shown, batch.events, runs)
+    episodes = {each.detection: (each, run) for run in runs for each in run.episodes}
+    for detection in shown:
+        yield ""
+        if detection.id in by:
+            yield f"Muted by {by[detection.id]}:"
+        timed = detection.source not in untimed
+        yield from detection_parts(detection, steps, episodes.get(detection.id), timed=timed, verbose=verbose)
+    if (left := len(detections) - DETAILS) > 0 and not verbose:
+        yield ""
+        yield f"{plural(left, 'more detection')}: --verbose shows the details."
+    yield from run_parts(runs, verbose=verbose)
+    lines = list(coverage_lines(analysis, library, batch, verbose=verbose, histories=histories))
+    if lines:
+        yield ""
+    yield from lines
+
+
+def untimed_sources(batch: Gathered) -> set[str]:
+    """The sources whose events have no times."""
+    return set() if batch.timed else {event.source for event in batch.events if not event.timed}
+
+
+def headline(analysis: Analysis, *, untimed: bool = False) -> str:
+    """How many detections there are in how many events."""
+    if not analysis.events:
+        return "There are no events in this input."
+    where = f"{plural(analysis.events, 'event')} of {plural(analysis.subjects, 'subject')}"
+    if not untimed and analysis.as_of:
+        where += f", as of {stamp(analysis.as_of)} UTC"
+    hidden = len(analysis.muting.shown)
+    muted = f" {plural(hidden, 'detection')} muted by a file that is not trusted." if hidden else ""
+    if not analysis.detections:
+        return f"No {'other ' if hidden else ''}detections in {where}.{muted}"
+    severities = by_severity(analysis.detections)
+    return f"{plural(len(analysis.detections), 'detection')} ({severities}) in {where}.{muted}"
+
+
+def summary_parts(
+    detections: Sequence[Detection], untimed: set[str], *, verbose: bool = False
+) -> Iterator[RenderableType]:
+    """One line for each detection, the gravest first; nothing where there is only one."""
+    from rich.table import Table
+    from rich.text import Text
+
+    if len(detections) < 2:
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
+    for _ in range(4):
+        table.add_column(overflow="fold")
+    rows = detections if verbose else detections[:SUMMARY]
+    for detection in rows:
+        when = span(detection.opened_at, detection.closed_at, timed=detection.source not in untimed)
+        table.add_row(
+            Text(detection.severity.upper(), STYLES[detection.severity]),
+            title_of(detection),
+            whom(detection),
+            when,
+        )
+    yield ""
+    yield table
+    if len(detections) > len(rows):
+        yield f"and {len(detections) - len(rows):,} more (--verbose)"
+
+
+def detection_row(detection: Detection, *, timed: bool = True) -> list[str | tuple[str, str]]:
+    """A detection on one line, as styled pieces."""
+    when = span(detection.opened_at, detection.closed_at, timed=timed)
+    return [
+        (detection.severity.upper(), STYLES[detection.severity]),
+        "  ",
+        (title_of(detection), "bold"),
+        f"  {whom(detection)}  {when}",
+    ]
+
+
+def detection_parts(
+    detection: Detection,
+    steps: Steps | None = None,
+    episode: tuple[RunEpisode, Run] | None = None,
+    *,
+    timed: bool = True,
+    verbose: bool = False,
+) -> Iterator[RenderableType]:
+    """One detection: what, who, when, why, the evidence, and what to do.
+
+    `steps` and `episode` say where in a run it lies, if it lies in one.
+    """
+    from rich.padding import Padding
+    from rich.text import Text
+
+    parts: list[RenderableType] = [
+        f"{whom(detection)}   {span(detection.opened_at, detection.closed_at, timed=timed)}",
+        sentence(detection),
+    ]
+    if episode is not None:
+        parts += [episode_text(*episode), outcome_text(episode[0])]
+        if tried := tried_text(episode[0]):
+            parts.append(f"Tried in between: {tried}")
+    if detection.evidence:
+        parts.append(evidence_table(detection, steps or {}, timed=timed, verbose=verbose))
+    if detection.details and verbose:
+        parts.append(
+            "; ".join(f"{clean(name)}: {value_text(value)}" for name, value in detection.details.items())
+        )
+    if detection.recommendation:
+        parts.append(f"What to do: {clean(detection.recommendation)}")
+    parts.append(
+        Text(
+            f"pattern {clean(detection.pattern)}, {sureness(detection, exact=verbose)}, id {detection.id}",
+            "dim",
+        )
+    )
+    yield Text.assemble(
+        (detection.severity.upper(), STYLES[detection.severity]), "  ", (title_of(detection), "bold")
+    )
+    yield from (Padding(part, (0, 0, 0, 2)) for part in parts)
+
+
+def evidence_table(detection: Detection, steps: Steps, *, timed: bool = True, verbose: bool = False) -> Table:
+    """The events that matter, one row each: of a run its steps, else excerpts and readings.
+
+    Of many, the first and the last; `verbose` shows all, with their ids and readings.
+    """
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
+    rows: list[tuple[str, ...]] = []
+    for evidence in detection.evidence:
+        step = steps.get((detection.source, evidence.event))
+        row = _row(evidence, step, timed, verbose)
+        if step is None or row not in rows:  # a call and its result are one step
+            rows.append(row)
+    used = [column for column in range(len(rows[0])) if any(row[column] for row in rows)]
+    for _ in used:
+        table.add_column(overflow="fold")
+    hidden = 0 if verbose else len(rows) - ROWS
+    for index, row in enumerate(rows):
+        if hidden > 0 and index == ROWS // 2:
+            table.add_row("...", f"{hidden} more")
+        if hidden <= 0 or not ROWS // 2 <= index < ROWS // 2 + hidden:
+            table.add_row(*(row[column] for column in used))
+    return table
+
+
+def _row(evidence: Evidence, step: Action | None, timed: bool, verbose: bool) -> tuple[str, ...]:
+    """Time, step of the pattern or of the run, what happened, and the readings."""
+    used = dict(evidence.readings)
+    if not verbose:
+        # Neither the confidence of a part of a combination nor a flag that is not set says much.
+        used.pop("confidence", None)
+        used = {name: value for name, value in used.items() if value != 0} or used
+    readings = pairs_text(used)
+    more = (clean(evidence.event), readings) if verbose else ()
+    when = stamp(evidence.at, timed=timed)
+    if step is not None:
+        happened = f"`{clean(step.action)}`" + (f" → {clean(step.result)}" if step.result else "")
+        return (f"step {step.number:,}", when if verbose else "", happened, *more)
+    part = "" if evidence.step == "counted" else clean(evidence.step)
+    excerpt = f"“{clean(evidence.excerpt)}”" if evidence.excerpt else ""
+    return (when, part, excerpt, *(more or (readings,)))
+
+
+# --- sweep ----------------------------------------------------------------------------------
+
+SHOWN_WHOLE = ("new", "found again", "risen")
+WHY = {
+    "withdrawn": "no longer matched: later events undo it",
+    "superseded": "no longer matched: the pattern has changed",
+    "closed": "over",
+}
+
+
+def sweep_parts(done: Sweep, untimed: set[str], *, verbose: bool = False) -> Iterator[RenderableType]:
+    """What changed in a store, the gravest first; then what is over or withdrawn."""
+    from ..models import rank
+
+    counts = f"{plural(done.subjects, 'subject')} and {plural(done.events, 'event')} checked"
+    yield f"{plural(len(done.changes), 'change')} as of {stamp(done.as_of)} UTC; {counts}."
+    if done.without_text:
+        names = clean(", ".join(done.without_text))
+        yield f"Not applicable, since this store has no texts (import with --keep-text): {names}"
+    whole = [each for each in done.changes if each.change in SHOWN_WHOLE]
+    whole.sort(key=lambda each: (-rank(each.detection.severity), each.detection.order))
+    yield from summary_parts([each.detection for each in whole], untimed, verbose=verbose)
+    for each in whole if verbose else whole[:DETAILS]:
+        yield ""
+        if each.change != "new":
+            yield f"({each.change})"
+        timed = each.detection.source not in untimed
+        yield from detection_parts(each.detection, timed=timed, verbose=verbose)
+    if (left := len(whole) - DETAILS) > 0 and not verbose:
+        yield ""
+        yield f"{plural(left, 'more detection')}: --verbose shows the details."
+    rest = [each for each in done.changes if each.change not in SHOWN_WHOLE]
+    if rest or done.muted:
+        yield ""
+    if done.muted:
+        yield f"Muted: {plural(len(done.muted), 'change')}"
+    yield from map(over_line, rest)
+
+
+def over_line(change: Change) -> str:
+    """A detection that is over or withdrawn."""
+    detection = change.detection
+    who = f"{title_of(detection)}, {clean(detection.subject)}"
+    return f"{change.change.capitalize()}: {who} ({WHY[change.change]}); id {detection.id}"

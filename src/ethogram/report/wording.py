@@ -1,0 +1,245 @@
+"""Values, times and names in words: printable and masked, whatever the input held."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..models import Detection
+    from ..models.mute import Mute
+
+
+# Imports are inside the functions: every command imports this file, and few need what it needs.
+
+LONGEST = 300
+STYLES = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan"}
+"""How rich shows a severity."""
+
+
+def printable(text: str) -> str:
+    """The text on one line, without the control characters a terminal would obey.
+
+    >>> printable("a\\x1b[2Jb\\nc")
+    'a\\\\x1b[2Jb\\\\nc'
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _spelled(char) for char in text)
+
+
+def _spelled(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def clean(text: object, most: int = LONGEST) -> str:
+    """Any text of the input on one printable line of at most `most` characters.
+
+    >>> clean("a" * 400)[-6:]
+    'aaa...'
+    """
+    whole = str(text)
+    full = printable(whole[: most + 1])
+    return full if len(full) <= most else full[: most - 3] + "..."
+
+
+def plural(n: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> plural(1, "event"), plural(1200, "history"), plural(2, "person")
+    ('1 event', '1,200 histories', '2 people')
+    """
+    many = "people" if noun == "person" else noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{n:,} {noun if n == 1 else many}"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows of cells as lines with aligned columns.
+
+    >>> list(aligned([["name", "n"], ["a", "10"]]))
+    ['name  n', 'a     10']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Names with commas, and how many more there are.
+
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def stamp(at: datetime, *, timed: bool = True) -> str:
+    """A time in UTC; for a source without times, the number of the event.
+
+    >>> from datetime import UTC
+    >>> stamp(datetime(2026, 1, 5, 12, 30, tzinfo=UTC))
+    '2026-01-05 12:30'
+    >>> stamp(datetime(1970, 1, 1, 0, 0, 4, tzinfo=UTC), timed=False)
+    'no. 5'
+    """
+    if not timed:
+        return f"no. {int(at.timestamp()) + 1}"
+    return at.strftime("%Y-%m-%d %H:%M:%S" if at.second else "%Y-%m-%d %H:%M")
+
+
+def span(start: datetime, end: datetime | None, *, timed: bool = True) -> str:
+    """A period; the day is not repeated, and without an end it is still open."""
+    if end is None:
+        return f"since {stamp(start, timed=timed)}, still open"
+    if end == start:
+        return stamp(start, timed=timed)
+    last = stamp(end, timed=timed)
+    if timed and start.date() == end.date():
+        last = last.partition(" ")[2]
+    return f"{stamp(start, timed=timed)} – {last}"
+
+
+def value_text(value: Any) -> str:
+    """A number, category or list in words; categories are masked.
+
+    >>> value_text(0.30000000000000004), value_text(None), value_text(["a", 2.0])
+    ('0.3', 'not measured', 'a, 2')
+    >>> value_text("no access for ann@example.com")
+    'no access for [e-mail]'
+    """
+    from ..language.templates import write
+    from ..models.redaction import mask
+
+    if isinstance(value, (list, tuple)):
+        return ", ".join(value_text(item) for item in value) or "none"
+    if isinstance(value, str):
+        return clean(mask(value))
+    return clean(write(value, "") if isinstance(value, (float, int)) or value is None else mask(str(value)))
+
+
+def pairs_text(values: Mapping[str, Any]) -> str:
+    """Names with their values, on one line."""
+    return ", ".join(f"{clean(name)} {value_text(value)}" for name, value in values.items())
+
+
+# --- detections -----------------------------------------------------------------------------
+
+
+def title_of(detection: Detection, most: int = 120) -> str:
+    """The title of its pattern."""
+    return clean(detection.title or detection.pattern, most)
+
+
+def whom(detection: Detection) -> str:
+    """Who did it, and to whom or where."""
+    who = clean(detection.subject)
+    if detection.target is not None:
+        who += f" → {clean(detection.target)}"
+    more = [
+        f"{name} {value_text(value)}"
+        for name, value in detection.history.items()
+        if name not in ("subject", "target")
+    ]
+    return f"{who} ({clean(', '.join(more))})" if more else who
+
+
+def sentence(detection: Detection) -> str:
+    """The explanation, masked except for the names that the detection shows anyway."""
+    from ..models.redaction import mask
+
+    names = [detection.subject, detection.target, detection.thread]
+    return clean(mask(detection.explanation, keep=[name for name in names if name]), 2 * LONGEST)
+
+
+def sureness(detection: Detection, *, exact: bool = False) -> str:
+    """How confident a detection is: a word or, with `exact`, the number; and what verdicts say of that."""
+    confidence = detection.confidence
+    word = "high" if confidence >= 0.8 else "medium" if confidence >= 0.5 else "low"
+    text = f"confidence {confidence:.2f}" if exact else f"{word} confidence"
+    if detection.probability is None:
+        return text
+    return f"{text} (by verdicts, right in {detection.probability:.0%} of such cases)"
+
+
+def ranked(detections: Iterable[Detection]) -> list[Detection]:
+    """By severity from the highest, and in output order within a severity."""
+    from ..models import rank
+
+    return sorted(detections, key=lambda detection: (-rank(detection.severity), detection.order))
+
+
+def by_severity(detections: Iterable[Detection]) -> str:
+    """Counts by severity, highest first.
+
+    >>> by_severity([])
+    ''
+    """
+    from ..models import SEVERITIES
+
+    counts = Counter(detection.severity for detection in detections)
+    return ", ".join(
+        f"{counts[severity]} {severity}" for severity in reversed(SEVERITIES) if counts[severity]
+    )
+
+
+# --- mutes ----------------------------------------------------------------------------------
+
+
+def mute_text(entry: Mute) -> str:
+    """The criteria of an entry."""
+    whose = f" (from {clean(entry.untrusted, 120)}, not trusted)" if entry.untrusted else ""
+    return ", ".join(f"{name} {clean(glob, 120)}" for name, glob in entry.asks.items()) + whose
+
+
+def until_text(entry: Mute, expired: frozenset[str]) -> str:
+    """When an entry ends or ended."""
+    if entry.until is None:
+        return "no end"
+    return f"{'expired ' if entry.id in expired else 'until '}{stamp(entry.until)}"
+
+
+def mute_line(entry: Mute, now: datetime) -> str:
+    """An entry on one line."""
+    expired = frozenset({entry.id} if entry.is_expired(now) else ())
+    return f"{entry.id}  {mute_text(entry)}  ({clean(entry.reason)}; {until_text(entry, expired)})"
+
+
+# --- durations and costs --------------------------------------------------------------------
+
+
+def duration_text(seconds: float) -> str:
+    """A length of time in one or two units.
+
+    >>> duration_text(0.4), duration_text(190), duration_text(7500), duration_text(200_000)
+    ('under 1 s', '3 min 10 s', '2 h 5 min', '2 d 7 h')
+    """
+    if seconds < 1:
+        return "under 1 s" if seconds else "0 s"
+    left, parts = round(seconds), []
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        whole, left = divmod(left, size)
+        if whole:
+            parts.append(f"{whole:,} {unit}")
+        elif parts:
+            break
+    return " ".join(parts[:2])
+
+
+def times(n: int) -> str:
+    """How often.
+
+    >>> times(1), times(2), times(1200)
+    ('once', 'twice', '1,200 times')
+    """
+    return {1: "once", 2: "twice"}.get(n, f"{n:,} times")
+
+
+def costs(tokens: float | None, seconds: float | None, cost: float | None) -> list[str]:
+    """What is known of tokens, time and money spent."""
+    parts = [] if tokens is None else [plural(round(tokens), "token")]
+    if seconds is not None:
+        parts.append(duration_text(seconds))
+    return parts if cost is None else [*parts, f"${cost:,.2f}" if cost >= 0.1 or not cost else f"${cost:.4f}"]
