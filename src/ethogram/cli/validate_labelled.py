@@ -120,7 +120,7 @@ def _plain(asked: Asked) -> Asked:
 
 def _found(
     asked: Asked, loaded: Loaded, selectors: Sequence[str], progress: Progress
-) -> tuple[tuple[Event, ...], list[str], list[Detection]]:
+) -> tuple[Sequence[Event], list[str], list[Detection]]:
     """The events, the names of what was looked for, and all that was found."""
     from ..app.analyze import analyze_batch, load_library
     from .text import plural
