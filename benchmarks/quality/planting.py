@@ -87,7 +87,7 @@ class Planting:
     """What became of every pattern asked for. Iterating gives one Planted each, in order of names."""
 
     planted: tuple[Planted, ...]
-    background: tuple[Event, ...]
+    background: Sequence[Event]
     seed: int
     setting: Setting
 

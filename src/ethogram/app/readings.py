@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 
 from .. import registry
 from ..config import Settings
+from ..language.ast import Signal
 from ..language.program import Program
+from ..language.visitor import named, once_each
 from ..models import GIVEN, Event, Reading, stable_hash
 from ..signals import Measurer, Options, plan
 from ..signals.base import Unmeasured
@@ -44,12 +45,9 @@ def needed(programs: Iterable[Program]) -> set[str]:
 
 
 # Remembered, since every new conversation asks it of the same programs.
-@lru_cache(maxsize=512)
+@once_each
 def names_used(program: Program) -> frozenset[str]:
     """Signals a program reads anywhere, in its shape or in what a detection says."""
-    from ..language.ast import Signal
-    from ..language.visitor import named
-
     said = (program.body, program.confidence, program.severities, program.details, program.explanation)
     return frozenset((*named(said, Signal), *program.group_by))
 

@@ -13,9 +13,9 @@ from ..engine.match import Insufficient
 from ..errors import Fault, did_you_mean
 from ..fields import Count, Name, RecordStruct
 from ..ingest import Gathered
-from ..language.ast import Attribute, Indicator, Signal
+from ..language.ast import Attribute, Expr, Indicator, Signal
 from ..language.program import Program
-from ..language.visitor import named
+from ..language.visitor import named, once_each
 from ..language.vocabulary import Vocabulary
 from ..models import Detection, Event, Value, rank
 from ..models.mute import Muting, MutingSummary
@@ -46,7 +46,8 @@ def unread(
 ) -> tuple[Unread, ...]:
     """What looks misspelt among strange readings, and among table columns that were kept as attributes."""
     signals = known_signals(programs, vocabulary)
-    attributes = {*vocabulary.attributes, *_names(programs, Attribute)}
+    used = (name for program in programs for name in _names(program)[Attribute])
+    attributes = {*vocabulary.attributes, *used}
     every = Counter(counts)
     every.update({name: n for name, n in strays.items() if name not in attributes})
     found = (Unread(name, n, _near(name, signals)) for name, n in sorted(every.items()))
@@ -90,18 +91,15 @@ def joined(some: Iterable[Strange]) -> Counter[str]:
 
 def known_signals(programs: Sequence[Program], vocabulary: Vocabulary) -> set[str]:
     """Names that somebody reads."""
-    return {*vocabulary.signals, *vocabulary.indicators, *_names(programs, Signal, Indicator)}
+    names = (name for program in programs for kind in (Signal, Indicator) for name in _names(program)[kind])
+    return {*vocabulary.signals, *vocabulary.indicators, *names}
 
 
-def _names(
-    programs: Iterable[Program], *kinds: type[Signal] | type[Indicator] | type[Attribute]
-) -> Iterable[str]:
-    for program in programs:
-        told = (program.body, program.confidence, program.severities, program.details)
-        for kind in kinds:
-            yield from named(told, kind)
-            yield from named(program.explanation, kind)
-        yield from program.group_by
+@once_each
+def _names(program: Program) -> dict[type[Expr], tuple[str, ...]]:
+    """The names a program reads, by kind; those of its key count as each kind."""
+    parts = (program.body, program.confidence, program.severities, program.details, program.explanation)
+    return {kind: (*named(parts, kind), *program.group_by) for kind in (Signal, Indicator, Attribute)}
 
 
 def _near(name: str, known: Iterable[str]) -> tuple[str, ...]:

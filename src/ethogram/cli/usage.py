@@ -476,7 +476,7 @@ def _cohort_events(options: o.InputOptions, settings: Settings) -> Iterable[Even
 
     stores = [path for path in options.paths if is_database(Path(path))]
     files = [path for path in options.paths if path not in stores]
-    events: tuple[Event, ...] = ()
+    events: Sequence[Event] = ()
     if files:
         limits = Limits(**settings.limits)
         batch = read_events(files, skip_bad=options.skip_bad, limits=limits, latest=o.latest_of(settings))

@@ -98,7 +98,7 @@ def _check_severity(severity: str) -> None:
 
 def _detections(
     options: o.InputOptions, loaded: Loaded, selectors: Sequence[str], progress: Progress
-) -> tuple[tuple[Event, ...], list[str], list[Detection]]:
+) -> tuple[Sequence[Event], list[str], list[Detection]]:
     """The events, the names of the checked patterns, and all detections."""
     from ..app.analyze import analyze_batch, load_library
 

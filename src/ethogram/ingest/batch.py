@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ class Gathered:
 class Batch(Gathered):
     """Everything that was read, with the events in memory and in order."""
 
-    events: tuple[Event, ...]
+    events: Sequence[Event]
 
 
 class Place(NamedTuple):

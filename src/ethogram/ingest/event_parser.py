@@ -366,15 +366,19 @@ def _text(fields: Fields, key: str, value: Any, rules: Rules) -> None:
 def _attributes(fields: Fields, key: str, value: Any, rules: Rules) -> None:
     if not isinstance(value, Mapping):
         raise BadLine(f"attributes must be an object, not {type_name(value)}")
-    limits = rules.limits
-    if len(value) > limits.attributes:
-        raise BadLine(_too_many_attributes(limits))
     if value:
-        # The line's own object and `attributes` are the first two of the nested ones.
-        fields["attributes"] = {
-            check_name("attribute name", name, limits): _attribute(name, item, limits, limits.depth - 2)
-            for name, item in value.items()
-        }
+        fields["attributes"] = checked_attributes(value, rules.limits)
+
+
+def checked_attributes(attributes: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+    """Return attributes with every text in them repaired; BadLine where one cannot be stored."""
+    if len(attributes) > limits.attributes:
+        raise BadLine(_too_many_attributes(limits))
+    # The line's own object and `attributes` are the first two of the nested ones.
+    return {
+        check_name("attribute name", name, limits): _attribute(name, value, limits, limits.depth - 2)
+        for name, value in attributes.items()
+    }
 
 
 def _add_unknown(fields: Fields, unknown: Mapping[str, Any], rules: Rules) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from .collector import Collector
 from .errors import Unreadable, shown, type_name
 from .event_parser import CATEGORY, NUMBER, Range, Rules
 from .format import HEAD, NOT_UTF_8, UTF_16, Input, Record, choose
+from .formats.jsonl import JsonLines
 from .spill import BUCKETS, OnDisk, SpillingCollector
 from .streams import BOM, GZIP, decompress, read_head, rewind
 
@@ -31,6 +33,8 @@ MOST_BUCKETS = 200
 """Not more, since each is an open file while it is written."""
 GZIP_RATIO = 8
 """About how many times as large a compressed file is when it is unpacked."""
+COLUMNS_RATIO = 3
+"""About how many times as large as a file of event lines its columns are in memory while it is read."""
 Progress = Callable[[int, int], None]
 """Called with the bytes read so far, and the bytes of all files."""
 B = TypeVar("B", Batch, OnDisk, Batch | OnDisk)
@@ -147,8 +151,11 @@ def read_events(
     raises BadLine at its event.
     """
     rules = _rules(limits, kinds, ranges, latest)
+    found = _find(paths)
+    if check is None and (batch := _read_columns(found, source, rules, progress)) is not None:
+        return batch
     collector = Collector(source, rules, check)
-    files = _read_files(_find(paths), stdin, rules, collector, progress)
+    files = _read_files(found, stdin, rules, collector, progress)
     return _checked(collector.batch(files), skip_bad)
 
 
@@ -174,6 +181,11 @@ def gather_events(
     rules = _rules(limits, kinds, ranges, latest)
     files = _find(paths)
     size = sum(file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1) for file in files)
+    if (
+        COLUMNS_RATIO * size <= memory
+        and (batch := _read_columns(files, source, rules, progress)) is not None
+    ):
+        return batch
     buckets = min(MOST_BUCKETS, max(BUCKETS, size // BUCKET_BYTES))
     collector = SpillingCollector(source, rules, memory, count=buckets, folder=folder)
     try:
@@ -226,6 +238,36 @@ def _checked(batch: B, skip_bad: bool) -> B:
     if batch.bad_count and not skip_bad:
         raise BadEvents(batch.bad, more=batch.bad_count - len(batch.bad))
     return batch
+
+
+def _read_columns(
+    files: Sequence[InputFile], source: str, rules: Rules, progress: Progress | None
+) -> Batch | None:
+    """Return the batch of files of nothing but regular event lines; None where they need a closer look."""
+    if not files or any(file.path == STDIN for file in files):
+        return None
+    from .event_columns import ColumnReader, Irregular
+
+    reader = ColumnReader(source, rules)
+    collecting = gc.isenabled()
+    gc.disable()  # rows hold no cycles, and looking for some among millions takes as long as reading them
+    total, before = sum(file.size for file in files), 0
+    try:
+        for file in files:
+            with open_file(file, None, rules.limits) as opened:
+                if not isinstance(choose(opened.head, file.name), JsonLines):
+                    return None
+                for _ in reader.read(opened.stream, opened.compressed):
+                    if progress is not None:
+                        within = opened.handle.tell() if opened.handle.seekable() else 0
+                        progress(min(before + min(within, file.size), total), total)
+            before += file.size
+        return Batch(reader.columns(), timed=reader.timed, files=len(files))
+    except (OSError, Unreadable, Irregular):
+        return None
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _read_files(

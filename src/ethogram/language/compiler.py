@@ -30,7 +30,7 @@ from .ast import (
     Trend,
 )
 from .program import Optional, Place, Program, SequenceProgram, SilenceProgram, ThresholdProgram
-from .visitor import MEASURES, named, needs_time, only_durations, walk
+from .visitor import MEASURES, named, needs_time, once_each, only_durations, walk
 
 
 def compile_patterns(patterns: Iterable[Pattern]) -> tuple[Program, ...]:
@@ -38,6 +38,7 @@ def compile_patterns(patterns: Iterable[Pattern]) -> tuple[Program, ...]:
     return tuple(program for pattern in patterns for program in compile_pattern(pattern))
 
 
+@once_each
 def compile_pattern(pattern: Pattern) -> tuple[Program, ...]:
     """The pattern's program and, where it tells early, the program of its first steps."""
     main = _program(pattern)

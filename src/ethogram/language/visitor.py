@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from .ast import (
     And,
@@ -33,6 +34,8 @@ from .ast import (
     Window,
 )
 
+K = TypeVar("K")
+V = TypeVar("V")
 MEASURES = (Measure, Cover, Difference)
 
 
@@ -77,6 +80,22 @@ def walk(expr: Expr) -> Iterator[Expr]:
         item = stack.pop()
         yield item
         stack.extend(reversed(children(item)))
+
+
+def once_each(function: Callable[[K], V], size: int = 2048) -> Callable[[K], V]:
+    """Compute a function once for each object, told apart by identity: hashing a tree walks all of it."""
+    known: dict[int, tuple[K, V]] = {}
+
+    @wraps(function)
+    def remembered(node: K) -> V:
+        entry = known.get(id(node))
+        if entry is None or entry[0] is not node:
+            if len(known) >= size:
+                known.clear()
+            entry = known[id(node)] = (node, function(node))
+        return entry[1]
+
+    return remembered
 
 
 def expressions(node: Any) -> Iterator[Expr]:

@@ -42,7 +42,7 @@ def parse_time(text: str) -> datetime:
     if not 10 <= len(text) <= 40:
         raise ValueError(f"{text[:40]!r} is not a time; write 2026-11-15T03:10:00Z")
     try:
-        at = datetime.fromisoformat(text)
+        at = datetime.fromisoformat(text.removesuffix("z") + "Z" if text.endswith("z") else text)
     except ValueError:
         raise ValueError(f"{text!r} is not a time; write 2026-11-15T03:10:00Z") from None
     if at.tzinfo is None:

@@ -161,4 +161,4 @@ def _points(calibrated: Calibrated) -> Iterator[Markup]:
             "line", x1=_x(row.confidence), x2=_x(row.confidence), y1=_y(low), y2=_y(high), class_="range"
         )
         title = tag("title", f"confidence {row.confidence:.2f}: {row.right} of {row.count} right")
-        yield tag("circle", title, cx=x, cy=_y(row.right / row.count), r=4)
+        yield tag("circle", title, cx=_x(row.confidence), cy=_y(row.right / row.count), r=4)

@@ -1,0 +1,168 @@
+"""Regular event lines are read as columns; whatever is read so is the same as read line by line."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ethogram.errors import BadEvents
+from ethogram.ingest import read_events, reader
+from ethogram.ingest.batch import Batch
+from ethogram.ingest.event_columns import EventColumns
+from ethogram.models.limits import Limits
+
+RANGES = {"compassion": (0.0, 1.0), "mood": ("glad", "sad")}
+LATEST = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def both(path: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[Batch | None, Batch | str]:
+    """What the columns give, None where the file is left to the lines; and what the lines give."""
+    options = {"ranges": RANGES, "latest": LATEST, "kinds": {"mood": "category"}} | options
+    seen = []
+    columns = reader._read_columns
+
+    def record(*arguments: Any) -> Batch | None:
+        seen.append(columns(*arguments))
+        return None
+
+    monkeypatch.setattr(reader, "_read_columns", record)
+    try:
+        lines: Batch | str = read_events(path, **options)
+    except BadEvents as error:
+        lines = str(error)
+    monkeypatch.setattr(reader, "_read_columns", columns)
+    return seen[0], lines
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampled_from(
+    ['"a": 1', "\\", "\x00", "\u2028", "é", "x" * 600, "", " "]
+)
+TIMES = st.sampled_from(
+    [
+        "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.5Z", "2026-01-01T01:00:00.123456+01:00",
+        "2026-01-01T00:00:00.1234567Z", "2026-01-01 00:00:00+00:00", "2026-01-01T00:00:00", "2026-01-01",
+        "2026-01-01T00:00:00z", "2031-01-01T00:00:00Z", "0001-01-01T00:00:00+05:00",
+        "9999-12-31T23:59:59-05:00", "2026-01-01T00:00Z", 5, None,
+    ]
+)  # fmt: skip
+VALUES = (
+    st.floats(0, 1) | st.integers(0, 1) | st.sampled_from([None, "sad", "0.5", True, -1, 1e99, 1e101, 10**25])
+)
+READINGS = st.dictionaries(
+    st.sampled_from(["compassion", "mood", "risk", "MAN-LOVEBOMB", "MAN_X", ""]), VALUES
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=5,
+)
+LINES = st.fixed_dictionaries(
+    {"subject": st.sampled_from(["ann", "bo", "ann"]) | TEXTS},
+    optional={
+        "id": st.sampled_from(["1", 2, "3", None, "", 2.5]) | st.integers(0, 50),
+        "at": TIMES,
+        "seq": st.integers(-1, 3) | st.sampled_from([2**63 - 1, 2**63, True, None]),
+        "source": st.sampled_from(["input", "other", "", None]),
+        "target": TEXTS | st.none(),
+        "kind": st.sampled_from(["message", "", None, 3]),
+        "text": TEXTS | st.none(),
+        "attributes": st.dictionaries(TEXTS, JSON, max_size=3) | st.none() | st.just([]),
+        "readings": READINGS | st.none(),
+        "tool": TEXTS,
+    },
+)
+
+
+@given(
+    lines=st.lists(LINES, min_size=1, max_size=8),
+    regular=st.booleans(),
+    odd=st.sampled_from(["", "\n", " \r\n", "\n{", '{"subject": "a", "subject": "b"}\n', "[]\n", "\ufeff"]),
+    escaped=st.booleans(),
+)
+@example(lines=[{"subject": "a", "readings": {"risk": 1.0}}], regular=True, odd="", escaped=True)
+def test_columns_are_what_the_lines_say(
+    lines: list[dict[str, Any]],
+    regular: bool,
+    odd: str,
+    escaped: bool,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    if regular:  # most random files have a fault somewhere
+        lines = [
+            {key: line[key] for key in ("subject", "readings", "attributes") if key in line} for line in lines
+        ]
+    path = tmp_path_factory.mktemp("lines") / "events.jsonl"
+    path.write_text("".join(json.dumps(line, ensure_ascii=escaped) + "\n" for line in lines) + odd, "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        columns, expected = both(path, patch)
+    if columns is not None:
+        assert isinstance(expected, Batch)
+        assert list(columns.events) == list(expected.events)
+        assert (columns.timed, columns.files) == (expected.timed, expected.files)
+
+
+def test_a_regular_file_is_read_as_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "events.jsonl"
+    lines = [
+        {"id": f"e{number}", "at": f"2026-01-01T00:00:{59 - number:02d}Z", "subject": "ann",
+         "text": 'say "a": 1', "target": None, "attributes": {"a": {"b": [1]}},
+         "readings": {"risk": number / 9, "mood": "sad"}}
+        for number in range(50)
+    ]  # fmt: skip
+    path.write_text("\n".join(map(json.dumps, lines)))
+    columns, expected = both(path, monkeypatch)
+    assert columns is not None
+    assert isinstance(columns.events, EventColumns)
+    assert isinstance(expected, Batch)
+    assert list(columns.events) == list(expected.events)
+    assert columns.events[-1] == expected.events[-1]
+    assert list(columns.events[2:5]) == list(expected.events[2:5])
+    with pytest.raises(IndexError):
+        columns.events[50]
+
+
+def test_ties_in_time_and_position_are_ordered_by_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "events.jsonl"
+    lines = [{"id": name, "seq": 1, "at": "2026-01-01T00:00:00Z", "subject": "ann"} for name in "cab"]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    columns, _ = both(path, monkeypatch)
+    assert columns is not None
+    assert [event.id for event in columns.events] == ["a", "b", "c"]
+
+
+def test_files_are_numbered_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_text('{"subject": "x", "readings": {"risk": 1}}\n' * 3)
+    columns, expected = both(tmp_path, monkeypatch)
+    assert columns is not None
+    assert isinstance(expected, Batch)
+    assert list(columns.events) == list(expected.events)
+    assert [event.seq for event in columns.events] == list(range(6))
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        Limits(events=2),
+        Limits(line=20),
+        Limits(text=3),
+        Limits(name=4),
+        Limits(readings=1),
+        Limits(attributes=1),
+    ],
+)
+def test_limits_leave_a_file_to_the_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: Limits
+) -> None:
+    path = tmp_path / "events.jsonl"
+    line = {"subject": "annex", "text": "long", "readings": {"a": 1, "b": 1}, "attributes": {"a": 1, "b": 2}}
+    path.write_text((json.dumps(line) + "\n") * 3)
+    columns, expected = both(path, monkeypatch, limits=limits)
+    assert columns is None
+    assert isinstance(expected, str)
