@@ -19,8 +19,7 @@ from .conversation import Conversation, ConversationState
 
 # Why a conversation stands where it does, in words: what moved it, what is carried over, what is held.
 
-LEAST = 0.02
-"""A change of risk below this is not worth a line."""
+LEAST = 0.02  # A change of risk below this is not worth a line
 COMBINED = (
     "+ and - tell what a signal adds more or less than a turn before. They do not sum up to the risk: the "
     "strongest counts whole, each further one half of the one before; `standing` is not added to the others, "
@@ -86,11 +85,9 @@ def left_at(mode: Mode) -> float:
 
 # Conversations scored turn by turn: what is told of a turn, and of a conversation when it is over.
 
-WATCHED = MODES[1:]
-"""Modes whose first turn is told."""
+WATCHED = MODES[1:]  # modes whose first turn is told
 ModeName = Annotated[str, one_of(*Mode.__members__)]
-Make = Callable[[str, str], Conversation]
-"""A new conversation, by its id and its subject."""
+Make = Callable[[str, str], Conversation]  # A new conversation, by its id and its subject
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,7 @@ ROLES = {
 """Words for who speaks, and what they come to; anybody else is a user."""
 TURN = '{"role": "user", "text": "..."}'
 TALK = f'{{"conversation_id": "c1", "turns": [{TURN}]}}'
-RIGHT = f"{TURN} is a turn, {TALK} a conversation"
-"""What would have been right."""
+RIGHT = f"{TURN} is a turn, {TALK} a conversation"  # what would have been right
 WITH_TURNS = ("turns", "messages")
 
 
@@ -189,10 +188,8 @@ def said_of(
 # Turns of conversations from a file or a stream: plain lines, a turn a line as JSON, or any known format.
 
 _SPOKEN = re.compile(rf"({'|'.join(ROLES)})\s*:\s*(.*)", re.IGNORECASE | re.DOTALL)
-PLAIN = frozenset(("", ".txt", ".md", ".log", ".chat"))
-"""Endings of files that may hold plain lines."""
-LONGEST = 1 << 20
-"""Bytes of the first line of a stream that are looked at before all of it is read at once."""
+PLAIN = frozenset(("", ".txt", ".md", ".log", ".chat"))  # endings of files that may hold plain lines
+LONGEST = 1 << 20  # bytes of the first line of a stream that are looked at before all of it is read at once
 SPOKEN_KINDS = frozenset(("message", "event"))
 NO_TURN = f"nothing was said: there is no turn in this input. {RIGHT}; in plain text each line is a turn"
 

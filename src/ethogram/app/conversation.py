@@ -89,8 +89,7 @@ def moment_of(value: object) -> datetime | None:
 # It is kept only where somebody asks for it, in the store, and fades by a fifth with every new conversation.
 
 CONVERSATION_MEMORY_NAME = "conversation_memory"
-LEAST = 0.1
-"""A topic that has faded below this is forgotten."""
+LEAST = 0.1  # A topic that has faded below this is forgotten
 
 
 def recall_topics(store: Store, subject: str) -> tuple[Topic, ...]:
@@ -191,8 +190,7 @@ def state_of(
 
 SOURCE, KIND = TALKS, "turn"
 """Of the events made here. Their kind is not that of messages, since they are measured already."""
-CAP = 64
-"""Turns that a pattern may look back on."""
+CAP = 64  # turns that a pattern may look back on
 STEP = timedelta(seconds=1)
 TICK = timedelta(microseconds=1)
 START, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
@@ -286,8 +284,7 @@ class TurnWatch:
 # Conversation: the risk of a conversation between a person and an assistant, turn by turn, live.
 
 FORMAT = 1
-NAME = "conversation"
-"""Under which the states of conversations are kept in a store, each by its id."""
+NAME = "conversation"  # under which the states of conversations are kept in a store, each by its id
 AS_SET: Any = object()
 
 

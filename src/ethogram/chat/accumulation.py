@@ -20,8 +20,7 @@ BASELINE_AT_MOST = 0.20
 HALF_LIFE_S = 12 * 3600.0
 HALF_LIFE_TURNS = 40.0
 SEVERE = 0.5
-FLOOR_SHARE = 0.45
-"""After a severe turn this share of it stays, and halves with the half-life."""
+FLOOR_SHARE = 0.45  # after a severe turn this share of it stays, and halves with the half-life
 SCALE = 1.6
 ACCUMULATION_WEIGHT = 0.6
 
@@ -96,8 +95,7 @@ PRIORS = (0.60, 0.15, 0.10, 0.10, 0.04, 0.01)
 FORGETS = 0.06
 """Share by which each turn moves back towards the priors: nobody is judged for ever by one turn."""
 LEAST = 0.002
-STALE = 0.75
-"""How fast evidence of one kind counts as new again."""
+STALE = 0.75  # how fast evidence of one kind counts as new again
 WEIGHT = 0.45
 RATIOS: dict[str, tuple[float, ...]] = {
     "calm": (1.10, 1.00, 1.00, 1.00, 0.85, 0.80),
@@ -194,23 +192,16 @@ def intent(belief: Belief, evidence: Iterable[str]) -> Signal:
 # The level of a turn is what an embedder says and what words, ladder and refusals say, added up before the
 # stretch is taken: what both see in the same turns counts, and a calm neighbour still speaks against it.
 
-AT_REST = -0.7
-"""The level of a text that says nothing: a calm turn."""
-ZERO, ONE = 0.1, 1.9
-"""Levels that are risk 0 and risk 1; at level 1 the risk is one half."""
-SHORTEST, LONGEST = 2, 10
-"""Turns of a stretch. A conversation of one turn is a stretch by itself."""
-REST = 0.3
-"""Turns at rest that are mixed in: a short stretch is believed a little less than a long one."""
-MIDDLE, WIDTH = 0.7, 0.2
-"""Strength at which the score is one half, and how quickly it changes there."""
-CLIMB = 1.5
-"""What a turn's own risk adds to its level. From 0.5 to 2 it makes little difference."""
+AT_REST = -0.7  # the level of a text that says nothing: a calm turn
+ZERO, ONE = 0.1, 1.9  # levels that are risk 0 and risk 1; at level 1 the risk is one half
+SHORTEST, LONGEST = 2, 10  # turns of a stretch. A conversation of one turn is a stretch by itself
+REST = 0.3  # turns at rest that are mixed in: a short stretch is believed a little less than a long one
+MIDDLE, WIDTH = 0.7, 0.2  # strength at which the score is one half, and how quickly it changes there
+CLIMB = 1.5  # what a turn's own risk adds to its level. From 0.5 to 2 it makes little difference
 HIGHEST, FURTHEST, BEYOND = 1.1, 2.5, 0.3
 """The level to which meaning alone counts whole: for SUSPECT it takes a second turn, or something else seen.
 What is beyond counts by a share, up to the furthest."""
-BEGINNING = 3
-"""User turns that a conversation's beginning is taken from."""
+BEGINNING = 3  # user turns that a conversation's beginning is taken from
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,10 +278,8 @@ def drift_of(stretch: Stretch) -> float | None:
 KEPT = 20
 ENOUGH_GAPS = 8
 ENOUGH_TURNS = 4
-FASTEST_TYPIST = 15.0
-"""Characters a second that no person keeps up."""
-EVEN = 0.1
-"""Spread of the gaps over their mean under which a person is unlikely."""
+FASTEST_TYPIST = 15.0  # characters a second that no person keeps up
+EVEN = 0.1  # spread of the gaps over their mean under which a person is unlikely
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,10 +408,8 @@ PLAIN = Tuning()
 
 # Signals of what an embedder measured: this turn, the stretch of turns up to it, drift, and a jump.
 
-LEAST_FRAME = 0.5
-"""An innocent setting leaves at least so much: it is easily claimed."""
-ALONE = 0.29
-"""The most that a first turn comes to by meaning alone, just below ELEVATED."""
+LEAST_FRAME = 0.5  # an innocent setting leaves at least so much: it is easily claimed
+ALONE = 0.29  # the most that a first turn comes to by meaning alone, just below ELEVATED
 FIRST_MIDDLE, FIRST_WIDTH = 0.6, 0.4
 """Severity at which a first turn comes to half of that, and how quickly it changes there."""
 SEEN, FACT = 0.3, 0.3
@@ -430,12 +417,9 @@ SEEN, FACT = 0.3, 0.3
 to, and no question of fact) for meaning to say more: an embedder hears the alarm in a word, and one turn is
 no stretch yet."""
 
-TELLS = 0.6
-"""Share of the distance from rest that is left of a turn that only tells of something."""
-GRAVE = 0.4
-"""Severity of a word from which a turn that tells is more than that."""
-CALM, NEAR = -0.3, 0.1
-"""Levels of a turn that is calm by its meaning, and of one that is near to harm."""
+TELLS = 0.6  # share of the distance from rest that is left of a turn that only tells of something
+GRAVE = 0.4  # severity of a word from which a turn that tells is more than that
+CALM, NEAR = -0.3, 0.1  # levels of a turn that is calm by its meaning, and of one that is near to harm
 DOUBTED = 0.55
 """What words alone are worth where the meaning is calm: many an alarming word has an innocent sense."""
 BY_WORDS = ("keywords", "request")

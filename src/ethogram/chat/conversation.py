@@ -14,8 +14,7 @@ from .refusals import read_reply
 from .risk_model import turn
 from .state import State, begin, from_json, to_json
 
-REFUSES = 0.4
-"""From how sure on an assistant's turn is a refusal."""
+REFUSES = 0.4  # from how sure on an assistant's turn is a refusal
 
 
 class Meaning(Protocol):

@@ -16,21 +16,16 @@ from .words import alternatives, stem, words_of
 # where it shares words with it, or has no topic of its own ("and the exact amounts?").
 
 SUBJECT, DANGER, DOING, EXACTLY = 1, 2, 3, 4
-WORTH = (0.0, 0.0, 0.15, 0.34, 0.9)
-"""What each rung is worth when all before it were stepped on."""
+WORTH = (0.0, 0.0, 0.15, 0.34, 0.9)  # what each rung is worth when all before it were stepped on
 HAZARD = 0.14
 NEAR, FAR = 2, 40
 """So many turns on other things end it for an elliptic question, and for one that shares words with it."""
 WIDTH = 24
-AROUND = 6
-"""Words on either side of a dangerous one that name the thing: a long turn speaks of others, too."""
-FEW = 8
-"""Words of a turn that may ask without the form of a question: "the exact amounts"."""
+AROUND = 6  # words on either side of a dangerous one that name the thing: a long turn speaks of others, too
+FEW = 8  # words of a turn that may ask without the form of a question: "the exact amounts"
 WEIGHT = 0.6
-CARRIES = 0.85
-"""Share of its hazard that what was talked of lends to a turn that goes on about it."""
-LIFT = 0.06
-"""Share of what is missing to certainty that a further rung adds at least."""
+CARRIES = 0.85  # share of its hazard that what was talked of lends to a turn that goes on about it
+LIFT = 0.06  # share of what is missing to certainty that a further rung adds at least
 _RUNGS = ("", "a subject", "its dangers", "how to do it", "exactly how")
 
 
@@ -267,10 +262,8 @@ def query_signal(chain: Chain | None, frame: float) -> Signal:
 
 WINDOW = 10
 FEWEST = 3
-LEVEL = 0.35
-"""A mean of the last three above this is a level worth naming."""
-SLACK = 0.12
-"""What lies above this adds up."""
+LEVEL = 0.35  # A mean of the last three above this is a level worth naming
+SLACK = 0.12  # what lies above this adds up
 TRAJECTORY_WEIGHT = 0.55
 
 

@@ -15,8 +15,7 @@ from .words import rarity
 
 RECENT, SEGMENTS, TOPICS, WORDS = 10, 12, 8, 24
 RISKY = 0.25
-AWAY = 3
-"""Turns on other things after which coming to a topic again is a return."""
+AWAY = 3  # turns on other things after which coming to a topic again is a return
 
 
 @dataclass(frozen=True, slots=True)

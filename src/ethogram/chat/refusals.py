@@ -15,8 +15,7 @@ from .words import alternatives, tokens
 
 # Assistant turns: did it refuse, and did it go along with what was asked?
 
-NAMING = 300
-"""Characters of a reply in which it says what it refuses."""
+NAMING = 300  # characters of a reply in which it says what it refuses
 GRAVE = 0.3
 
 _CANNOT = alternatives("refusals", "cannot").pattern
@@ -89,15 +88,12 @@ def _harm_in(text: str) -> float:
 # After a refusal: does the user come back to what was refused, and in what dress?
 
 KEPT = 5
-SAME = 0.5
-"""Shared part of the words from which two requests are taken for one."""
+SAME = 0.5  # shared part of the words from which two requests are taken for one
 SAME_BY_MEANING = 0.6
 FIRST, FURTHER, HIGHEST = 0.36, 0.12, 0.8
 """What the first return adds to the risk, each further one, and the most."""
-GOES_ON = 0.28
-"""What it adds to go on at once about what was refused, without asking for the same again."""
-REASONED, BARE = 0.28, 0.14
-"""What one refusal adds with a reason of harm, and without one."""
+GOES_ON = 0.28  # what it adds to go on at once about what was refused, without asking for the same again
+REASONED, BARE = 0.28, 0.14  # what one refusal adds with a reason of harm, and without one
 MOST_REFUSALS = 5
 FADES = 0.95
 NEAR_BY_MEANING = 0.25

@@ -41,8 +41,7 @@ def resampling(
 
 KEPT = 5
 LONGEST_PIECE = 10
-GAIN = 0.1
-"""So much more risk must the pieces have together than the gravest of them alone."""
+GAIN = 0.1  # so much more risk must the pieces have together than the gravest of them alone
 
 
 @dataclass(frozen=True, slots=True)

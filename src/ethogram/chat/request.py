@@ -13,22 +13,17 @@ from .words import alternatives, rarity, stem, words_of
 
 # How grave each harmful word is here: read with what the act is done to.
 
-TO_A_PERSON = 0.65
-"""Severity of a grave act, done to a person."""
-ROUGHLY = 0.35
-"""The same for acts that one may do to a person in a game or a saying: beat, cut off, hit."""
+TO_A_PERSON = 0.65  # severity of a grave act, done to a person
+ROUGHLY = 0.35  # the same for acts that one may do to a person in a game or a saying: beat, cut off, hit
 FIGURATIVE = 0.35
 """What is left of an act done to neither a person nor anything that is commonly a target.
 
 Murdering a song.
 """
-AMBIGUOUS = 0.35
-"""Words up to this severity have an everyday meaning, which their object brings out."""
+AMBIGUOUS = 0.35  # words up to this severity have an everyday meaning, which their object brings out
 
-NEGATED = 0.2
-"""What is left of an act that is not to happen: without hurting her, I don't want to kill them."""
-SUFFERED = 0.35
-"""What is left of an act that is done to whoever asks: he said he would kill me."""
+NEGATED = 0.2  # what is left of an act that is not to happen: without hurting her, I don't want to kill them
+SUFFERED = 0.35  # what is left of an act that is done to whoever asks: he said he would kill me
 
 _SEVERITY_NOT = frozenset(map(stem, words_of("verbs", "not")))
 _ME = frozenset(("me", "us"))

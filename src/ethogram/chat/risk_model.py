@@ -52,14 +52,11 @@ def step_of(before: Ladder, after: Ladder, view: View, changed: bool, returned: 
 
 # From risk to mode, and how the parts of a risk are put together.
 
-FLOORS = (0.0, 0.15, 0.30, 0.50, 0.70, 0.85)
-"""The risk at which each mode begins."""
+FLOORS = (0.0, 0.15, 0.30, 0.50, 0.70, 0.85)  # the risk at which each mode begins
 
-HYSTERESIS = 0.05
-"""A mode is left only when the risk is so much under its floor."""
+HYSTERESIS = 0.05  # A mode is left only when the risk is so much under its floor
 
-CORROBORATION = 0.5
-"""What the second strongest sign counts for; the third its square, and so on."""
+CORROBORATION = 0.5  # what the second strongest sign counts for; the third its square, and so on
 
 
 def mode_of(risk: float, before: Mode = Mode.SAFE) -> Mode:
@@ -95,11 +92,9 @@ def together(parts: Iterable[float]) -> float:
 
 # Risk and mode from the signals of a turn, and what changed since the turn before.
 
-LEARNS = 0.2
-"""How fast each signal's own baseline follows it."""
+LEARNS = 0.2  # how fast each signal's own baseline follows it
 SAME = 1e-9
-NOT_FORGOTTEN = 0.6
-"""Share of the accumulated risk below which the risk does not fall."""
+NOT_FORGOTTEN = 0.6  # share of the accumulated risk below which the risk does not fall
 WORTH_TELLING = 0.01
 
 
@@ -194,8 +189,7 @@ def _changes(state: State, signals: tuple[Signal, ...], risk: float, role: str) 
 
 # One turn of a conversation: state and text in, state and outcome out. Nothing else is read or kept.
 
-HOLDS = 0.8
-"""What is left of the risk a turn later when nothing new is said."""
+HOLDS = 0.8  # what is left of the risk a turn later when nothing new is said
 RISKY = 0.15
 
 
@@ -327,8 +321,7 @@ def _assistant(state: State, text: str, at: float | None, tuning: Tuning) -> tup
 # A jump away from the talk is no sign by itself (people change the subject), and an attack by small steps is
 # coherent. So what is measured is the drift, by a jump or step by step.
 
-STARTED = 3
-"""Turns that say where a session began."""
+STARTED = 3  # turns that say where a session began
 NEWEST = 30
 
 

@@ -14,8 +14,7 @@ from .words import clipped, content, language_of, lines_of, rarity, stem, tokens
 #
 # Words, what they are about, terms found, language and disguise. Made once a turn.
 
-TELLING = 0.5
-"""Rarity from which a word names a topic."""
+TELLING = 0.5  # rarity from which a word names a topic
 
 _POINTING = frozenset(map(stem, words_of("verbs", "pointing")))
 _ORDER = frozenset(map(stem, words_of("verbs", "order")))

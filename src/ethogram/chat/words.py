@@ -55,8 +55,7 @@ def alternatives(name: str, heading: str, before: str = r"\b(?:", after: str = r
 LONGEST = 2000
 """Characters looked at: of a longer text the first and the last half of so many, where a request stands."""
 
-LONGEST_WORD = 32
-"""Letters of a word that are looked at: what is kept of a turn must be small."""
+LONGEST_WORD = 32  # letters of a word that are looked at: what is kept of a turn must be small
 
 _WORD = re.compile(r"[a-z][a-z']*|\d+")
 _ENDINGS = (
@@ -164,8 +163,7 @@ def rarity(word: str) -> float:
 _SMALL = {code: words_of("languages", code) for code in sections("languages")}
 _LETTERS = re.compile(r"[^\W\d_]+")
 _SAMPLE = 400
-FEWEST = 2
-"""Small words that must be met to name a language of the Latin script."""
+FEWEST = 2  # small words that must be met to name a language of the Latin script
 
 
 def script_of(text: str) -> str | None:

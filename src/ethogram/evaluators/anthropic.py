@@ -106,8 +106,7 @@ def _usage(value: Any) -> Usage:
 # A job may be asked for by another process than the one that submitted it, with the same questions.
 
 MOST_QUESTIONS = 100_000
-MOST_BYTES = 240_000_000
-"""Of one job; its server takes 256 MB."""
+MOST_BYTES = 240_000_000  # of one job; its server takes 256 MB
 UPLOAD_SECONDS = 600.0
 
 _JOB = re.compile(r"[A-Za-z0-9_-]{1,128}")

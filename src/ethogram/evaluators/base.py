@@ -18,8 +18,7 @@ from .prompt import Said, evaluation_prompt
 #
 # A new evaluator is one file with `@evaluator("name")` on a class derived from `Evaluator`.
 
-WHOLE_THREAD = 1_000_000
-"""The width of a reading for which the whole thread was shown."""
+WHOLE_THREAD = 1_000_000  # the width of a reading for which the whole thread was shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +155,7 @@ class Evaluator:
         """Let go of connections."""
 
 
-Options = Mapping[str, Any]
-"""What the settings say of one evaluator."""
+Options = Mapping[str, Any]  # what the settings say of one evaluator
 
 T = TypeVar("T", bound=Callable[[Options], Evaluator])
 

@@ -33,10 +33,8 @@ from .pricing import most_tokens
 from .response_parser import check_answer
 from .rubric import answer_schema, rubric_version
 
-ASKED = 2
-"""How often a question is asked that may have been answered."""
-REPEATS = 5
-"""How often it is sent again where it certainly was not."""
+ASKED = 2  # how often a question is asked that may have been answered
+REPEATS = 5  # how often it is sent again where it certainly was not
 NEVER_REACHED_REPEATS = 2
 NEVER_REACHED_SECONDS = 5.0
 """So little patience there is with a server that nobody has reached yet: its address may be wrong."""

@@ -31,18 +31,12 @@ from .pricing import Price, price_given, price_of
 # The SDKs speak the protocols. What they would let happen is bounded here: redirects (which could carry the
 # key to another host), bodies without end, and logs that hold the text of messages.
 
-MOST_BYTES = 1_000_000
-"""Of an answer."""
-MOST_RESULT_BYTES = 2**30
-"""Of the results of a batch, which are read line by line."""
-LONGEST_WAIT = 60.0
-"""Seconds, whatever the server asks for."""
-LONGEST_CONNECT = 5.0
-"""Seconds until a server picks up; an answer may take longer."""
-LONGEST_RESULTS = 3600.0
-"""Seconds for the results of a batch, which may be large."""
-PIECE = 16_384
-"""Bytes that are sent at once: after each the deadline is looked at."""
+MOST_BYTES = 1_000_000  # of an answer
+MOST_RESULT_BYTES = 2**30  # of the results of a batch, which are read line by line
+LONGEST_WAIT = 60.0  # seconds, whatever the server asks for
+LONGEST_CONNECT = 5.0  # seconds until a server picks up; an answer may take longer
+LONGEST_RESULTS = 3600.0  # seconds for the results of a batch, which may be large
+PIECE = 16_384  # bytes that are sent at once: after each the deadline is looked at
 ENDED = "the run was ended"
 
 Kind = Literal["busy", "unreached", "lost", "wrong", "stop", "ended"]
@@ -353,8 +347,7 @@ def _quietly() -> Iterator[None]:
 
 KNOWN = ("model", "base_url", "concurrency", "timeout", "max_tokens", "price", "key_env", "allow_http")
 
-NO_KEY = "none"
-"""What is sent where a server asks for no key: the SDKs insist on one."""
+NO_KEY = "none"  # what is sent where a server asks for no key: the SDKs insist on one
 
 # Capitals only: a key that was written here by mistake is told from a name, and not repeated in an error.
 _KEY = re.compile(r"[!-~]{1,1000}")

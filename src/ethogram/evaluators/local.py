@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from .local_model import Weights
 
 OPTIONS: tuple[str, ...] = ()
-LEAST_WORDS = 3
-"""Shorter texts say too little: thanks, ok, good morning."""
+LEAST_WORDS = 3  # shorter texts say too little: thanks, ok, good morning
 
 UNKNOWN_LANGUAGE = NotMeasured("the text is in no language that the lexicon knows", final=True)
 TOO_SHORT = NotMeasured(f"the text has fewer than {LEAST_WORDS} words", final=True)

@@ -27,14 +27,11 @@ from .base import Found
 # read
 # back from that. Each text is read by itself, so it does not matter which others it comes with.
 
-LONGEST = 8_000
-"""So many characters of a text are looked at."""
+LONGEST = 8_000  # so many characters of a text are looked at
 
-BITS = 16
-"""There are two to the power of this many buckets for words, and as many for runs of characters."""
+BITS = 16  # there are two to the power of this many buckets for words, and as many for runs of characters
 
-RUNS = (3, 4, 5)
-"""How many characters a run has; spaces count."""
+RUNS = (3, 4, 5)  # how many characters a run has; spaces count
 
 STYLE = (
     "words", "letters_per_word", "exclamations", "questions", "capitals", "digits", "other_characters",
@@ -42,8 +39,7 @@ STYLE = (
 )  # fmt: skip
 """The measures of style, in their order."""
 
-STEPS = 16
-"""An n-gram that stands once in a text weighs this much, and more often STEPS * (1 + ln(count))."""
+STEPS = 16  # an n-gram that stands once in a text weighs this much, and more often STEPS * (1 + ln(count))
 
 Hashes = NDArray[np.uint32]
 
@@ -182,11 +178,9 @@ def _style(text: str, folded: bytes) -> tuple[float, ...]:
 
 FILE = DATA / "evaluators" / "local.npz"
 
-FARTHEST = 3.0
-"""A measure counts as no more unusual than so many standard deviations."""
+FARTHEST = 3.0  # A measure counts as no more unusual than so many standard deviations
 
-DOUBTFUL = 30
-"""The style of a text of so many words is believed by half."""
+DOUBTFUL = 30  # the style of a text of so many words is believed by half
 
 DIGITS = 4
 

@@ -16,11 +16,9 @@ from .base import Usage
 
 # What a model's tokens cost, in dollars, and what a question may come to at most.
 
-BATCHED = 0.5
-"""What a request in a batch costs beside one that is answered at once."""
+BATCHED = 0.5  # what a request in a batch costs beside one that is answered at once
 
-GIVEN = ("input", "output", "cache_read", "cache_write")
-"""What may stand in `price` among the options."""
+GIVEN = ("input", "output", "cache_read", "cache_write")  # what may stand in `price` among the options
 
 OVERHEAD = 1_000
 """Tokens that a model's side adds to a prompt: its own words about the form of the answer, and marks."""

@@ -23,8 +23,7 @@ from .rubric import system_prompt
 # be talked into things: the answer is checked as well.
 
 MARGIN = "  "
-LONGEST_NAME = 64
-"""Characters of a name that are shown."""
+LONGEST_NAME = 64  # characters of a name that are shown
 
 _BOUNDARY = re.compile(r"[A-Za-z0-9]{4,64}")
 # All that Python, a terminal or a model may take for the end of a line.
@@ -87,17 +86,12 @@ def _seen(character: str) -> str:
 
 __all__ = ["MOST_TEXT", "Said", "evaluation_prompt", "system_prompt"]
 
-MOST_TEXT = 8_000
-"""Characters of a message that are shown."""
-MOST_MESSAGES = 40
-"""Earlier messages that are shown, the newest."""
-MOST_THREAD = 24_000
-"""Characters of all earlier messages together, with what is written about them."""
-MOST_PHRASES = 20
-"""Phrases of a scan that are shown."""
+MOST_TEXT = 8_000  # characters of a message that are shown
+MOST_MESSAGES = 40  # earlier messages that are shown, the newest
+MOST_THREAD = 24_000  # characters of all earlier messages together, with what is written about them
+MOST_PHRASES = 20  # phrases of a scan that are shown
 
-Said = tuple[str, str, Scan]
-"""An earlier message: who, what, and its scan."""
+Said = tuple[str, str, Scan]  # an earlier message: who, what, and its scan
 
 
 def evaluation_prompt(

@@ -36,8 +36,7 @@ CREATE TABLE jobs (
 ) WITHOUT ROWID;
 """
 SCHEMA = Schema(0x65746861, (TABLES,))
-BUSY = 30_000
-"""Milliseconds to wait for another writer."""
+BUSY = 30_000  # milliseconds to wait for another writer
 
 
 class Answers:

@@ -114,8 +114,7 @@ def even(text: str) -> str:
 # the message cannot have known; an indicator counts where its quote is found in the message.
 # No reason names anything that stands in the message or in the answer.
 
-MOST_BYTES = 64 * 1024
-"""A longer answer is none."""
+MOST_BYTES = 64 * 1024  # A longer answer is none
 MOST_VALUES = 20_000
 DEEPEST = 8
 
@@ -130,8 +129,7 @@ CONFIDENCE = "confidence not from 0 to 1"
 NO_QUOTE = "no quote"
 NOT_QUOTED = "quote not in the text"
 TWICE = "given twice"
-TOO_MANY = "too many"
-"""Every reason why a part of an answer is dropped."""
+TOO_MANY = "too many"  # every reason why a part of an answer is dropped
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,9 @@ from ..errors import BadConfig, Fault
 from ..models import TRAITS
 from ..patterns.catalogue import indicator_catalogue
 
-LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Where the anchors of a trait stand."""
+LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)  # where the anchors of a trait stand
 LONGEST_LINE = 140
-MOST_INDICATORS = 40
-"""So many of an answer are kept, those of highest confidence."""
+MOST_INDICATORS = 40  # so many of an answer are kept, those of highest confidence
 SHORTEST_QUOTE = 2
 FILE = DATA / "vocabulary" / "rubric.yaml"
 

@@ -22,8 +22,7 @@ from .questions import Sampling, routed
 from .scoring import Paying, evaluate_events, is_scored, settings_for
 
 """Stands for the readings that came with the events, in place of an evaluator."""
-STRONG = 0.5
-"""From here on a trait is plainly there."""
+STRONG = 0.5  # from here on a trait is plainly there
 RESAMPLES = 400
 
 

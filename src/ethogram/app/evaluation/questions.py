@@ -23,10 +23,8 @@ from ..subject import signal_contexts
 
 # Questions: which messages an evaluator is asked about, and what it is shown of their thread and subject.
 
-WHOLE = "deep_with_context"
-"""The tier that sees what is known of the subject."""
-LONGEST_THREAD = 400
-"""Earlier messages of a thread that are held for it; a prompt shows fewer."""
+WHOLE = "deep_with_context"  # the tier that sees what is known of the subject
+LONGEST_THREAD = 400  # earlier messages of a thread that are held for it; a prompt shows fewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +38,7 @@ class Sampling:
     by: str = "message"
 
 
-FREE = Sampling(0.15, "subject")
-"""Where asking costs nothing."""
+FREE = Sampling(0.15, "subject")  # where asking costs nothing
 
 
 def sampling_for(evaluator: Evaluator) -> Sampling:
@@ -91,8 +88,7 @@ def routed(
 
 
 """The subject's events before the one of a question, with the readings they have so far."""
-Told = Callable[[Sequence[Event]], Sequence[Any]]
-"""What was detected in some events of one subject."""
+Told = Callable[[Sequence[Event]], Sequence[Any]]  # what was detected in some events of one subject
 
 
 def with_history(question: Question, own: Sequence[Event], record: Told | None = None) -> Question:
@@ -327,8 +323,7 @@ def _free(answer: Answer) -> Answer:
 #
 # A job is remembered before anything is waited for, so whoever is interrupted fetches its answers later.
 
-EVERY = 30.0
-"""Seconds between two looks at a job."""
+EVERY = 30.0  # seconds between two looks at a job
 
 
 class Jobs(Protocol):

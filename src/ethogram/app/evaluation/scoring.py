@@ -56,8 +56,7 @@ from .triage import Scanned
 
 # Evaluated: what an evaluator said of messages, what it cost, and the readings that come of it.
 
-Key = tuple[str, str]
-"""Source and id of an event."""
+Key = tuple[str, str]  # source and id of an event
 
 
 @dataclass(slots=True)
@@ -190,8 +189,7 @@ def settings_for(settings: Settings, scorer: str) -> Settings:
 
 # Evaluating: the messages that earn it are scored, in order of time.
 
-CHUNK = 1024
-"""Questions that a free evaluator is given at once."""
+CHUNK = 1024  # questions that a free evaluator is given at once
 
 
 @dataclass(frozen=True, slots=True)
