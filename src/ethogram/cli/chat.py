@@ -54,7 +54,7 @@ def chat(
     Of what signals add to the risk the strongest counts whole, each further one half of the one before.
     """
     from ..app.chat import follow, summary_record, turn_record
-    from ..app.chat_files import read_said
+    from ..app.chat_files import read_turns
     from .chat_text import Writer, written
     from .page_file import check_page, write_page
 
@@ -66,7 +66,7 @@ def chat(
     writer = Writer(signals=signals, excerpts=excerpts)
     stdin = sys.stdin.buffer if sys.stdin else None
     latest = latest_of(load_config(config).settings)
-    for one in follow(read_said(path, stdin, latest), make, followed):
+    for one in follow(read_turns(path, stdin, latest), make, followed):
         if html:
             kept.append(one)
         if summed:

@@ -49,7 +49,7 @@ class Writer:
 
     def turn(self, one: Scored) -> None:
         """One turn; before the first of a conversation and where two take turns, its name."""
-        thread = one.said.thread
+        thread = one.turn.thread
         if thread != self._last:
             if self._last is not None:
                 write_line("")
@@ -76,8 +76,8 @@ class Writer:
         if self._coloured and name in STYLES:
             mode = f"{STYLES[name]}{mode}{RESET}"
         bars = sparkline(risks, self._heights)
-        said = f"  {printable(excerpt(one.said.text))}" if self._excerpts else ""
-        who = f"{one.number:4}  {one.said.role:9}"
+        said = f"  {printable(excerpt(one.turn.text))}" if self._excerpts else ""
+        who = f"{one.number:4}  {one.turn.role:9}"
         return f"{who}  {mode}  {one.state.risk:.2f}  {bars:{WIDTH}}{said}".rstrip()
 
 
@@ -92,7 +92,7 @@ def under(one: Scored, *, signals: bool = False) -> Iterator[str]:
     for each in moved:
         yield f"{each.by:+.2f} {each.name}: {reason_of(each, one.state)}"
     yield from standing(one, moved=bool(moved))
-    for found in one.found:
+    for found in one.detections:
         yield f"detected {found.pattern} ({found.severity}): {found.explanation}"
     for signal in one.state.signals if signals else ():
         value = "-" if signal.value is None else f"{signal.value:.2f}"

@@ -42,7 +42,7 @@ def chat_page(kept: Sequence[Scored], followed: Mapping[str, Followed], *, excer
     """The whole page. It loads nothing and runs nothing; what was said is there only with `excerpts`."""
     by_talk: dict[str, list[Scored]] = {}
     for one in kept:
-        by_talk.setdefault(one.said.thread, []).append(one)
+        by_talk.setdefault(one.turn.thread, []).append(one)
     told = {name: summary_record(name, one) for name, one in followed.items()}
     gravest = sorted(told, key=lambda name: -told[name]["highest_risk"])
     talks = [talk(told[name], by_talk[name], excerpts=excerpts) for name in gravest[:TALKS]]
@@ -144,27 +144,27 @@ def row(one: Scored, *, excerpts: bool) -> Html:
     """One turn."""
     cells = [
         tag("td", str(one.number), *_when(one)),
-        tag("td", one.said.role),
+        tag("td", one.turn.role),
         tag("td", mode_mark(one.state.mode.name)),
         tag("td", f"{one.state.risk:.2f}"),
         tag("td", *_said(one, excerpts), *_reasons(one)),
     ]
-    return tag("tr", *cells, class_=f"of-{one.said.role}")
+    return tag("tr", *cells, class_=f"of-{one.turn.role}")
 
 
 def _when(one: Scored) -> list[Html]:
-    return [] if one.said.at is None else [tag("small", f" {stamp(one.said.at)}")]
+    return [] if one.turn.at is None else [tag("small", f" {stamp(one.turn.at)}")]
 
 
 def _said(one: Scored, excerpts: bool) -> list[Html]:
-    return [tag("span", excerpt(one.said.text, 300), class_="said")] if excerpts else []
+    return [tag("span", excerpt(one.turn.text, 300), class_="said")] if excerpts else []
 
 
 def _reasons(one: Scored) -> list[Html]:
     moved = changes(one, REASONS)
     items = [_change(each, reason_of(each, one.state)) for each in moved]
     items += [tag("li", clean(line), class_="kept") for line in standing(one, moved=bool(moved))]
-    items += [_found(found) for found in one.found]
+    items += [_found(found) for found in one.detections]
     return [tag("ul", *items)] if items else []
 
 
