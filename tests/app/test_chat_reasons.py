@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ethogram.app.chat import Scored, changes, is_own, left_at, reason_of, standing, strongest
-from ethogram.app.chat_files import Said
+from ethogram.app.chat_files import ChatTurn
 from ethogram.app.conversation import ConversationState
 from ethogram.chat.records import Change, Mode, Signal
 from ethogram.chat.risk_model import FLOORS, HYSTERESIS
@@ -20,7 +20,7 @@ def state(risk: float, mode: Mode, *signals: Signal, lowered: tuple[Change, ...]
 
 
 def scored(now: ConversationState, before: float = 0.0, source: tuple[int, str] = (0, "")) -> Scored:
-    return Scored(Said("c", "kim", "user", "hello"), 9, now, before, (), source)
+    return Scored(ChatTurn("c", "kim", "user", "hello"), 9, now, before, (), source)
 
 
 def test_a_risk_is_a_turns_own_where_its_signals_come_to_it_or_it_rose() -> None:

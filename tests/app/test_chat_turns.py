@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ethogram.app.chat_files import read_said
+from ethogram.app.chat_files import read_turns
 from ethogram.errors import BadEvents, BadUsage
 
 PLAIN = "\n\nUser: hello\nassistant:  hi: there\nand now?\nNote: this is mine\n"
@@ -29,7 +29,7 @@ EVENTS = "".join(
 
 def said(text: str, folder: Path, name: str) -> list[tuple[str, str, str]]:
     (folder / name).write_text(text)
-    return [(item.thread, item.role, item.text) for item in read_said(str(folder / name))]
+    return [(item.thread, item.role, item.text) for item in read_turns(str(folder / name))]
 
 
 def test_plain_lines_are_turns(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_plain_lines_are_turns(tmp_path: Path) -> None:
 
 def test_a_turn_may_be_a_line_of_json(tmp_path: Path) -> None:
     assert said(LINES, tmp_path, "talk.jsonl") == [("talk", "user", "hello"), ("talk", "assistant", "hi")]
-    first, second = read_said(str(tmp_path / "talk.jsonl"))
+    first, second = read_turns(str(tmp_path / "talk.jsonl"))
     assert first.at is not None
     assert (first.at.hour, second.at) == (12, None)
 
@@ -57,7 +57,7 @@ def test_chats_conversations_and_events_are_read_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", [PLAIN, LINES, CHAT, TALKS, EVENTS])
 def test_a_stream_has_the_same_turns_as_a_file(text: str, tmp_path: Path) -> None:
     name = "talk.txt" if text is PLAIN else "talk.json"
-    streamed = [(item.role, item.text) for item in read_said("-", BytesIO(text.encode()))]
+    streamed = [(item.role, item.text) for item in read_turns("-", BytesIO(text.encode()))]
     assert streamed == [(role, words) for _, role, words in said(text, tmp_path, name)]
 
 
@@ -76,7 +76,7 @@ def test_a_stream_is_answered_line_by_line() -> None:
             return super().__next__()
 
     stream = Stream(b"one\ntwo\nthree\n")
-    turns = read_said("-", stream)
+    turns = read_turns("-", stream)
     next(turns)
     assert stream.taken == 1
     next(turns)
@@ -87,17 +87,17 @@ def test_every_bad_line_of_a_file_is_told_and_the_first_of_a_stream(tmp_path: Pa
     text = LINES + '{"role": "user"}\n' + "{\n" + '{"role": "user", "text": "a", "at": "noon"}\n'
     (tmp_path / "talk.jsonl").write_text(text)
     with pytest.raises(BadEvents) as told:
-        read_said(str(tmp_path / "talk.jsonl"))
+        read_turns(str(tmp_path / "talk.jsonl"))
     assert [fault.line for fault in told.value.faults] == [3, 4, 5]
     assert '{"role": "user", "text": "..."} is one' in told.value.faults[0].message
     with pytest.raises(BadEvents) as told:
-        list(read_said("-", BytesIO(text.encode())))
+        list(read_turns("-", BytesIO(text.encode())))
     assert [fault.line for fault in told.value.faults] == [3]
 
 
 def test_a_closed_stream_is_told() -> None:
     with pytest.raises(BadUsage, match="standard input is closed"):
-        read_said("-", None)
+        read_turns("-", None)
 
 
 FORMS = {
@@ -126,7 +126,7 @@ def everywhere(text: str, folder: Path, ending: str) -> Iterator[list[tuple[str,
         ("-", BytesIO(text.encode())),
         ("-", BytesIO(packed)),
     ):
-        yield [(item.thread, item.role, item.text) for item in read_said(path, stdin)]
+        yield [(item.thread, item.role, item.text) for item in read_turns(path, stdin)]
 
 
 @pytest.mark.parametrize("key", ["conversation_id", "id"])
@@ -166,14 +166,14 @@ def test_turns_may_be_a_list_or_messages(tmp_path: Path) -> None:
 def test_a_turn_may_name_its_conversation() -> None:
     rows = [{"conversation_id": name, "role": "user", "text": "hello"} for name in ("c1", "c2", "c1")]
     text = "".join(json.dumps(row) + "\n" for row in rows)
-    assert [item.thread for item in read_said("-", BytesIO(text.encode()))] == ["c1", "c2", "c1"]
+    assert [item.thread for item in read_turns("-", BytesIO(text.encode()))] == ["c1", "c2", "c1"]
 
 
 def test_the_subject_is_the_one_named_or_the_first_person_who_speaks() -> None:
     turns = [{"speaker": "bot", "text": "hi"}, {"speaker": "ann", "text": "hello"}]
     for told, subject in (({}, "ann"), ({"subject": "kim"}, "kim")):
         text = json.dumps({"id": "x", "turns": turns, **told}).encode()
-        assert {item.subject for item in read_said("-", BytesIO(text))} == {subject}
+        assert {item.subject for item in read_turns("-", BytesIO(text))} == {subject}
 
 
 def test_what_is_no_turn_of_a_conversation_is_told_with_its_place(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_what_is_no_turn_of_a_conversation_is_told_with_its_place(tmp_path: Path
     ]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(BadEvents) as told:
-        read_said(str(tmp_path / "a.jsonl"))
+        read_turns(str(tmp_path / "a.jsonl"))
     assert [fault.line for fault in told.value.faults] == [1, 1, 2, 3, 4, 4]
     assert told.value.faults[0].message == 'turn 1 of c1 is none: {"role": "user", "text": "..."} is one'
     assert told.value.faults[5].message.startswith("turn 2 of c4: 'noon' is no time")
@@ -196,26 +196,26 @@ def test_an_input_without_a_turn_is_bad_and_what_would_be_right_is_told(text: st
     (tmp_path / "a.jsonl").write_text(text)
     for path, stdin in ((str(tmp_path / "a.jsonl"), None), ("-", BytesIO(text.encode()))):
         with pytest.raises(BadEvents, match="there is no turn in this input") as told:
-            list(read_said(path, stdin))
+            list(read_turns(path, stdin))
         assert '"turns": [{"role": "user", "text": "..."}]' in str(told.value)
 
 
 def test_a_torn_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(TALKS.encode())[:20])
     with pytest.raises(BadEvents):
-        read_said(str(tmp_path / "a.jsonl.gz"))
+        read_turns(str(tmp_path / "a.jsonl.gz"))
 
 
 def test_what_is_no_conversation_is_told_what_one_is(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"conversation_id": "x", "turn": "hello"}')
     with pytest.raises(BadEvents, match=r"no conversation: .* is a turn, .* a conversation"):
-        read_said(str(tmp_path / "a.json"))
+        read_turns(str(tmp_path / "a.json"))
 
 
 def test_characters_that_no_encoder_takes_are_replaced_as_in_events() -> None:
     line = (
         rb'{"role": "user", "content": "a\ud800b\u0000", "conversation_id": "c\udfff", "speaker": "x\ud800"}'
     )
-    (turn,) = read_said("-", BytesIO(line + b"\n"))
+    (turn,) = read_turns("-", BytesIO(line + b"\n"))
     assert (turn.thread, turn.text) == ("c\ufffd", "a\ufffdb\ufffd")
     turn.subject.encode()

@@ -121,7 +121,7 @@ def test_it_goes_on_in_a_store(tmp_path):
         with Conversation("c1", subject="kim", store=path) as talk:
             found.append(talk.turn(text, at=AT + timedelta(minutes=k)))
     assert found == whole
-    with pytest.raises(BadUsage, match="is kept with the subject 'kim', not 'ann'"):
+    with pytest.raises(BadUsage, match="is saved with the subject 'kim', not 'ann'"):
         Conversation("c1", subject="ann", store=path)
 
 
@@ -193,13 +193,13 @@ def test_analyze_finds_what_a_conversation_tells():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"text": 3}, "a turn is text; here is int"),
-        ({"text": None}, "a turn is text; here is NoneType"),
-        ({"text": "hi", "at": float("nan")}, "at takes a datetime with a time zone, or seconds since 1970"),
-        ({"text": "hi", "at": datetime.min.replace(tzinfo=EAST)}, "at takes a time of the years 1 to 9999"),
-        ({"text": "hi", "role": "boss"}, "role is user, assistant, system or tool; here is 'boss'"),
-        ({"text": "hi", "at": "noon"}, "at takes a datetime with a time zone, or seconds since 1970"),
-        ({"text": "hi", "at": datetime(2026, 1, 1)}, "at needs a time zone"),  # noqa: DTZ001
+        ({"text": 3}, "invalid turn of type int: expected text"),
+        ({"text": None}, "invalid turn of type NoneType: expected text"),
+        ({"text": "hi", "at": float("nan")}, "expected a datetime with a time zone, or seconds since 1970"),
+        ({"text": "hi", "at": datetime.min.replace(tzinfo=EAST)}, "expected a time of the years 1 to 9999"),
+        ({"text": "hi", "role": "boss"}, "invalid role 'boss': expected user, assistant, system or tool"),
+        ({"text": "hi", "at": "noon"}, "expected a datetime with a time zone, or seconds since 1970"),
+        ({"text": "hi", "at": datetime(2026, 1, 1)}, "expected a time zone"),  # noqa: DTZ001
     ],
 )
 def test_what_is_no_turn_says_what_would_be_right(given, said):
@@ -212,9 +212,9 @@ def test_what_is_no_turn_says_what_would_be_right(given, said):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"id": ""}, "id takes a name"),
-        ({"id": "half \ud800"}, "id takes whole characters"),
-        ({"id": "c1", "subject": 3}, "subject takes a name"),
+        ({"id": ""}, "invalid id '': expected a name"),
+        ({"id": "half \ud800"}, "expected text without lone surrogates"),
+        ({"id": "c1", "subject": 3}, "invalid subject 3: expected a name"),
         ({"id": "c1", "embedder": "smal"}, "no embedder is named 'smal'"),
         ({"id": "c1", "embedder": 3}, "an object with a name and a method embed"),
     ],

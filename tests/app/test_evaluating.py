@@ -136,7 +136,7 @@ def test_a_second_run_asks_nobody(tmp_path: Path) -> None:
     second = evaluate(distinct(5), again, answers=answers)
     assert again.asked == []
     assert second.spent == 0
-    assert len(second.kept) == 5
+    assert len(second.cached) == 5
     assert {k: dict(v.traits) for k, v in second.answers.items()} == {
         k: dict(v.traits) for k, v in first.answers.items()
     }
@@ -199,11 +199,11 @@ def test_detections_of_the_subject_so_far_are_told() -> None:
     by = Scripted()
     seen: list[list[str]] = []
 
-    def told(events: Sequence[Event]) -> list[str]:
+    def detected(events: Sequence[Event]) -> list[str]:
         seen.append([event.id for event in events])
         return ["repeated_pressure"]
 
-    evaluate([*distinct(2), *said(CALM, CALM + " Again.", GRAVE)[2:]], by, told=told)
+    evaluate([*distinct(2), *said(CALM, CALM + " Again.", GRAVE)[2:]], by, detections=detected)
     assert seen == [["kim0", "kim1"]]
     assert by.asked[-1].history is not None
     assert by.asked[-1].history["detections"] == ["repeated_pressure"]
@@ -271,7 +271,7 @@ def test_an_interrupt_loses_no_answer(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     found = evaluate_events(
-        distinct(12), by, sampling=Sampling(0.0), paying=Paying(Answers(path)), tell=interrupt
+        distinct(12), by, sampling=Sampling(0.0), paying=Paying(Answers(path)), progress=interrupt
     )
     assert found.stopped == INTERRUPTED
     assert len(Answers(path)) == len(by.asked) < 12
@@ -359,7 +359,7 @@ def test_in_batches_only_what_waits_or_failed_is_asked_by_itself() -> None:
     assert waits == [30.0, 30.0]
     assert ids(by.asked) == ["kim1", "kim3"]
     assert evaluated.spent == pytest.approx(2 * 0.005 + 2 * 0.01)
-    assert not evaluated.kept
+    assert not evaluated.cached
     assert evaluated.answers["input", "kim0"].traits["virtue"] == 0.5
 
 

@@ -122,7 +122,7 @@ def test_the_file_its_folder_and_the_key_are_the_owners_alone(path, home):
 @pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
 def test_a_file_that_others_may_write_to_is_refused(path):
     path.chmod(0o620)
-    with pytest.raises(BadUsage, match="may be written by others; chmod 600"):
+    with pytest.raises(BadUsage, match="may be written by others: chmod 600"):
         Answers(path)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from ethogram.app.evaluation.questions import BATCH_SIZE
 from ethogram.errors import BadUsage, EvaluatorStopped
-from ethogram.evaluators import anthropic
-from ethogram.evaluators.anthropic import Anthropic, Batches
+from ethogram.evaluators.anthropic import MOST_QUESTIONS, Anthropic, Batches
 from ethogram.evaluators.base import Evaluation, NotMeasured, Question, Usage
 from ethogram.evaluators.pricing import Price
+from ethogram.evaluators.prompt import MOST_TEXT, MOST_THREAD, system_prompt
 from ethogram.lexicon.records import Scan
 from evaluators.model_server import SECRET_ECHO, ModelServer, honest_answer
 
@@ -31,8 +32,7 @@ def test_every_question_has_its_own_answer_at_half_the_price():
     with ModelServer(polls=2, batch=["stray"]).running() as server:
         jobs = batches(server)
         job = jobs.submit(QUESTIONS)
-        assert [jobs.poll(job).ended for _ in range(3)] == [False, False, True]
-        assert jobs.poll(job).counts["succeeded"] == 11
+        assert [jobs.ended(job) for _ in range(3)] == [False, False, True]
         # Another process, which knows the questions and the job.
         answers = batches(server).results(job, QUESTIONS)
     assert server.problems == []
@@ -85,7 +85,7 @@ def test_after_the_end_no_job_is_sent():
         with pytest.raises(EvaluatorStopped, match="the run was ended"):
             jobs.submit(QUESTIONS)
         with pytest.raises(EvaluatorStopped, match="the run was ended"):
-            jobs.poll(job)
+            jobs.ended(job)
     assert len(server.requests) == 1
 
 
@@ -117,11 +117,11 @@ def test_jobs_that_are_not_there_or_not_ready_say_so():
     with ModelServer(polls=5).running() as server:
         jobs = batches(server)
         with pytest.raises(EvaluatorStopped, match="HTTP 404"):
-            jobs.poll("msgbatch_unknown")
+            jobs.ended("msgbatch_unknown")
         with pytest.raises(EvaluatorStopped, match="not ready"):
             jobs.results(jobs.submit(QUESTIONS), QUESTIONS)
-        with pytest.raises(BadUsage, match="the id of a batch"):
-            jobs.poll("../../v1/models")
+        with pytest.raises(BadUsage, match="invalid id of a batch"):
+            jobs.ended("../../v1/models")
         with pytest.raises(BadUsage, match="from 1 to"):
             jobs.submit([])
 
@@ -136,15 +136,10 @@ def test_answers_are_not_fetched_from_another_host():
     assert other.requests == []
 
 
-def test_large_jobs_are_parted(monkeypatch):
-    with ModelServer().running() as server:
-        jobs = batches(server)
-        assert [len(part) for part in jobs.parts(QUESTIONS)] == [10]
-        assert list(jobs.parts([])) == []
-        monkeypatch.setattr(anthropic, "MOST_QUESTIONS", 4)
-        assert [len(part) for part in jobs.parts(QUESTIONS)] == [4, 4, 2]
-        monkeypatch.setattr(anthropic, "MOST_BYTES", 100)
-        assert [len(part) for part in jobs.parts(QUESTIONS)] == [1] * 10
+def test_a_full_batch_is_not_too_large_for_the_server():
+    each = len(system_prompt()) + MOST_TEXT + MOST_THREAD + 2_000
+    assert BATCH_SIZE * each < 256_000_000
+    assert BATCH_SIZE <= MOST_QUESTIONS
 
 
 def test_without_a_price_nothing_is_told_of_costs():

@@ -205,9 +205,9 @@ def test_a_server_that_never_picks_up_is_given_up_soon(name, monkeypatch):
         assert time.monotonic() - start < 3
 
 
-@pytest.mark.parametrize("first", [None, llm_client.Trouble("busy", "")])
+@pytest.mark.parametrize("first", [None, llm_client.RequestFailure("busy", "")])
 def test_a_server_that_was_reached_once_is_waited_for(name, first, monkeypatch):
-    away, sleeps = llm_client.Trouble("unreached", "away"), []
+    away, sleeps = llm_client.RequestFailure("unreached", "away"), []
     said = iter([first, *[away] * 6])
     monkeypatch.setattr(llm, "attempt", lambda send: next(said))
     with ModelServer().running() as server:
@@ -341,7 +341,7 @@ def test_the_wait_is_what_the_server_asks_for(name, asked, least, most):
 
 
 def test_without_a_word_of_it_the_waits_double():
-    busy = llm_client.Trouble("busy", "")
+    busy = llm_client.RequestFailure("busy", "")
     assert [llm_client.waiting_time(busy, turn, 1.0) for turn in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
     assert [llm_client.waiting_time(busy, turn, 0.0) for turn in range(3)] == [0.5, 1, 2]
 
@@ -467,7 +467,7 @@ def test_a_providers_key_is_not_sent_to_others(name, monkeypatch):
         options = {"base_url": server.url + "/v1" * (name == "openai"), "model": "m"}
         assert isinstance(make_evaluator(name, options).evaluate(question()), Evaluation)
     assert KEY not in str(server.requests)
-    with pytest.raises(BadUsage, match=r"key_env names .* is not sent to others"):
+    with pytest.raises(BadUsage, match=r"key_env is missing.* is not sent to others"):
         CLIENTS[name]({"base_url": "https://models.example.org/v1", "model": "m"})
 
 
@@ -483,22 +483,22 @@ def test_a_providers_key_is_not_sent_to_others(name, monkeypatch):
         ({"base_url": "http://models.example.org"}, "base_url is http and not on this machine"),
         ({"base_url": "http://127.0.0.1.example.org"}, "base_url is http and not on this machine"),
         ({"base_url": f"https://me:{KEY}@example.org"}, "without user, password"),
-        ({"base_url": "ftp://example.org"}, "base_url is not an address"),
-        ({"base_url": 7}, "base_url is not an address"),
-        ({"base_url": "https://[half"}, "base_url is not an address"),
-        ({"model": "two words"}, "model is not a name"),
+        ({"base_url": "ftp://example.org"}, "invalid base_url: expected an address"),
+        ({"base_url": 7}, "invalid base_url: expected an address"),
+        ({"base_url": "https://[half"}, "invalid base_url: expected an address"),
+        ({"model": "two words"}, "invalid model: expected a name"),
         ({"model": ""}, "model has no value"),
-        ({"model": True}, "model is not a name"),
-        ({"model": 4.10}, "put it in quotes"),
-        ({"concurrency": 0}, "concurrency is a whole number from 1 to 64"),
-        ({"concurrency": 1.5}, "concurrency is a whole number"),
-        ({"timeout": "soon"}, "timeout is a number from 0.1 to 3600"),
-        ({"timeout": True}, "timeout is a number"),
-        ({"max_tokens": float("inf")}, "max_tokens is a whole number"),
-        ({"price": 3}, "price is a mapping with input and output"),
-        ({"price": {"input": 1, "output": -1}}, "price output is not a number"),
+        ({"model": True}, "invalid model: expected a name"),
+        ({"model": 4.10}, "model is a number: expected a name, in quotes"),
+        ({"concurrency": 0}, "invalid concurrency: expected a whole number from 1 to 64"),
+        ({"concurrency": 1.5}, "invalid concurrency: expected a whole number"),
+        ({"timeout": "soon"}, "invalid timeout: expected a number from 0.1 to 3600"),
+        ({"timeout": True}, "invalid timeout: expected a number"),
+        ({"max_tokens": float("inf")}, "invalid max_tokens: expected a whole number"),
+        ({"price": 3}, "invalid price: expected a mapping with input and output"),
+        ({"price": {"input": 1, "output": -1}}, "invalid price output"),
         ({"price": {"input": 1, "output": 1, "cached": 1}}, "unknown price 'cached'"),
-        ({"allow_http": "maybe"}, "allow_http is true or false"),
+        ({"allow_http": "maybe"}, "invalid allow_http: expected true or false"),
     ],
 )
 def test_options_that_make_no_sense_are_named_before_anything_is_spent(name, options, said, monkeypatch):
@@ -551,7 +551,7 @@ def test_a_compatible_server_is_asked_for_temperature_0_and_must_be_told_the_mod
     with ModelServer().running() as server:
         client("openai", server).evaluate(question())
         assert server.requests[0]["body"]["temperature"] == 0
-        with pytest.raises(BadUsage, match="model names which"):
+        with pytest.raises(BadUsage, match="model is missing"):
             OpenAI({"base_url": server.url + "/v1"})
 
 

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 import pytest
 
 from ethogram.evaluators.base import make_evaluator
-from ethogram.evaluators.llm_client import Trouble, attempt
+from ethogram.evaluators.llm_client import RequestFailure, attempt
 
 TIMEOUT = 1.0
 GRACE = 1.0
@@ -166,7 +166,7 @@ def _warm() -> None:
 def test_an_exchange_ends_in_time(name, fault):
     with serving(FAULTS[fault]) as url:
         got, took = exchange(name, url)
-    assert isinstance(got, Trouble), got
+    assert isinstance(got, RequestFailure), got
     assert got.kind in ("lost", "stop", "busy")
     assert took < TIMEOUT + GRACE
 
@@ -175,7 +175,7 @@ def test_an_exchange_ends_in_time(name, fault):
 def test_a_connection_that_is_used_again_keeps_to_the_deadline_too(name):
     with serving(FAULTS["headers without end"], good_first=True) as url:
         got, took = exchange(name, url, times=2)
-    assert got == Trouble("lost", "no answer in time")
+    assert got == RequestFailure("lost", "no answer in time")
     assert TIMEOUT * 0.9 < took < TIMEOUT + GRACE
 
 
@@ -183,7 +183,7 @@ def test_a_connection_that_is_used_again_keeps_to_the_deadline_too(name):
 def test_a_server_that_does_not_read_the_request_is_given_up(name):
     with serving(FAULTS["silence"], is_deaf=True) as url:
         got, took = exchange(name, url, words="a" * 20_000_000)
-    assert got == Trouble("lost", "no answer in time")
+    assert got == RequestFailure("lost", "no answer in time")
     assert took < TIMEOUT + GRACE
 
 

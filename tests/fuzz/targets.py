@@ -14,7 +14,7 @@ import ethogram
 from ethogram import registry
 from ethogram.agents.hook import state_db
 from ethogram.agents.hook.replay import in_process
-from ethogram.app.chat_files import read_said
+from ethogram.app.chat_files import read_turns
 from ethogram.app.verdicts import read_verdicts
 from ethogram.config import load_settings
 from ethogram.config.learned import read_changes
@@ -306,7 +306,7 @@ def _chat(folder: Path) -> Callable[[bytes], None]:
         (folder / "talk").write_bytes(data)
         for path, stdin in ((str(folder / "talk"), None), ("-", io.BytesIO(data))):
             try:
-                for item in read_said(path, stdin):
+                for item in read_turns(path, stdin):
                     json.dumps([item.thread, item.subject, item.role, item.text], ensure_ascii=False).encode()
             except EthogramError as error:
                 check_faults(error, path, binary=True)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bombs import BOMBS, MB, packed
-from ethogram.app.chat_files import read_said
+from ethogram.app.chat_files import read_turns
 from ethogram.app.importing import Options, import_events
 from ethogram.cli.main import main
 from ethogram.errors import BadEvents
@@ -73,7 +73,7 @@ def test_following_a_conversation_stops_at_a_bomb_too(name, tmp_path):
     text = tmp_path / "talk.txt.gz"
     text.write_bytes(packed(b"\n" if name == "blank lines" else b'{"role": 1}\n', 200 * MB, TURN))
     for item in (path, text):
-        took, made = cpu(lambda: list(read_said(str(item))))  # noqa: B023
+        took, made = cpu(lambda: list(read_turns(str(item))))  # noqa: B023
         assert took < SECONDS
         assert isinstance(made, BadEvents)
 

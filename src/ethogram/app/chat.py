@@ -1,4 +1,4 @@
-"""Conversations scored turn by turn, and why each stands where it does."""
+"""Conversations scored turn by turn, and the reasons for their risk."""
 
 from __future__ import annotations
 
@@ -8,61 +8,111 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from ..chat.records import MODES, Change, Mode, Signal
+from ..chat.records import MODES, Change, Mode
 from ..chat.risk_model import FLOORS, HYSTERESIS, together
 from ..fields import Count, Name, Ratio, RecordStruct, one_of
 from ..models import Detection, format_time
 from ..models.record import decimals
 from ..models.redaction import mask
-from .chat_files import Said
+from .chat_files import ChatTurn
 from .conversation import Conversation, ConversationState
 
-# Why a conversation stands where it does, in words: what moved it, what is carried over, what is held.
-
-LEAST = 0.02
-"""A change of risk below this is not worth a line."""
+LEAST = 0.02  # smallest change of risk that is reported
 COMBINED = (
     "+ and - tell what a signal adds more or less than a turn before. They do not sum up to the risk: the "
     "strongest counts whole, each further one half of the one before; `standing` is not added to the others, "
     "the greater of the two counts."
 )
-"""How parts make a risk."""
+WATCHED = MODES[1:]  # modes whose first turn is reported
+ModeName = Annotated[str, one_of(*Mode.__members__)]
+Make = Callable[[str, str], Conversation]  # makes a conversation from its id and subject
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A turn and the state of its conversation after it.
+
+    `number` counts the turns of both sides from 1; `before` is the risk before; `detections` are those not
+    reported for an earlier turn; `source` is the turn that the risk comes from, and its strongest signal.
+    """
+
+    turn: ChatTurn
+    number: int
+    state: ConversationState
+    before: float
+    detections: tuple[Detection, ...]
+    source: tuple[int, str] = (0, "")
+
+
+@dataclass(slots=True)
+class Followed:
+    """A conversation so far, and what its summary needs."""
+
+    conversation: Conversation
+    subject: str
+    risks: list[float] = field(default_factory=list)
+    users: int = 0
+    first: dict[str, int] = field(default_factory=dict)
+    mode: str = "SAFE"
+    patterns: dict[str, int] = field(default_factory=dict)
+    reported: set[str] = field(default_factory=set)
+    source: tuple[int, str] = (0, "")
+
+    def add(self, turn: ChatTurn) -> Scored:
+        """Score one more turn."""
+        state = self.conversation.turn(turn.text, role=turn.role, at=turn.at)
+        before = self.risks[-1] if self.risks else 0.0
+        self.risks.append(state.risk)
+        number = len(self.risks)
+        self.users += turn.role == "user"
+        self.mode = state.mode.name
+        for name in WATCHED[: state.mode]:
+            self.first.setdefault(name, number)
+        new = tuple(detection for detection in state.detections if detection.id not in self.reported)
+        for detection in state.detections:
+            self.patterns.setdefault(detection.pattern, number)
+            self.reported.add(detection.id)
+        if is_own(state, before):
+            self.source = (number, strongest(state))
+        return Scored(turn, number, state, before, new, self.source)
+
+
+def follow(turns: Iterable[ChatTurn], make: Make, followed: dict[str, Followed]) -> Iterator[Scored]:
+    """Score turns as they come; `followed` receives the conversations in order of their start."""
+    for turn in turns:
+        if turn.thread not in followed:
+            followed[turn.thread] = Followed(make(turn.thread, turn.subject), turn.subject)
+        yield followed[turn.thread].add(turn)
 
 
 def is_own(state: ConversationState, before: float) -> bool:
-    """Whether the risk comes from this turn: its signals come to it, or it rose with it."""
+    """Whether the risk comes from this turn: its signals amount to it, or it rose."""
     adds = {signal.name: signal.adds for signal in state.signals}
     own = max(adds.pop("standing", 0.0), together(adds.values()))
     return own >= state.risk - LEAST or state.risk >= before + LEAST
 
 
 def strongest(state: ConversationState) -> str:
-    """The signal that adds most, with its reason; empty where none adds anything."""
-    most: Signal | None = max(state.signals, key=lambda signal: signal.adds, default=None)
+    """The signal that adds most, with its reason; '' where none adds anything."""
+    most = max(state.signals, key=lambda signal: signal.adds, default=None)
     return "" if most is None or most.adds <= 0 else f"{most.name}: {most.reason}"
 
 
 def changes(scored: Scored, most: int) -> list[Change]:
-    """What moved the risk, the most first; nothing where it did not move."""
+    """What moved the risk, largest first; empty where it did not move."""
     if abs(scored.state.risk - scored.before) < LEAST:
         return []
-    return [each for each in scored.state.changes if abs(each.by) >= LEAST][:most]
+    return [change for change in scored.state.changes if abs(change.by) >= LEAST][:most]
 
 
 def reason_of(change: Change, state: ConversationState) -> str:
-    """Why a signal adds more, or less, than before.
-
-    What still adds something is told as less of it: "risk climbs" is no reason to be calmer.
-    """
+    """Why a signal adds more or less than before; one that still adds something is "less than before"."""
     still = any(signal.name == change.name and signal.adds > 0 for signal in state.signals)
     return f"less than before: {change.reason}" if change.by < 0 and still else change.reason
 
 
 def standing(scored: Scored, *, moved: bool) -> Iterator[str]:
-    """Above SAFE: what is carried over from which turn, or is as before; and a mode that is only held.
-
-    `moved`: changes were told of this turn.
-    """
+    """Above SAFE: what holds the risk up, and a mode that is only held; `moved` where changes are shown."""
     mode, risk = scored.state.mode, scored.state.risk
     if mode == Mode.SAFE:
         return
@@ -82,74 +132,6 @@ def left_at(mode: Mode) -> float:
     0.65
     """
     return round(FLOORS[mode] - HYSTERESIS, 4)
-
-
-# Conversations scored turn by turn: what is told of a turn, and of a conversation when it is over.
-
-WATCHED = MODES[1:]
-"""Modes whose first turn is told."""
-ModeName = Annotated[str, one_of(*Mode.__members__)]
-Make = Callable[[str, str], Conversation]
-"""A new conversation, by its id and its subject."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """A turn with where its conversation stands after it.
-
-    `number` counts the turns of both sides, from 1; `before` is the risk before it; `found` are detections
-    that were not told of this conversation before. `source` is the turn that the risk comes from and what it
-    was: this one, or an earlier one where nothing new holds the risk up.
-    """
-
-    said: Said
-    number: int
-    state: ConversationState
-    before: float
-    found: tuple[Detection, ...]
-    source: tuple[int, str] = (0, "")
-
-
-@dataclass(slots=True)
-class Followed:
-    """A conversation so far, as it is summed up."""
-
-    talk: Conversation
-    subject: str
-    risks: list[float] = field(default_factory=list)
-    users: int = 0
-    first: dict[str, int] = field(default_factory=dict)
-    mode: str = "SAFE"
-    patterns: dict[str, int] = field(default_factory=dict)
-    told: set[str] = field(default_factory=set)
-    source: tuple[int, str] = (0, "")
-
-
-def follow(saids: Iterable[Said], make: Make, followed: dict[str, Followed]) -> Iterator[Scored]:
-    """Every turn as it comes, scored; `followed` is filled by conversation, in order of their beginning."""
-    for item in saids:
-        kept = followed.get(item.thread)
-        if kept is None:
-            kept = followed[item.thread] = Followed(make(item.thread, item.subject), item.subject)
-        state = kept.talk.turn(item.text, role=item.role, at=item.at)
-        before = kept.risks[-1] if kept.risks else 0.0
-        eaches = tuple(each for each in state.detections if each.id not in kept.told)
-        _add(kept, item, state)
-        if is_own(state, before):
-            kept.source = (len(kept.risks), strongest(state))
-        yield Scored(item, len(kept.risks), state, before, eaches, kept.source)
-
-
-def _add(followed: Followed, item: Said, state: ConversationState) -> None:
-    followed.risks.append(state.risk)
-    followed.users += item.role == "user"
-    followed.mode = state.mode.name
-    if followed.mode in WATCHED:
-        for name in WATCHED[: WATCHED.index(followed.mode) + 1]:
-            followed.first.setdefault(name, len(followed.risks))
-    for detection in state.detections:
-        followed.patterns.setdefault(detection.pattern, len(followed.risks))
-        followed.told.add(detection.id)
 
 
 class Turn(RecordStruct):
@@ -185,16 +167,13 @@ class ChatSummary(RecordStruct):
 
 
 def turn_record(scored: Scored, *, excerpts: bool = False) -> dict[str, Any]:
-    """The record of a turn; with `excerpts` what was said, masked and cut."""
-    return Turn(
-        state=scored.state,
-        at=None if scored.said.at is None else format_time(scored.said.at),
-        excerpt=excerpt(scored.said.text) if excerpts else None,
-    ).to_dict()
+    """The record of a turn; `excerpts` adds its text, masked and cut."""
+    at = None if scored.turn.at is None else format_time(scored.turn.at)
+    return Turn(scored.state, at, excerpt(scored.turn.text) if excerpts else None).to_dict()
 
 
 def summary_record(name: str, followed: Followed) -> dict[str, Any]:
-    """What became of a conversation."""
+    """The record of a whole conversation."""
     modes = [mode for mode in WATCHED if mode in followed.first]
     return ChatSummary(
         conversation=name,
@@ -211,7 +190,7 @@ def summary_record(name: str, followed: Followed) -> dict[str, Any]:
 
 
 def excerpt(text: str, most: int = 80) -> str:
-    """The beginning of a text on one line, with secrets and personal data masked.
+    """The start of a text on one line, with secrets and personal data masked.
 
     >>> excerpt("write to ann@example.com")
     'write to [e-mail]'
@@ -221,7 +200,7 @@ def excerpt(text: str, most: int = 80) -> str:
 
 
 def rises(first: Mapping[str, int]) -> list[tuple[str, int]]:
-    """The modes that a conversation rose to, with the turn of each: of several at one turn the highest.
+    """The modes that a conversation rose to, with their turns; of several at one turn the highest.
 
     >>> rises({"CAUTIOUS": 3, "ELEVATED": 3, "SUSPECT": 5})
     [('ELEVATED', 3), ('SUSPECT', 5)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from io import BytesIO
 from itertools import chain
@@ -27,22 +27,21 @@ from ..ingest.values import name_of, text_of, time_of
 from ..models import Event, parse_time
 from ..models.limits import Limits
 
-# Turns and conversations as JSON: what is one, who speaks in it, and what is wrong with what is none.
-
 ROLES = {
     "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "bot": "assistant",
     "model": "assistant", "system": "system", "developer": "system", "tool": "tool", "function": "tool",
 }  # fmt: skip
-"""Words for who speaks, and what they come to; anybody else is a user."""
 TURN = '{"role": "user", "text": "..."}'
 TALK = f'{{"conversation_id": "c1", "turns": [{TURN}]}}'
-RIGHT = f"{TURN} is a turn, {TALK} a conversation"
-"""What would have been right."""
-WITH_TURNS = ("turns", "messages")
+EXPECTED = f"{TURN} is a turn, {TALK} a conversation"
+PLAIN = frozenset(("", ".txt", ".md", ".log", ".chat"))  # endings of files that may hold plain lines
+LONGEST = 1 << 20  # bytes of the first line of a stream that decide how it is read
+NO_TURN = f"nothing was said: there is no turn in this input. {EXPECTED}; in plain text each line is a turn"
+_SPOKEN = re.compile(rf"({'|'.join(ROLES)})\s*:\s*(.*)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ChatTurn:
     """One turn of one conversation."""
 
     thread: str
@@ -53,7 +52,7 @@ class Said:
 
 
 def first_value(head: bytes) -> Any:
-    """The value that JSON begins with, as far as it is there; None where it is no JSON.
+    """The value that JSON starts with, which may be cut off; None where it is no JSON.
 
     >>> first_value(b'{"turns": [{"role": "us')
     {'turns': [{'role': 'us'}]}
@@ -62,7 +61,7 @@ def first_value(head: bytes) -> Any:
 
 
 def is_turn(row: Any) -> bool:
-    """Whether this is a turn by itself: who speaks, a text, and nobody named as the subject of an event.
+    """Whether a row is a turn: a speaker or role and a text, and no subject of an event.
 
     >>> is_turn({"role": "user", "text": "hi"}), is_turn({"speaker": "ann", "content": "hi"})
     (True, True)
@@ -75,9 +74,9 @@ def is_turn(row: Any) -> bool:
 
 
 def is_talk(value: Any) -> bool:
-    """Whether this is a conversation, or a list of them or of turns, that is read here.
+    """Whether a value is a conversation, or a list of them or of turns, that is read here.
 
-    Messages as OpenAI and Anthropic write them have readers of their own, which know calls of tools.
+    Messages of OpenAI and Anthropic have readers of their own, which know tool calls.
 
     >>> is_talk({"turns": []}), is_talk({"messages": [{"role": "user", "content": "hi"}]})
     (True, False)
@@ -99,59 +98,57 @@ def _speaks(row: Mapping[str, Any]) -> bool:
 
 
 def role_of(row: Mapping[str, Any]) -> str:
-    """Who speaks: by the role where it is a known one, else by the speaker, else a user.
+    """The role of a turn: by its role where that is known, else by its speaker, else user.
 
     >>> role_of({"role": "AI"}), role_of({"speaker": "bot"}), role_of({"speaker": "ann", "role": "player"})
     ('assistant', 'assistant', 'user')
     """
-    told = (str(row.get(key) or "").lower() for key in ("role", "speaker"))
-    return next((ROLES[item] for item in told if item in ROLES), "user")
+    names = (str(row.get(key) or "").lower() for key in ("role", "speaker"))
+    return next((ROLES[name] for name in names if name in ROLES), "user")
 
 
 def speaker_of(row: Mapping[str, Any]) -> str:
-    """Whose conversation a turn by itself is part of: who speaks, where that is a person's name."""
+    """The subject of a single turn: its speaker, where that is a person's name."""
     speaker = name_of(row.get("speaker")) or "user"
     return "user" if speaker.lower() in ROLES or role_of(row) != "user" else speaker
 
 
-def talks_said(file: Input, name: str, latest: datetime | None = None) -> Iterator[Said | Fault]:
-    """The turns of a file of conversations, or of a list of turns; in place of one, what is wrong with it.
+def document_turns(file: Input, name: str, latest: datetime | None = None) -> Iterator[ChatTurn | Fault]:
+    """The turns of a file of conversations or of a list of turns, or what is wrong with them.
 
-    `name` is the conversation's where it has none of its own; of several, with their number. A turn dated
-    after `latest` is wrong.
+    `name` is the id of a conversation without one, with a number from the second on.
     """
-    for number, (line, told, column) in enumerate(documents(file), start=1):
-        if isinstance(told, Broken):
-            yield Fault(file.name, line, column, str(told))
-        elif is_turn(told):
-            yield _checked(told, name, speaker_of(told), Fault(file.name, line, 0, ""), latest)
-        elif isinstance(told, dict) and is_talk(told):
-            called = name if number == 1 else f"{name}/{number}"
-            yield from _talk(told, called, Fault(file.name, line, 0, ""), latest)
+    for number, (line, document, column) in enumerate(documents(file), start=1):
+        where = Fault(file.name, line, 0, "")
+        if isinstance(document, Broken):
+            yield Fault(file.name, line, column, str(document))
+        elif is_turn(document):
+            yield _checked(document, name, speaker_of(document), where, latest)
+        elif isinstance(document, dict) and is_talk(document):
+            yield from _talk(document, name if number == 1 else f"{name}/{number}", where, latest)
         else:
-            yield Fault(file.name, line, 0, f"neither turn nor conversation: {RIGHT}")
+            yield replace(where, message=f"neither turn nor conversation: {EXPECTED}")
 
 
 def _talk(
     record: Mapping[str, Any], name: str, where: Fault, latest: datetime | None
-) -> Iterator[Said | Fault]:
-    turns = next((record[key] for key in WITH_TURNS if key in record), None)
+) -> Iterator[ChatTurn | Fault]:
+    turns = record["turns"] if "turns" in record else record.get("messages")
     thread = name_of(record.get("conversation_id")) or name_of(record.get("id")) or name
     if not isinstance(turns, list):
-        yield Fault(where.path, where.line, 0, f"turns must be a list: {TALK} is a conversation")
+        yield replace(where, message=f"turns must be a list: {TALK} is a conversation")
         return
     subject = name_of(record.get("subject")) or _subject(turns, thread)
     for number, turn in enumerate(turns, start=1):
         if not isinstance(turn, dict) or not _speaks(turn):
-            text = f"turn {number} of {thread:.80} is none: {TURN} is one"
-            yield Fault(where.path, where.line, 0, text)
-        # Where nothing was said, as with a call of a tool, there is no turn.
+            yield replace(where, message=f"turn {number} of {thread:.80} is none: {TURN} is one")
+        # A turn without text, as of a tool call, is skipped.
         elif turn.get("text") or turn.get("content"):
             yield _checked(turn, thread, subject, where, latest, f"turn {number} of {thread:.80}: ")
 
 
 def _subject(turns: list[Any], thread: str) -> str:
-    """Who is watched: the first speaker who is not the assistant's side."""
+    """The first speaker who is not on the assistant's side."""
     for turn in turns:
         if isinstance(turn, dict) and role_of(turn) == "user" and (speaker := name_of(turn.get("speaker"))):
             return subject_of(speaker, turn.get("role"), thread)
@@ -160,72 +157,61 @@ def _subject(turns: list[Any], thread: str) -> str:
 
 def _checked(
     row: Mapping[str, Any], thread: str, subject: str, where: Fault, latest: datetime | None, which: str = ""
-) -> Said | Fault:
+) -> ChatTurn | Fault:
     try:
-        return said_of(row, thread, subject, latest)
+        return turn_of(row, thread, subject, latest)
     except ValueError as error:
-        return Fault(where.path, where.line, 0, f"{which}{error}")
+        return replace(where, message=f"{which}{error}")
 
 
-def said_of(
+def turn_of(
     row: Mapping[str, Any], thread: str, subject: str = "user", latest: datetime | None = None
-) -> Said:
-    """The turn; of the conversation it names, where it does.
-
-    ValueError where its text or time is none, or the time lies after `latest`.
-    """
+) -> ChatTurn:
+    """The turn in a row, of `thread` unless it names its own; ValueError for a bad text or time."""
     text = row.get("text") or row.get("content") or ""
     if isinstance(text, list):
         text = text_of(text)
     if not isinstance(text, str):
         raise ValueError(f"text must be text: {TURN} is a turn")
-    told, _ = time_of(row.get("at"))
-    at = parse_time(told) if told else None
+    time, _ = time_of(row.get("at"))
+    at = parse_time(time) if time else None
     check_time(at, latest)
     thread = name_of(row.get("conversation_id")) or name_of(row.get("thread")) or thread
-    return Said(replace_broken(thread), replace_broken(subject), role_of(row), replace_broken(text), at)
+    return ChatTurn(replace_broken(thread), replace_broken(subject), role_of(row), replace_broken(text), at)
 
 
-# Turns of conversations from a file or a stream: plain lines, a turn a line as JSON, or any known format.
+def read_turns(
+    path: str, stdin: BinaryIO | None = None, latest: datetime | None = None
+) -> Iterator[ChatTurn]:
+    """The turns in a file; `-` is `stdin`, whose turns come as they are read.
 
-_SPOKEN = re.compile(rf"({'|'.join(ROLES)})\s*:\s*(.*)", re.IGNORECASE | re.DOTALL)
-PLAIN = frozenset(("", ".txt", ".md", ".log", ".chat"))
-"""Endings of files that may hold plain lines."""
-LONGEST = 1 << 20
-"""Bytes of the first line of a stream that are looked at before all of it is read at once."""
-SPOKEN_KINDS = frozenset(("message", "event"))
-NO_TURN = f"nothing was said: there is no turn in this input. {RIGHT}; in plain text each line is a turn"
-
-
-def read_said(path: str, stdin: BinaryIO | None = None, latest: datetime | None = None) -> Iterator[Said]:
-    """The turns in a file; `-` is `stdin`, of which each line is given as it comes.
-
-    BadEvents tells every line of a file that is no turn, and the first of a stream; and that there is no
-    turn at all. A turn dated after `latest` is none.
+    BadEvents lists every bad line of a file, or the first of a stream; it is raised where there is no turn.
+    A turn dated after `latest` is bad.
     """
-    if path == "-" and stdin is None:
-        raise BadUsage("-: standard input is closed; send a conversation into it, or name a file")
-    return some(
-        _streamed(stdin, latest) if path == "-" and stdin is not None else iter(_of_file(path, latest)), path
-    )
+    if path != "-":
+        turns = iter(_of_file(path, latest))
+    elif stdin is not None:
+        turns = _streamed(stdin, latest)
+    else:
+        raise BadUsage("-: standard input is closed: send a conversation into it, or name a file")
+    return _at_least_one(turns, path)
 
 
-def some(saids: Iterator[Said], path: str) -> Iterator[Said]:
-    """The same turns; BadEvents where there is none."""
-    first = next(saids, None)
+def _at_least_one(turns: Iterator[ChatTurn], path: str) -> Iterator[ChatTurn]:
+    first = next(turns, None)
     if first is None:
         raise BadEvents([Fault(path, 0, 0, NO_TURN)])
     yield first
-    yield from saids
+    yield from turns
 
 
-def _streamed(stdin: BinaryIO, latest: datetime | None) -> Iterator[Said]:
+def _streamed(stdin: BinaryIO, latest: datetime | None) -> Iterator[ChatTurn]:
     head = _head(stdin)
     if head.startswith(GZIP) or not _by_line(head, ""):
         yield from _of_file("-", latest, BytesIO(head + stdin.read()))
         return
     try:
-        for item in lines_said(chain([head], stdin), "conversation", "-", latest):
+        for item in line_turns(chain([head], stdin), "conversation", "-", latest):
             if isinstance(item, Fault):
                 raise BadEvents([item])
             yield item
@@ -233,49 +219,47 @@ def _streamed(stdin: BinaryIO, latest: datetime | None) -> Iterator[Said]:
         raise BadEvents([Fault("-", 0, 0, str(error))]) from None
 
 
-def _of_file(path: str, latest: datetime | None, stdin: BinaryIO | None = None) -> Iterable[Said]:
-    """All turns of a file, unpacked where it is compressed."""
+def _of_file(path: str, latest: datetime | None, stdin: BinaryIO | None = None) -> Iterable[ChatTurn]:
+    """All turns of a file, which may be compressed."""
     try:
         with open_file(InputFile(path, named=True), stdin, Limits()) as file:
-            saids = _ours(file, path, latest)
+            turns = _ours(file, path, latest)
     except Unreadable as error:
         raise BadEvents([Fault(path, 0, 0, str(error))]) from None
-    if saids is None:
+    if turns is None:
         if stdin is not None:
             stdin.seek(0)
         return of_events(_events(path, stdin, latest))
-    if faults := [item for item in saids if isinstance(item, Fault)]:
+    if faults := [item for item in turns if isinstance(item, Fault)]:
         raise BadEvents(faults)
-    return [item for item in saids if isinstance(item, Said)]
+    return [item for item in turns if isinstance(item, ChatTurn)]
 
 
 def _events(path: str, stdin: BinaryIO | None, latest: datetime | None) -> Iterable[Event]:
     try:
         return read_events([path], stdin=stdin, latest=latest).events
     except BadEvents as bad:
-        # What is wrong as an event helps nobody who meant a conversation.
-        raise BadEvents(
-            [*bad.faults, Fault(path, 0, 0, f"no conversation: {RIGHT}")], more=bad.more
-        ) from None
+        hint = Fault(path, 0, 0, f"no conversation: {EXPECTED}")
+        raise BadEvents([*bad.faults, hint], more=bad.more) from None
 
 
-def _ours(file: OpenFile, path: str, latest: datetime | None) -> list[Said | Fault] | None:
-    """The turns of a form that is read here, or what is wrong with them; None for other formats."""
+def _ours(file: OpenFile, path: str, latest: datetime | None) -> list[ChatTurn | Fault] | None:
+    """The turns of a format that is read here, and its faults; None for other formats."""
     inner = Path(path.removesuffix(".gz"))
     name = "conversation" if path == "-" else inner.stem
     if _by_line(file.head, inner.suffix.lower() if path != "-" else ""):
-        return list(_first_faults(lines_said(file.stream, name, path, latest)))
+        return list(_first_faults(line_turns(file.stream, name, path, latest)))
     first = first_value(file.head)
     if is_talk(first) or is_turn(first):
         file_input = Input(path, file.stream, file.head, {}, Limits())
-        return list(_first_faults(talks_said(file_input, name, latest)))
+        return list(_first_faults(document_turns(file_input, name, latest)))
     return None
 
 
-def _first_faults(saids: Iterable[Said | Fault]) -> Iterator[Said | Fault]:
-    """The same up to the fault after which no more are looked for: nothing is scored where there is one."""
+def _first_faults(turns: Iterable[ChatTurn | Fault]) -> Iterator[ChatTurn | Fault]:
+    """The turns up to the fault after which reading stops."""
     faults = 0
-    for item in saids:
+    for item in turns:
         yield item
         faults += isinstance(item, Fault)
         if faults > Limits().bad:
@@ -283,7 +267,7 @@ def _first_faults(saids: Iterable[Said | Fault]) -> Iterator[Said | Fault]:
 
 
 def _head(file: BinaryIO) -> bytes:
-    """The file up to and with its first line that is not empty."""
+    """The start of a file, up to and including its first line that is not blank."""
     head = b""
     while line := file.readline(LONGEST):
         head += line
@@ -293,7 +277,7 @@ def _head(file: BinaryIO) -> bytes:
 
 
 def _by_line(head: bytes, suffix: str) -> bool:
-    """Whether every line is a turn. Of a first line that is not there whole, what is there must do."""
+    """Whether every line is a turn, by the first line or the part of it in `head`."""
     start = head.strip(b"\r\n\t ").removeprefix(BOM)
     if not start.startswith((b"{", b"[")):
         return suffix in PLAIN
@@ -304,12 +288,12 @@ def _by_line(head: bytes, suffix: str) -> bool:
         return False
 
 
-def lines_said(
+def line_turns(
     lines: Iterable[bytes], thread: str, path: str, latest: datetime | None = None
-) -> Iterator[Said | Fault]:
-    """The turn of each line that is not empty, or what is wrong with it. The first line may be several.
+) -> Iterator[ChatTurn | Fault]:
+    """The turn of each line that is not blank, or what is wrong with it; the first item may be several lines.
 
-    Unreadable where next to nothing but blank lines comes.
+    Unreadable where nearly all lines are blank.
     """
     number = blank = 0
     for several in lines:
@@ -322,31 +306,29 @@ def lines_said(
             line = raw.decode("utf-8", "replace").strip("\ufeff \t\r\n")
             if line:
                 try:
-                    yield _said(line, thread, latest)
+                    yield _line_turn(line, thread, latest)
                 except ValueError as error:
                     yield Fault(path, number, 0, str(error))
 
 
-def _said(line: str, thread: str, latest: datetime | None) -> Said:
+def _line_turn(line: str, thread: str, latest: datetime | None) -> ChatTurn:
     if not line.startswith("{"):
         spoken = _SPOKEN.fullmatch(line)
         role, text = (ROLES[spoken[1].lower()], spoken[2]) if spoken else ("user", line)
-        return Said(thread, "user", role, text)
+        return ChatTurn(thread, "user", role, text)
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
         raise ValueError("no JSON object") from None
     if not is_turn(row):
         raise ValueError(f"no turn: {TURN} is one")
-    return said_of(row, thread, speaker_of(row), latest)
+    return turn_of(row, thread, speaker_of(row), latest)
 
 
-def of_events(events: Iterable[Event]) -> Iterator[Said]:
-    """The turns that events are; actions, results and what has no text are none."""
+def of_events(events: Iterable[Event]) -> Iterator[ChatTurn]:
+    """The turns among events: messages with a text."""
     for event in events:
-        if event.text is None or event.kind not in SPOKEN_KINDS:
-            continue
-        value = event.attributes.get("role", event.subject)
-        role = ROLES.get(str(value).lower(), "user")
-        thread = event.thread or event.subject
-        yield Said(thread, event.subject, role, event.text, event.at if event.timed else None)
+        if event.text is not None and event.kind in ("message", "event"):
+            role = ROLES.get(str(event.attributes.get("role", event.subject)).lower(), "user")
+            at = event.at if event.timed else None
+            yield ChatTurn(event.thread or event.subject, event.subject, role, event.text, at)

@@ -1,6 +1,4 @@
-"""A conversation as both the readings of events and `ethogram.Conversation` follow it: one step, one
-state.
-"""
+"""One turn of a conversation, for the readings of events and `ethogram.Conversation` alike."""
 
 from __future__ import annotations
 
@@ -14,16 +12,15 @@ from .refusals import read_reply
 from .risk_model import turn
 from .state import State, begin, from_json, to_json
 
-REFUSES = 0.4
-"""From how sure on an assistant's turn is a refusal."""
+REFUSES = 0.4  # certainty from which an assistant's turn is a refusal
 
 
 class Meaning(Protocol):
-    """An embedder's part. Its own state is JSON's own types and bounded, as the conversation's."""
+    """Reads the meaning of turns; its state is bounded and of JSON's own types."""
 
     @property
     def name(self) -> str:
-        """The embedder and its version: what two of them keep must not be mixed."""
+        """The embedder and its version: states of different ones must not be mixed."""
 
     def read(self, state: Any, text: str, role: str, refuses: bool) -> tuple[Any, Readings]:
         """The embedder's state after a turn, and its readings; `refuses`: an assistant's turn refuses."""
@@ -31,7 +28,7 @@ class Meaning(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """A conversation so far: its state, and what the embedder keeps."""
+    """A conversation so far: its state, and that of the embedder."""
 
     state: State = field(default_factory=State)
     embedded: Any = None
@@ -46,28 +43,27 @@ def follow(
     meaning: Meaning | None = None,
     tuning: Tuning = PLAIN,
 ) -> tuple[Talk, Outcome]:
-    """The conversation after a turn, and where it stands. `at` is in seconds, None where not known."""
+    """The conversation after a turn, and its outcome; `at` is in seconds, None where not known."""
     embedded, name, readings = None, None, None
     if meaning is not None:
         name = meaning.name
-        # Vectors of another embedder, or of another version of it, say nothing here.
-        kept = talk.embedded if talk.embedder == name else None
+        before = talk.embedded if talk.embedder == name else None
         refuses = role == "assistant" and read_reply(text).refuses >= REFUSES
-        embedded, readings = meaning.read(kept, text, role, refuses)
+        embedded, readings = meaning.read(before, text, role, refuses)
     state, outcome = turn(talk.state, text, role, at, readings, tuning)
     return Talk(state, embedded, name), outcome
 
 
 def start(topics: tuple[Topic, ...] = ()) -> Talk:
-    """A new conversation; `topics` are risky ones of the subject's earlier conversations, where kept."""
+    """A new conversation; `topics` are risky ones of the subject's earlier conversations."""
     return Talk(begin(topics))
 
 
 def talk_to_json(talk: Talk) -> dict[str, Any]:
-    """The conversation as JSON's own types; `talk_from_json` gives back an equal one."""
+    """The conversation as JSON's own types; `talk_from_json` returns an equal one."""
     return {"embedded": talk.embedded, "embedder": talk.embedder, **to_json(talk.state)}
 
 
 def talk_from_json(data: dict[str, Any]) -> Talk:
-    """The conversation that `talk_to_json` gave. ValueError for one of another version."""
+    """The conversation that `talk_to_json` was given; ValueError for another version."""
     return Talk(from_json(data), data["embedded"], data["embedder"])

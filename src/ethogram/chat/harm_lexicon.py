@@ -1,8 +1,7 @@
-"""The lexicon and the word classes, and where their phrases stand in a text."""
+"""Harmful phrases and word classes, and where they occur in a text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -13,10 +12,7 @@ INNOCENT = "innocent"
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One phrase by its stems: a word class, or a category of the lexicon with its severity.
-
-    `phrase` is how it is written there, for people.
-    """
+    """A phrase as stems and as written; its label is a word class, or a category with a severity."""
 
     stems: tuple[str, ...]
     label: str
@@ -26,51 +22,42 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A term found: `start` and `end` count words of the text."""
+    """A term in a text; `start` and `end` count its words."""
 
     term: Term
     start: int
     end: int
 
 
-def _phrases() -> Iterator[tuple[str, str]]:
-    """Every phrase with the heading it stands under; innocent ones have none of their own."""
-    for name in ("lexicon", "classes", INNOCENT):
-        for heading, lines in sections(name).items():
-            for line in lines:
-                yield from ((heading or INNOCENT, phrase) for phrase in line.split(",") if phrase.strip())
-
-
 @cache
 def terms() -> dict[str, tuple[Term, ...]]:
-    """Every term by its first stem, longest first; harmful words, classes and innocent phrases together."""
-    record: dict[tuple[tuple[str, ...], str], Term] = {}
-    for heading, phrase in _phrases():
-        label, *severity = heading.split()
-        stems = tuple(tokens(phrase))
-        if stems:
+    """Harmful, class and innocent terms by their first stem, longest first."""
+    known: dict[tuple[tuple[str, ...], str], Term] = {}
+    for name in ("lexicon", "classes", INNOCENT):
+        for heading, lines in sections(name).items():
+            label, *severity = (heading or INNOCENT).split()
             grave = float(severity[0]) if severity else None
-            record.setdefault((stems, label), Term(stems, label, grave, phrase.strip()))
+            for phrase in ",".join(lines).split(","):
+                if stems := tuple(tokens(phrase)):
+                    known.setdefault((stems, label), Term(stems, label, grave, phrase.strip()))
     by_first: dict[str, list[Term]] = {}
-    for term in record.values():
+    for term in known.values():
         by_first.setdefault(term.stems[0], []).append(term)
     return {first: tuple(sorted(some, key=lambda term: -len(term.stems))) for first, some in by_first.items()}
 
 
 @cache
 def _written() -> dict[str, str]:
-    """How phrases are written, by their stems; harmful words before classes, where both have one."""
-    known = sorted(
-        (term for some in terms().values() for term in some), key=lambda term: term.severity is None
-    )
-    record: dict[str, str] = {}
-    for term in known:
-        record.setdefault(" ".join(term.stems), term.phrase)
-    return record
+    """Written phrases by their stems; harmful words before classes, where both have one."""
+    every = (term for some in terms().values() for term in some)
+    written: dict[str, str] = {}
+    for term in sorted(every, key=lambda term: term.severity is None):
+        written.setdefault(" ".join(term.stems), term.phrase)
+    return written
 
 
 def shown(stems: str) -> str:
-    """Stems with a space between them as the words that the lexicon has for them; others as they are.
+    """Stems, separated by spaces, as the lexicon writes them; unknown ones as they are.
 
     >>> shown("nerv agent"), shown("umbrella")
     ('nerve agent', 'umbrella')
@@ -79,7 +66,7 @@ def shown(stems: str) -> str:
 
 
 def find(stems: list[str]) -> tuple[Hit, ...]:
-    """Every term in the text, of one label the longest, and no harmful word in an innocent phrase.
+    """The terms in a text: of one label the longest, and no harmful word in an innocent phrase.
 
     >>> [hit.term.label for hit in find(tokens("a bath bomb")) if hit.term.severity]
     []
@@ -87,6 +74,7 @@ def find(stems: list[str]) -> tuple[Hit, ...]:
     table = terms()
     hits: list[Hit] = []
     free = 0
+    innocent: set[int] = set()
     until: dict[str, int] = {}
     for start, first in enumerate(stems):
         for term in table.get(first, ()):
@@ -95,20 +83,8 @@ def find(stems: list[str]) -> tuple[Hit, ...]:
                 continue
             if term.label == INNOCENT:
                 free = max(free, end)
+                innocent.update(range(start, end))
             elif start >= until.get(term.label, 0) and not (term.severity is not None and start < free):
                 hits.append(Hit(term, start, end))
                 until[term.label] = end
-    if not free:
-        return tuple(hits)
-    return _outside_innocent(stems, hits)
-
-
-def _outside_innocent(stems: list[str], hits: list[Hit]) -> tuple[Hit, ...]:
-    """The hits without harmful words that an innocent phrase covers, wherever in it they begin."""
-    covered: set[int] = set()
-    for start, first in enumerate(stems):
-        for term in terms().get(first, ()):
-            end = start + len(term.stems)
-            if term.label == INNOCENT and tuple(stems[start:end]) == term.stems:
-                covered.update(range(start, end))
-    return tuple(hit for hit in hits if hit.term.severity is None or hit.start not in covered)
+    return tuple(hit for hit in hits if hit.term.severity is None or hit.start not in innocent)

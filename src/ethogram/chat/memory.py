@@ -1,7 +1,4 @@
-"""Memory.
-
-The newest turns, segments by topic, the session's profile, and which topics were risky. All bounded.
-"""
+"""What a conversation remembers, all bounded: newest turns, segments by topic, profile, risky topics."""
 
 from __future__ import annotations
 
@@ -15,13 +12,12 @@ from .words import rarity
 
 RECENT, SEGMENTS, TOPICS, WORDS = 10, 12, 8, 24
 RISKY = 0.25
-AWAY = 3
-"""Turns on other things after which coming to a topic again is a return."""
+AWAY = 3  # turns on other topics before coming to a topic again is a return
 
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """A turn just past: its content words and its level; never its text."""
+    """A recent turn: its content words and level, never its text."""
 
     role: str
     words: tuple[str, ...]
@@ -30,7 +26,7 @@ class Recent:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A stretch on one topic: its weightiest words, first and last turn, highest level."""
+    """Turns on one topic: their rarest words, first and last turn, highest level."""
 
     words: tuple[str, ...]
     first: int
@@ -40,7 +36,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic that was risky: its words, how risky, and the user turn at which it was last met."""
+    """A risky topic: its words, its risk, and the last user turn on it."""
 
     words: tuple[str, ...]
     risk: float
@@ -73,7 +69,7 @@ class Memory:
 
 
 def is_change(memory: Memory, view: View) -> bool:
-    """Whether a user's turn begins another topic; one without words of its own does not."""
+    """Whether a user's turn starts another topic; one without words of its own does not."""
     if len(view.own) < 2 or not memory.segments:
         return not memory.segments and bool(view.own)
     likeness = same_request(memory.segments[-1].words, view.own)
@@ -87,14 +83,14 @@ def recall(memory: Memory, view: View, turn: int) -> Signal:
         shared = here.intersection(topic.words)
         if shared and turn - topic.last > AWAY:
             value = topic.risk * min(1.0, 0.5 + 0.25 * len(shared))
-            named = ", ".join(map(shown, sorted(shared)[:3]))
-            text = f"back to {named}, which was risky {turn - topic.last} turns ago"
+            words = ", ".join(map(shown, sorted(shared)[:3]))
+            text = f"back to {words}, which was risky {turn - topic.last} turns ago"
             return Signal("topic_return", value, text, 0.7 * value)
     return quiet("topic_return", "no risky topic met again")
 
 
 def remember(memory: Memory, view: View, role: str, level: float, turn: int, changed: bool) -> Memory:
-    """The memory after a user's turn."""
+    """The memory after a user's turn, without its profile."""
     words = tuple(sorted(view.about, key=lambda word: (-rarity(word), word))[:WORDS])
     recent = (*memory.recent, Recent(role, tuple(sorted(words)), level))[-RECENT:]
     own = tuple(sorted(map(concept, view.own)))[:WORDS]
@@ -118,18 +114,19 @@ def _segmented(
 
 
 def _risky(topics: tuple[Topic, ...], own: tuple[str, ...], level: float, turn: int) -> tuple[Topic, ...]:
-    """Risky topics with this turn; what it shares words with is met again, and the least risky gives way."""
-    met = [
-        replace(topic, last=turn, risk=max(topic.risk, level)) if set(own) & set(topic.words) else topic
+    """The risky topics after a turn: those it shares words with are met again, a new one is added."""
+    words = set(own)
+    after = [
+        topic if words.isdisjoint(topic.words) else replace(topic, last=turn, risk=max(topic.risk, level))
         for topic in topics
     ]
-    if level >= RISKY and own and not any(set(own) & set(topic.words) for topic in topics):
-        met.append(Topic(own, level, turn))
-    return tuple(sorted(met, key=lambda item: -item.risk)[:TOPICS])
+    if level >= RISKY and own and all(words.isdisjoint(topic.words) for topic in topics):
+        after.append(Topic(own, level, turn))
+    return tuple(sorted(after, key=lambda item: -item.risk)[:TOPICS])
 
 
 def profiled(profile: Profile, view: View, request: Request, changed: bool, returned: bool) -> Profile:
-    """The profile after a user's turn, but for peak and modes."""
+    """The profile after a user's turn, without peak and modes."""
     return replace(
         profile,
         questions=profile.questions + view.is_question,

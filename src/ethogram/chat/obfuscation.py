@@ -1,6 +1,6 @@
-"""Text written so that a reader of words does not see it: encoded, spaced, in look-alike letters.
+"""Obfuscated text (encoded, spaced, in look-alike letters) and the plain text behind it.
 
-What was hidden is read as well, so that a disguise never lowers what else is measured.
+The plain text is measured like any other, so that obfuscation never lowers another signal.
 """
 
 from __future__ import annotations
@@ -36,10 +36,7 @@ _TAGS = re.compile("[\U000e0020-\U000e007e]+")
 
 @dataclass(frozen=True, slots=True)
 class Disguise:
-    """`kinds` of disguise found, `value` 0..1 how much of the text.
-
-    `plain` the text with what was hidden read.
-    """
+    """The kinds of obfuscation in a text, how many (`value`, 0..1), and the plain text."""
 
     kinds: tuple[str, ...]
     value: float
@@ -47,7 +44,7 @@ class Disguise:
 
 
 def undisguise(text: str) -> Disguise:
-    """The text as a person would read it, and by which means that was hidden.
+    """The text as a person would read it, and how it was obfuscated.
 
     >>> undisguise("how to p i c k   l o c k s").plain
     'how to pick locks'
@@ -67,18 +64,18 @@ def undisguise(text: str) -> Disguise:
 def _zero_width(text: str) -> str:
     if text.isascii() or not (_ZERO_WIDTH.search(text) or _TAGS.search(text)):
         return text
-    # Joiners are part of emoji and of several scripts: only those inside Latin words are a disguise.
+    # Joiners are part of emoji and of several scripts: only those inside Latin words obfuscate.
     stripped = re.sub("(?<=[a-zA-Z])" + _ZERO_WIDTH.pattern + "+(?=[a-zA-Z])", "", text)
-    return _TAGS.sub(lambda found: "".join(chr(ord(item) - 0xE0000) for item in found[0]), stripped)
+    return _TAGS.sub(lambda match: "".join(chr(ord(item) - 0xE0000) for item in match[0]), stripped)
 
 
 def _look_alikes(text: str) -> str:
-    """Words that mix Latin letters with those of another script, or are set in letters of another form."""
+    """Read words that mix Latin letters with another script, or consist of styled letters."""
     if text.isascii():
         return text
 
-    def read(found: re.Match[str]) -> str:
-        word = found[0]
+    def read(match: re.Match[str]) -> str:
+        word = match[0]
         if len(word) < 2:
             return word
         names = {"LATIN" if item.isascii() else unicodedata.name(item, "?").split()[0] for item in word}
@@ -90,8 +87,8 @@ def _look_alikes(text: str) -> str:
 
 
 def _encoded(text: str) -> str:
-    def read(found: re.Match[str]) -> str:
-        raw = found[0]
+    def read(match: re.Match[str]) -> str:
+        raw = match[0]
         if raw.isalpha() and (raw.islower() or raw.isupper() or raw.istitle()):
             return raw
         try:
@@ -104,23 +101,23 @@ def _encoded(text: str) -> str:
 
 
 def _hexadecimal(text: str) -> str:
-    def read(found: re.Match[str]) -> str:
+    def read(match: re.Match[str]) -> str:
         try:
-            plain = bytes.fromhex(found[0].replace(":", " ")).decode("ascii")
+            plain = bytes.fromhex(match[0].replace(":", " ")).decode("ascii")
         except ValueError:
-            return found[0]
-        return plain if _is_prose(plain) else found[0]
+            return match[0]
+        return plain if _is_prose(plain) else match[0]
 
     return _HEX.sub(read, text)
 
 
 def _spaced(text: str) -> str:
-    def close(found: re.Match[str]) -> str:
-        return _in_words(re.sub(r"[\W_]", "", found[0]).lower()) or found[0]
+    def close(match: re.Match[str]) -> str:
+        return _in_words(re.sub(r"[\W_]", "", match[0]).lower()) or match[0]
 
     if not _LONE.search(text) and not _INSIDE.search(text):
         return text
-    # Wider gaps part the words of text whose letters are spaced.
+    # Wider gaps separate the words of text whose letters are spaced.
     if _SPACED.search(text):
         closed = "".join(part if part.isspace() else _SPACED.sub(close, part) for part in _GAPS.split(text))
         if closed != text:
@@ -129,7 +126,7 @@ def _spaced(text: str) -> str:
 
 
 def _in_words(letters: str) -> str:
-    """The known words that run together in these letters, the fewest that do; empty if there are none such.
+    """The fewest known words that make up these letters, separated by spaces; '' where there are none.
 
     >>> _in_words("pickalock"), _in_words("xqzk")
     ('pick a lock', '')
@@ -147,26 +144,25 @@ def _in_words(letters: str) -> str:
 
 
 def _is_known(word: str) -> bool:
-    """Whether a word is one of the lexicon's or not too rare, and long enough to be no chance."""
+    """Whether a word is in the lexicon or common, and long enough not to be chance."""
     return len(word) >= 3 and (rarity(stem(word)) < 0.85 or stem(word) in terms())
 
 
 def _leet(text: str) -> str:
-    def read(found: re.Match[str]) -> str:
-        word = found[0]
+    def read(match: re.Match[str]) -> str:
+        word = match[0]
         plain = word.translate(_FROM_LEET).lower()
         letters = sum(item.isalpha() for item in word)
         return plain if 2 * letters >= len(word) and not word.isalpha() and _is_known(plain) else word
 
     if text.isalpha() or not _DIGIT_OR_SIGN.search(text):
         return text
-    return (
-        _LEET.sub(read, text) if any(_INNER_SIGN.search(match[0]) for match in _LEET.finditer(text)) else text
-    )
+    is_leet = any(_INNER_SIGN.search(match[0]) for match in _LEET.finditer(text))
+    return _LEET.sub(read, text) if is_leet else text
 
 
 def _rotated(text: str) -> str:
-    """Read by rot13 where that gives English and the text as it stands does not."""
+    """Decode rot13 where the result is English and the text is not."""
     sample = text[:200]
     if len(_WORD.findall(sample)) < 3 or not text.isascii() or _is_prose(sample):
         return text
@@ -175,17 +171,11 @@ def _rotated(text: str) -> str:
 
 
 def _is_prose(text: str) -> bool:
-    """Whether most words are known ones."""
+    """Whether most words are known."""
     words = [stem(word.lower()) for word in _WORD.findall(text)]
-    return (
-        len(words) >= 2
-        and text.replace("\n", " ").isprintable()
-        and sum(map(_is_met, words)) >= 0.6 * len(words)
-    )
-
-
-def _is_met(stemmed: str) -> bool:
-    return rarity(stemmed) < 1 or stemmed in terms()
+    if len(words) < 2 or not text.replace("\n", " ").isprintable():
+        return False
+    return sum(rarity(word) < 1 or word in terms() for word in words) >= 0.6 * len(words)
 
 
 _READERS = (

@@ -1,4 +1,4 @@
-"""What goes into and comes out of a turn."""
+"""What goes into a turn, and what comes out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from ..fields import Name, Ratio
 
 
-# What goes in and comes out of a turn.
+SIGNALS = (
+    "keywords", "request", "vehicle", "disguise", "ladder", "query_pattern", "after_refusal", "topic_return",
+    "resampling", "split_request", "meaning", "standing", "drift", "topic_jump", "trajectory", "accumulation",
+    "intent", "typing_speed", "response_time", "question_style", "topic_switching", "refusal", "compliance",
+)  # fmt: skip
 
 
 class Mode(IntEnum):
@@ -31,21 +35,15 @@ MODES = tuple(mode.name for mode in Mode)
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """What an embedder measured of this turn, each None where it did not.
+    """What an embedder measured of this turn; None where it did not."""
 
-    - `level` closeness to what does harm against innocent look-alikes: at rest -0.7, alarming from 1
-    - `refused` how like a refused request this turn is, 0..1
-    - `paraphrase` how like an earlier turn of the same talk it is, 0..1; told, and used for nothing
-    - `jump` how far it is from what was talked about, 0..1; told, and used for nothing
-
-    `any_language`: the embedder is not of English alone.
-    """
-
-    level: float | None = None
-    refused: float | None = None
-    paraphrase: float | None = None
-    jump: float | None = None
-    any_language: bool = False
+    level: float | None = (
+        None  # closeness to harm against innocent look-alikes: at rest -0.7, alarming from 1
+    )
+    refused: float | None = None  # similarity to a refused request, 0..1
+    paraphrase: float | None = None  # similarity to an earlier turn, 0..1; not used for the risk
+    jump: float | None = None  # distance from the topic so far, 0..1; not used for the risk
+    any_language: bool = False  # the embedder knows other languages than English
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +79,8 @@ class Change(Record):
 class Outcome:
     """Where the conversation stands after a turn, and why.
 
-    `own` is the risk of this turn by itself, `severity` how bad the harm would be that it is about; `topic`
-    and `stage` (an index of query.STAGES) of a question in a line of questions. All of a user's turns.
+    Of a user's turn: `own` is its risk by itself, `severity` that of the harm it is about; `topic` and
+    `stage` (an index of escalation.STAGES) are of a question in a line of questions.
     """
 
     turn: int
@@ -101,27 +99,22 @@ class Outcome:
 
     def signal(self, name: str) -> Signal:
         """The signal of that name; KeyError where there is none."""
-        for signal in self.signals:
-            if signal.name == name:
-                return signal
-        raise KeyError(name)
+        return signal_named(name, self.signals)
+
+
+def signal_named(name: str, signals: tuple[Signal, ...]) -> Signal:
+    """The signal of that name; KeyError where there is none."""
+    for signal in signals:
+        if signal.name == name:
+            return signal
+    raise KeyError(name)
 
 
 def quiet(name: str, reason: str) -> Signal:
-    """A signal that was measured and says nothing."""
+    """A signal of value 0."""
     return Signal(name, 0.0, reason)
 
 
 def unmeasured(name: str, reason: str) -> Signal:
-    """A signal that could not be measured, which is not 0."""
+    """A signal that could not be measured, which is not the value 0."""
     return Signal(name, None, reason)
-
-
-# The names of the signals of a conversation. Nothing else, since the settings need only these.
-
-SIGNALS = (
-    "keywords", "request", "vehicle", "disguise", "ladder", "query_pattern", "after_refusal", "topic_return",
-    "resampling", "split_request", "meaning", "standing", "drift", "topic_jump", "trajectory", "accumulation",
-    "intent", "typing_speed", "response_time", "question_style", "topic_switching", "refusal", "compliance",
-)  # fmt: skip
-"""Every signal there is."""

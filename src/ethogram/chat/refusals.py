@@ -13,11 +13,23 @@ from .request import Request, kind_of, severities
 from .turn_features import View, same_request
 from .words import alternatives, tokens
 
-# Assistant turns: did it refuse, and did it go along with what was asked?
-
-NAMING = 300
-"""Characters of a reply in which it says what it refuses."""
+NAMING = 300  # characters of a reply in which it names what it refuses
 GRAVE = 0.3
+MOST_REFUSED = 5
+SAME = 0.5  # shared part of the words from which two requests are the same
+SAME_BY_MEANING, NEAR_BY_MEANING = 0.6, 0.25
+FIRST, FURTHER, HIGHEST = (
+    0.36,
+    0.12,
+    0.8,
+)  # what the first return adds to the risk, each further one, the most
+CONTINUES = 0.28  # what going on at once about what was refused adds
+REASONED, BARE = 0.28, 0.14  # what one refusal adds with a reason of harm, and without one
+MOST_REFUSALS = 5
+FADES = 0.95
+RISKY, FACT = 0.15, 0.3
+ON = "going on"
+NAME = "after_refusal"
 
 _CANNOT = alternatives("refusals", "cannot").pattern
 _DO = alternatives("refusals", "do").pattern
@@ -27,6 +39,7 @@ _REASON = alternatives("refusals", "reason")
 _AGAINST = alternatives("refusals", "against", after=")")
 _NAMED = alternatives("refusals", "named")
 _INABLE = alternatives("refusals", "inable")
+_GIVES_IN = alternatives("refusals", "gives in", before=r"^\W*(?:", after=r")\b")
 _STEP = re.compile(r"(?m)^\s*(?:\d+[.)]|[-*•]|step \d+)\s+")
 _AMOUNT = re.compile(
     r"\b\d+(?:[.,]\d+)?\s?(?:%|g|mg|kg|ml|l|°|degrees|grams?|minutes?|hours?|parts?|volts?|cm|mm|inch\w*)\b"
@@ -35,25 +48,22 @@ _AMOUNT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """`refuses` 0..1, by policy rather than lack of means.
+    """What an assistant's turn does; numbers are 0..1."""
 
-    `gives` 0..1, how far it hands over a procedure. `names` 0..1, how grave a harm it calls by its name.
-    """
-
-    refuses: float
-    gives: float
+    refuses: float  # by policy, not for lack of means
+    gives: float  # how far it hands over a procedure
     reasoned: bool
-    names: float = 0.0
+    names: float = 0.0  # severity of the harm that it names
 
     @property
     def is_partial(self) -> bool:
-        """It refuses in words and gives in substance."""
+        """Whether it refuses in words and gives in substance."""
         return self.refuses >= 0.5 and self.gives >= 0.4
 
 
 @lru_cache(maxsize=4)
 def read_reply(text: str) -> Reply:
-    """What an assistant's turn does. Having no flights to offer is no refusal.
+    """What an assistant's turn does; lack of means is no refusal.
 
     >>> read_reply("I can't help with that.").refuses, read_reply("I couldn't find any flights.").refuses
     (0.8, 0.0)
@@ -62,57 +72,29 @@ def read_reply(text: str) -> Reply:
     start = low[:400]
     plain = bool(_PLAIN.search(start))
     reasoned = bool(_REASON.search(low[:700]))
-    # Having no means to do a thing is no refusal, unless it is refused in plain words as well.
     unable = bool(_INABLE.search(start)) and not plain
     refuses = 0.0
-    said = plain or bool(_REFUSES.search(start))
-    if said:
+    explicit = plain or bool(_REFUSES.search(start))
+    if explicit:
         refuses = 1.0 if reasoned else 0.0 if unable else 0.8
     elif _AGAINST.search(low[:300]) or _NAMED.search(low[:300]):
-        # No word of refusal, but the reply is about why one should not.
+        # No word of refusal, but advice against it.
         refuses, reasoned = 0.4, True
-    names = _harm_in(low[:NAMING]) if refuses else 0.0
-    # What the assistant calls by its name it refuses for that reason.
+    names = 0.0
+    if refuses:
+        names = max((hit.term.severity or 0.0 for hit in find(tokens(low[:NAMING]))), default=0.0)
+    # A harm that the assistant names is its reason.
     reasoned = reasoned or names >= GRAVE
-    if said and reasoned and refuses:
+    if explicit and reasoned and refuses:
         refuses = 1.0
     steps, amounts = len(_STEP.findall(low)), len(_AMOUNT.findall(low))
     gives = min(1.0, 0.15 * steps + 0.12 * amounts + (0.1 if len(low) > 800 else 0.0))
     return Reply(refuses, gives, reasoned, names)
 
 
-def _harm_in(text: str) -> float:
-    """The gravest harm that a text names."""
-    return max((hit.term.severity or 0.0 for hit in find(tokens(text))), default=0.0)
-
-
-# After a refusal: does the user come back to what was refused, and in what dress?
-
-KEPT = 5
-SAME = 0.5
-"""Shared part of the words from which two requests are taken for one."""
-SAME_BY_MEANING = 0.6
-FIRST, FURTHER, HIGHEST = 0.36, 0.12, 0.8
-"""What the first return adds to the risk, each further one, and the most."""
-GOES_ON = 0.28
-"""What it adds to go on at once about what was refused, without asking for the same again."""
-REASONED, BARE = 0.28, 0.14
-"""What one refusal adds with a reason of harm, and without one."""
-MOST_REFUSALS = 5
-FADES = 0.95
-NEAR_BY_MEANING = 0.25
-RISKY, FACT = 0.15, 0.3
-ON = "going on"
-NAME = "after_refusal"
-_GIVES_IN = alternatives("refusals", "gives in", before=r"^\W*(?:", after=r")\b")
-
-
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A refused request.
-
-    Its words, risk and language, how firmly it was refused, returns so far, user turns since.
-    """
+    """A refused request: how firmly, the returns to it so far, and the user turns since."""
 
     words: tuple[str, ...]
     direct: float
@@ -123,24 +105,24 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The user's newest turn, as far as a refusal of it needs to know."""
+class LastRequest:
+    """The user's newest turn, as far as a refusal of it needs it."""
 
     words: tuple[str, ...] = ()
     direct: float = 0.0
     language: str | None = None
 
 
-def asked_of(view: View, ladder: Ladder, direct: float) -> Asked:
-    """What is kept of a user's turn; one without words of its own is about what was talked of before."""
+def last_request(view: View, ladder: Ladder, direct: float) -> LastRequest:
+    """The request of a user's turn; one without words of its own is about the topic before."""
     words = view.own if len(view.own) >= 2 else view.own | frozenset(ladder.topic)
-    return Asked(tuple(sorted(words))[:40], direct, view.language)
+    return LastRequest(tuple(sorted(words))[:40], direct, view.language)
 
 
 def weight_of(reply: Reply, refusals: int) -> float:
-    """What a refusal says about the requests; `refusals` are those of the conversation, with this one.
+    """What a refusal adds to the risk; `refusals` counts those of the conversation, this one included.
 
-    An assistant also refuses by mistake, so a first one says little. It seldom does so again and again.
+    An assistant may refuse by mistake, but seldom again and again.
 
     >>> no = Reply(refuses=1.0, gives=0.0, reasoned=True)
     >>> [round(weight_of(no, n), 2) for n in (1, 2, 3)]
@@ -150,9 +132,9 @@ def weight_of(reply: Reply, refusals: int) -> float:
     return 1 - (1 - item) ** min(MOST_REFUSALS, max(1, refusals))
 
 
-def refuse(refused: tuple[Refused, ...], request: Asked, reply: Reply) -> tuple[Refused, ...]:
+def refuse(refused: tuple[Refused, ...], request: LastRequest, reply: Reply) -> tuple[Refused, ...]:
     """The refused requests after an assistant's turn."""
-    # To advise against something is a refusal only of what is risky.
+    # Advice against something is a refusal only where the request is risky.
     firm = reply.refuses >= 0.8 or (reply.refuses >= 0.4 and request.direct >= 0.08)
     if not firm or not request.words:
         return refused
@@ -161,78 +143,61 @@ def refuse(refused: tuple[Refused, ...], request: Asked, reply: Reply) -> tuple[
         again = replace(same, firmness=max(same.firmness, reply.refuses), since=0, language=request.language)
         return (*(item for item in refused if item is not same), again)
     direct = max(request.direct, 0.5 * reply.names)
-    return (*refused, Refused(request.words, direct, request.language, reply.refuses))[-KEPT:]
+    return (*refused, Refused(request.words, direct, request.language, reply.refuses))[-MOST_REFUSED:]
 
 
-def come_back(
+def reask(
     refused: tuple[Refused, ...], view: View, request: Request, by_meaning: float | None
 ) -> tuple[tuple[Refused, ...], Signal]:
     """The refused requests after a user's turn, and the signal of a return to one of them."""
-    found = [(item, _dress(item, view, request, by_meaning)) for item in refused]
-    back = [(item, dress) for item, dress in found if dress is not None]
+    forms = ((item, _reformulation(item, view, request, by_meaning)) for item in refused)
+    matches = [(item, form) for item, form in forms if form is not None]
+    if not matches:
+        reason = "not what was refused" if refused else "nothing was refused"
+        return tuple(_older(item, False) for item in refused), quiet(NAME, reason)
+    back = [(item, form) for item, form in matches if form != ON]
     if not back:
-        said = "nothing was refused" if not refused else "not what was refused"
-        return tuple(_older(item, False) for item in refused), quiet(NAME, said)
-    if all(dress == ON for _, dress in back):
-        item = max((pair[0] for pair in back), key=lambda item: (item.firmness, item.direct))
-        adds = GOES_ON * min(1.0, item.firmness + 0.2)
+        item = max((item for item, _ in matches), key=lambda item: (item.firmness, item.direct))
+        adds = CONTINUES * min(1.0, item.firmness + 0.2)
         after = tuple(replace(other, since=other.since + 1) for other in refused)
         return after, Signal(NAME, 0.35, "goes on at once about what was refused", adds, ON)
-    back = [pair for pair in back if pair[1] != ON]
-    item, dress = max(back, key=lambda pair: (pair[0].firmness, pair[0].direct, -pair[0].since))
+    item, form = max(back, key=lambda pair: (pair[0].firmness, pair[0].direct, -pair[0].since))
     after = tuple(_older(other, other is item) for other in refused)
-    adds = (
-        min(HIGHEST, FIRST + FURTHER * item.returns + 0.2 * item.direct)
-        * min(1.0, item.firmness + 0.2)
-        * FADES**item.since
-    )
+    adds = min(HIGHEST, FIRST + FURTHER * item.returns + 0.2 * item.direct)
+    adds = adds * min(1.0, item.firmness + 0.2) * FADES**item.since
     if _is_cleared_up(view):
-        return after, Signal(
-            NAME,
-            0.3,
-            "comes back to what was refused, and clears up what was meant",
-            adds * 0.4,
-            "cleared up",
-        )
+        text = "comes back to what was refused, and clears up what was meant"
+        return after, Signal(NAME, 0.3, text, adds * 0.4, "cleared up")
     value = min(1.0, 0.5 + 0.2 * item.returns)
     times = "once more" if not item.returns else f"for the {item.returns + 1}. time"
-    return after, Signal(NAME, value, f"comes back {times} to what was refused, {dress}", adds, dress)
+    return after, Signal(NAME, value, f"comes back {times} to what was refused, {form}", adds, form)
 
 
-def _dress(refused: Refused, view: View, request: Request, by_meaning: float | None) -> str | None:
+def _reformulation(refused: Refused, view: View, request: Request, by_meaning: float | None) -> str | None:
     """How a turn asks again for what was refused; None where it does not."""
     likeness = same_request(refused.words, view.own) if view.own else 0.0
-    # After few words, or one word alone, likeness is chance.
+    # Similarity of one or few words is chance.
     alike = likeness >= SAME or (likeness >= 0.3 and len(view.own) >= 4 and refused.since <= 2)
+    alike = alike or (by_meaning is not None and by_meaning >= SAME_BY_MEANING)
     elliptic = len(view.own) <= 2 and (view.points or view.has("push"))
     at_once = refused.since == 0
-    if (
-        at_once
-        and view.language
-        and refused.language != view.language
-        and (refused.language or view.language != "en")
-    ):
+    another_language = view.language and refused.language != view.language
+    if at_once and another_language and (refused.language or view.language != "en"):
         return "in another language"
-    if by_meaning is not None and by_meaning >= SAME_BY_MEANING:
-        alike = True
     if view.disguise.kinds and refused.since <= 1:
         return f"disguised ({', '.join(view.disguise.kinds)})"
     kind = kind_of(view)
-    if (
-        kind is not None
-        and refused.since <= 1
-        and (alike or view.points or likeness > 0.15 or kind == "override")
-    ):
-        return {"override": "asking to drop the rules", "persona": "as a persona", "fiction": "as fiction"}[
-            kind
-        ]
+    carries = alike or view.points or likeness > 0.15 or kind == "override"
+    if kind is not None and refused.since <= 1 and carries:
+        forms = {"override": "asking to drop the rules", "persona": "as a persona", "fiction": "as fiction"}
+        return forms[kind]
     if alike:
         return "in other words" if likeness < 0.9 else "again"
     if at_once and elliptic and view.has("push", "doing", "exact"):
         return "insisting"
     short = elliptic and len(view.own) <= 1
     on = likeness > 0 or short or view.has("push", "evade") or (by_meaning or 0.0) >= NEAR_BY_MEANING
-    # Refused for the harm in it: whoever asks on at once mostly asks on about that, but for a fact.
+    # After a refusal for harm, whoever asks on at once mostly asks about that, unless for a fact.
     on = on or (refused.direct >= RISKY and request.asks > FACT)
     asks = view.is_asking or view.has("push", "evade")
     return ON if at_once and on and asks and not _GIVES_IN.match(view.text[:60].lower()) else None
@@ -243,6 +208,6 @@ def _older(refused: Refused, returned: bool) -> Refused:
 
 
 def _is_cleared_up(view: View) -> bool:
-    """Whether the words that raised the question stand with an object that makes them harmless."""
+    """Whether the alarming words have objects that make them harmless."""
     alarming = any((hit.term.severity or 0.0) >= 0.25 for hit in view.hits)
     return alarming and max(severities(view).values()) < 0.1

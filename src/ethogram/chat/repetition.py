@@ -10,18 +10,17 @@ from .records import Signal, quiet
 from .request import request
 from .turn_features import View, look, near_equal
 
-# Resampling: the same request put again and again, in nearly the same words, until an answer comes.
-
 NEAR = 0.7
 FEWEST_WORDS = 3
+MOST_PIECES = 5
+LONGEST_PIECE = 10
+GAIN = 0.1  # how much riskier the pieces must be together than the riskiest alone
 
 
 def resampling(
     about: frozenset[str], earlier: Iterable[tuple[str, ...]], direct: float, refused: bool
 ) -> Signal:
-    """How often a turn nearly repeats earlier ones.
-
-    Repeating what is harmless adds next to nothing to the risk.
+    """The signal of a turn that nearly repeats earlier ones; for a harmless one it adds almost nothing.
 
     >>> words = frozenset({"open", "blue", "safe"})
     >>> resampling(words, [tuple(sorted(words))] * 3, 0.3, False).value > 0.7
@@ -37,14 +36,6 @@ def resampling(
     return Signal("resampling", value, f"nearly the same as {times} of the last turns", adds)
 
 
-# One request split over turns: pieces that say nothing each, and together ask for something dangerous.
-
-KEPT = 5
-LONGEST_PIECE = 10
-GAIN = 0.1
-"""So much more risk must the pieces have together than the gravest of them alone."""
-
-
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A turn that may be a part of a sentence: its stems, and the risk of what it asks alone."""
@@ -53,29 +44,21 @@ class Piece:
     direct: float
 
 
-Pieces = tuple[Piece, ...]
-
-
 def is_piece(view: View) -> bool:
     """Whether a turn may be a part of a sentence: short, and not ended as one."""
     short = 0 < len(view.stems) <= LONGEST_PIECE
     return short and not view.text.rstrip().endswith((".", "?", "!"))
 
 
-def keep(pieces: Pieces, view: View, direct: float) -> Pieces:
-    """The pieces after a turn; a whole sentence that puts nothing together ends them."""
-    if is_piece(view):
-        return (*pieces, Piece(view.stems, direct))[-KEPT:]
-    if view.has("assemble"):
-        return (*pieces, Piece(view.stems[: 2 * LONGEST_PIECE], direct))[-KEPT:]
+def keep(pieces: tuple[Piece, ...], view: View, direct: float) -> tuple[Piece, ...]:
+    """The pieces after a turn; a whole sentence that assembles nothing ends them."""
+    if is_piece(view) or view.has("assemble"):
+        return (*pieces, Piece(view.stems[: 2 * LONGEST_PIECE], direct))[-MOST_PIECES:]
     return ()
 
 
-def split_request(pieces: Pieces, view: View, direct: float) -> Signal:
-    """What the pieces ask for together, beyond what each asks for alone.
-
-    `pieces` are those before this turn.
-    """
+def split_request(pieces: tuple[Piece, ...], view: View, direct: float) -> Signal:
+    """The signal of pieces (those before this turn) that ask together for more than each alone."""
     assembling = view.has("assemble")
     if not pieces or not (is_piece(view) or assembling):
         return quiet("split_request", "whole sentences")
@@ -84,20 +67,14 @@ def split_request(pieces: Pieces, view: View, direct: float) -> Signal:
         return quiet("split_request", "nothing dangerous in the pieces")
     alone = max([direct, *(piece.direct for piece in pieces)])
     whole = request(look(" ".join(stems))).direct
-    gain = whole - alone
-    if gain < GAIN:
+    if whole - alone < GAIN:
         return quiet("split_request", "the pieces say no more together than alone")
-    value = min(1.0, 2 * gain)
     adds = (0.15 + whole) if assembling else 0.8 * whole
-    return Signal(
-        "split_request",
-        value,
-        f"{len(pieces) + 1} pieces ask together for what none asks alone",
-        min(0.8, adds),
-    )
+    text = f"{len(pieces) + 1} pieces ask together for what none asks alone"
+    return Signal("split_request", min(1.0, 2 * (whole - alone)), text, min(0.8, adds))
 
 
 def _may_harm(stems: list[str]) -> bool:
-    """Whether a whole look is worth its time: a harmful word, or letters one by one that may spell one."""
+    """Whether the pieces are worth a full look: a harmful word, or single letters that may spell one."""
     letters = sum(len(stem) == 1 and stem not in "ai" for stem in stems)
     return letters > 2 or any(hit.term.severity is not None for hit in find(stems))

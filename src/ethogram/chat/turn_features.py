@@ -1,4 +1,4 @@
-"""A turn as the signals see it."""
+"""Features of a turn: words, topic, terms, language and obfuscation; extracted once a turn."""
 
 from __future__ import annotations
 
@@ -8,44 +8,18 @@ from functools import cache, lru_cache
 
 from .harm_lexicon import Hit, find
 from .obfuscation import Disguise, undisguise
-from .words import clipped, content, language_of, lines_of, rarity, stem, tokens, words_of
+from .words import clipped, content, language_of, lines_of, rarity, stem, stems_of, tokens
 
-# A turn as the signals see it.
-#
-# Words, what they are about, terms found, language and disguise. Made once a turn.
+TELLING = 0.5  # rarity from which a word names a topic
 
-TELLING = 0.5
-"""Rarity from which a word names a topic."""
-
-_POINTING = frozenset(map(stem, words_of("verbs", "pointing")))
-_ORDER = frozenset(map(stem, words_of("verbs", "order")))
-_QUESTION = frozenset(map(stem, words_of("verbs", "question")))
+_POINTING, _ORDER, _QUESTION = (stems_of("verbs", name) for name in ("pointing", "order", "question"))
 _FORM = (
-    "doing",
-    "make",
-    "exact",
-    "evade",
-    "push",
-    "learn",
-    "persona",
-    "override",
-    "fiction",
-    "assemble",
+    "doing", "make", "exact", "evade", "push", "learn", "persona", "override", "fiction", "assemble",
     "protect",
-)
+)  # fmt: skip
 _CONTINUES = (
-    "and ",
-    "but ",
-    "so ",
-    "then ",
-    "also ",
-    "now ",
-    "what about",
-    "how about",
-    "ok",
-    "great",
-    "thanks",
-)
+    "and ", "but ", "so ", "then ", "also ", "now ", "what about", "how about", "ok", "great", "thanks",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +39,17 @@ class View:
 
     @property
     def is_english(self) -> bool:
-        """Whether the lexicon can be asked; texts too short to tell are taken for English."""
+        """Whether the lexicon applies; texts too short to tell count as English."""
         return self.language in (None, "en")
 
     @property
     def is_asking(self) -> bool:
-        """Whether it asks or orders anything, rather than states."""
+        """Whether it asks or orders, rather than states."""
         return self.wants or self.has("exact", "learn")
 
     @property
     def wants(self) -> bool:
-        """Whether it has the form of a question or an order, or says what somebody is out to do."""
+        """Whether it is a question or an order, or says what somebody is about to do."""
         return self.is_question or self.has("doing") or not _ORDER.isdisjoint(self.stems[:6])
 
     def has(self, *labels: str) -> bool:
@@ -84,7 +58,7 @@ class View:
 
 
 def look(text: str) -> View:
-    """The view of a text; a very long one by its two ends."""
+    """The features of a text; of a very long one, of its two ends."""
     disguise = undisguise(clipped(text))
     stems = tokens(disguise.plain)
     hits = find(stems)
@@ -109,12 +83,9 @@ def telling(view: View) -> frozenset[str]:
     return frozenset(word for word in view.own if rarity(word) >= TELLING)
 
 
-# Concepts: words that name one thing count as one where two requests are compared.
-
-
 @cache
 def _groups() -> dict[str, str]:
-    """The first word of its group for each word; of a word in two groups the first."""
+    """The first word of the group of each word."""
     groups: dict[str, str] = {}
     for line in lines_of("concepts"):
         first, *_ = words = [stem(word) for word in line.split()]
@@ -125,14 +96,14 @@ def _groups() -> dict[str, str]:
 
 @lru_cache(maxsize=1 << 14)
 def concept(word: str) -> str:
-    """What a stem is compared as."""
+    """The stem that stands for a group of words for one thing."""
     return _groups().get(word, word)
 
 
 def same_request(texts: Iterable[str], other: Iterable[str]) -> float:
-    """How far two sets of stems name the same things, 0 to 1: shared rarity over that of the smaller set.
+    """How far two sets of stems name the same things, 0..1: shared rarity over that of the smaller set.
 
-    The smaller, since a request wrapped in a story is still the request.
+    Over the smaller one, since a request wrapped in a story is still the request.
 
     >>> same_request({"pick", "lock"}, {"open", "door", "key"}) > 0.3
     True
@@ -149,6 +120,6 @@ def _weight(word: str) -> float:
 
 
 def near_equal(texts: Iterable[str], other: Iterable[str]) -> float:
-    """How nearly two sets of stems are the same, 0 to 1: shared over all, each word by its own form."""
+    """The Jaccard similarity of two sets of stems."""
     a, b = frozenset(texts), frozenset(other)
     return len(a & b) / len(a | b) if a or b else 0.0

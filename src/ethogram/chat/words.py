@@ -1,4 +1,9 @@
-"""Words of a text, folded and stemmed; language guess; content files."""
+"""Words of a text as they are compared (folded, stemmed, with their rarity), its language, content files.
+
+Content files hold words, phrases or regular expressions under headings in brackets; `#` starts a comment.
+Rarity comes from `frequencies.txt`: in how many of some ten thousand texts of free software a word occurs
+(tools/count_words.py). In that register `kill` and `attack` are common, which errs on the safe side.
+"""
 
 from __future__ import annotations
 
@@ -10,72 +15,53 @@ from functools import cache, lru_cache
 from ..data import DATA
 from ..lexicon.normalize import fold
 
-# Content files.
-#
-# Sections of words, phrases or alternatives, under headings in brackets; `#` begins a remark.
-
 FOLDER = DATA / "chat"
 
 
 def lines_of(name: str) -> list[str]:
-    """The lines of a content file that are neither empty nor remarks."""
+    """The lines of a content file that are neither empty nor comments."""
     lines = (FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
     return [line for line in lines if line.strip() and not line.startswith("#")]
 
 
 @cache
 def sections(name: str) -> dict[str, tuple[str, ...]]:
-    """Lines of a content file by the heading above them; headings that occur twice are joined."""
-    record: dict[str, tuple[str, ...]] = {}
+    """Lines of a content file by heading; those of equal headings are joined."""
+    by_heading: dict[str, tuple[str, ...]] = {}
     heading = ""
     for line in lines_of(name):
         if line.startswith("[") and line.endswith("]"):
             heading = line[1:-1]
         else:
-            record[heading] = (*record.get(heading, ()), line)
-    return record
+            by_heading[heading] = (*by_heading.get(heading, ()), line)
+    return by_heading
 
 
 def words_of(name: str, heading: str) -> frozenset[str]:
-    """The words of a section, parted by white space."""
+    """The words of a section, separated by white space."""
     return frozenset(word for line in sections(name)[heading] for word in line.split())
 
 
+def stems_of(name: str, heading: str) -> frozenset[str]:
+    """The stems of the words of a section."""
+    return frozenset(map(stem, words_of(name, heading)))
+
+
 def alternatives(name: str, heading: str, before: str = r"\b(?:", after: str = r")\b") -> re.Pattern[str]:
-    """A regular expression of the lines of a section as alternatives."""
+    """A regular expression with the lines of a section as alternatives."""
     return re.compile(before + "|".join(sections(name)[heading]) + after)
 
 
-# Words of a text as they are compared: folded, stemmed lightly, and how rare each is.
-#
-# Rarity comes from `frequencies.txt`: in how many of some ten thousand texts of free software a word stands
-# (tools/count_words.py says which). It is a technical register, so `kill` and `attack` count as common there,
-# which is the side on which to err.
-
-LONGEST = 2000
-"""Characters looked at: of a longer text the first and the last half of so many, where a request stands."""
-
+LONGEST = 2000  # characters of a text that are read, half of them at either end
 LONGEST_WORD = 32
-"""Letters of a word that are looked at: what is kept of a turn must be small."""
+SAMPLE = 400  # characters that decide on the language
 
 _WORD = re.compile(r"[a-z][a-z']*|\d+")
 _ENDINGS = (
-    ("ations", "ate"),
-    ("ation", "ate"),
-    ("iness", "y"),
-    ("ies", "y"),
-    ("ying", "y"),
-    ("ings", ""),
-    ("ing", ""),
-    ("sses", "ss"),
-    ("shes", "sh"),
-    ("ches", "ch"),
-    ("xes", "x"),
-    ("ied", "y"),
-    ("ed", ""),
-    ("ly", ""),
-    ("s", ""),
-)
+    ("ations", "ate"), ("ation", "ate"), ("iness", "y"), ("ies", "y"), ("ying", "y"), ("ings", ""),
+    ("ing", ""), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("ied", "y"), ("ed", ""),
+    ("ly", ""), ("s", ""),
+)  # fmt: skip
 _VOWELS = "aeiou"
 _KEEP = words_of("small_words", "whole")
 
@@ -97,7 +83,7 @@ def tokens(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 15)
 def stem(word: str) -> str:
-    """A word without its commonest English endings; the same for a word and its plural, -ing and -ed.
+    """A word without its commonest English endings: equal for a word, its plural, -ing and -ed.
 
     >>> [stem(word) for word in ("mixing", "mixes", "stopped", "making", "process", "batteries", "cute")]
     ['mix', 'mix', 'stop', 'make', 'process', 'battery', 'cute']
@@ -115,35 +101,30 @@ def stem(word: str) -> str:
 
 
 def _whole(stump: str, ending: str) -> str:
-    """What was there before -ing or -ed: one letter of a pair goes (`stopp`), a lost e comes back (`mak`)."""
+    """The word before -ing or -ed: one letter of a pair goes (`stopp`), a lost e returns (`mak`)."""
     if ending not in ("ing", "ings", "ed"):
         return stump
     if len(stump) > 3 and stump[-1] == stump[-2] and stump[-1] not in "lsz":
         return stump[:-1]
-    lost = (
-        len(stump) == 3
-        and stump[0] not in _VOWELS
-        and stump[1] in _VOWELS
-        and stump[2] not in _VOWELS + "wxy"
-    )
-    return stump + "e" if lost else stump
+    is_vowel = [letter in _VOWELS for letter in stump]
+    return stump + "e" if is_vowel == [False, True, False] and stump[2] not in "wxy" else stump
 
 
 @cache
 def small_words() -> frozenset[str]:
     """Stems of words that say nothing about a topic."""
-    return frozenset(map(stem, words_of("small_words", "small")))
+    return stems_of("small_words", "small")
 
 
 def content(stems: list[str]) -> frozenset[str]:
-    """The stems that say what a text is about."""
+    """The stems that carry a text's topic."""
     small = small_words()
     return frozenset(stem for stem in stems if stem not in small and len(stem) > 1 and not stem.isdigit())
 
 
 @cache
 def _frequencies() -> tuple[int, dict[str, int]]:
-    # The first line is not a word: it says of how many documents.
+    # The first line holds the number of documents.
     (_, total), *pairs = (line.split() for line in lines_of("frequencies"))
     return int(total), {word: int(n) for word, n in pairs}
 
@@ -159,13 +140,9 @@ def rarity(word: str) -> float:
     return math.log(total / max(2, counts.get(word, 0))) / math.log(total / 2)
 
 
-# Which language a text is probably in: by script, then by its small words; None where it is not clear.
-
 _SMALL = {code: words_of("languages", code) for code in sections("languages")}
 _LETTERS = re.compile(r"[^\W\d_]+")
-_SAMPLE = 400
-FEWEST = 2
-"""Small words that must be met to name a language of the Latin script."""
+FEWEST = 2  # small words that identify a language of the Latin script
 
 
 def script_of(text: str) -> str | None:
@@ -174,10 +151,10 @@ def script_of(text: str) -> str | None:
     >>> script_of("Как это сделать?"), script_of("12 + 3")
     ('CYRILLIC', None)
     """
-    if text[:_SAMPLE].isascii():
-        return "LATIN" if _LETTERS.search(text[:_SAMPLE]) else None
+    if text[:SAMPLE].isascii():
+        return "LATIN" if _LETTERS.search(text[:SAMPLE]) else None
     counts: dict[str, int] = {}
-    for letter in text[:_SAMPLE]:
+    for letter in text[:SAMPLE]:
         if letter.isalpha():
             name = "LATIN" if letter.isascii() else unicodedata.name(letter, "?").split()[0]
             counts[name] = counts.get(name, 0) + 1
@@ -185,15 +162,15 @@ def script_of(text: str) -> str | None:
 
 
 def language_of(text: str) -> str | None:
-    """A code such as `en` or `es`, the script's name in small letters for others, None where it is not clear.
+    """A code such as `en`, or the script's lower-case name for others than Latin; None where it is unclear.
 
     >>> [language_of(text) for text in ("How do you do that?", "¿Cómo puedo hacer eso?", "Ok!")]
     ['en', 'es', None]
     """
     script = script_of(text)
-    if script is None or script != "LATIN":
-        return None if script is None else script.lower()
-    words = [word.lower() for word in _LETTERS.findall(text[:_SAMPLE])]
+    if script != "LATIN":
+        return script and script.lower()
+    words = [word.lower() for word in _LETTERS.findall(text[:SAMPLE])]
     counts = {code: sum(word in small for word in words) for code, small in _SMALL.items()}
     best = max(counts, key=lambda code: (counts[code], code == "en"))
     rest = max(count for code, count in counts.items() if code != best)

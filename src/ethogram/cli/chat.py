@@ -39,7 +39,7 @@ def chat(
     The strongest signal counts in full, each further one half of the one before.
     """
     from ..app.chat import follow, summary_record, turn_record
-    from ..app.chat_files import read_said
+    from ..app.chat_files import read_turns
     from ..chat.records import MODES
     from ..report.chat import TurnWriter, summary_line
 
@@ -51,7 +51,7 @@ def chat(
     writer = TurnWriter(signals=signals, excerpts=excerpts)
     stdin = sys.stdin.buffer if sys.stdin else None
     latest = o.latest_of(o.load_config(config).settings)
-    for turn in follow(read_said(path, stdin, latest), make, followed):
+    for turn in follow(read_turns(path, stdin, latest), make, followed):
         if html:
             turns.append(turn)
         if summed:

@@ -1,4 +1,7 @@
-"""Evaluator: scores one message."""
+"""Evaluator: scores one message with readings, or says why it could not.
+
+A new evaluator is one file with `@evaluator("name")` on a class derived from `Evaluator`.
+"""
 
 from __future__ import annotations
 
@@ -12,22 +15,19 @@ from ..lexicon.records import NEGATIVE, Scan
 from ..lexicon.triage import PRIOR
 from ..models import stable_hash
 from ..models.record import Record
-from .prompt import Said, evaluation_prompt
+from .prompt import PriorMessage, evaluation_prompt
 
-# What every evaluator is: asked about a message, it answers with readings, or says that it could not.
-#
-# A new evaluator is one file with `@evaluator("name")` on a class derived from `Evaluator`.
-
-WHOLE_THREAD = 1_000_000
-"""The width of a reading for which the whole thread was shown."""
+WHOLE_THREAD = 1_000_000  # width of a reading for which the whole thread was shown
+DIMENSIONS: Mapping[str, tuple[str, ...]] = {
+    "ethos": ("virtue", "goodwill", "manipulation", "deception"),
+    "logos": ("accuracy", "reasoning", "fabrication", "broken_logic"),
+    "pathos": ("recognition", "compassion", "dismissal", "exploitation"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One message to score, and what the tier lets the evaluator see beside it.
-
-    `thread` are the earlier messages of its thread, oldest first; `history` is what is known of its author.
-    """
+    """One message to score, with the earlier messages of its thread and its author's history."""
 
     source: str
     id: str
@@ -35,28 +35,28 @@ class Question:
     text: str
     scan: Scan
     tier: str
-    thread: tuple[Said, ...] = ()
+    thread: tuple[PriorMessage, ...] = ()
     history: Mapping[str, Any] | None = None
 
     @property
     def width(self) -> int:
-        """How many earlier messages of the thread the evaluator may see; the same number for a whole tier."""
+        """How many earlier messages of the thread the tier shows."""
         prior = PRIOR.get(self.tier, 0)
         return WHOLE_THREAD if prior < 0 else prior
 
     def prompt(self, boundary: str | None = None) -> tuple[str, str]:
-        """(system, user); without a boundary the same every time, so that it can be compared."""
+        """(system, user); without a boundary the same every time."""
         return evaluation_prompt(
             self.text, self.scan, self.tier, self.thread, self.history, boundary=boundary
         )
 
     def key(self, scorer: str) -> str:
-        """What two questions have in common that would be given the same prompt by the same scorer."""
+        """The cache key: equal for questions with the same prompt to the same scorer."""
         return stable_hash("question", scorer, self.prompt()[1])
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Record):
+class IndicatorSpan(Record):
     """An indicator in a message: its words are the text from `start` up to and without `end`."""
 
     OMITTED = ("quote",)
@@ -96,7 +96,7 @@ class Evaluation(Record):
     """
 
     traits: TraitScores
-    indicators: tuple[Found, ...]
+    indicators: tuple[IndicatorSpan, ...]
     scorer: str
     width: Count
     """Earlier messages it could see; 1000000 for the whole thread."""
@@ -107,9 +107,9 @@ class Evaluation(Record):
 
 @dataclass(frozen=True, slots=True)
 class NotMeasured:
-    """That there is no answer, and why: a reason without any text of the message.
+    """Why there is no answer, without any text of the message, and what the attempts cost.
 
-    `spent` is what the attempts cost all the same. `final` is false where asking again may help.
+    `final` is false where asking again may help.
     """
 
     reason: str
@@ -122,30 +122,26 @@ Answer = Evaluation | NotMeasured
 
 
 class Evaluator:
-    """The base of all. `scorer` names who measured: name, model and version of what it was asked."""
+    """Base of all evaluators."""
 
     name: str = ""
-    scorer: str = ""
-    needs: str = "nothing"
-    """What must be there before it can be asked, as `ethogram signals evaluators` tells it."""
-    paid = False
-    """Whether an answer costs money or time, so that it is kept and asked for once."""
-    wants_context = False
-    """Whether `thread` and `history` of a question are looked at."""
-    concurrency = 1
-    """How many questions may be under way at once."""
+    scorer: str = ""  # name, model and version of the prompt: who measured a reading
+    needs: str = "nothing"  # requirements, shown by `ethogram signals evaluators`
+    paid = False  # answers cost money or time, so they are saved and asked for once
+    wants_context = False  # reads the thread and history of a question
+    concurrency = 1  # questions in flight at once
 
     @property
     def identity(self) -> str:
-        """Who answers: the scorer and, where another could answer under the same name, where it is."""
+        """The scorer, with its address where others could answer under the same name."""
         return self.scorer
 
     def evaluate(self, question: Question) -> Answer:
-        """The answer to one question; what goes wrong is NotMeasured, never an exception."""
+        """The answer to one question; failures are NotMeasured, never an exception."""
         raise NotImplementedError
 
     def evaluate_many(self, questions: Sequence[Question]) -> list[Answer]:
-        """The answers to many, in their order."""
+        """The answers to several questions, in their order."""
         return [self.evaluate(question) for question in questions]
 
     def worst_cost(self, question: Question) -> float | None:
@@ -153,56 +149,43 @@ class Evaluator:
         return 0.0
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
 
 
 Options = Mapping[str, Any]
-"""What the settings say of one evaluator."""
 
 T = TypeVar("T", bound=Callable[[Options], Evaluator])
 
 
 def evaluator(name: str) -> Callable[[T], T]:
-    """The decorator: on a class or function that takes the options and gives an Evaluator."""
+    """Register a class or function that takes the options and returns an Evaluator."""
 
-    def add(item: T) -> T:
-        registry.evaluators.add(name, item)
-        return item
+    def add(make: T) -> T:
+        registry.evaluators.add(name, make)
+        return make
 
     return add
 
 
 def make_evaluator(name: str, options: Options | None = None) -> Evaluator:
-    """The evaluator of that name; BadUsage names the nearest where there is none."""
+    """The evaluator of that name; BadUsage with the nearest name where there is none."""
     made: Evaluator = registry.evaluators.get(name)(options or {})
     return made
 
 
-# What the twelve traits come to: three dimensions, and how even they are.
-
-DIMENSIONS: Mapping[str, tuple[str, ...]] = {
-    "ethos": ("virtue", "goodwill", "manipulation", "deception"),
-    "logos": ("accuracy", "reasoning", "fabrication", "broken_logic"),
-    "pathos": ("recognition", "compassion", "dismissal", "exploitation"),
-}
-"""Dimension to its traits."""
-
-
 def dimensions(traits: Mapping[str, float]) -> dict[str, float]:
-    """The mean of each dimension's traits, the negative ones turned round, and their balance.
+    """The mean of each dimension's traits, negative ones inverted, and how even the three are.
 
-    A dimension with a trait that was not measured is not measured; balance needs all three.
+    A dimension needs all its traits, balance all dimensions.
 
     >>> dimensions({"virtue": 1.0, "goodwill": 0.5, "manipulation": 0.0, "deception": 0.5})
     {'ethos': 0.75}
     """
-    out = {
-        name: round(
-            sum(1 - traits[part] if part in NEGATIVE else traits[part] for part in parts) / len(parts), 6
-        )
-        for name, parts in DIMENSIONS.items()
-        if all(part in traits for part in parts)
-    }
+    out = {}
+    for name, parts in DIMENSIONS.items():
+        if all(part in traits for part in parts):
+            values = [1 - traits[part] if part in NEGATIVE else traits[part] for part in parts]
+            out[name] = round(sum(values) / len(values), 6)
     if len(out) == len(DIMENSIONS) and (mean := sum(out.values()) / len(out)):
         spread = (sum((item - mean) ** 2 for item in out.values()) / len(out)) ** 0.5
         out["balance"] = round(max(0.0, 1 - spread / mean), 6)

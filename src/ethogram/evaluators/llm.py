@@ -1,7 +1,7 @@
-"""What all models are asked alike: once, and once more where the answer cannot be used; then there is none.
+"""Base of the evaluators that ask a language model.
 
-A request that may have been answered is never sent more than twice, so that what a question costs is bounded.
-One that certainly was not (the server is busy, or was not reached) is repeated more often, after a while.
+A request that may have been answered is sent at most twice, so that the cost of a question is bounded. One
+that certainly was not (the server is busy or was not reached) is retried more often, after a delay.
 """
 
 from __future__ import annotations
@@ -20,26 +20,22 @@ from ..errors import EvaluatorStopped
 from .base import Answer, Evaluation, Evaluator, NotMeasured, Options, Question, Usage
 from .llm_client import (
     ENDED,
-    Line,
+    Connections,
     Provider,
+    RequestFailure,
     Settings,
-    Trouble,
     attempt,
     http_client,
     read_options,
     waiting_time,
-)
+)  # fmt: skip
 from .pricing import most_tokens
 from .response_parser import check_answer
 from .rubric import answer_schema, rubric_version
 
-ASKED = 2
-"""How often a question is asked that may have been answered."""
-REPEATS = 5
-"""How often it is sent again where it certainly was not."""
-NEVER_REACHED_REPEATS = 2
-NEVER_REACHED_SECONDS = 5.0
-"""So little patience there is with a server that nobody has reached yet: its address may be wrong."""
+ATTEMPTS = 2  # requests for a question that may have been answered
+RETRIES = 5  # of a request that certainly was not
+NEVER_REACHED_RETRIES, NEVER_REACHED_SECONDS = 2, 5.0  # a server never reached may have a wrong address
 
 REFUSED = "the model refused"
 CUT = "the answer was cut off at max_tokens"
@@ -50,7 +46,7 @@ NO_TEXT = "the text is empty"
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back: words, or why there are none. `usage` is None where it was not told."""
+    """The model's words, or why there are none; `usage` is None where it was not reported."""
 
     text: str
     usage: Usage | None
@@ -58,9 +54,9 @@ class Reply:
 
 
 class LanguageModel(Evaluator):
-    """The base of both clients. A subclass says how a prompt is sent and how a body is read.
+    """Asks a language model; a subclass speaks a protocol.
 
-    It may be used by several threads. Once closed it sends nothing more. `sleep` is there for tests.
+    Safe for several threads. Once closed it sends nothing more. `sleep` is there for tests.
     """
 
     paid = True
@@ -71,11 +67,11 @@ class LanguageModel(Evaluator):
         self.settings: Settings = read_options(options, self.provider)
         self.scorer = f"{self.name}:{self.settings.model}@{rubric_version()}"
         self.concurrency = self.settings.concurrency
-        # Limits on numbers are refused by strict modes; check_answer looks at them.
+        # Strict modes refuse limits on numbers; check_answer checks them.
         self._schema = answer_schema(ranges=False)
         self._schema_text = json.dumps(self._schema)
-        self._line = Line()
-        self._sleep = sleep or self._line.wait
+        self._connections = Connections()
+        self._sleep = sleep or self._connections.wait
         self._lock = threading.Lock()
         self._client: Any = None
         self._level = 0
@@ -84,13 +80,11 @@ class LanguageModel(Evaluator):
 
     @property
     def identity(self) -> str:
-        """The scorer and its server: another one may call its model the same."""
+        """The scorer and its address: another server may call its model the same."""
         return f"{self.scorer} {self.settings.base_url}"
 
-    # What differs between the protocols.
-
     def forms(self) -> list[Mapping[str, Any]]:
-        """How an answer's form can be asked for, the strictest first; servers differ in what they know."""
+        """Request options that ask for the answer's schema, the strictest first; servers differ."""
         raise NotImplementedError
 
     def connect(self, http: Any) -> Any:
@@ -102,128 +96,135 @@ class LanguageModel(Evaluator):
         raise NotImplementedError
 
     def send(self, client: Any, request: Mapping[str, Any]) -> Any:
-        """The body of the answer, read from JSON."""
+        """The body of the response, parsed."""
         raise NotImplementedError
 
     def reply(self, body: Any) -> Reply:
-        """What the body says; LookupError, TypeError or ValueError where it is none of the protocol's."""
+        """The reply in a body; LookupError, TypeError or ValueError where it breaks the protocol."""
         raise NotImplementedError
-
-    # What is the same.
 
     def evaluate(self, question: Question) -> Answer:
         if not question.text.strip():
             return NotMeasured(NO_TEXT, final=True)
         usage, spent, reason = Usage(), 0.0, ""
-        for _ in range(ASKED):
+        for _ in range(ATTEMPTS):
             boundary = secrets.token_hex(8)
             system, user = question.prompt(boundary)
-            got = self._ask(system, user)
-            if isinstance(got, Trouble) and got.kind != "lost":
-                return self._given_up(got, spent, usage)
-            known = got.usage if isinstance(got, Reply) else None
-            usage += known or Usage()
-            spent += self._cost(known, system, user)
-            reason = got.reason if isinstance(got, Trouble) else got.fault or ""
-            if isinstance(got, Reply) and not reason:
-                checked = check_answer(got.text, question.text, boundary)
-                if checked.fault is None:
-                    return Evaluation(
-                        traits=checked.traits,
-                        indicators=checked.indicators,
-                        scorer=self.scorer,
-                        width=question.width,
-                        cost=self._told(spent),
-                        usage=usage,
-                        dropped=checked.dropped,
-                    )
-                reason = checked.fault
-        return NotMeasured(reason, self._told(spent), usage)
+            reply = self._ask(system, user)
+            if isinstance(reply, RequestFailure):
+                if reply.kind != "lost":
+                    return self._not_measured(reply, spent, usage)
+                spent += self._cost(None, system, user)
+                reason = reply.reason
+                continue
+            usage += reply.usage or Usage()
+            spent += self._cost(reply.usage, system, user)
+            answer = self.answer(reply, question, boundary, self._or_none(spent), usage)
+            if isinstance(answer, Evaluation):
+                return answer
+            reason = answer.reason
+        return NotMeasured(reason, self._or_none(spent), usage)
+
+    def answer(
+        self, reply: Reply, question: Question, boundary: str, cost: float | None, usage: Usage
+    ) -> Answer:
+        """The checked answer in a reply, with what it cost."""
+        if reply.fault:
+            return NotMeasured(reply.fault, cost, usage)
+        checked = check_answer(reply.text, question.text, boundary)
+        if checked.fault is not None:
+            return NotMeasured(checked.fault, cost, usage)
+        return Evaluation(
+            traits=checked.traits,
+            indicators=checked.indicators,
+            scorer=self.scorer,
+            width=question.width,
+            cost=cost,
+            usage=usage,
+            dropped=checked.dropped,
+        )
 
     def worst_cost(self, question: Question) -> float | None:
-        """An upper bound of `evaluate`: what cannot have been answered is not counted by the model's side."""
+        """An upper bound of what `evaluate` costs; the provider bills nothing that it did not answer."""
         if self.settings.price is None:
             return None
-        # A random fence is as long as the default one.
-        return ASKED * self._cost(None, *question.prompt())
+        # A random boundary is as long as the default one.
+        return ATTEMPTS * self._cost(None, *question.prompt())
 
     def close(self) -> None:
-        """Ends it for good: what is under way is let go, and nothing is sent again."""
-        self._line.cut()
+        """Abandon what is in flight and send nothing more."""
+        self._connections.cut()
         with self._lock:
             if self._client is not None:
                 self._client.close()
                 self._client = None
 
     def client(self) -> Any:
-        """The SDK's client, made when it is first needed: importing an SDK takes seconds."""
+        """The SDK's client, made when first needed: importing an SDK takes seconds."""
         with self._lock:
-            if self._line.is_cut():
+            if self._connections.is_cut():
                 raise EvaluatorStopped(f"{self.name}: {ENDED}")
             if self._client is None:
                 settings = self.settings
                 self._client = self.connect(
-                    http_client(settings.base_url, settings.timeout, self._line, local=settings.local)
+                    http_client(settings.base_url, settings.timeout, self._connections, local=settings.local)
                 )
             return self._client
 
     def parameters(self, system: str, user: str) -> dict[str, Any]:
-        """A request in the form that was last found to work."""
+        """A request in the form that worked last."""
         return self.request(system, user, self.forms()[self._level])
 
     def read(self, body: Any) -> Reply:
-        """What a body says, also where it is none of the protocol's."""
+        """The reply in a body, with a fault where it breaks the protocol."""
         try:
             return self.reply(body)
         except (LookupError, TypeError, ValueError, AttributeError):
             return Reply("", None, UNREADABLE)
 
-    def patiently(self, send: Callable[[], Any]) -> Any | Trouble:
-        """What `send` gives, sent again after a while where it certainly was not answered."""
+    def patiently(self, send: Callable[[], Any]) -> Any | RequestFailure:
+        """What `send` returns; retried after a delay where it certainly was not answered."""
         began, turn = time.monotonic(), 0
-        while not self._line.is_cut():
-            got = attempt(send)
-            if not isinstance(got, Trouble):
+        while not self._connections.is_cut():
+            result = attempt(send)
+            if not isinstance(result, RequestFailure):
                 self._reached = True
-                return got
-            if self._line.is_cut():
-                # What broke off may have been counted by the model's side.
-                broke = got.kind == "lost" or (got.kind == "wrong" and got.status is None)
-                return Trouble("lost" if broke else "ended", ENDED)
-            self._reached |= got.kind != "unreached"
-            if got.kind not in ("busy", "unreached") or self._is_enough(turn, time.monotonic() - began):
-                return got
-            self._sleep(waiting_time(got, turn, random.random()))
+                return result
+            if self._connections.is_cut():
+                # The provider may have billed a request that broke off.
+                broke = result.kind == "lost" or (result.kind == "wrong" and result.status is None)
+                return RequestFailure("lost" if broke else "ended", ENDED)
+            self._reached |= result.kind != "unreached"
+            most = RETRIES if self._reached else NEVER_REACHED_RETRIES
+            late = not self._reached and time.monotonic() - began >= NEVER_REACHED_SECONDS
+            if result.kind not in ("busy", "unreached") or turn >= most or late:
+                return result
+            self._sleep(waiting_time(result, turn, random.random()))
             turn += 1
-        return Trouble("ended", ENDED)
+        return RequestFailure("ended", ENDED)
 
-    def _is_enough(self, turn: int, seconds: float) -> bool:
-        if self._reached:
-            return turn >= REPEATS
-        return turn >= NEVER_REACHED_REPEATS or seconds >= NEVER_REACHED_SECONDS
-
-    def _ask(self, system: str, user: str) -> Reply | Trouble:
+    def _ask(self, system: str, user: str) -> Reply | RequestFailure:
         try:
             client, forms = self.client(), self.forms()
         except EvaluatorStopped:
-            return Trouble("ended", ENDED)
+            return RequestFailure("ended", ENDED)
         for level in range(self._level, len(forms)):
-            got = self.patiently(partial(self.send, client, self.request(system, user, forms[level])))
-            # Whoever took a form once takes it always: what is wrong then is the question.
-            if not isinstance(got, Trouble) or got.status not in (400, 422) or self._answered:
+            body = self.patiently(partial(self.send, client, self.request(system, user, forms[level])))
+            # A server that took a form once takes it always: then the fault is in the question.
+            if not isinstance(body, RequestFailure) or body.status not in (400, 422) or self._answered:
                 break
-        if isinstance(got, Trouble):
-            return got
+        if isinstance(body, RequestFailure):
+            return body
         self._level, self._answered = level, True
-        return self.read(got)
+        return self.read(body)
 
-    def _given_up(self, trouble: Trouble, spent: float, usage: Usage) -> NotMeasured:
-        if trouble.kind == "stop" or (trouble.kind == "unreached" and not self._reached):
-            raise EvaluatorStopped(f"{self.name}: {trouble.reason}", self._told(spent))
-        return NotMeasured(trouble.reason, self._told(spent), usage, final=trouble.kind == "wrong")
+    def _not_measured(self, failure: RequestFailure, spent: float, usage: Usage) -> NotMeasured:
+        if failure.kind == "stop" or (failure.kind == "unreached" and not self._reached):
+            raise EvaluatorStopped(f"{self.name}: {failure.reason}", self._or_none(spent))
+        return NotMeasured(failure.reason, self._or_none(spent), usage, final=failure.kind == "wrong")
 
     def _cost(self, usage: Usage | None, system: str, user: str) -> float:
-        """Dollars; the most it can be where the model's side did not tell, since it may have counted all."""
+        """Dollars for one request; the most it can be where the usage is not known."""
         price = self.settings.price
         if price is None:
             return 0.0
@@ -231,12 +232,12 @@ class LanguageModel(Evaluator):
             return price.cost(usage)
         return price.most(most_tokens(system, user + self._schema_text), self.settings.max_tokens)
 
-    def _told(self, spent: float) -> float | None:
+    def _or_none(self, spent: float) -> float | None:
         return None if self.settings.price is None else spent
 
 
 def tokens(value: Any) -> int:
-    """A count of tokens as a body gives it; ValueError where it is none.
+    """A count of tokens in a body; ValueError where it is none.
 
     >>> tokens(12), tokens(None)
     (12, 0)
@@ -249,7 +250,7 @@ def tokens(value: Any) -> int:
 
 
 def usage_or_none(read: Callable[[], Usage]) -> Usage | None:
-    """The usage, or None where the body does not tell it as the protocol says."""
+    """The usage, or None where the body does not report it as the protocol says."""
     try:
         return read()
     except (LookupError, TypeError, ValueError, AttributeError):

@@ -1,4 +1,8 @@
-"""Requests to a model's server: options, retries, timeouts, size limits, no redirects."""
+"""Requests to a model's server: options, timeouts, size limits, no redirects, no logs.
+
+The SDKs speak the protocols. This module bounds what they would let happen: redirects (which could carry the
+key to another host), bodies without end, and logs with the text of messages.
+"""
 
 from __future__ import annotations
 
@@ -24,25 +28,14 @@ from weakref import WeakSet
 
 from ..config.checks import VARIABLE
 from ..errors import BadUsage, MissingExtra, did_you_mean
-from .pricing import Price, price_given, price_of
+from .pricing import Price, price_from, price_of
 
-# The way to a model's server: nowhere else, not too much, not too long, and in silence.
-#
-# The SDKs speak the protocols. What they would let happen is bounded here: redirects (which could carry the
-# key to another host), bodies without end, and logs that hold the text of messages.
-
-MOST_BYTES = 1_000_000
-"""Of an answer."""
-MOST_RESULT_BYTES = 2**30
-"""Of the results of a batch, which are read line by line."""
-LONGEST_WAIT = 60.0
-"""Seconds, whatever the server asks for."""
-LONGEST_CONNECT = 5.0
-"""Seconds until a server picks up; an answer may take longer."""
-LONGEST_RESULTS = 3600.0
-"""Seconds for the results of a batch, which may be large."""
-PIECE = 16_384
-"""Bytes that are sent at once: after each the deadline is looked at."""
+MOST_BYTES = 1_000_000  # of an answer
+MOST_RESULT_BYTES = 2**30  # of the results of a batch
+LONGEST_WAIT = 60.0  # seconds before a retry, whatever the server asks for
+LONGEST_CONNECT = 5.0  # seconds for a connection
+LONGEST_RESULTS = 3600.0  # seconds for the results of a batch
+PIECE = 16_384  # bytes sent at once; the deadline is checked after each
 ENDED = "the run was ended"
 
 Kind = Literal["busy", "unreached", "lost", "wrong", "stop", "ended"]
@@ -51,13 +44,12 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """Why a request gave no answer, in words that hold nothing of it.
+class RequestFailure:
+    """Why a request gave no answer, in words that repeat nothing of it.
 
-    busy: ask again later, nothing was counted. unreached: the same, for want of a connection. lost: the
-    answer may have been made and counted, but did not arrive. wrong: this request will never be answered.
-    stop: none will. ended: it was not sent, since nobody waits for it any more. `wait` is what the server
-    asked for, in seconds.
+    busy: retry later, nothing was billed. unreached: the same, there was no connection. lost: the answer
+    may have been billed but did not arrive. wrong: this request will never be answered. stop: none will.
+    ended: not sent, since the run was ended. `wait` is the delay in seconds that the server asked for.
     """
 
     kind: Kind
@@ -66,13 +58,13 @@ class Trouble:
     wait: float | None = None
 
 
-def attempt(send: Callable[[], T]) -> T | Trouble:
-    """What `send` gives, or what went wrong; nothing that an SDK raises goes further than here."""
-    with _quietly():
+def attempt(send: Callable[[], T]) -> T | RequestFailure:
+    """What `send` returns, or why it failed; no exception of an SDK passes."""
+    with _no_logs():
         try:
             return send()
         except Exception as error:
-            return _trouble(error)
+            return _failure_of(error)
 
 
 def body_of(response: Any) -> Any:
@@ -80,13 +72,20 @@ def body_of(response: Any) -> Any:
     try:
         return json.loads(response.http_response.content)
     except (ValueError, RecursionError):
-        raise _NotJson from None
+        raise _Failed("lost", "the answer is not JSON") from None
 
 
-class Line:
-    """The connections of one client, which can be cut: then nothing more is sent, and no answer awaited.
+class _Failed(Exception):
+    """A failure that is recognised here, raised through an SDK."""
 
-    To close a socket does not wake whoever reads from it in another thread; to shut it down does.
+    def __init__(self, kind: Kind, reason: str) -> None:
+        self.failure = RequestFailure(kind, reason)
+
+
+class Connections:
+    """The connections of one client; once cut, nothing more is sent and no answer is awaited.
+
+    Closing a socket does not wake a thread that reads from it; shutting it down does.
     """
 
     def __init__(self) -> None:
@@ -95,24 +94,24 @@ class Line:
         self._sockets: WeakSet[socket.socket] = WeakSet()
 
     def is_cut(self) -> bool:
-        """Whether it was; another thread may do so at any time."""
+        """Whether the connections were cut, by any thread."""
         return self._cut.is_set()
 
     def wait(self, seconds: float) -> None:
-        """Sleep, but no longer than until it is cut."""
+        """Sleep, at most until the connections are cut."""
         self._cut.wait(seconds)
 
     def cut(self) -> None:
-        """End it, for every thread; a second time does nothing."""
+        """End all requests, of every thread."""
         self._cut.set()
         with self._lock:
             for item in self._sockets:
-                # Not the method of an SSL socket, which would take its state from the thread that reads.
+                # The method of an SSL socket would take its state from the thread that reads.
                 with suppress(OSError):
                     socket.socket.shutdown(item, socket.SHUT_RDWR)
 
     def trace(self, event: str, info: MutableMapping[str, Any]) -> None:
-        """Told by the HTTP library of every step of a request."""
+        """Hook of the HTTP library for every step of a request."""
         import httpcore2
 
         step = event.partition(".")[2]
@@ -121,21 +120,21 @@ class Line:
             with self._lock:
                 self._sockets.add(info["return_value"].get_extra_info("socket"))
         elif step in ("connect_tcp.started", "send_request_headers.started") and self.is_cut():
-            raise _Ended
+            raise _Failed("ended", ENDED)
         if step in ("connect_tcp.started", "start_tls.started"):
-            # These are the arguments of the step itself.
+            # `info` holds the arguments of the step itself.
             info["timeout"] = _seconds_left(info["timeout"], httpcore2.ConnectTimeout)
 
 
 def timeouts(seconds: float) -> Any:
-    """As an SDK takes them: so many seconds for an answer, but few for a connection."""
+    """An SDK's timeouts: so many seconds for an answer, fewer for a connection."""
     import httpx2
 
     return httpx2.Timeout(seconds, connect=min(seconds, LONGEST_CONNECT))
 
 
-def http_client(base_url: str, timeout: float, line: Line, *, local: bool) -> Any:
-    """A client for this host alone. On this machine no proxy of the environment is asked."""
+def http_client(base_url: str, timeout: float, connections: Connections, *, local: bool) -> Any:
+    """An HTTP client for this host alone; for a local one the environment's proxies are ignored."""
     import httpx2
 
     host = _host(base_url)
@@ -145,22 +144,22 @@ def http_client(base_url: str, timeout: float, line: Line, *, local: bool) -> An
 
     def check_request(request: Any) -> None:
         if _host(str(request.url)) != host:
-            raise _Elsewhere
-        request.extensions["trace"] = line.trace
+            raise _Failed("stop", "the server names another host, which is not asked")
+        request.extensions["trace"] = connections.trace
         seconds = LONGEST_RESULTS if is_results(request) else request.extensions["timeout"]["read"]
         _EXCHANGE.ends = time.monotonic() + seconds
 
     def check_response(response: Any) -> None:
         # A small compressed body could unpack to any size.
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise _TooMuch
+            raise _Failed("lost", "the answer is too long or packed")
         most = MOST_RESULT_BYTES if is_results(response.request) else MOST_BYTES
         response.stream = _bounded(response.stream, most)
 
     return httpx2.Client(
         follow_redirects=False,
         trust_env=not local,
-        # To read all certificates takes 0.1 s; where there is no TLS none is trusted instead.
+        # Reading all certificates takes 0.1 s; without TLS none is needed.
         verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if host[0] == "http" else True,
         timeout=timeouts(timeout),
         headers={"Accept-Encoding": "identity"},
@@ -169,46 +168,44 @@ def http_client(base_url: str, timeout: float, line: Line, *, local: bool) -> An
     )
 
 
-def waiting_time(trouble: Trouble, turn: int, share: float) -> float:
-    """Seconds before turn 0, 1, 2...: what the server asks for, else twice as long each time.
+def waiting_time(failure: RequestFailure, turn: int, share: float) -> float:
+    """Seconds before retry `turn`: what the server asks for, else doubling; `share` (0..1) spreads clients.
 
-    `share` from 0 to 1 spreads those who were turned away together.
-
-    >>> waiting_time(Trouble("busy", "", wait=7.0), 0, 0.0), waiting_time(Trouble("busy", ""), 3, 1.0)
+    >>> busy = RequestFailure("busy", "")
+    >>> waiting_time(RequestFailure("busy", "", wait=7.0), 0, 0.0), waiting_time(busy, 3, 1.0)
     (7.0, 8.0)
     """
-    if trouble.wait is not None:
-        return min(trouble.wait + 0.25 * share, LONGEST_WAIT)
+    if failure.wait is not None:
+        return min(failure.wait + 0.25 * share, LONGEST_WAIT)
     return float(min(2.0**turn, LONGEST_WAIT)) * (0.5 + 0.5 * share)
 
 
-def _trouble(error: Exception) -> Trouble:
+def _failure_of(error: Exception) -> RequestFailure:
     status = getattr(error, "status_code", None)
     if isinstance(status, int):
         headers = getattr(getattr(error, "response", None), "headers", {})
-        return _of_status(status, asked_wait(headers, datetime.now(UTC)))
+        return _of_status(status, retry_after(headers, datetime.now(UTC)))
     import httpx2
 
+    known: tuple[tuple[tuple[type[Exception], ...], Kind, str], ...] = (
+        (
+            (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError),
+            "unreached",
+            "no connection to the server",
+        ),
+        ((httpx2.PoolTimeout,), "busy", "too many questions at once"),
+        ((httpx2.TimeoutException,), "lost", "no answer in time"),
+        ((httpx2.HTTPError, httpx2.StreamError), "lost", "the connection broke"),
+    )
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, _Elsewhere):
-            return Trouble("stop", "the server names another host, which is not asked")
-        if isinstance(cause, _Ended):
-            return Trouble("ended", ENDED)
-        if isinstance(cause, _TooMuch):
-            return Trouble("lost", "the answer is too long or packed")
-        if isinstance(cause, _NotJson):
-            return Trouble("lost", "the answer is not JSON")
-        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
-            return Trouble("unreached", "no connection to the server")
-        if isinstance(cause, httpx2.PoolTimeout):
-            return Trouble("busy", "too many questions at once")
-        if isinstance(cause, httpx2.TimeoutException):
-            return Trouble("lost", "no answer in time")
-        if isinstance(cause, httpx2.HTTPError | httpx2.StreamError):
-            return Trouble("lost", "the connection broke")
+        if isinstance(cause, _Failed):
+            return cause.failure
+        for types, kind, reason in known:
+            if isinstance(cause, types):
+                return RequestFailure(kind, reason)
         cause = cause.__cause__
-    return Trouble("wrong", "the request could not be made")
+    return RequestFailure("wrong", "the request could not be made")
 
 
 _STOPS = {
@@ -219,21 +216,23 @@ _STOPS = {
 }
 
 
-def _of_status(status: int, wait: float | None) -> Trouble:
+def _of_status(status: int, wait: float | None) -> RequestFailure:
+    kind: Kind = "wrong"
+    reason = "the server does not take the request"
     if status in _STOPS:
-        return Trouble("stop", f"{_STOPS[status]} (HTTP {status})", status)
-    if status < 400:
-        return Trouble("stop", f"the server sends elsewhere, which is not followed (HTTP {status})", status)
-    if status in (408, 409, 429) or status >= 500:
-        return Trouble("busy", f"the server is busy or failed (HTTP {status})", status, wait)
-    return Trouble("wrong", f"the server does not take the request (HTTP {status})", status)
+        kind, reason = "stop", _STOPS[status]
+    elif status < 400:
+        kind, reason = "stop", "the server sends elsewhere, which is not followed"
+    elif status in (408, 409, 429) or status >= 500:
+        kind, reason = "busy", "the server is busy or failed"
+    return RequestFailure(kind, f"{reason} (HTTP {status})", status, wait if kind == "busy" else None)
 
 
-def asked_wait(headers: Any, now: datetime) -> float | None:
-    """Seconds from now that `retry-after` asks for, as a number or as a date; None where it asks nothing.
+def retry_after(headers: Any, now: datetime) -> float | None:
+    """Seconds from now that the header `retry-after` asks for, as a number or a date; None without it.
 
     >>> now = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
-    >>> asked_wait({"retry-after": "Sun, 15 Nov 2026 12:00:30 GMT"}, now), asked_wait({}, now)
+    >>> retry_after({"retry-after": "Sun, 15 Nov 2026 12:00:30 GMT"}, now), retry_after({}, now)
     (30.0, None)
     """
     header = headers.get("retry-after")
@@ -250,12 +249,11 @@ def asked_wait(headers: Any, now: datetime) -> float | None:
     return min(max(seconds, 0.0), LONGEST_WAIT) if seconds == seconds else None
 
 
-_EXCHANGE = threading.local()
-"""When the exchange of this thread must be over (`ends`): a request is sent and answered in one thread."""
+_EXCHANGE = threading.local()  # `ends`: the deadline of the exchange in this thread
 
 
 def _seconds_left(timeout: float | None, late: type[Exception]) -> float:
-    """Seconds that a step of the exchange may take; `late` is raised where there are none."""
+    """Seconds left for a step of the exchange; raises `late` where there are none."""
     left: float = _EXCHANGE.ends - time.monotonic()
     if left <= 0:
         raise late
@@ -263,9 +261,9 @@ def _seconds_left(timeout: float | None, late: type[Exception]) -> float:
 
 
 def _limit(stream: Any) -> None:
-    """Make a connection keep to the deadline of the exchange, from the first byte sent to the last received.
+    """Make a connection keep to the deadline of the whole exchange.
 
-    The HTTP library's timeout is for each piece: a server that sends one byte a second would never end.
+    The HTTP library's timeout is for each piece, so a server that sends one byte a second would never end.
     """
     import httpcore2
 
@@ -282,22 +280,6 @@ def _limit(stream: Any) -> None:
     stream.read, stream.write = read_in_time, write_in_time
 
 
-class _Elsewhere(Exception):
-    """A request to a host that is not the one in the settings."""
-
-
-class _Ended(Exception):
-    """A request on a line that was cut."""
-
-
-class _TooMuch(Exception):
-    """A body over the limit."""
-
-
-class _NotJson(Exception):
-    """A body that is no JSON, or half of it."""
-
-
 def _bounded(stream: Any, most: int) -> Any:
     import httpx2
 
@@ -307,7 +289,7 @@ def _bounded(stream: Any, most: int) -> Any:
             for piece in stream:
                 seen += len(piece)
                 if seen > most:
-                    raise _TooMuch
+                    raise _Failed("lost", "the answer is too long or packed")
                 yield piece
 
         def close(self) -> None:
@@ -321,49 +303,39 @@ def _host(url: str) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
-_ASKING = threading.local()
-_SPEAKERS = ("anthropic", "openai", "httpx2", "httpcore2", "httpx", "httpcore")
+_REQUEST = threading.local()
+_LOGGERS = ("anthropic", "openai", "httpx2", "httpcore2", "httpx", "httpcore")
 
 
-class _Silence(logging.Filter):
-    """Drops what is said while a question of ours is under way in this thread, and nothing else."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return not getattr(_ASKING, "now", False)
-
-
-_SILENCE = _Silence()
+def _is_others(record: logging.LogRecord) -> bool:
+    """A log filter that drops what is logged during a request of ours in this thread."""
+    return not getattr(_REQUEST, "active", False)
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
-    """At level DEBUG the SDKs log whole requests; what others use them for is left as it is."""
+def _no_logs() -> Iterator[None]:
+    """Silence the SDKs, which log whole requests at level DEBUG; other users of them are not affected."""
     for name in list(logging.root.manager.loggerDict):
-        if name.partition(".")[0] in _SPEAKERS:
-            # A filter acts on its own logger only, not on those below it. Adding it twice does nothing.
-            logging.getLogger(name).addFilter(_SILENCE)
-    _ASKING.now = True
+        if name.partition(".")[0] in _LOGGERS:
+            # A filter acts on its own logger only; adding it twice does nothing.
+            logging.getLogger(name).addFilter(_is_others)
+    _REQUEST.active = True
     try:
         yield
     finally:
-        _ASKING.now = False
+        _REQUEST.active = False
 
-
-# What the settings may say of a model's server, checked before anything is asked and spent.
 
 KNOWN = ("model", "base_url", "concurrency", "timeout", "max_tokens", "price", "key_env", "allow_http")
 
-NO_KEY = "none"
-"""What is sent where a server asks for no key: the SDKs insist on one."""
-
-# Capitals only: a key that was written here by mistake is told from a name, and not repeated in an error.
+NO_KEY = "none"  # sent where a server needs no key: the SDKs require one
 _KEY = re.compile(r"[!-~]{1,1000}")
 _MODEL = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Where a protocol is spoken by default: its own address, key variable, model and package."""
+    """Defaults of a protocol: address, key variable, model and package."""
 
     name: str
     package: str
@@ -374,7 +346,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Options that were found good. The key is not among them: it is read where the client is made."""
+    """Checked options; the key is read from the environment when the client is made."""
 
     model: str
     base_url: str
@@ -391,65 +363,61 @@ class Settings:
 
 
 def read_options(options: Mapping[str, Any], provider: Provider) -> Settings:
-    """The options, or BadUsage that says what is wrong and never shows a key."""
+    """Check the options; BadUsage says what is wrong and never shows a key."""
     name = provider.name
-    for key in options:
-        _check_known(name, str(key))
+    for key in map(str, options):
+        if key in ("key", "api_key", "token"):
+            raise BadUsage(f"{name}: keys are read from the environment only; key_env names the variable")
+        if key not in KNOWN:
+            near = did_you_mean(key, KNOWN) or f"; known are {', '.join(KNOWN)}"
+            raise BadUsage(f"{name}: unknown option {key!r:.40}{near}")
     if importlib.util.find_spec(provider.package) is None:
         raise MissingExtra(provider.package, "llm", f"the evaluator {name}")
     base_url = _address(name, options.get("base_url", provider.base_url), options.get("allow_http", False))
-    own = urlsplit(base_url).hostname == urlsplit(provider.base_url).hostname
-    local = _is_local(urlsplit(base_url).hostname or "")
+    host = urlsplit(base_url).hostname or ""
+    own, local = host == urlsplit(provider.base_url).hostname, _is_local(host)
     model = _model(name, options.get("model", provider.model if own or name == "anthropic" else None))
-    whole = partial(_number, name, options, whole=True)
+    number = partial(_number, name, options)
     return Settings(
         model=model,
         base_url=base_url,
         own=own,
         local=local,
         key_env=_key_env(name, options.get("key_env"), own, local, provider.key_env),
-        concurrency=int(whole("concurrency", 4, 1, 64)),
-        timeout=_number(name, options, "timeout", 60, 0.1, 3_600),
-        max_tokens=int(whole("max_tokens", 1_500, 64, 128_000)),
-        price=price_given(name, options["price"]) if "price" in options else price_of(model),
+        concurrency=int(number("concurrency", 4, 1, 64, whole=True)),
+        timeout=number("timeout", 60, 0.1, 3_600),
+        max_tokens=int(number("max_tokens", 1_500, 64, 128_000, whole=True)),
+        price=price_from(name, options["price"]) if "price" in options else price_of(model),
     )
 
 
-def _check_known(name: str, key: str) -> None:
-    if key in ("key", "api_key", "token"):
-        raise BadUsage(f"{name}: keys are read from the environment only; key_env names the variable")
-    if key not in KNOWN:
-        near = did_you_mean(key, KNOWN) or f"; known are {', '.join(KNOWN)}"
-        raise BadUsage(f"{name}: unknown option {key!r:.40}{near}")
-
-
 def _model(name: str, value: Any) -> str:
-    """The name. A whole number is one too; of 4.10 and 4.1 nobody knows any more which was written."""
+    """The model's name; a float is refused, since 4.10 and 4.1 are the same number."""
     if value is None:
-        raise BadUsage(f"{name}: model names which of the models of that server is meant")
+        raise BadUsage(f"{name}: model is missing: expected the name of a model of that server")
     if value == "":
-        raise BadUsage(f"{name}: model has no value; give the model's name")
+        raise BadUsage(f"{name}: model has no value: expected the model's name")
     if isinstance(value, float):
-        raise BadUsage(f"{name}: model is a name and no number; put it in quotes")
+        raise BadUsage(f"{name}: model is a number: expected a name, in quotes")
     model = str(value) if type(value) is int else value
     if not isinstance(model, str) or not _MODEL.fullmatch(model):
-        raise BadUsage(f"{name}: model is not a name of at most 200 characters without blanks")
+        raise BadUsage(f"{name}: invalid model: expected a name of at most 200 characters without blanks")
     return model
 
 
 def _address(name: str, value: Any, allow_http: Any) -> str:
-    """The address, unless a key or a text would travel in the open, or stands in it."""
+    """The address, unless it holds a key, or a key or text would travel unencrypted."""
     try:
         parts = urlsplit(value)
         host, _ = parts.hostname or "", parts.port
     except (ValueError, TypeError, AttributeError):
         host, parts = "", urlsplit("")
     if parts.scheme not in ("http", "https") or not host:
-        raise BadUsage(f"{name}: base_url is not an address such as https://example.org/v1")
+        raise BadUsage(f"{name}: invalid base_url: expected an address such as https://example.org/v1")
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise BadUsage(f"{name}: base_url is a plain address, without user, password, ? or #")
+        raise BadUsage(f"{name}: invalid base_url: expected a plain address, without user, password, ? or #")
     if allow_http not in (True, False, "true", "false"):
-        raise BadUsage(f"{name}: allow_http is true or false")
+        raise BadUsage(f"{name}: invalid allow_http: expected true or false")
     if parts.scheme == "http" and not _is_local(host) and allow_http not in (True, "true"):
         raise BadUsage(
             f"{name}: base_url is http and not on this machine: texts and key could be read on the way; "
@@ -468,34 +436,31 @@ def _is_local(host: str) -> bool:
 
 
 def _key_env(name: str, value: Any, own: bool, local: bool, default: str) -> str | None:
-    """The variable that holds the key; a provider's own key is not sent to anybody else by default."""
+    """The variable that holds the key; a provider's own key is not sent to other servers by default."""
     if value is None and not own:
         if local:
             return None
         raise BadUsage(
-            f"{name}: key_env names the environment variable with the key of that server "
+            f"{name}: key_env is missing: expected the environment variable with the key of that server "
             f"({default} is not sent to others)"
         )
     variable = default if value is None else value
+    # Capitals only: a key written here by mistake is recognised, and not repeated in the error.
     if not isinstance(variable, str) or not VARIABLE.fullmatch(variable):
-        raise BadUsage(f"{name}: key_env is the name of an environment variable in capitals, not the key")
+        raise BadUsage(
+            f"{name}: invalid key_env: expected the name of an environment variable in capitals, not the key"
+        )
     if not os.environ.get(variable):
         raise BadUsage(f"{name} needs a key in the environment variable {variable}")
     if not _KEY.fullmatch(os.environ[variable]):
-        raise BadUsage(f"{name}: {variable} holds blanks or other signs that no key has")
+        raise BadUsage(f"{name}: {variable} holds blanks or other characters that no key has")
     return variable
 
 
 def _number(
-    name: str,
-    options: Mapping[str, Any],
-    key: str,
-    default: float,
-    least: float,
-    most: float,
-    *,
-    whole: bool = False,
-) -> float:
+    name: str, options: Mapping[str, Any], key: str, default: float, least: float, most: float,
+    *, whole: bool = False,
+) -> float:  # fmt: skip
     option = options.get(key, default)
     try:
         value = float("nan") if isinstance(option, bool) else float(option)
@@ -503,5 +468,5 @@ def _number(
         value = float("nan")
     if not least <= value <= most or (whole and value != int(value)):
         kind = "a whole number" if whole else "a number"
-        raise BadUsage(f"{name}: {key} is {kind} from {least:g} to {most:g}")
+        raise BadUsage(f"{name}: invalid {key}: expected {kind} from {least:g} to {most:g}")
     return value

@@ -1,22 +1,16 @@
-"""The evaluator `local`: a small model that needs no key and no network; same text, same scores.
-
-What it was trained on, how well it agrees and where it fails: docs/model_card.md.
-"""
+"""local: a small model that needs no key and no network (docs/model_card.md)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import BadUsage, did_you_mean
+from ..errors import BadUsage
 from .base import Answer, Evaluation, Evaluator, NotMeasured, Options, Question, evaluator
 
 if TYPE_CHECKING:
     from .local_model import Weights
 
-OPTIONS: tuple[str, ...] = ()
 LEAST_WORDS = 3
-"""Shorter texts say too little: thanks, ok, good morning."""
-
 UNKNOWN_LANGUAGE = NotMeasured("the text is in no language that the lexicon knows", final=True)
 TOO_SHORT = NotMeasured(f"the text has fewer than {LEAST_WORDS} words", final=True)
 
@@ -34,22 +28,20 @@ class Local(Evaluator):
 
     def __init__(self, options: Options | None = None) -> None:
         for name in options or {}:
-            raise BadUsage(f"the evaluator local has no option {name!r}{did_you_mean(str(name), OPTIONS)}")
+            raise BadUsage(f"the evaluator local has no option {name!r}")
         self._weights: Weights | None = None
 
     @property
     def weights(self) -> Weights:
-        """Read when first asked for."""
+        """The shipped weights, loaded when first needed; NumPy is imported with them."""
         if self._weights is None:
-            # Here and not above: whoever uses another evaluator need not wait for NumPy.
-
             from .local_model import shipped
 
             self._weights = shipped()
         return self._weights
 
     def evaluate(self, question: Question) -> Answer:
-        """The traits that the model measures, and the indicators that phrases of the text show."""
+        """The traits that the model measures, and the indicators of phrases in the text."""
         from .local_model import find_indicators, read_text, scores
 
         if not question.scan.measured:
@@ -58,5 +50,4 @@ class Local(Evaluator):
         if read.length < LEAST_WORDS:
             return TOO_SHORT
         traits = scores(self.weights, read, question.scan)
-        founds = find_indicators(self.weights, question.scan, traits)
-        return Evaluation(traits, founds, self.scorer, width=0)
+        return Evaluation(traits, find_indicators(self.weights, question.scan, traits), self.scorer, width=0)

@@ -10,8 +10,7 @@ from .llm import CUT, EMPTY, REFUSED, LanguageModel, Reply, tokens, usage_or_non
 from .llm_client import Provider, body_of, timeouts
 from .rubric import rubric_version
 
-# They think before they answer, and take no temperature.
-_THINKERS = ("gpt-5", "gpt-6", "o1", "o3", "o4")
+_REASONING = ("gpt-5", "gpt-6", "o1", "o3", "o4")  # models that take no temperature
 
 
 @evaluator("openai")
@@ -38,16 +37,14 @@ class OpenAI(LanguageModel):
         loose = {"response_format": {"type": "json_object"}}
         new: dict[str, Any] = {"max_completion_tokens": most}
         if self.settings.own:
-            new |= {"reasoning_effort": "low"} if self._thinks() else {"temperature": 0}
-            # Only the rubric is kept: to keep what is never sent again costs more than to send it.
-            kept = {"prompt_cache_options": {"mode": "explicit"}, "prompt_cache_key": rubric_version()}
-            return [{**strict, **kept, **new}, {**strict, **new}, {**loose, **new}, new]
-        # Most servers know the older name of the limit only; those before models that think, the newer.
+            reasons = self.settings.model.startswith(_REASONING)
+            new |= {"reasoning_effort": "low"} if reasons else {"temperature": 0}
+            # Only the rubric is cached: writing to the cache costs more than sending once.
+            cache = {"prompt_cache_options": {"mode": "explicit"}, "prompt_cache_key": rubric_version()}
+            return [{**strict, **cache, **new}, {**strict, **new}, {**loose, **new}, new]
+        # Most servers know the older name of the limit only; those with reasoning models the newer.
         old = {"max_tokens": most, "temperature": 0}
         return [{**strict, **old}, {**loose, **old}, old, {**strict, **new}, new]
-
-    def _thinks(self) -> bool:
-        return self.settings.model.startswith(_THINKERS)
 
     def connect(self, http: Any) -> Any:
         import openai
@@ -89,7 +86,7 @@ class OpenAI(LanguageModel):
 
 
 def _usage(value: Any) -> Usage:
-    """Here the kept tokens are counted among those of the prompt."""
+    """Token counts; this protocol includes the cached ones in those of the prompt."""
     details = value.get("prompt_tokens_details") or {}
     read, written = tokens(details.get("cached_tokens")), tokens(details.get("cache_write_tokens"))
     return Usage(

@@ -1,4 +1,4 @@
-"""recorded: replays answers that were written to a file, so that a run costs nothing and needs nobody."""
+"""recorded: replays the answers of an earlier run from a file, at no cost."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any
 
 from ..errors import BadEvents, BadUsage, Fault, did_you_mean
 from .base import Answer, Evaluation, Evaluator, NotMeasured, Options, Question, Usage, evaluator
-from .response_cache import evaluation_of, fault_of
+from .response_cache import evaluation_of
 
 LONGEST_LINE = 1_000_000
+Key = tuple[str, str, str]  # source, id and text digest
 
 
 @evaluator("recorded")
@@ -27,25 +28,22 @@ class Recorded(Evaluator):
     needs = "a file of answers: --option file=FILE"
 
     def __init__(self, options: Options) -> None:
-        for key in options:
-            if key != "file":
-                raise BadUsage(f"recorded: unknown option {key!r:.40}{did_you_mean(key, ['file'])}")
+        for name in options:
+            if name != "file":
+                raise BadUsage(f"recorded: unknown option {name!r:.40}{did_you_mean(name, ['file'])}")
         if not isinstance(options.get("file"), (str, Path)):
             raise BadUsage("recorded needs the file of answers: --option file=answers.jsonl")
         path = Path(options["file"])
-        self._answers: dict[tuple[str, str, str], Evaluation] = {}
+        self._answers: dict[Key, Evaluation] = {}
         scorers: dict[str, int] = {}
-        for line, record in _lines(path):
-            answer = evaluation_of(record)
+        for line, key, answer in _read(path):
             scorers.setdefault(answer.scorer, line)
-            # It was paid for when it was recorded.
-            free = replace(answer, cost=0.0, usage=Usage())
-            self._answers[record["source"], record["id"], record["text_digest"]] = free
+            self._answers[key] = replace(answer, cost=0.0, usage=Usage())
         if len(scorers) > 1:
-            why = "answers of several scorers, of which one may stay: {!r:.80}"
+            why = "answers of several scorers: expected one, also {!r:.80}"
             raise BadEvents([Fault(str(path), n, 0, why.format(by)) for by, n in scorers.items()])
         if not scorers:
-            raise BadUsage(f"recorded: {str(path)!r:.200} holds no answers; --record writes them")
+            raise BadUsage(f"recorded: {str(path)!r:.200} holds no answers: write them with --record")
         self.scorer = next(iter(scorers))
 
     def evaluate(self, question: Question) -> Answer:
@@ -54,11 +52,12 @@ class Recorded(Evaluator):
 
 
 def text_digest(text: str) -> str:
-    """What tells one text from another; places of quotes are only right in the text they are of."""
+    """Digest of a text: offsets of quotes are valid in that text only."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read(path: Path) -> Iterator[tuple[int, Key, Evaluation]]:
+    """The answers of a file with their lines; records of other kinds are skipped."""
     faults = []
     try:
         with path.open("rb") as file:
@@ -67,25 +66,22 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     record = json.loads(line) if len(line) <= LONGEST_LINE else None
                 except (ValueError, RecursionError):
                     record = None
-                # Other records may stand beside: they are what `evaluate --json` says besides.
                 if isinstance(record, Mapping) and record.get("record") != "evaluation":
                     continue
-                if why := _fault(record):
-                    faults.append(Fault(str(path), number, 0, why))
-                elif not faults:
-                    assert isinstance(record, dict)
-                    yield number, record
+                try:
+                    yield number, _key(record), evaluation_of(record)
+                except ValueError as error:
+                    faults.append(Fault(str(path), number, 0, str(error)))
     except OSError as error:
         raise BadUsage(f"recorded: {path}: {error.strerror or error}") from None
     if faults:
         raise BadEvents(faults)
 
 
-def _fault(record: Any) -> str:
-    """What is wrong with a recorded answer; '' where nothing is."""
+def _key(record: Any) -> Key:
     if not isinstance(record, Mapping):
-        return f"no JSON object of at most {LONGEST_LINE:,} bytes"
-    for key in ("source", "id", "text_digest"):
-        if not isinstance(record.get(key), str):
-            return f"a recorded answer needs {key}, a text"
-    return fault_of(record)
+        raise ValueError(f"no JSON object of at most {LONGEST_LINE:,} bytes")
+    for name in ("source", "id", "text_digest"):
+        if not isinstance(record.get(name), str):
+            raise ValueError(f"a recorded answer needs {name}, a text")
+    return record["source"], record["id"], record["text_digest"]

@@ -1,4 +1,4 @@
-"""The rubric: what an evaluator is told, the same for every message, and the form of its answer.
+"""The rubric: the system prompt of every evaluation, and the schema of its answer.
 
 Its content is vocabulary/rubric.yaml and the definitions in vocabulary/indicators.csv.
 """
@@ -16,11 +16,9 @@ from ..errors import BadConfig, Fault
 from ..models import TRAITS
 from ..patterns.catalogue import indicator_catalogue
 
-LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Where the anchors of a trait stand."""
+LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)  # the anchors of a trait
 LONGEST_LINE = 140
-MOST_INDICATORS = 40
-"""So many of an answer are kept, those of highest confidence."""
+MOST_INDICATORS = 40  # used of an answer, those of highest confidence
 SHORTEST_QUOTE = 2
 FILE = DATA / "vocabulary" / "rubric.yaml"
 
@@ -66,27 +64,27 @@ class Trait:
 @lru_cache(maxsize=1)
 def load_rubric() -> Mapping[str, Trait]:
     """The traits in the order of TRAITS."""
-    from ruamel.yaml import YAML  # 50 ms, so only when a rubric is wanted
+    from ruamel.yaml import YAML  # takes 50 ms to import
 
     return read_rubric(YAML(typ="safe", pure=True).load(FILE.read_text("utf-8")))
 
 
 def read_rubric(content: object) -> Mapping[str, Trait]:
-    """The traits that a rubric's content describes; BadConfig with every fault in it.
+    """The traits of a rubric's content; BadConfig with every fault in it.
 
     >>> read_rubric({})
     Traceback (most recent call last):
     ethogram.errors.BadConfig: ...the traits must be virtue, goodwill, ...
     """
     record: Mapping[Any, Any] = content if isinstance(content, Mapping) else {}
-    faults = [f"{name}: {why}" for name, said in record.items() for why in _faults(said)]
+    faults = [f"{name}: {why}" for name, trait in record.items() for why in _faults(trait)]
     if tuple(record) != TRAITS:
         faults.append(f"the traits must be {', '.join(TRAITS)}, in this order")
     if faults:
         raise BadConfig([Fault(FILE.name, 0, 0, why) for why in faults])
     return {
-        name: Trait(name, said["means"], said["is_not"], tuple(said["anchors"].values()))
-        for name, said in record.items()
+        name: Trait(name, trait["means"], trait["is_not"], tuple(trait["anchors"].values()))
+        for name, trait in record.items()
     }
 
 
@@ -107,27 +105,21 @@ def _faults(value: object) -> list[str]:
 
 @lru_cache(maxsize=1)
 def system_prompt() -> str:
-    """What is the same for every message, so that it can be kept by the model's side."""
-    listed: list[str] = []
-    for trait in TRAITS:
-        listed.append(trait)
-        listed += [
-            f"- {item.id}: {item.definition}"
-            for item in indicator_catalogue().values()
-            if item.trait == trait
-        ]
-    traits = "\n".join(map(_described, load_rubric().values()))
-    return _SYSTEM.format(traits=traits, indicators="\n".join(listed))
-
-
-def _described(trait: Trait) -> str:
-    levels = (f"  {level:g} {line}" for level, line in zip(LEVELS, trait.anchors, strict=True))
-    return "\n".join((f"- {trait.name}: {trait.means} It is not: {trait.is_not}", *levels))
+    """The system prompt: the same for every message, so that the provider can cache it."""
+    indicators: list[str] = []
+    for name in TRAITS:
+        own = (item for item in indicator_catalogue().values() if item.trait == name)
+        indicators += [name, *(f"- {item.id}: {item.definition}" for item in own)]
+    traits: list[str] = []
+    for trait in load_rubric().values():
+        traits.append(f"- {trait.name}: {trait.means} It is not: {trait.is_not}")
+        traits += [f"  {level:g} {line}" for level, line in zip(LEVELS, trait.anchors, strict=True)]
+    return _SYSTEM.format(traits="\n".join(traits), indicators="\n".join(indicators))
 
 
 @lru_cache(maxsize=1)
 def rubric_version() -> str:
-    """Eight hex digits of all that the system prompt is made of: rubric, definitions and instructions.
+    """Eight hex digits of the system prompt's digest.
 
     >>> len(rubric_version())
     8
@@ -136,10 +128,10 @@ def rubric_version() -> str:
 
 
 def answer_schema(*, ranges: bool = True) -> dict[str, Any]:
-    """The JSON Schema of an answer, for models that can be held to one.
+    """The JSON Schema of an answer.
 
-    Every object lists all its keys as required and allows no others, which strict modes ask for. Those that
-    refuse limits on numbers and lists take `ranges=False`; `check_answer` looks at them in any case.
+    Every object requires all its keys and allows no others, as strict modes demand. Some of them refuse
+    limits on numbers and lists: `ranges=False` omits these; `check_answer` checks them in any case.
     """
     share: dict[str, Any] = {"type": "number", **({"minimum": 0, "maximum": 1} if ranges else {})}
     entry = _object(

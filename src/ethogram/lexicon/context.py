@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-WINDOW = 4
-"""A denial reaches so many words ahead."""
+WINDOW = 4  # A denial reaches so many words ahead
 
-LOOK_BACK = 64
-"""How many characters before a match can matter."""
+LOOK_BACK = 64  # how many characters before a match can matter
 
 _DENIALS = frozenset(
     b"""not no never none nobody nothing neither nor without cannot don't doesn't didn't isn't aren't wasn't

@@ -11,11 +11,9 @@ import re
 
 from .normalize import Folded
 
-SAMPLE = 400
-"""How many characters decide."""
+SAMPLE = 400  # how many characters decide
 
-MORE_FOREIGN = 2
-"""So many small words of other languages, at least, make a text one of theirs."""
+MORE_FOREIGN = 2  # so many small words of other languages, at least, make a text one of theirs
 
 _ENGLISH = frozenset(
     b"""the of and to in is that it for you was with on are be this have from or had by but not what all

@@ -14,11 +14,9 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 # where
 # writing it out would give too many, is a pattern that is tried only where such a beginning stands.
 
-SHORTEST_HEAD = 10
-"""A shorter beginning stands in too many texts to be worth looking at."""
+SHORTEST_HEAD = 10  # A shorter beginning stands in too many texts to be worth looking at
 
-PhraseParts = tuple["str | tuple[PhraseParts, ...]", ...]
-"""Literal text and choices, in turn."""
+PhraseParts = tuple["str | tuple[PhraseParts, ...]", ...]  # literal text and choices, in turn
 
 _WORD = rb"[a-z0-9_]"
 END = rb"(?!" + _WORD + rb")(?!'" + _WORD + rb")"
@@ -135,8 +133,7 @@ def without_apostrophes(form: str) -> str:
 
 # Matching: which phrases stand in a folded text as whole words, all at once and in linear time.
 
-Match = tuple[int, int, int]
-"""Which phrase, where it starts, and where it ends (not included)."""
+Match = tuple[int, int, int]  # which phrase, where it starts, and where it ends (not included)
 
 _IN_WORD = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_")
 _APOSTROPHE = ord("'")

@@ -11,8 +11,7 @@ from .lexicon import Category, load_lexicon
 from .scanner import scan
 
 SAMPLED = 20
-AROUND = 70
-"""Characters shown before and after a hit."""
+AROUND = 70  # characters shown before and after a hit
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,11 @@ import hashlib
 import re
 import unicodedata
 
-LEAST_WORDS = 6
-"""Shorter texts are alike by chance: thanks, I agree, good morning."""
+LEAST_WORDS = 6  # shorter texts are alike by chance: thanks, I agree, good morning
 
 LEAST_LETTERS = 60
 
-MOST = 20_000
-"""Characters that are looked at; two texts that differ only after these are taken for copies."""
+MOST = 20_000  # characters that are looked at; two texts that differ only after these are taken for copies
 
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+|[@#]\w+")
 _WORD = re.compile(r"[^\W_]+")

@@ -11,11 +11,9 @@ from typing import NamedTuple
 
 # What one character folds to: a lower-case ASCII letter, digit or sign, or nothing.
 
-LETTER = "2"
-"""Stands for a letter or digit that looks like none of ours: part of a word, and in no phrase."""
+LETTER = "2"  # stands for a letter or digit that looks like none of ours: part of a word, and in no phrase
 
-SIGN = "|"
-"""Stands for any other sign: ends a word and a clause."""
+SIGN = "|"  # stands for any other sign: ends a word and a clause
 
 _PAIRS = (
     # Cyrillic
@@ -139,8 +137,7 @@ _EMPHASIS = re.compile(rb"_(?:(?<![a-z0-9]_)|(?![a-z0-9]))")
 _ERRORS = "ethogram.fold"
 _COMMON = "’—“”–…"
 """Unusual characters that many texts are full of: replacing them at once saves a call for each."""
-SHORT = 4
-"""Runs of so many unusual characters are common enough to be remembered: a dash, an emoji."""
+SHORT = 4  # runs of so many unusual characters are common enough to be remembered: a dash, an emoji
 
 
 def _table() -> bytes:
@@ -156,8 +153,7 @@ def _table() -> bytes:
 
 
 _TABLE = _table()
-BETWEEN = "\0"
-"""Stands between texts that are folded together; texts that hold it are folded alone."""
+BETWEEN = "\0"  # stands between texts that are folded together; texts that hold it are folded alone
 _JOINED = b"\0" + _TABLE[1:]
 
 

@@ -24,8 +24,7 @@ HARD_CONSTRAINT = "hard_constraint"
 TIERS = ("standard", "focused", "deep", "deep_with_context")
 """How closely a message is to be looked at, from not at all to with everything around it."""
 
-DEEP_FROM = 4
-"""From so many flags on a message is looked at thoroughly."""
+DEEP_FROM = 4  # from so many flags on a message is looked at thoroughly
 
 
 @dataclass(frozen=True, slots=True)

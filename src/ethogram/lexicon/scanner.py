@@ -13,11 +13,9 @@ from .matcher import Match
 from .normalize import BETWEEN, Folded, Offsets, fold
 from .records import Flag, Scan
 
-LONGEST = 1_000_000
-"""So many characters of a text are looked at."""
+LONGEST = 1_000_000  # so many characters of a text are looked at
 
-TOGETHER = 1 << 16
-"""So many characters of short texts are looked at together."""
+TOGETHER = 1 << 16  # so many characters of short texts are looked at together
 
 REMEMBERED = 1 << 13
 """Networks repeat themselves: so many short texts are remembered with what was found in them."""

@@ -18,12 +18,9 @@ if TYPE_CHECKING:
 
 # The four things that one subject's messages in a thread can show together.
 
-RISING = 3
-"""Escalation: so many messages in a row are flagged, each with more flags than the one before."""
-REPEATED = 3
-"""Repeat flags: so many flagged messages."""
-CONCENTRATED = 4
-"""Concentration: so many messages on the same trait."""
+RISING = 3  # escalation: so many messages in a row are flagged, each with more flags than the one before
+REPEATED = 3  # repeat flags: so many flagged messages
+CONCENTRATED = 4  # concentration: so many messages on the same trait
 
 Shown = tuple[str, str | None, tuple[int, ...]]
 """What was shown, of which trait or category, and by which messages."""
@@ -107,8 +104,7 @@ def _raising(result: Scan, field: str) -> Counter[str]:
 # A message is judged by what stood in the thread when it was written, and by nothing after it: so a thread
 # gives the same tiers read whole or live, message by message.
 
-FLAGS_ALREADY = 4
-"""A focused message of a subject with so many flags before it is looked at thoroughly."""
+FLAGS_ALREADY = 4  # A focused message of a subject with so many flags before it is looked at thoroughly
 
 Message = Event | Mapping[str, Any] | tuple[str, str | None]
 """An event, an event line as a dict, or a subject and what it says; without text nothing is measured."""

@@ -19,8 +19,7 @@ from .records import TIERS, Scan
 from .scanner import scan
 from .thread_scan import ThreadSignal, Watcher, tier_here, unmeasured
 
-SAMPLED = 0.01
-"""The share of messages without a flag that is evaluated all the same."""
+SAMPLED = 0.01  # the share of messages without a flag that is evaluated all the same
 
 PRIOR = {"focused": 0, "deep": 4, "deep_with_context": -1}
 """How many earlier messages of the thread an evaluator is shown; -1 for all of them."""

@@ -50,7 +50,7 @@ class TurnWriter:
 
     def turn(self, turn: Scored) -> Iterator[str]:
         """One turn; the name of its conversation comes first where another one was shown before."""
-        thread = turn.said.thread
+        thread = turn.turn.thread
         if thread != self._last:
             if self._last is not None:
                 yield ""
@@ -77,8 +77,8 @@ class TurnWriter:
         if self._coloured and name in STYLES:
             mode = f"{STYLES[name]}{mode}{RESET}"
         bars = sparkline(risks, self._heights)
-        text = f"  {printable(excerpt(turn.said.text))}" if self._excerpts else ""
-        who = f"{turn.number:4}  {turn.said.role:9}"
+        text = f"  {printable(excerpt(turn.turn.text))}" if self._excerpts else ""
+        who = f"{turn.number:4}  {turn.turn.role:9}"
         return f"{who}  {mode}  {turn.state.risk:.2f}  {bars:{WIDTH}}{text}".rstrip()
 
 
@@ -95,7 +95,7 @@ def reasons(turn: Scored, most: int) -> Iterator[tuple[str, str, str]]:
         yield "up" if change.by > 0 else "down", f"{change.by:+.2f}", text
     for line in standing(turn, moved=bool(moved)):
         yield "kept", "", clean(line)
-    for detection in turn.found:
+    for detection in turn.detections:
         yield (
             "found",
             f"detected {clean(detection.pattern)} ({detection.severity})",

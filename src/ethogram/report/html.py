@@ -234,7 +234,7 @@ def chat_page(turns: Sequence[Scored], followed: Mapping[str, Followed], *, exce
 
     by_talk: dict[str, list[Scored]] = {}
     for turn in turns:
-        by_talk.setdefault(turn.said.thread, []).append(turn)
+        by_talk.setdefault(turn.turn.thread, []).append(turn)
     records = [{**summary_record(name, talk), "rows": by_talk[name]} for name, talk in followed.items()]
     records.sort(key=lambda record: -record["highest_risk"])
     counts = [plural(len(records), "conversation"), plural(sum(talk["turns"] for talk in records), "turn")]

@@ -1,11 +1,13 @@
-"""Agreement: how far two evaluators say the same of the same messages, and what that changes."""
+"""Agreement of two evaluators on the same messages, and what it changes in the detections."""
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from ...config import Settings
@@ -13,7 +15,7 @@ from ...errors import BadUsage
 from ...evaluators.base import Evaluator
 from ...fields import Amount, Balance, Count, Dollars, Ratio, RecordStruct, Trait
 from ...ingest import Batch
-from ...models import GIVEN, TRAITS, Detection, Event, is_indicator_name
+from ...models import GIVEN, TRAITS, Event, is_indicator_name
 from ...models.record import decimals
 from ...patterns.library import Library
 from ...stats import spearman
@@ -21,9 +23,7 @@ from ..analyze import analyze_batch
 from .questions import Sampling, routed
 from .scoring import Paying, evaluate_events, is_scored, settings_for
 
-"""Stands for the readings that came with the events, in place of an evaluator."""
-STRONG = 0.5
-"""From here on a trait is plainly there."""
+STRONG = 0.5  # score from which a trait is plainly present
 RESAMPLES = 400
 
 
@@ -100,7 +100,7 @@ class EvaluatorsCompared(RecordStruct):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one of the two said: events with its readings and no other's, and what that took."""
+    """One of the two: the events with its scores alone, and what they took."""
 
     name: str
     scorer: str
@@ -111,32 +111,33 @@ class Side:
 
 
 def side_of(
-    events: Collection[Event], evaluator: Evaluator, sampling: Sampling, paying: Paying | None = None
+    events: Iterable[Event], evaluator: Evaluator, sampling: Sampling, paying: Paying | None = None
 ) -> Side:
-    """What an evaluator says of the messages that a sampling chooses."""
+    """What an evaluator says of the messages that a sampling selects."""
     bare = [_without_scores(event) for event in events]
     start = time.perf_counter()
-    found = evaluate_events(bare, evaluator, sampling=sampling, paying=paying)
-    took = time.perf_counter() - start
-    found.must_not_have_stopped()
+    evaluated = evaluate_events(bare, evaluator, sampling=sampling, paying=paying)
+    seconds = time.perf_counter() - start
+    evaluated.must_not_have_stopped()
     return Side(
         evaluator.name,
-        found.scorer,
-        tuple(map(found.readings_of, bare)),
-        None if found.unpriced else found.spent,
-        took,
-        len(found.missing) + found.unasked,
+        evaluated.scorer,
+        tuple(map(evaluated.readings_of, bare)),
+        None if evaluated.unpriced else evaluated.spent,
+        seconds,
+        len(evaluated.missing) + evaluated.unasked,
     )
 
 
-def given_side(events: Collection[Event], sampling: Sampling) -> Side:
-    """What came with the messages that a sampling chooses."""
-    kept = []
-    for event, _, question in routed(events, sampling, with_threads=False):
-        kept.append(event if question is not None else _without_scores(event))
-    if not any(is_scored(name) for event in kept for name in event.readings):
+def given_side(events: Iterable[Event], sampling: Sampling) -> Side:
+    """The scores that came with the messages that a sampling selects."""
+    selected = tuple(
+        event if question is not None else _without_scores(event)
+        for event, _, question in routed(events, sampling, with_threads=False)
+    )
+    if not any(is_scored(name) for event in selected for name in event.readings):
         raise BadUsage("given: no message that is compared has both a text and scores")
-    return Side(GIVEN, GIVEN, tuple(kept))
+    return Side(GIVEN, GIVEN, selected)
 
 
 def _without_scores(event: Event) -> Event:
@@ -145,22 +146,16 @@ def _without_scores(event: Event) -> Event:
 
 
 def agreement(a: Side, b: Side, *, seed: int = 0) -> list[TraitAgreement]:
-    """For every trait that either measured: how many both did, and how far they agree.
-
-    `correlation` is of ranks, with an interval of 95 % over subjects; `strong_both` over `strong_either` is
-    the share of messages with a score of 0.5 or more by one that have it by both.
-    """
-    out = []
-    for trait in TRAITS:
-        pairs = _pairs(a, b, trait)
-        only = (_measured(a, trait), _measured(b, trait))
-        if any(only):
-            agreed = _agree(pairs, seed)
-            out.append(TraitAgreement(trait=trait, measured_a=only[0], measured_b=only[1], **agreed))
-    return out
+    """How far the two agree on every trait that either measured."""
+    counts = [Counter(name for event in side.events for name in event.readings) for side in (a, b)]
+    return [
+        _agreement(trait, counts[0][trait], counts[1][trait], _pairs(a, b, trait), seed)
+        for trait in TRAITS
+        if counts[0][trait] or counts[1][trait]
+    ]
 
 
-Pair = tuple[str, float, float]
+Pair = tuple[str, float, float]  # the subject, and the two scores of a message
 
 
 def _pairs(a: Side, b: Side, trait: str) -> list[Pair]:
@@ -171,106 +166,83 @@ def _pairs(a: Side, b: Side, trait: str) -> list[Pair]:
     ]
 
 
-def _measured(side: Side, name: str) -> int:
-    return sum(name in event.readings for event in side.events)
-
-
-def _agree(pairs: Sequence[Pair], seed: int) -> dict[str, Any]:
-    either = sum(x >= STRONG or y >= STRONG for _, x, y in pairs)
+def _agreement(trait: str, in_a: int, in_b: int, pairs: Sequence[Pair], seed: int) -> TraitAgreement:
     low, high = _interval(pairs, seed)
-    return {
-        "both": len(pairs),
-        "correlation": spearman([x for _, x, _ in pairs], [y for _, _, y in pairs]),
-        "low": low,
-        "high": high,
-        "difference": sum(abs(x - y) for _, x, y in pairs) / len(pairs) if pairs else None,
-        "mean_a": sum(x for _, x, _ in pairs) / len(pairs) if pairs else None,
-        "mean_b": sum(y for _, _, y in pairs) / len(pairs) if pairs else None,
-        "strong_either": either,
-        "strong_both": sum(x >= STRONG and y >= STRONG for _, x, y in pairs),
-    }
+    return TraitAgreement(
+        trait=trait,
+        measured_a=in_a,
+        measured_b=in_b,
+        both=len(pairs),
+        correlation=_correlation(pairs),
+        low=low,
+        high=high,
+        difference=sum(abs(x - y) for _, x, y in pairs) / len(pairs) if pairs else None,
+        mean_a=sum(x for _, x, _ in pairs) / len(pairs) if pairs else None,
+        mean_b=sum(y for _, _, y in pairs) / len(pairs) if pairs else None,
+        strong_either=sum(x >= STRONG or y >= STRONG for _, x, y in pairs),
+        strong_both=sum(x >= STRONG and y >= STRONG for _, x, y in pairs),
+    )
+
+
+def _correlation(pairs: Sequence[Pair]) -> float | None:
+    return spearman([x for _, x, _ in pairs], [y for _, _, y in pairs])
 
 
 def _interval(pairs: Sequence[Pair], seed: int) -> tuple[float | None, float | None]:
-    """Of 95 %, by drawing whole subjects: what one of them says is alike."""
-    by: dict[str, list[Pair]] = {}
+    """The 95 % interval of the correlation, by resampling whole subjects: their messages are alike."""
+    by_subject: dict[str, list[Pair]] = {}
     for pair in pairs:
-        by.setdefault(pair[0], []).append(pair)
-    groups, chance, found = list(by.values()), random.Random(seed), []
+        by_subject.setdefault(pair[0], []).append(pair)
+    groups, rng = list(by_subject.values()), random.Random(seed)
     if len(groups) < 3:
         return None, None
-    for _ in range(RESAMPLES):
-        drawn = [pair for group in chance.choices(groups, k=len(groups)) for pair in group]
-        value = spearman([x for _, x, _ in drawn], [y for _, _, y in drawn])
-        if value is not None:
-            found.append(value)
-    if len(found) < RESAMPLES / 2:
+    draws = (chain.from_iterable(rng.choices(groups, k=len(groups))) for _ in range(RESAMPLES))
+    values = sorted(value for draw in draws if (value := _correlation(list(draw))) is not None)
+    if len(values) < RESAMPLES / 2:
         return None, None
-    found.sort()
-    return found[int(0.025 * len(found))], found[min(len(found) - 1, int(0.975 * len(found)))]
+    return values[int(0.025 * len(values))], values[min(len(values) - 1, int(0.975 * len(values)))]
 
 
 def indicators(a: Side, b: Side) -> IndicatorCounts:
     """Indicators found by each, and by both in the same message."""
-    item, other = _indicators(a), _indicators(b)
-    return IndicatorCounts(len(item), len(other), len(item & other))
-
-
-def _indicators(side: Side) -> set[tuple[str, str, str]]:
-    return {(e.source, e.id, n) for e in side.events for n in e.readings if is_indicator_name(n)}
+    in_a, in_b = (
+        {(e.source, e.id, name) for e in side.events for name in e.readings if is_indicator_name(name)}
+        for side in (a, b)
+    )
+    return IndicatorCounts(len(in_a), len(in_b), len(in_a & in_b))
 
 
 def detections(a: Side, b: Side, library: Library, settings: Settings) -> DetectionCounts:
-    """What is detected by the readings of both, and by those of one alone; in all, and by pattern."""
-    item, other = (_detected(side, library, settings) for side in (a, b))
+    """What is detected by the readings of both, and of one alone; in all, and by pattern."""
+    in_a, in_b = (_detected(side, library, settings) for side in (a, b))
+    both, only_a, only_b = groups = (in_a & in_b, in_a - in_b, in_b - in_a)
     return DetectionCounts(
-        both=len(item & other),
-        only_a=len(item - other),
-        only_b=len(other - item),
+        len(both),
+        len(only_a),
+        len(only_b),
         by_pattern={
-            name: PatternCounts(
-                *(sum(key[0] == name for key in keys) for keys in (item & other, item - other, other - item))
-            )
-            for name in sorted({key[0] for key in item | other})
+            name: PatternCounts(*(sum(key[0] == name for key in keys) for keys in groups))
+            for name in sorted({key[0] for key in in_a | in_b})
         },
     )
 
 
 def _detected(side: Side, library: Library, settings: Settings) -> set[tuple[str, ...]]:
-    ours = settings if side.scorer == GIVEN else settings_for(settings, side.scorer)
-    return {
-        _about(detection)
-        for detection in analyze_batch(Batch(side.events), library, settings=ours).detections
-    }
-
-
-def _about(detection: Detection) -> tuple[str, ...]:
-    return (
-        detection.pattern,
-        detection.source,
-        detection.subject,
-        detection.target or "",
-        detection.thread or "",
-    )
+    side_settings = settings if side.scorer == GIVEN else settings_for(settings, side.scorer)
+    detected = analyze_batch(Batch(side.events), library, settings=side_settings).detections
+    return {(d.pattern, d.source, d.subject, d.target or "", d.thread or "") for d in detected}
 
 
 def compared(a: Side, b: Side, library: Library, settings: Settings) -> Mapping[str, Any]:
-    """Everything there is to say of two sides, as a JSON record."""
+    """The whole comparison as a JSON record."""
+    side_a, side_b = (
+        SideRecord(side.name, side.scorer, side.cost, side.seconds, side.not_measured) for side in (a, b)
+    )
     return EvaluatorsCompared(
         messages=sum(event.text is not None for event in a.events),
-        a=_side(a),
-        b=_side(b),
+        a=side_a,
+        b=side_b,
         traits=agreement(a, b),
         indicators=indicators(a, b),
         detections=detections(a, b, library, settings),
     ).to_dict()
-
-
-def _side(side: Side) -> SideRecord:
-    return SideRecord(
-        evaluator=side.name,
-        scorer=side.scorer,
-        cost=side.cost,
-        seconds=side.seconds,
-        not_measured=side.not_measured,
-    )

@@ -1,4 +1,4 @@
-"""Scanning: every message of an input routed, what that adds up to, and the prompt of any one of them."""
+"""Scanning: routes all messages of an input, sums them up, and shows the prompt of any of them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from ...errors import BadUsage
-from ...evaluators.prompt import Said, evaluation_prompt
+from ...evaluators.prompt import PriorMessage, evaluation_prompt
 from ...fields import Amount, Count, Ratio, RecordStruct, Tier, one_of
 from ...lexicon.scanner import scan
 from ...lexicon.triage import COSTS, SAMPLED, Route, Router, beside_expected, cost, evaluated
 from ...models import Event
-from ..subject import signal_contexts
+from .questions import history_of
 
 MOST_FLAGGED = 10
 
@@ -80,7 +80,7 @@ class RouteRecord(RecordStruct):
 
 @dataclass(slots=True)
 class Scanned:
-    """What the routes of all messages add up to."""
+    """Counts over the routes of all messages."""
 
     messages: int = 0
     without_text: int = 0
@@ -96,8 +96,8 @@ class Scanned:
     categories: Counter[str] = field(default_factory=Counter)
 
     def add(self, route: Route) -> None:
-        """Take in where one message goes."""
-        event, found = route.event, route.scan
+        """Count one message."""
+        event, result = route.event, route.scan
         if event.text is None:
             self.without_text += 1
             return
@@ -108,13 +108,13 @@ class Scanned:
         self.upgraded += route.upgraded and not route.copy
         self.sampled += route.sampled
         self.copies += route.copy
-        self.unknown_language += not found.measured
+        self.unknown_language += not result.measured
         self.signals.update(signal.kind for signal in route.signals)
-        if found.negative and not route.copy:
+        if result.negative and not route.copy:
             self.flagged[event.subject] += 1
-            self.flags[event.subject] += found.negative
+            self.flags[event.subject] += result.negative
         if not route.copy:
-            self.categories.update(found.by_category or {})
+            self.categories.update(result.by_category or {})
 
     @property
     def evaluated(self) -> dict[str, int]:
@@ -126,7 +126,10 @@ class Scanned:
         return self.summary().to_dict()
 
     def summary(self, left_out: Mapping[str, int] | None = None, bad_lines: int | None = None) -> ScanSummary:
-        """The record; `left_out` and `bad_lines` are known only to whoever read the files."""
+        """The record; `left_out` and `bad_lines` come from the reader of the files."""
+        # Most flagged messages first, then most flags.
+        ranked = sorted(self.flagged, key=lambda name: (-self.flagged[name], -self.flags[name], name))
+        most = ranked[:MOST_FLAGGED]
         return ScanSummary(
             messages=self.messages,
             without_text=self.without_text,
@@ -138,10 +141,7 @@ class Scanned:
             unknown_language=self.unknown_language,
             thread_signals=dict(sorted(self.signals.items())),
             categories=dict(self.categories.most_common()),
-            most_flagged=[
-                FlaggedSubject(name, count, self.flags[name])
-                for name, count in most(self.flagged, self.flags)
-            ],
+            most_flagged=[FlaggedSubject(name, self.flagged[name], self.flags[name]) for name in most],
             evaluated=self.evaluated,
             cost={kind: cost(self.evaluated, kind) for kind in COSTS},
             left_out=left_out,
@@ -149,15 +149,10 @@ class Scanned:
         )
 
 
-def most(flagged: Counter[str], flags: Counter[str]) -> list[tuple[str, int]]:
-    """The subjects with the most flagged messages, of equals those with more flags."""
-    return sorted(flagged.items(), key=lambda pair: (-pair[1], -flags[pair[0]], pair[0]))[:MOST_FLAGGED]
-
-
 def scan_events(
     events: Iterable[Event], *, sampled: float = SAMPLED, chosen: Callable[[Route], None] | None = None
 ) -> Scanned:
-    """Every message routed, in order; `chosen` is told of each that is worth an evaluator's look."""
+    """Route every message in order; `chosen` is called with each that is worth evaluating."""
     router, out = Router(sampled), Scanned()
     for event in events:
         route = router.route(event)
@@ -168,8 +163,8 @@ def scan_events(
 
 
 def route_record(route: Route) -> RouteRecord:
-    """Where a message goes, as a JSON record."""
-    event, found = route.event, route.scan
+    """The JSON record of a route."""
+    event = route.event
     return RouteRecord(
         id=event.id,
         subject=event.subject,
@@ -179,13 +174,13 @@ def route_record(route: Route) -> RouteRecord:
         prior=route.prior,
         sampled=route.sampled,
         upgraded=route.upgraded,
-        by_category=found.by_category,
-        hard_constraint=found.hard_constraint,
+        by_category=route.scan.by_category,
+        hard_constraint=route.scan.hard_constraint,
     )
 
 
 def prompt_for(events: Sequence[Event], name: str, *, sampled: float = SAMPLED) -> tuple[str, str]:
-    """(system, user) that an evaluator would be given for the message of that id."""
+    """(system, user) of the prompt for the message of that id."""
     router = Router(sampled)
     earlier: list[Event] = []
     for event in events:
@@ -196,11 +191,6 @@ def prompt_for(events: Sequence[Event], name: str, *, sampled: float = SAMPLED) 
     else:
         raise BadUsage(f"no message has the id {name!r:.80}")
     thread = [item for item in earlier if event.thread is not None and item.thread == event.thread]
-    saids: list[Said] = [(item.subject, item.text or "", scan(item.text or "")) for item in thread]
+    prior: list[PriorMessage] = [(item.subject, item.text or "", scan(item.text or "")) for item in thread]
     own = [item for item in earlier if (item.source, item.subject) == (event.source, event.subject)]
-    history = {
-        "messages": len(own),
-        "threads": len({item.thread for item in own}),
-        "signals": [context.to_dict() for context in signal_contexts(own)],
-    }
-    return evaluation_prompt(event.text or "", route.scan, route.tier, saids, history)
+    return evaluation_prompt(event.text or "", route.scan, route.tier, prior, history_of(own))

@@ -142,14 +142,10 @@ def read(path: Path, most: int = 24) -> list[Exemplar]:
 # decides is how
 # words combine, which the products of a kernel of degree 2 can say.
 
-OFFSET = 0.2
-"""c of the kernel: how much single words count beside their combinations."""
-PENALTY = 3.0
-"""Ridge: larger is smoother. From 1 to 10 it makes little difference."""
-SHARES = {"harm": 0.5, "look-alike": 0.2, "ordinary": 0.3}
-"""How much each kind of exemplar counts."""
-FULL_WORDS = 3
-"""A text with fewer words that say anything says too little to be believed in full."""
+OFFSET = 0.2  # c of the kernel: how much single words count beside their combinations
+PENALTY = 3.0  # ridge: larger is smoother. From 1 to 10 it makes little difference
+SHARES = {"harm": 0.5, "look-alike": 0.2, "ordinary": 0.3}  # how much each kind of exemplar counts
+FULL_WORDS = 3  # A text with fewer words that say anything says too little to be believed in full
 UNITS = {"small@2": 0.71, "wordllama@256": 0.51, "both@1": 1.0}
 """The raw closeness that is level 1: about 3 in 1,000 turns of harmless talk exceed it. An embedder without
 a unit gets the larger one: it will be slow rather than loud."""

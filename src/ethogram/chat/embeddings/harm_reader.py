@@ -114,12 +114,9 @@ def unpack(text: str) -> Vectors:
 #
 # State is JSON's own types and bounded: some vectors of one byte a number. No text is kept.
 
-RECENT, REFUSED = 6, 5
-"""User turns and refused requests whose vectors are kept."""
-FOLLOWS = 0.4
-"""How fast the vector of what is talked about follows the newest turn."""
-FEW_WORDS = 3
-"""A shorter turn has no topic of its own."""
+RECENT, REFUSED = 6, 5  # user turns and refused requests whose vectors are kept
+FOLLOWS = 0.4  # how fast the vector of what is talked about follows the newest turn
+FEW_WORDS = 3  # A shorter turn has no topic of its own
 ALIKE = {"small@2": (0.35, 0.75), "wordllama@256": (0.35, 0.8)}
 """Cosine at which two requests are not alike (0) and are the same (1)."""
 NOTHING = Readings()

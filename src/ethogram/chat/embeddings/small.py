@@ -26,8 +26,7 @@ _TALK = """
     """
 SAYING_NOTHING = frozenset(_TALK.split())
 """As common in talk, and no more telling; they are not among `COMMON`, since how one talks may tell."""
-SELDOM = 0.15
-"""Weight of a common word beside 1 for any other: no counts of a language are needed for this."""
+SELDOM = 0.15  # weight of a common word beside 1 for any other: no counts of a language are needed for this
 
 
 @lru_cache(maxsize=20_000)
