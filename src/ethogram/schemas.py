@@ -114,7 +114,7 @@ RECORDS: dict[str, str] = {
     "category": "patterns.listing:CategoryRow",
     "file": "patterns.listing:FileWritten",
     "setting": "patterns.listing:SettingRow",
-    "refused": "config.loading:Refused",
+    "refused": "config.layers:Refused",
     "config_path": "patterns.listing:ConfigPath",
     "trust": "patterns.listing:TrustRow",
 }

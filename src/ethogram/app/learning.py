@@ -292,7 +292,7 @@ def take_up(loaded: Loaded, proposal: Proposal, *, by: str, at: datetime) -> Cha
 def _check_layers(loaded: Loaded, proposal: Proposal) -> None:
     """BadUsage where a variable or an option has the last word, so that a change would change nothing."""
     place = ("parameters", proposal.pattern, proposal.parameter)
-    last = next((layer for layer in reversed(loaded.layers) if layer.says(place)), None)
+    last = loaded.layer_of(place)
     if last is not None and last.node is None:
         raise BadUsage(f"{'.'.join(place)} is set by {last.name}, which wins over what is learned")
 

@@ -91,15 +91,15 @@ def remove(
 
 def check(asks: dict[str, str], reason: str) -> None:
     """BadUsage where it is not said what to mute, or why."""
-    from ..config.mutes import LONGEST
+    from ..config.mutes import MAX_TEXT
     from ..errors import BadUsage
 
     if not asks:
         raise BadUsage("say what to mute: --subject, --pattern, --path or --command")
     if not reason.strip():
         raise BadUsage("--reason: say why this need not be told")
-    if any(len(text) > LONGEST for text in (*asks.values(), reason)):
-        raise BadUsage(f"a glob or reason has at most {LONGEST} characters")
+    if any(len(text) > MAX_TEXT for text in (*asks.values(), reason)):
+        raise BadUsage(f"a glob or reason has at most {MAX_TEXT} characters")
 
 
 def ending(until: str, lasting: str, forever: bool, now: datetime) -> datetime | None:

@@ -96,8 +96,8 @@ class Fields:
 Node = Scalar | Items | Fields
 
 
-def plain(node: Node | None) -> Any:
-    """The node as plain Python data.
+def plain(node: Node | None, *, as_text: bool = False) -> Any:
+    """The node as plain Python data; `as_text` leaves scalars as they are written.
 
     >>> plain(read_yaml("a: [1, x, 0.5]", "f"))
     {'a': [1, 'x', 0.5]}
@@ -105,10 +105,10 @@ def plain(node: Node | None) -> Any:
     if node is None:
         return None
     if isinstance(node, Scalar):
-        return node.value
+        return node.text if as_text else node.value
     if isinstance(node, Items):
-        return [plain(item) for item in node.items]
-    return {key.text: plain(value) for key, value in node.entries}
+        return [plain(item, as_text=as_text) for item in node.items]
+    return {key.text: plain(value, as_text=as_text) for key, value in node.entries}
 
 
 def read_yaml_file(path: str | Path, error: type[BadInput] = BadPattern) -> Node:

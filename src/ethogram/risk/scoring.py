@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from ..models import SEVERITIES, Detection, Risk, Verdict, micros
+from ..models.constants import SEVERITY_WEIGHTS
 from ..models.detection import STANDING, base_pattern
 from ..models.record import Record, decimals
 from ..models.timestamps import DAY
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 # Weighing: the numbers by which detections make up a risk.
-
-WEIGHTS: Mapping[str, float] = MappingProxyType({"low": 0.1, "medium": 0.3, "high": 0.6, "critical": 0.9})
 
 SHADOW = frozenset(("shadow", "retired"))
 """Statuses of patterns whose detections do not count."""
@@ -36,7 +34,7 @@ class Weighing:
     never weighs less, a combination never lowers the odds, and everything fades.
     """
 
-    weights: Mapping[str, float] = field(default_factory=lambda: WEIGHTS)
+    weights: Mapping[str, float] = field(default_factory=lambda: SEVERITY_WEIGHTS)
     half_life: int = 7 * DAY
     half_lives: Mapping[str, int] = field(default_factory=dict)
     """Another half-life for a cause."""
