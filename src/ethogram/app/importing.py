@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,6 +21,7 @@ from ..ingest.event_parser import CATEGORY, NUMBER, Rules
 from ..ingest.format import Record
 from ..ingest.reader import STDIN, InputFile, OpenFile, Progress, find_files, open_file, records_of
 from ..models import Event, stable_hash
+from ..models.slotted import dataclass, field, replace
 from ..patterns.catalogue import known_ranges, load_vocabulary
 from ..store.protocol import Clash, Clashes, Import, Source, Staged, Store
 from ..usage.pseudonym import Keys

@@ -8,7 +8,6 @@ import io
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,6 +20,7 @@ from ..ingest import BadLine
 from ..ingest.streams import decode, parse
 from ..models import Detection, Event
 from ..models.detection import base_pattern
+from ..models.slotted import dataclass, field
 from ..risk.backtest import events_of
 from ..risk.discrimination import Course
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 from typing import Annotated, NamedTuple
@@ -12,6 +11,7 @@ from typing import Annotated, NamedTuple
 from ..fields import Amount, Count, Name, Ordinal, Ratio, Severity, one_of
 from ..models import rank
 from ..models.record import Record, decimals
+from ..models.slotted import dataclass
 from .run_steps import READS, WRITES, Step, short
 
 # Run: what an agent's run came to, and the stretches of it in which a pattern was found.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from datetime import datetime
 
 from ..config import Settings
@@ -22,6 +22,7 @@ from ..language.program import Program, SilenceProgram
 from ..models import Detection, Event, format_time, micros, rank, stable_hash
 from ..models.detection import STANDING
 from ..models.mute import Mute
+from ..models.slotted import dataclass, replace
 from ..patterns.library import Library
 from ..signals import Options, plan
 from ..store.protocol import Change, Found, Held, Store, SubjectRow, Swept, Who

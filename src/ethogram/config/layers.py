@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from ..errors import BadConfig, BadInput, Fault, did_you_mean
 from ..language.yaml_source import Fields, Node, plain, read_yaml, read_yaml_file
 from ..models.record import Record
 from ..models.redaction import mask
+from ..models.slotted import dataclass, replace
 from .checks import VARIABLE, Place, bad_option_name, count, dotted, position
 from .settings import SETTINGS, Settings, setting_check
 from .trust import is_inside, path_values, used_files

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from shlex import quote
@@ -13,6 +12,7 @@ from typing import Any
 from ..errors import BadConfig, BadInput, Fault, did_you_mean
 from ..models import SEVERITIES, format_duration
 from ..models.mute import Mute
+from ..models.slotted import dataclass, field, replace
 from .checks import MISSING, Place, Report, dotted
 from .layers import (
     ADDED,

@@ -6,12 +6,11 @@ The checks and the JSON Schema of ethogram.yaml are derived from the annotations
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any, get_args
 
-import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from ..chat.records import SIGNALS
@@ -19,6 +18,7 @@ from ..fields import InputStruct, Ratio, Rung, Severity, Status, one_of
 from ..models.constants import FUSION_WEIGHTS, NORMALIZATION, RESOURCES, SEVERITY_WEIGHTS, USAGE_KINDS
 from ..models.limits import Limits
 from ..models.severity import SEVERITIES
+from ..models.slotted import dataclass, field
 from .checks import (
     Check,
     Keys,
@@ -203,8 +203,9 @@ class LearningSettings(InputStruct, forbid_unknown_fields=True):
 
 def defaults_of(section: type[InputStruct]) -> Mapping[str, Any]:
     """The defaults of a section; settings without one are left out."""
-    known = {field.name: field.default for field in msgspec.structs.fields(section)}
-    plain = {name: dict(item) if isinstance(item, Mapping) else item for name, item in known.items()}
+    # Not msgspec.structs.fields, which evaluates all annotations.
+    defaults = zip(section.__struct_fields__, section.__struct_defaults__, strict=True)
+    plain = {name: dict(item) if isinstance(item, Mapping) else item for name, item in defaults}
     return MappingProxyType({name: value for name, value in plain.items() if value is not UNSET})
 
 

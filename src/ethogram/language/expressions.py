@@ -7,9 +7,9 @@ import math
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
 from ..errors import did_you_mean
+from ..models.slotted import dataclass, field, replace
 from ..models.timestamps import SECOND, parse_duration, parse_event_count
 from .aggregates import MEASURES, WINDOW_OPTIONS, MeasureKind, Option
 from .ast import (

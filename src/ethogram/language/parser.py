@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ..errors import did_you_mean
 from ..models import SEVERITIES, stable_hash
 from ..models.constants import STATUSES
+from ..models.slotted import dataclass
 from .ast import Combination, Expr, Pattern, Sequence, Shape, Spread
 from .expressions import BROKEN, Scope, Typed
 from .fields import FieldReader

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
+from ..models.slotted import dataclass, field
 from ..models.timestamps import format_duration
 from .aggregates import MEASURES
 from .ast import (

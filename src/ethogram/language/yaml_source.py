@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, BadPattern, Fault
+from ..models.slotted import dataclass
 
 MAX_BYTES = 128 * 1024
 MAX_DEPTH = 24

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from math import inf
 from pathlib import Path
@@ -15,6 +14,7 @@ from ..data import DATA
 from ..errors import BadConfig, Fault
 from ..language.vocabulary import KINDS, Vocabulary
 from ..language.yaml_source import plain, read_yaml_file
+from ..models.slotted import dataclass
 
 
 @dataclass(frozen=True, slots=True)

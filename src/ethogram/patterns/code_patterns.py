@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from ..language.ast import Signal
 from ..language.vocabulary import Vocabulary
 from ..language.yaml_source import read_yaml
 from ..models import Event, stable_hash
+from ..models.slotted import dataclass, field, replace
 from ..registry import IN_CODE
 from .examples import Example
 from .pattern_file import LISTS, PatternFile, check_pattern

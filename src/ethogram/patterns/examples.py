@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +12,7 @@ from ..language.history import FIELDS
 from ..language.vocabulary import Vocabulary
 from ..language.yaml_source import Fields, Items, Node, Scalar, plain
 from ..models import EPOCH, SEVERITIES, Event, is_indicator_name, parse_time
+from ..models.slotted import dataclass, field
 from ..models.timestamps import SECOND, parse_duration
 
 START = EPOCH + timedelta(days=365 * 50 + 12)

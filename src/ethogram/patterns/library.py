@@ -7,7 +7,6 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..config.trust import SUFFIXES, pattern_files
@@ -18,6 +17,7 @@ from ..language.program import Program
 from ..language.vocabulary import Vocabulary
 from ..models.constants import ACTIVE_STATUSES
 from ..models.detection import base_pattern
+from ..models.slotted import dataclass, replace
 from .catalogue import load_vocabulary
 from .code_patterns import code_patterns, file_of, load_code
 from .pattern_file import PatternFile, read_pattern_file

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadPattern, Fault
 from ..files import write_whole
+from ..models.slotted import dataclass
 from .pattern_file import PatternFile
 
 FILE = "patterns.lock.json"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from ..language.parser import parse_patterns
 from ..language.vocabulary import Vocabulary
 from ..language.yaml_source import Fields, Items, Node, Scalar, plain, read_yaml_file
 from ..models import stable_hash
+from ..models.slotted import dataclass, field, replace
 from .examples import KEYS as EXAMPLE_KEYS
 from .examples import Example, names_in, read_examples
 

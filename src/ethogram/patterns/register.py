@@ -22,7 +22,6 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from .. import registry
@@ -31,6 +30,7 @@ from ..language.fields import renamed
 from ..language.parser import GROUP_FIELDS
 from ..models import SEVERITIES, Event, rank
 from ..models.constants import STATUSES
+from ..models.slotted import dataclass
 from ..signals import Options, Signal
 from .code_patterns import CodePattern, Match, State
 from .code_state import ID, MAX_STATE, Window, checked_state, frozen, match_text

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from types import TracebackType
 from typing import Annotated, Any, NamedTuple, Protocol
@@ -17,6 +16,7 @@ from ..errors import Conflict
 from ..fields import Count, Name, RecordStruct, one_of
 from ..models import Detection, Event, Reading, Verdict, moment
 from ..models.record import Record
+from ..models.slotted import dataclass, field
 from ..risk.verdicts import Counts, Item, Slot
 
 Who = tuple[str, str]
