@@ -1,7 +1,7 @@
-"""YAML with the place of every value, for files that strangers may have written.
+"""YAML with the position of every value, for untrusted files.
 
-Only plain data gets through: no aliases (they can explode), no tags, no duplicate keys, one document,
-limits on size and depth. Scalars are resolved as YAML 1.2 does: `on` and `no` are words.
+Only plain data: no aliases (they can explode), no tags, no duplicate keys, one document, limits on size and
+depth. Scalars are resolved as in YAML 1.2: `on` and `no` are words.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def plain(node: Node | None, *, as_text: bool = False) -> Any:
 
 
 def read_yaml_file(path: str | Path, error: type[BadInput] = BadPattern) -> Node:
-    """The one document of a file, or the error with every fault that made it unreadable."""
+    """Parse the document of a file; `error` is raised with every fault."""
     name = str(path)
     try:
         if Path(path).is_dir():
@@ -136,7 +136,7 @@ def read_yaml_file(path: str | Path, error: type[BadInput] = BadPattern) -> Node
 
 
 def read_yaml(text: str, path: str, error: type[BadInput] = BadPattern) -> Node:
-    """The one document of a text. Empty text is an empty mapping."""
+    """Parse the document of a text. Empty text is an empty mapping."""
     if len(text) > MAX_BYTES:
         raise error([Fault(path, 1, 1, f"is larger than {MAX_BYTES // 1024} KB; split it")])
     if deep := _too_deep(text):
