@@ -73,7 +73,7 @@ RECORDS: dict[str, str] = {
     "usage_told": "usage.records:UsageTold",
     "conversation_state": "app.chat:Turn",
     "chat_summary": "app.chat:ChatSummary",
-    "kept_state": "store.protocol:KeptState",
+    "kept_state": "store.protocol:SavedState",
     "label": "app.labels:LabelLine",
     "labelled": "app.validate:LabelledRecord",
     "labelled_compared": "app.validate:LabelledCompared",

@@ -189,7 +189,7 @@ def tell(store: Store, done: Sweep, shown: Sequence[tuple[Change, Mute]] = (), *
     flush()
     people = sorted({one.detection.subject for one in done.changes})
     note_looks(store, "listed", people, at=now(), who=user_name())
-    store.mark_told(one.key for one in (*done.changes, *done.muted))
+    store.mark_reported(one.key for one in (*done.changes, *done.muted))
 
 
 def sweep_parts(done: Sweep, untimed: set[str]) -> Iterator[RenderableType]:
