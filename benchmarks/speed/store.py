@@ -99,7 +99,7 @@ def _ours(folder: Path, path: Path, rows: int, swept: bool) -> Iterator[Step]:
 def _sweep(store: Store, library: Library) -> None:
     later = NOW + timedelta(days=36500)
     done = sweep(store, library, as_of=later, clock=lambda: later, runner="stream")
-    store.mark_told(change.key for change in done.changes)
+    store.mark_reported(change.key for change in done.changes)
 
 
 def _peers(folder: str, path: Path, rows: int, peers: bool) -> Iterator[Step]:

@@ -73,7 +73,7 @@ RECORDS: dict[str, str] = {
     "usage_told": "usage.records:UsageTold",
     "conversation_state": "app.chat:Turn",
     "chat_summary": "app.chat:ChatSummary",
-    "kept_state": "store.protocol:KeptState",
+    "kept_state": "store.protocol:SavedState",
     "label": "app.labels:LabelLine",
     "labelled": "app.validate:LabelledRecord",
     "labelled_compared": "app.validate:LabelledCompared",
@@ -114,7 +114,7 @@ RECORDS: dict[str, str] = {
     "category": "patterns.listing:CategoryRow",
     "file": "patterns.listing:FileWritten",
     "setting": "patterns.listing:SettingRow",
-    "refused": "config.loading:Refused",
+    "refused": "config.layers:Refused",
     "config_path": "patterns.listing:ConfigPath",
     "trust": "patterns.listing:TrustRow",
 }

@@ -14,7 +14,7 @@ from ethogram.models import Verdict
 from ethogram.models.mute import Mute
 from ethogram.risk.scoring import RiskWeights
 from ethogram.store import open_store
-from ethogram.store.protocol import Found
+from ethogram.store.protocol import SweptDetection
 from risk_makers import DAY, NOW, detection
 
 PLAIN = Settings(calibration=False)
@@ -28,8 +28,8 @@ def store(tmp_path):
 
 
 def keep(store, *found, part=False):
-    changes = [("new", Found(item, part=part)) for item in found]
-    store.keep_sweep("selection", "versions", NOW, found=changes)
+    changes = [("new", SweptDetection(item, part=part)) for item in found]
+    store.save_sweep("selection", "versions", NOW, detections=changes)
 
 
 def judge(store, verdict, of, by="eve", at=NOW):

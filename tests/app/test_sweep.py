@@ -52,7 +52,7 @@ def swept(store, library) -> Callable[..., Sweep]:
 
     def once(as_of: datetime = NOW, **how) -> Sweep:
         done = sweep(store, how.pop("library", library), as_of=as_of, clock=lambda: as_of, **how)
-        store.mark_told(change.key for change in done.changes)
+        store.mark_reported(change.key for change in done.changes)
         return done
 
     return once
@@ -236,7 +236,7 @@ examples:
 
     store.add(events([say("1", "bo", 1), say("2", "ann", 4)]))
     first = sweep(store, library, as_of=NOW, clock=lambda: NOW)
-    store.mark_told(change.key for change in first.changes)
+    store.mark_reported(change.key for change in first.changes)
     assert told(first) == [("new", "slow_answer", "ann")]
     late = [{**say("3", "bo", 3), "at": "2026-01-01T03:30:00Z"}]
     store.add(events(late))
@@ -278,7 +278,7 @@ def test_sweeps_over_what_comes_bit_by_bit_and_late_end_where_one_look_at_everyt
     for start, stop, at in zip([0, *cuts], [*cuts, len(order)], [*moments, end], strict=True):
         store.add(events(order[start:stop]))
         done = sweep(store, library, as_of=at, clock=lambda: end)
-        store.mark_told(change.key for change in done.changes)
+        store.mark_reported(change.key for change in done.changes)
         for change in done.changes:
             # Nothing is told as new twice, and only what stands is taken back.
             before = history.get(change.detection.id, "")

@@ -115,12 +115,12 @@ def test_every_fault_of_the_file_is_told_with_its_place(folder, capsys):
     assert main(["analyze", "events.jsonl", "--patterns", "patterns"]) == 2
     said = capsys.readouterr().err
     for part in (
-        f"{FILE}:2:6: unknown key 'subjct'; did you mean 'subject'?",
+        f"{FILE}:2:6: unknown key in mutes.0: 'subjct'; did you mean 'subject'?",
         f"{FILE}:3:27: until: ",
-        f"{FILE}:3:5: has no reason",
-        f"{FILE}:4:5: has to say either until",
-        f"{FILE}:5:5: an entry is a mapping",
-        f"{FILE}:7:5: asks for the same as an entry above it",
+        f"{FILE}:3:5: mutes.1: reason is missing",
+        f"{FILE}:4:5: must have either until",
+        f"{FILE}:5:5: mutes.3 must be a mapping",
+        f"{FILE}:7:5: mutes the same as an entry above it",
     ):
         assert part in said, part
 

@@ -107,7 +107,7 @@ def test_a_signal_that_is_like_no_known_one_may_have_a_scorer(folder):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--set", "x.y=nan"], "--set: parameters.x.y must be a number; here is nan"),
+        (["--set", "x.y=nan"], "--set: parameters.x.y must be a number; got nan"),
         (["--set", "x.y=1"], "--set: no pattern is named 'x'"),
         (["--scorer", ""], "ethogram: invalid --scorer '': expected SCORER or SIGNAL=SCORER"),
         (["--scorer", "=x"], "ethogram: invalid --scorer '=x': expected SCORER or SIGNAL=SCORER"),

@@ -94,10 +94,13 @@ def test_an_edit_by_hand_that_does_not_fit_the_changes_is_told():
     ("entry", "match"),
     [
         ("1", "must be a mapping"),
-        ("{at: 2026-06-01T12:00:00Z, by: a, pattern: p, parameter: q, old: 1}", "must be a mapping"),
+        ("{at: 2026-06-01T12:00:00Z, by: a, pattern: p, parameter: q, old: 1}", "new is missing"),
         ("{at: soon, by: a, pattern: p, parameter: q, old: 1, new: 2}", "at: "),
-        ("{at: 2026-06-01T12:00:00Z, by: 1, pattern: p, parameter: q, old: 1, new: 2}", "are texts"),
-        ("{at: 2026-06-01T12:00:00Z, by: a, pattern: p, parameter: q, old: x, new: 2}", "are numbers"),
+        ("{at: 2026-06-01T12:00:00Z, by: 1, pattern: p, parameter: q, old: 1, new: 2}", "by must be a text"),
+        (
+            "{at: 2026-06-01T12:00:00Z, by: a, pattern: p, parameter: q, old: x, new: 2}",
+            "old must be a number",
+        ),
         ("{at: 2026-06-01T12:00:00Z, by: a, pattern: p, parameter: q, old: 1, new: 2, undoes: 1}", "earlier"),
     ],
 )

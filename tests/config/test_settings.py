@@ -8,7 +8,7 @@ from zoneinfo import available_timezones
 import pytest
 
 from ethogram.config import Loaded, Settings, load_settings, show
-from ethogram.config.settings import CHECKS
+from ethogram.config.settings import SETTINGS, setting_check
 from ethogram.errors import BadConfig
 from ethogram.models import parse_duration
 from ethogram.models.constants import NOT_PLACES
@@ -57,8 +57,9 @@ def test_without_anything_every_value_is_its_default():
     assert set(loaded.origins.values()) == {"default"}
 
 
-def test_every_setting_has_a_check_and_every_check_a_setting():
-    assert [field.name for field in fields(Settings)] == list(CHECKS)
+def test_every_setting_has_a_check():
+    assert [field.name for field in fields(Settings)] == list(SETTINGS)
+    assert all(callable(setting_check(name)) for name in SETTINGS)
 
 
 def test_the_defaults_are_those_of_the_parts_they_are_for():
@@ -190,23 +191,23 @@ def test_an_unknown_key_is_refused_with_its_place_and_the_nearest():
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("patterns: mine", "1:11: patterns must be a list, like [a, b]; here is 'mine'"),
-        ("patterns: [a, 3]", "1:15: patterns.1 must be a text; here is 3"),
-        ("patterns: ['']", "1:12: patterns.0 must be a text; here is ''"),
-        ("parameters: {a: 1}", "1:17: parameters.a must be a mapping, like {name: value}; here is 1"),
-        ("parameters: {a: {b: high}}", "1:21: parameters.a.b must be a number; here is 'high'"),
-        ("parameters: {a: {b: true}}", "1:21: parameters.a.b must be a number; here is True"),
-        ("parameters: {a: {b: .nan}}", "1:21: parameters.a.b must be a number; here is '.nan'"),
+        ("patterns: mine", "1:11: patterns must be a list, like [a, b]; got 'mine'"),
+        ("patterns: [a, 3]", "1:15: patterns.1 must be a text; got 3"),
+        ("patterns: ['']", "1:12: patterns.0 must be a text; got ''"),
+        ("parameters: {a: 1}", "1:17: parameters.a must be a mapping, like {name: value}; got 1"),
+        ("parameters: {a: {b: high}}", "1:21: parameters.a.b must be a number; got 'high'"),
+        ("parameters: {a: {b: true}}", "1:21: parameters.a.b must be a number; got True"),
+        ("parameters: {a: {b: .nan}}", "1:21: parameters.a.b must be a number; got '.nan'"),
         (
             "status: {a: stabel}",
-            "1:13: status.a must be one of experimental, shadow, stable, retired; here is 'stabel'",
+            "1:13: status.a must be one of experimental, shadow, stable, retired; got 'stabel'",
         ),
-        ("scorers: {a: [b]}", "1:14: scorers.a must be a text; here is ['b']"),
-        ("signals: {a: text}", "1:14: signals.a must be one of number, category; here is 'text'"),
+        ("scorers: {a: [b]}", "1:14: scorers.a must be a text; got ['b']"),
+        ("signals: {a: text}", "1:14: signals.a must be one of number, category; got 'text'"),
         ("signals: {My Mood: number}", "1:11: signals: the name 'My Mood' must be a plain word"),
         (
             "time_zone: Europe/Pariss",
-            "1:12: time_zone must be the name of a time zone, like Europe/Paris; here is 'Europe/Pariss'",
+            "1:12: time_zone must be the name of a time zone, like Europe/Paris; got 'Europe/Pariss'",
         ),
         ("time_zone: ../../etc/passwd", "1:12: time_zone must be the name of a time zone"),
         ("time_zone: localtime", "1:12: time_zone must be the name of a time zone"),
@@ -216,24 +217,24 @@ def test_an_unknown_key_is_refused_with_its_place_and_the_nearest():
         ),
         ("lateness: soon", "1:11: lateness must be a duration"),
         ("lateness: -5s", "1:11: lateness must be a duration"),
-        ("source: 7", "1:9: source must be a text; here is 7"),
-        ("source:", "1:8: source must be a text; here is nothing"),
-        ("limits: {events: 0}", "1:18: limits.events must be a whole number above 0; here is 0"),
-        ("limits: {events: 1.5}", "1:18: limits.events must be a whole number above 0; here is 1.5"),
-        ("limits: {events: true}", "1:18: limits.events must be a whole number above 0; here is True"),
-        ("fail_on: hihg", "1:10: fail_on must be one of low, medium, high, critical, null; here is 'hihg'"),
+        ("source: 7", "1:9: source must be a text; got 7"),
+        ("source:", "1:8: source must be a text; got nothing"),
+        ("limits: {events: 0}", "1:18: limits.events must be a whole number above 0; got 0"),
+        ("limits: {events: 1.5}", "1:18: limits.events must be a whole number above 0; got 1.5"),
+        ("limits: {events: true}", "1:18: limits.events must be a whole number above 0; got True"),
+        ("fail_on: hihg", "1:10: fail_on must be one of low, medium, high, critical, null; got 'hihg'"),
         (
             "fail_on: [high]",
-            "1:10: fail_on must be one of low, medium, high, critical, null; here is ['high']",
+            "1:10: fail_on must be one of low, medium, high, critical, null; got ['high']",
         ),
-        ("inference_enabled: maybe", "1:20: inference_enabled must be true or false; here is 'maybe'"),
-        ("semantic_analysis: deep", "1:20: semantic_analysis must be one of basic, advanced; here is 'deep'"),
+        ("inference_enabled: maybe", "1:20: inference_enabled must be true or false; got 'maybe'"),
+        ("semantic_analysis: deep", "1:20: semantic_analysis must be one of basic, advanced; got 'deep'"),
         ("resources_monitored: tokens", "1:22: resources_monitored must be a list, like [a, b]"),
         (
             "resources_monitored: [token]",
             "1:23: resources_monitored.0 must be one of memory_mb, file_operations",
         ),
-        ("resource_limits: {tokens: 0}", "1:27: resource_limits.tokens must be a number above 0; here is 0"),
+        ("resource_limits: {tokens: 0}", "1:27: resource_limits.tokens must be a number above 0; got 0"),
         ("resource_limits: {disk: 5}", "1:19: unknown key in resource_limits: 'disk'"),
         ("[a, b]", "1:1: must be a mapping of settings, like lateness: 30s"),
         ("just words", "1:1: must be a mapping of settings, like lateness: 30s"),
@@ -329,7 +330,7 @@ def test_a_file_of_many_mistakes_shows_the_first_and_counts_the_rest():
 
 
 SECRET = "sk-ant-0123456789"
-NEVER_HERE = "keys to services never stand here; name the environment variable that holds it: key_env"
+NEVER_HERE = "keys to services must not be in settings; name the environment variable in key_env"
 
 
 @pytest.mark.parametrize(

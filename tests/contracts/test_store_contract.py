@@ -15,7 +15,7 @@ from ethogram import registry
 from ethogram.errors import BadUsage, Conflict
 from ethogram.models import Detection, Event, Evidence, Reading, Verdict
 from ethogram.risk.verdicts import Counts, Slot
-from ethogram.store import Found, Store, Swept
+from ethogram.store import Store, Swept, SweptDetection
 from ethogram.store.protocol import Clashes, Staged, Try
 
 NAMES = registry.stores.names()
@@ -213,16 +213,22 @@ def test_a_clash_in_an_import_names_both_places_and_can_be_skipped(store):
 
 
 def test_a_detection_comes_back_whole_and_is_kept_once(store):
-    store.keep_sweep("s", "v", NOON, found=[("new", Found(found()))])
-    store.keep_sweep("s", "v", NOON + HOUR, found=[("closed", Found(found(state="closed", closed_at=NOON)))])
+    store.save_sweep("s", "v", NOON, detections=[("new", SweptDetection(found()))])
+    store.save_sweep(
+        "s", "v", NOON + HOUR, detections=[("closed", SweptDetection(found(state="closed", closed_at=NOON)))]
+    )
     assert store.detections() == [found(state="closed", closed_at=NOON)]
     assert [item["change"] for item in store.history("d1")] == ["new", "closed"]
 
 
 def test_detections_are_found_by_subject_source_pattern_and_state(store):
     others = [found("d2", subject="bo"), found("d3", pattern="spiral"), found("d4", source="x")]
-    store.keep_sweep("s", "v", NOON, found=[("new", Found(other)) for other in [found(), *others]])
-    store.keep_sweep("s", "v", NOON, found=[("new", Found(found("d5", state="closed"), part=True))])
+    store.save_sweep(
+        "s", "v", NOON, detections=[("new", SweptDetection(other)) for other in [found(), *others]]
+    )
+    store.save_sweep(
+        "s", "v", NOON, detections=[("new", SweptDetection(found("d5", state="closed"), part=True))]
+    )
 
     def ids(**how):
         return {detection.id for detection in store.detections(**how)}
@@ -236,16 +242,16 @@ def test_detections_are_found_by_subject_source_pattern_and_state(store):
 
 def test_a_change_is_told_once_and_those_of_parts_and_tests_never(store):
     changes = [
-        ("new", Found(found())),
-        ("", Found(found("d2"))),
-        ("new", Found(found("d3"), part=True)),
-        ("new", Found(found("d4", status="shadow"))),
+        ("new", SweptDetection(found())),
+        ("", SweptDetection(found("d2"))),
+        ("new", SweptDetection(found("d3"), part=True)),
+        ("new", SweptDetection(found("d4", status="shadow"))),
     ]
-    store.keep_sweep("s", "v", NOON, found=changes)
-    (item,) = store.untold()
+    store.save_sweep("s", "v", NOON, detections=changes)
+    (item,) = store.unreported()
     assert (item.change, item.detection) == ("new", found())
-    store.mark_told([item.key])
-    assert store.untold() == []
+    store.mark_reported([item.key])
+    assert store.unreported() == []
 
 
 def test_a_subject_is_touched_until_it_was_swept_with_these_versions(store):
@@ -257,7 +263,7 @@ def test_a_subject_is_touched_until_it_was_swept_with_these_versions(store):
     rows = store.touched("s", "v", NOON + HOUR)
     assert [row.name for row in rows] == ["ann", "bo"]
     due = [Swept(row.who, row.changed, None) for row in rows]
-    store.keep_sweep("s", "v", NOON + HOUR, swept=due)
+    store.save_sweep("s", "v", NOON + HOUR, swept=due)
     assert touched() == []
     assert touched("v2") == ["ann", "bo"]
     assert touched(since=NOON + timedelta(minutes=1)) == ["bo"]
@@ -271,7 +277,7 @@ def test_a_subject_is_touched_until_it_was_swept_with_these_versions(store):
 def test_an_event_of_the_future_touches_its_subject_when_it_has_come(store):
     store.add([event("a"), event("soon", 120)])
     (row,) = store.touched("s", "v", NOON + HOUR)
-    store.keep_sweep("s", "v", NOON + HOUR, swept=[Swept(row.who, row.changed, None)])
+    store.save_sweep("s", "v", NOON + HOUR, swept=[Swept(row.who, row.changed, None)])
     assert store.touched("s", "v", NOON + HOUR + timedelta(minutes=30)) == []
     assert [item.name for item in store.touched("s", "v", NOON + 2 * HOUR)] == ["ann"]
 
@@ -281,7 +287,7 @@ def test_a_silence_that_is_due_touches_its_subject(store):
     (row,) = store.touched("s", "v", NOON)
     deadline = NOON + 3 * HOUR
     due = (deadline - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-    store.keep_sweep("s", "v", NOON, swept=[Swept(row.who, row.changed, due)])
+    store.save_sweep("s", "v", NOON, swept=[Swept(row.who, row.changed, due)])
     assert store.touched("s", "v", deadline) == []
     assert len(store.touched("s", "v", deadline + timedelta(microseconds=1))) == 1
 
@@ -291,7 +297,7 @@ def test_who_shares_a_thread_with_somebody_new_is_touched_too(store):
         [event("a", thread="t"), event("b", subject="bo", thread="t"), event("c", subject="cy", thread="u")]
     )
     rows = store.touched("s", "v", NOON + HOUR)
-    store.keep_sweep("s", "v", NOON + HOUR, swept=[Swept(row.who, row.changed, None) for row in rows])
+    store.save_sweep("s", "v", NOON + HOUR, swept=[Swept(row.who, row.changed, None) for row in rows])
     store.add([event("late", -1, thread="t")])
     assert [item.name for item in store.touched("s", "v", NOON + HOUR)] == ["ann"]
     assert [item.name for item in store.touched("s", "v", NOON + HOUR, threads=True)] == ["ann", "bo"]
@@ -304,7 +310,7 @@ def test_a_lock_is_held_by_one_and_what_is_written_without_it_is_refused(store):
     store.beat(held, NOON + timedelta(minutes=2))
     store.unlock(held)
     with pytest.raises(BadUsage, match="took over"):
-        store.keep_sweep("s", "v", NOON, found=[("new", Found(found()))], lock=held)
+        store.save_sweep("s", "v", NOON, detections=[("new", SweptDetection(found()))], lock=held)
     assert store.detections() == []
     store.unlock(store.lock("sweep", NOON))
 
@@ -324,7 +330,9 @@ def test_verdicts_and_states_are_kept(store):
 
 
 def kept(store: Store, *detections: Detection) -> None:
-    store.keep_sweep("s", "v", NOON, found=[("new", Found(detection)) for detection in detections])
+    store.save_sweep(
+        "s", "v", NOON, detections=[("new", SweptDetection(detection)) for detection in detections]
+    )
 
 
 def said(
@@ -431,17 +439,20 @@ def test_tries_to_learn_are_kept_in_order(store):
 
 def test_a_purged_subject_takes_its_detections_and_verdicts_along(store):
     store.add([event("a"), event("b", subject="bo")])
-    store.keep_sweep(
+    store.save_sweep(
         "s",
         "v",
         NOON,
-        found=[("new", Found(found())), ("new", Found(found("d2", subject="bo", target=None)))],
+        detections=[
+            ("new", SweptDetection(found())),
+            ("new", SweptDetection(found("d2", subject="bo", target=None))),
+        ],
     )
     store.add_verdict(Verdict("confirmed", "kim", NOON, "loop", "v1", "d1"))
     done = store.purge(subject=("input", "ann"))
     assert (done.events, done.detections) == (1, 1)
     assert [detection.id for detection in store.detections()] == ["d2"]
-    assert (store.verdicts(), [item.detection.id for item in store.untold()]) == ([], ["d2"])
+    assert (store.verdicts(), [item.detection.id for item in store.unreported()]) == ([], ["d2"])
     assert store.info().counts["events"] == 1
 
 

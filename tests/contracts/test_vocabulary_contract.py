@@ -140,4 +140,4 @@ def test_contradictions_are_refused_all_at_once():
     assert messages[0].startswith("signals.compassion: is known as a number, not a category")
     assert messages[1].startswith("signals.tool: is an attribute")
     assert messages[2].startswith("signals.MAN_LOVEBOMB: is an indicator")
-    assert messages[3].startswith("signals.mood: 'colour' is no kind; write number or category")
+    assert messages[3].startswith("signals.mood: unknown kind 'colour'; write number or category")

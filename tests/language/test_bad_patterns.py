@@ -123,9 +123,9 @@ def test_a_former_key_is_refused_with_what_it_is_called_now(old, new, says):
         ("compassion > 1e999", "too large"),
         ("compassion > " + "9" * 400, "too large"),
         ("compassion = 1", "write == to compare"),
-        ("compassion", "a condition is due"),
-        ("compassion > 'high'", "a number is due"),
-        ("kind > 3", "a number is due"),
+        ("compassion", "expected a condition"),
+        ("compassion > 'high'", "expected a number"),
+        ("kind > 3", "expected a number"),
         ("compassion is 3", "write =="),
         ("compassion > True", "compare with 1 or 0"),
         ("compassion > None", "is not a value"),
@@ -260,7 +260,7 @@ def test_a_fault_in_the_shape_does_not_hide_those_after_it():
 @pytest.mark.parametrize("value", ["high", ".nan", "'0.9'"])
 def test_a_word_where_an_example_gives_a_number_is_a_fault(value):
     texts = faults(changed("      compassion: [0.9, 0.1]\n", f"      compassion: [{value}, 0.1]\n"))
-    assert any("p.yaml:13:7: a number is due here" in fault for fault in texts), texts
+    assert any("p.yaml:13:7: expected a number" in fault for fault in texts), texts
 
 
 @pytest.mark.parametrize("name", ["subject", "kind", "compassion", "gap"])

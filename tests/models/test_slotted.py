@@ -134,3 +134,17 @@ def test_what_is_not_frozen_can_be_changed_and_has_no_hash():
     assert counter == Counter(1)
     with pytest.raises(TypeError):
         hash(counter)
+
+
+@pytest.mark.parametrize("by", [dataclasses, slotted])
+def test_fields_by_keyword_may_have_defaults_in_any_order(by):
+    class Point:
+        x: float = 1.0
+        y: float
+
+    made = by.dataclass(frozen=True, slots=True, kw_only=True)(Point)
+    assert (made(y=2.0).x, made(y=2.0, x=3.0).x) == (1.0, 3.0)
+    assert [field.name for field in dataclasses.fields(made)] == ["x", "y"]
+    assert dataclasses.replace(made(y=2.0), x=5.0) == made(x=5.0, y=2.0)
+    with pytest.raises(TypeError):
+        made(1.0, 2.0)

@@ -11,7 +11,7 @@ from ethogram.errors import Fault
 from ethogram.patterns import library
 from ethogram.patterns.catalogue import load_vocabulary
 from ethogram.patterns.library import select
-from ethogram.patterns.lint import WANTED, lint
+from ethogram.patterns.lint import EXPECTED, lint
 from pattern_files import BUSY, CALM_THEN_LOUD, examples, write
 
 
@@ -49,7 +49,7 @@ def test_a_sound_pattern_gives_no_warning(tmp_path):
 def test_a_pattern_of_the_library_says_more_than_it_must(shipped):
     write(shipped, cause="noise", triage="")
     (warning,) = lint(select(), load_vocabulary())
-    missing = [key for key in WANTED if key not in ("cause", "explanation")]
+    missing = [key for key in EXPECTED if key not in ("cause", "explanation")]
     assert warning.message == f"lacks {', '.join(missing)}; a pattern of the library has them all"
 
 

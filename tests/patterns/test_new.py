@@ -62,7 +62,7 @@ def test_every_file_gets_an_id_of_its_own(tmp_path):
 def test_a_file_that_is_there_is_left_alone_and_so_is_the_folder(tmp_path):
     part = tmp_path / "pair_second.yml"
     part.write_text("mine", "utf-8")
-    with pytest.raises(BadUsage, match=r"pair_second\.yml: is there already"):
+    with pytest.raises(BadUsage, match=r"pair_second\.yml: exists already"):
         write_new("pair", "all_of", tmp_path)
     assert part.read_text("utf-8") == "mine"
     assert not (tmp_path / "pair.yaml").exists()

@@ -23,8 +23,8 @@ from ethogram.cli.main import main
 from ethogram.config import Settings
 from ethogram.errors import BadPattern, BadUsage, EthogramError
 from ethogram.patterns.code_patterns import code_patterns as registered
+from ethogram.patterns.code_state import MAX_STATE, MAX_WINDOW, Window, event_of, frozen, row_of
 from ethogram.patterns.library import Library, load_patterns, select
-from ethogram.patterns.register import MOST_STATE, WINDOW_MOST_WINDOW, Window, event_of, frozen, row_of
 from ethogram.testing import action, numbered
 
 SOME = numbered([action("file_read", path="a.py"), action("file_read", path="b.py")])
@@ -75,7 +75,7 @@ def test_all_that_is_wrong_is_told_at_once_with_the_place_of_the_code():
         (type("X", (), {"__doc__": "X.", "step": lambda s, e, t: (None, t)})(), "start is missing"),
         (
             type("X", (), {"__doc__": "X.", "start": {1}, "step": lambda s, e, t: (None, t)})(),
-            "no plain JSON",
+            "not plain JSON",
         ),
     ],
 )
@@ -87,13 +87,13 @@ def test_what_cannot_be_a_pattern_is_refused(made, said):
 @pytest.mark.parametrize(
     ("match", "said"),
     [
-        (True, "a Match or None is due"),
+        (True, "expected a Match or None"),
         (Match(0), "confidence is above 0"),
         (Match(float("nan")), "confidence is above 0"),
         (Match(0.5, severity="high"), "none of its severities, medium"),
         (Match(0.5, evidence=["e1"]), "evidence is events"),
         (Match(0.5, details=["x"]), "details is a dict"),
-        (Match(0.5, details={"x": object()}), "details: <object object .* is no plain JSON data"),
+        (Match(0.5, details={"x": object()}), "details: <object object .* is not plain JSON data"),
         (Match(0.5, details={"x": [{object(): 1}]}), "details: a key is a text"),
         (
             Match(0.5, evidence=[replace(SOME[0], id="e9")]),
@@ -117,9 +117,9 @@ def test_code_that_fails_is_told_with_pattern_and_event():
 @pytest.mark.parametrize(
     ("state", "said"),
     [
-        ({1: 2}, "no plain JSON data"),
-        ({"a": {2}}, "no plain JSON data"),
-        (["x" * MOST_STATE], "keep it within"),
+        ({1: 2}, "not plain JSON data"),
+        ({"a": {2}}, "not plain JSON data"),
+        (["x" * MAX_STATE], "keep it within"),
     ],
 )
 def test_a_state_must_be_plain_and_small(state, said):
@@ -188,7 +188,7 @@ def test_a_window_holds_the_newest_events_and_has_a_bound():
     huge = replace(SOME[0], text="x" * 10**6, attributes={f"a{n}": "y" * 5000 for n in range(500)})
     for n in range(20):
         _, state = window.step(replace(huge, id=str(n)), state)
-    assert sum(row[0] for row in state) <= WINDOW_MOST_WINDOW
+    assert sum(row[0] for row in state) <= MAX_WINDOW
     assert event_of(state[-1]).id == "19"
 
 

@@ -111,7 +111,7 @@ def test_every_way_of_running_finds_the_same(seed: int, tmp_path):
             before, moment = moment, min(as_of, moment + timedelta(days=25))
             store.add([event for event in events if before < event.at <= moment or event is events[0]])
             done = sweep(store, library, as_of=moment, clock=lambda: as_of)
-            store.mark_told(change.key for change in done.changes)
+            store.mark_reported(change.key for change in done.changes)
         assert _told(store.detections()) == whole
 
 

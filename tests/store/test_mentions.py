@@ -13,7 +13,7 @@ from ethogram.cli.main import main
 from ethogram.models import Event, Evidence, Verdict
 from ethogram.schemas import schema
 from ethogram.store import open_store
-from ethogram.store.protocol import Found
+from ethogram.store.protocol import SweptDetection
 from ethogram.store.purge import PLACES
 from ethogram.store.schema import METADATA
 from risk_makers import detection
@@ -47,7 +47,9 @@ def fill(path) -> None:
             "d1", source="input", subject="bo", evidence=(Evidence("step", f"re:{ID}:1", NOON, {}),)
         )
         other = detection("d2", source="input", subject="cy", explanation=f"cy wrote to {ID}-2.")
-        store.keep_sweep("s", "v", NOON, found=[("new", Found(item)) for item in (found, other)])
+        store.save_sweep(
+            "s", "v", NOON, detections=[("new", SweptDetection(item)) for item in (found, other)]
+        )
         store.add_verdict(Verdict("confirmed", ID, NOON, "loop", "v1", detection=found.id, why="seen"))
         store.add_verdict(
             Verdict("confirmed", "kim", NOON, "loop", "v1", detection=found.id, why=f"ask {ID}")

@@ -15,7 +15,7 @@ from sqlalchemy import inspect
 from ethogram.errors import BadUsage, EthogramError
 from ethogram.models import Event, Reading, Verdict
 from ethogram.store import open_store
-from ethogram.store.protocol import Found
+from ethogram.store.protocol import SweptDetection
 from ethogram.store.schema import METADATA, SCHEMA
 from ethogram.store.sqlite import SQLiteStore
 from risk_makers import detection
@@ -242,7 +242,7 @@ def test_with_the_last_event_of_a_subject_go_its_detections_open_ones_too(store,
         replace(detection(who, subject=who), state="opened", closed_at=None, detected_at=events[0].at)
         for who in ("s0", "s1")
     ]
-    store.keep_sweep("a", "b", events[3].at, found=[("new", Found(item)) for item in found])
+    store.save_sweep("a", "b", events[3].at, detections=[("new", SweptDetection(item)) for item in found])
     done = store.purge(before=events[3].at)  # the last event is of s1
     assert (done.events, done.detections) == (3, 1)
     assert (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -22,6 +21,7 @@ from ..language.history import CAP, History, belongs, histories
 from ..language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ..models import EPOCH, Detection, Event, Value, format_time, micros, moment
 from ..models.record import Record
+from ..models.slotted import dataclass
 from ..models.timestamps import format_duration
 from ..patterns.library import Library
 from .analyze import measured_events

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from ..language.unparse import write, write_limits
 from ..language.visitor import MEASURES, children, walk
 from ..models import Value, format_time, moment
 from ..models.record import Record
+from ..models.slotted import dataclass
 
 # A condition at one event, taken apart: every comparison with the values on both of its sides.
 

@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,6 +21,7 @@ from ..ingest.event_parser import CATEGORY, NUMBER, Rules
 from ..ingest.format import Record
 from ..ingest.reader import STDIN, InputFile, OpenFile, Progress, find_files, open_file, records_of
 from ..models import Event, stable_hash
+from ..models.slotted import dataclass, field, replace
 from ..patterns.catalogue import known_ranges, load_vocabulary
 from ..store.protocol import Clash, Clashes, Import, Source, Staged, Store
 from ..usage.pseudonym import Keys
@@ -130,7 +130,7 @@ class Reader(Collector):
                 received_at=self._at,
             )
         except Clashes as error:
-            self._doomed, clashes = True, error.found
+            self._doomed, clashes = True, error.clashes
         for clash in clashes:
             other = clash.other.removeprefix("at ").partition(":")
             where = f"at {self._names[int(other[0])]}:{other[2]}"
@@ -431,7 +431,7 @@ class _Run:
                 reader.of, reader.kinds(), files=files, options=self.told, at=self.at, skip_clashes=skip
             )
         except Clashes as error:
-            raise BadEvents(list(clash_faults(error.found, self.found))) from None
+            raise BadEvents(list(clash_faults(error.clashes, self.found))) from None
         for fault in clash_faults(done.clashes, self.found):
             reader.add_told(fault)
         return Imported(

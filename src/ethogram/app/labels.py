@@ -12,7 +12,6 @@ An event is named by its id or, with a thread, by its position from 1.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,6 +23,7 @@ from ..fields import InputStruct, one_of
 from ..ingest import BadLine
 from ..ingest.streams import parse
 from ..models import Event
+from ..models.slotted import dataclass
 from .tables import BOOLEANS, read_text, table_rows
 
 OF = ("conversation", "run", "event", "span")

@@ -253,10 +253,9 @@ def accept(store: Store, pattern: str, loaded: Loaded, *, by: str, at: datetime)
 def _apply(loaded: Loaded, proposal: Proposal, *, by: str, at: datetime) -> Change:
     """Write the change that a proposal makes; BadUsage where a variable or an option overrides it."""
     place = ("parameters", proposal.pattern, proposal.parameter)
-    if loaded.settings.parameters.get(proposal.pattern, {}).get(proposal.parameter) is not None:
-        last = next((layer for layer in reversed(loaded.layers) if layer.says(place)), None)
-        if last is not None and last.node is None:
-            raise BadUsage(f"{'.'.join(place)} is set by {last.name}, which wins over what is learned")
+    last = loaded.layer_of(place)
+    if last is not None and last.node is None:
+        raise BadUsage(f"{'.'.join(place)} is set by {last.name}, which overrides learned parameters")
     try:
         changes = apply_proposal(
             read_changes(loaded.learned), proposal, by=by, at=at, why=proposal.sentence()

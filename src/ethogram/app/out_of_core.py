@@ -10,7 +10,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from datetime import datetime
 from heapq import merge
 from pathlib import Path
@@ -25,6 +24,7 @@ from ..ingest.spill import AT, Buckets, EventsOnDisk, bucket_of, event_of_row, r
 from ..language.history import CAP
 from ..language.program import Program
 from ..models import EPOCH, Detection, Event, micros
+from ..models.slotted import dataclass, replace
 from ..patterns.catalogue import load_vocabulary
 from ..patterns.library import Library
 from ..signals import plan

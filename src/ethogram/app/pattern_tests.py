@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +19,7 @@ from ..language.history import CAP, History, histories
 from ..language.program import Place, Program, SequenceProgram, ThresholdProgram
 from ..models import EPOCH, Detection, Event
 from ..models.record import Record
+from ..models.slotted import dataclass, replace
 from ..patterns.examples import Example
 from ..patterns.library import Library
 from ..patterns.pattern_file import PatternFile

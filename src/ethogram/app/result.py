@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -20,6 +19,7 @@ from ..language.vocabulary import Vocabulary
 from ..models import Detection, Event, Value, rank
 from ..models.mute import Muting, MutingSummary
 from ..models.record import Record
+from ..models.slotted import dataclass, field, replace
 from ..patterns.library import Library
 from .evaluation.records import EvaluateSummary
 from .run_record import Run

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 from itertools import takewhile
@@ -13,6 +12,7 @@ from typing import Annotated, NamedTuple
 from ..fields import Amount, Count, Name, Ordinal, Ratio, Severity, one_of
 from ..models import rank
 from ..models.record import Record, decimals
+from ..models.slotted import dataclass
 from .run_steps import READS, WRITES, RunStep, short
 
 CELLS = 120

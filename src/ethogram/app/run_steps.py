@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from ..models import Event
 from ..models.redaction import mask
+from ..models.slotted import dataclass, field
 from ..signals.agent.errors import failure_line
 from ..signals.agent.operations import operation_of
 from ..signals.agent.step import read_step

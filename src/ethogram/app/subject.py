@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -22,6 +21,7 @@ from ..language.program import Program, SequenceProgram
 from ..language.templates import rounded
 from ..models import Detection, Event, Value, micros
 from ..models.record import Record
+from ..models.slotted import dataclass, field
 from ..patterns.library import Library
 from ..store.protocol import Store, SubjectRow
 from .readings import measured_events, only_scorers

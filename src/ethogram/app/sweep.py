@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from datetime import datetime
 
 from ..config import Settings
@@ -22,9 +22,10 @@ from ..language.program import Program, SilenceProgram
 from ..models import Detection, Event, format_time, micros, rank, stable_hash
 from ..models.detection import STANDING
 from ..models.mute import Mute
+from ..models.slotted import dataclass, replace
 from ..patterns.library import Library
 from ..signals import Options, plan
-from ..store.protocol import Change, Found, Held, Store, SubjectRow, Swept, Who
+from ..store.protocol import Change, Held, Store, SubjectRow, Swept, SweptDetection, Who
 from .analyze import measured_events
 from .mute import evidence_events, mutes
 from .readings import is_bare_step, needed, only_scorers, reads_steps, reads_text, said_again
@@ -271,9 +272,9 @@ class Looking:
     selection: str
     versions: str
 
-    def found(self, detection: Detection) -> Found:
+    def found(self, detection: Detection) -> SweptDetection:
         """A detection, with whether it was asked for or is only a part."""
-        return Found(detection, part=detection.pattern not in self.chosen)
+        return SweptDetection(detection, part=detection.pattern not in self.chosen)
 
     @property
     def chosen(self) -> frozenset[str]:
@@ -284,8 +285,8 @@ class Looking:
     ) -> None:
         """Write in one commit, if the lock is still ours."""
         found = [(change, self.found(item)) for change, item in changes]
-        self.store.keep_sweep(
-            self.selection, self.versions, self.as_of, found=found, swept=swept, lock=lock, at=at
+        self.store.save_sweep(
+            self.selection, self.versions, self.as_of, detections=found, swept=swept, lock=lock, at=at
         )
 
 
@@ -304,7 +305,7 @@ def sweep(
     """What changed since the last sweep, written to the store before it is told.
 
     Looks at subjects with something new, and with a silence that is due by `as_of`; with `since`, at all with
-    an event from then on. The caller tells the changes, then calls `store.mark_told`. `clock` is for the
+    an event from then on. The caller tells the changes, then calls `store.mark_reported`. `clock` is for the
     lock, and no sweep is as of a moment more than `settings.max_future` ahead of it.
     """
     settings = settings or Settings()
@@ -404,7 +405,7 @@ def _sweep(
     reading = {item.name for item in chosen if reads_text(item)}
     blind = reading if reading and not any(event.text for event in store.events(until=as_of)) else set()
     blind |= {item.name for item in chosen if bare_runs and reads_steps(item)}
-    return Sweep(as_of, tuple(store.untold()), done, events, lacking, without_text=tuple(sorted(blind)))
+    return Sweep(as_of, tuple(store.unreported()), done, events, lacking, without_text=tuple(sorted(blind)))
 
 
 def mute_changes(done: Sweep, entries: Sequence[Mute], store: Store, now: datetime) -> Sweep:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
 from ..language.history import FIELDS, attribute
 from ..models import Detection, Event, Value
+from ..models.slotted import dataclass, field
 
 MOST = 500
 """Points kept of one signal in one history."""

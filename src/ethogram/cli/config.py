@@ -197,7 +197,7 @@ def folder_files(folder: str) -> list[Reviewed]:
 
 def values_of(loaded: Loaded, name: str) -> tuple[tuple[str, str], ...]:
     """What one file sets, value by value."""
-    from ..config.loading import leaves_of
+    from ..config.layers import leaves_of
 
     return tuple(
         (".".join(map(str, place)), as_text(value))

@@ -76,15 +76,15 @@ def remove(
 
 def check(asks: dict[str, str], reason: str) -> None:
     """BadUsage where the criteria or the reason are missing or too long."""
-    from ..config.mutes import LONGEST
+    from ..config.mutes import MAX_TEXT
     from ..errors import BadUsage
 
     if not asks:
         raise BadUsage("nothing to mute: expected --subject, --pattern, --path or --command")
     if not reason.strip():
         raise BadUsage("missing --reason: state why these detections are hidden")
-    if any(len(text) > LONGEST for text in (*asks.values(), reason)):
-        raise BadUsage(f"a glob or reason has at most {LONGEST} characters")
+    if any(len(text) > MAX_TEXT for text in (*asks.values(), reason)):
+        raise BadUsage(f"a glob or reason has at most {MAX_TEXT} characters")
 
 
 def ending(until: str, lasting: str, forever: bool, at: datetime) -> datetime | None:

@@ -176,4 +176,4 @@ def report(
     flush()
     people = sorted({change.detection.subject for change in done.changes})
     note_looks(store, "listed", people, at=o.now(), who=o.user_name())
-    store.mark_told(change.key for change in (*done.changes, *done.muted))
+    store.mark_reported(change.key for change in (*done.changes, *done.muted))

@@ -1,12 +1,9 @@
-"""Settings: one frozen record, with every default visible, and where each value comes from.
-
-Defaults, then the user's own file, then `ethogram.yaml`, then the environment (`ETHOGRAM_LATENESS=30s`), then
-what the caller says. A file that was only found in the folder counts whole once it is trusted.
-"""
+"""Settings: defaults, the user's file, `ethogram.yaml`, the environment and the caller, in that order."""
 
 from __future__ import annotations
 
-from .loading import CONFIG_VARIABLE, Loaded, Refused, load_settings, show
+from .layers import CONFIG_VARIABLE, Refused
+from .loading import Loaded, load_settings, show
 from .settings import Settings
 from .trust import CONFIG_FILE
 

@@ -1,23 +1,24 @@
 """The settings: their types, limits, defaults and descriptions, each in one place.
 
-The checks (`CHECKS`) and the JSON Schema of ethogram.yaml are derived from the annotations here.
+The checks and the JSON Schema of ethogram.yaml are derived from the annotations here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
+from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any, get_args
 
-import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from ..chat.records import SIGNALS
 from ..fields import InputStruct, Ratio, Rung, Severity, Status, one_of
-from ..models.constants import RESOURCES
+from ..models.constants import FUSION_WEIGHTS, NORMALIZATION, RESOURCES, SEVERITY_WEIGHTS, USAGE_KINDS
 from ..models.limits import Limits
 from ..models.severity import SEVERITIES
+from ..models.slotted import dataclass, field
 from .checks import (
     Check,
     Keys,
@@ -91,12 +92,8 @@ VersionOrFile = Annotated[
     Meta(extra_json_schema={"type": ["integer", "string"], "minimum": 0, "pattern": r"\S"}),
 ]
 Option = Annotated[Any, option, Meta(extra_json_schema={"type": ["string", "number", "boolean", "object"]})]
-EvaluatorOptions = Annotated[
-    Mapping[str, Annotated[Mapping[str, Option], Keys(wrong=bad_option_name)]], Keys(wrong=bad_option_name)
-]
-SignalKind = Annotated[str, one_of("number", "category")]
-SignalKinds = Annotated[Mapping[str, SignalKind], Keys(wrong=bad_signal_name)]
-Normalization = Annotated[str, one_of("low", "medium", "high")]
+OptionName = Keys(bad_name=bad_option_name)
+Normalization = Annotated[str, one_of(*NORMALIZATION)]
 Resource = Annotated[str, one_of(*RESOURCES)]
 
 
@@ -122,7 +119,7 @@ class HookSettings(InputStruct, forbid_unknown_fields=True):
 class UsageSettings(InputStruct, forbid_unknown_fields=True):
     """How people's use of a service is measured; docs/people.md."""
 
-    kinds: tuple[Annotated[str, one_of("usage", "message", "event")], ...] = ("usage",)
+    kinds: tuple[Annotated[str, one_of(*USAGE_KINDS)], ...] = ("usage",)
     """Kinds of events that are use of the service."""
     cohort: VersionOrFile = "1"
     """A version of the cohort's table, or a file."""
@@ -132,9 +129,7 @@ class UsageSettings(InputStruct, forbid_unknown_fields=True):
     """A country or a part of it: DE, US-CA."""
     helplines: Annotated[Mapping[str, Text], helplines] = MappingProxyType({})
     """What to offer, by region."""
-    weights: Annotated[Mapping[str, Ratio], Keys("text", "voice", "behaviour", "image")] = MappingProxyType(
-        {"text": 0.40, "voice": 0.25, "behaviour": 0.20, "image": 0.15}
-    )
+    weights: Annotated[Mapping[str, Ratio], Keys(*FUSION_WEIGHTS)] = FUSION_WEIGHTS
     """How much each score counts in the fused one."""
     quiet_limit: Positive | UnsetType = UNSET
     usual_limit: Positive | UnsetType = UNSET
@@ -160,9 +155,7 @@ class ConversationSettings(InputStruct, forbid_unknown_fields=True):
 class RiskSettings(InputStruct, forbid_unknown_fields=True):
     """How detections add up to a risk; docs/risk.md."""
 
-    weights: Annotated[Mapping[str, Ratio], Keys(*SEVERITIES)] = MappingProxyType(
-        {"low": 0.1, "medium": 0.3, "high": 0.6, "critical": 0.9}
-    )
+    weights: Annotated[Mapping[str, Ratio], Keys(*SEVERITIES)] = SEVERITY_WEIGHTS
     """What a new and certain detection of each level makes."""
     half_life: HalfLife = 7 * 86_400_000_000
     """How fast a detection fades."""
@@ -210,8 +203,9 @@ class LearningSettings(InputStruct, forbid_unknown_fields=True):
 
 def defaults_of(section: type[InputStruct]) -> Mapping[str, Any]:
     """The defaults of a section; settings without one are left out."""
-    known = {field.name: field.default for field in msgspec.structs.fields(section)}
-    plain = {name: dict(item) if isinstance(item, Mapping) else item for name, item in known.items()}
+    # Not msgspec.structs.fields, which evaluates all annotations.
+    defaults = zip(section.__struct_fields__, section.__struct_defaults__, strict=True)
+    plain = {name: dict(item) if isinstance(item, Mapping) else item for name, item in defaults}
     return MappingProxyType({name: value for name, value in plain.items() if value is not UNSET})
 
 
@@ -239,7 +233,7 @@ class Settings:
     scorers: Mapping[str, Text] = field(default_factory=dict)
     """Whose readings count: signal -> scorer; '*' for every signal not named."""
     signals: Annotated[
-        Mapping[str, Annotated[str, one_of("number", "category")]], Keys(wrong=bad_signal_name)
+        Mapping[str, Annotated[str, one_of("number", "category")]], Keys(bad_name=bad_signal_name)
     ] = field(default_factory=dict)
     """Signals of your own scorers: name -> number or category."""
     time_zone: Annotated[str, time_zone, Meta(pattern=r"\S")] | None = None
@@ -286,10 +280,9 @@ class Settings:
     """The file of mutes; null: ethogram.mutes.yaml beside the settings file, or here."""
     evaluator: Text | None = None
     """Who scores messages in an analysis; null: nobody, only readings that are given count."""
-    evaluators: Annotated[
-        Mapping[str, Annotated[Mapping[str, Option], Keys(wrong=bad_option_name)]],
-        Keys(wrong=bad_option_name),
-    ] = field(default_factory=dict)
+    evaluators: Annotated[Mapping[str, Annotated[Mapping[str, Option], OptionName]], OptionName] = field(
+        default_factory=dict
+    )
     """Options of evaluators: evaluator -> option -> value. Keys to services never stand here."""
     answers: Text | None = None
     """The file that keeps paid answers; null: one in the user's cache folder."""
@@ -318,32 +311,44 @@ def learning_in(settings: Settings) -> Mapping[str, Any]:
     return {**LEARNING, **settings.learning}
 
 
-TYPES = section_types(Settings)
-CHECKS: Mapping[str, Check] = {name: check_for(hint) for name, hint in TYPES.items()}
-"""The check of every setting, by name."""
+SETTINGS = tuple(Settings.__dataclass_fields__)
+"""The names of all settings."""
+
+
+@cache
+def setting_types() -> Mapping[str, Any]:
+    """The type of every setting, by name."""
+    return section_types(Settings)
+
+
+@cache
+def setting_check(name: str) -> Check:
+    """The check of a setting."""
+    return check_for(setting_types()[name])
+
+
+def is_duration(place: Place) -> bool:
+    """Whether the value at a place is a duration, or a mapping of durations.
+
+    >>> is_duration(("lateness",)), is_duration(("risk", "half_lives", "stuck")), is_duration(("memory",))
+    (True, True, False)
+    """
+    return not _durations().isdisjoint({".".join(map(str, place[:depth])) for depth in (1, 2)})
+
+
+@cache
+def _durations() -> frozenset[str]:
+    def names(types: Mapping[str, Any], prefix: str) -> Iterator[str]:
+        for name, hint in types.items():
+            if _measures_time(hint):
+                yield prefix + name
+            for meta in getattr(hint, "__metadata__", ()):
+                if isinstance(meta, type):
+                    yield from names(section_types(meta), f"{prefix}{name}.")
+
+    return frozenset(names(setting_types(), ""))
 
 
 def _measures_time(hint: Any) -> bool:
     metas = getattr(hint, "__metadata__", ())
     return duration in metas or half_life in metas or any(map(_measures_time, get_args(hint)))
-
-
-def _durations(types: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    for name, hint in types.items():
-        if _measures_time(hint):
-            yield prefix + name
-        for meta in getattr(hint, "__metadata__", ()):
-            if isinstance(meta, type):
-                yield from _durations(section_types(meta), f"{prefix}{name}.")
-
-
-DURATIONS = frozenset(_durations(TYPES))
-
-
-def is_duration(place: Place) -> bool:
-    """Whether what stands at a place is a duration, or one of several.
-
-    >>> is_duration(("lateness",)), is_duration(("risk", "half_lives", "stuck")), is_duration(("memory",))
-    (True, True, False)
-    """
-    return any(".".join(map(str, place[:depth])) in DURATIONS for depth in (1, 2))

@@ -9,7 +9,7 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from ..errors import BadConfig, BadInput, BadPattern, BadUsage, Fault
 from ..files import make_private_folder, write_whole
 from ..language.yaml_source import MAX_BYTES, plain, read_yaml_file
 from ..models import format_time
+from ..models.slotted import dataclass
 
 # The pattern files of a folder, listed within bounds: `patterns: ["/"]` must not walk the whole disk.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..errors import Fault
 from ..models import Event
+from ..models.slotted import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from ..errors import BadEvents, Fault
 from ..models import Event, Value, format_time
 from ..models.limits import Limits, over
+from ..models.slotted import dataclass, field
 from .batch import Batch, Faults, Place
 from .errors import BadLine, shown
 from .event_parser import Fields, Rules, complete, event_of, fields_of

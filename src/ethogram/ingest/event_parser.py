@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from math import inf, isfinite
 from typing import Annotated, Any
@@ -15,6 +14,7 @@ from ..errors import did_you_mean
 from ..fields import Count, InputStruct
 from ..models import EPOCH, Event, Value, default_id, format_time, is_indicator_name, parse_time
 from ..models.limits import Limits, over
+from ..models.slotted import dataclass, field
 from .errors import BadLine, shown, type_name
 
 NUMBER, CATEGORY = "number", "category"

@@ -6,13 +6,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from typing import Any, BinaryIO, ClassVar, Protocol, TypeVar
 
 from .. import registry
 from ..models.limits import Limits
+from ..models.slotted import dataclass, field
 from .errors import Unreadable
 from .streams import BOM, LENIENT
 

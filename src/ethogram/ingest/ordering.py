@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import NamedTuple
 
 from ..errors import Conflict
 from ..models import Event, content_hash
+from ..models.slotted import dataclass, replace
 from .errors import shown
 
 by_order = attrgetter("order")

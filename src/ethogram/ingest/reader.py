@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -16,6 +15,7 @@ from .. import registry
 from ..errors import BadEvents, BadUsage, Fault
 from ..models import Event
 from ..models.limits import FREE_RECORDS, Limits, over
+from ..models.slotted import dataclass, replace
 from .batch import Batch, Place
 from .collector import Collector
 from .errors import Unreadable, shown, type_name

@@ -5,7 +5,6 @@ from __future__ import annotations
 import marshal
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import merge
 from operator import itemgetter
@@ -16,6 +15,7 @@ from zlib import crc32
 
 from ..models import Event, content_hash, micros, moment
 from ..models.limits import Limits
+from ..models.slotted import dataclass, field
 from .batch import Batch, Faults, Gathered, Place
 from .collector import NO_TIME, Collector, SourceState, check_kinds, id_conflict, too_many
 from .errors import BadLine

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import did_you_mean
 from ..models import TRAITS, is_indicator_name
+from ..models.slotted import dataclass, field
 from .errors import BadLine, shown, type_name
 from .event_parser import FIELDS, signal_name
 from .streams import parse

@@ -6,11 +6,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ..models.arguments import command_in, path_in
+from ..models.slotted import dataclass, field
 from .documents import Broken, Document, documents
 from .errors import BadLine, shown, type_name
 from .format import Input, JsonAdapter, Record, Skipped

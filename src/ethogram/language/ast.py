@@ -1,7 +1,6 @@
-"""The parsed tree: what a pattern file says, with every name resolved.
+"""The nodes of a parsed pattern, with every name, parameter and define resolved.
 
-Parameters and defines are already put in place, so a tree stands on its own. Nodes are frozen and
-hashable. The meaning of each node is in docs/language.md and, executable, in tests/naive.py.
+Nodes are frozen and hashable. Their meaning is in docs/language.md and, executable, in tests/naive.py.
 """
 
 from __future__ import annotations
@@ -9,8 +8,6 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from ..models.slotted import dataclass, field
-
-# --- limits ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +30,10 @@ Limits = tuple[Limit, ...]
 
 
 class Node:
-    """An expression's node keeps its hash: trees are looked up often, and never change."""
+    """Base of expressions. The hash is computed once: trees are looked up often."""
 
     __slots__ = ("_hash",)
     _hash: int
-
-
-# --- expressions: values at one event -------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +55,7 @@ class Signal(Node):
 
 @dataclass(frozen=True, slots=True)
 class Indicator(Node):
-    """The reading of an indicator; 0 on an evaluated event where it was not found."""
+    """The reading of an indicator; 0 on an evaluated event without it."""
 
     name: str
 
@@ -105,7 +99,7 @@ class StepMean(Node):
 
 @dataclass(frozen=True, slots=True)
 class Result(Node):
-    """What the shape itself found: `rise`, `t`, `deadline`, or `part.confidence`."""
+    """A result of the shape: `rise`, `t`, `deadline`, or `part.confidence`."""
 
     name: str
 
@@ -244,24 +238,21 @@ Expr = (
 )  # fmt: skip
 
 
-def _keeps_hash(kind: type) -> None:
-    made: Any = kind.__hash__
+def _cache_hash(kind: type) -> None:
+    compute: Any = kind.__hash__
 
-    def kept(self: Node) -> int:
+    def cached(self: Node) -> int:
         try:
             return self._hash
         except AttributeError:
-            object.__setattr__(self, "_hash", made(self))
+            object.__setattr__(self, "_hash", compute(self))
             return self._hash
 
-    setattr(kind, "__hash__", kept)  # noqa: B010
+    setattr(kind, "__hash__", cached)  # noqa: B010
 
 
 for _kind in (*get_args(Expr), Window):
-    _keeps_hash(_kind)
-
-
-# --- shapes ---------------------------------------------------------------------------------
+    _cache_hash(_kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,9 +357,6 @@ class Spread:
 
 
 Shape = Sequence | Threshold | Trend | Contrast | Silence | Combination | Spread
-
-
-# --- patterns -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,18 +34,18 @@ from .visitor import MEASURES, named, needs_time, once_each, only_durations, wal
 
 
 def compile_patterns(patterns: Iterable[Pattern]) -> tuple[Program, ...]:
-    """Every program the patterns stand for, `name@k` ones included."""
+    """The programs of patterns, with `name@k` for those that report early."""
     return tuple(program for pattern in patterns for program in compile_pattern(pattern))
 
 
 @once_each
 def compile_pattern(pattern: Pattern) -> tuple[Program, ...]:
-    """The pattern's program and, where it tells early, the program of its first steps."""
+    """The pattern's program and, with `tell_at`, the program of its first steps."""
     main = _program(pattern)
     if pattern.tell_at is None or not isinstance(pattern.shape, Sequence):
         return (main,)
     early = _program(_early(pattern, pattern.shape, pattern.tell_at))
-    # The same events as the whole, since max_gap and limits count them.
+    # The same events as the whole pattern, since max_gap and limits count them.
     return (main, replace(early, signals=main.signals, evaluated=main.evaluated))
 
 
@@ -176,7 +176,7 @@ def _results(pattern: Pattern) -> Mapping[str, Expr]:
 
 
 def _put(node: Any, results: Mapping[str, Expr]) -> Any:
-    """The same tree with the shape's results put where they are named."""
+    """The tree with the results of the shape in place of their names."""
     if isinstance(node, Result):
         return results.get(node.name, node)
     if isinstance(node, tuple):
@@ -187,7 +187,7 @@ def _put(node: Any, results: Mapping[str, Expr]) -> Any:
 
 
 def _timed_only(shape: Any, body: Any) -> bool:
-    """Whether the shape says nothing where events have no times."""
+    """Whether the shape needs events with times."""
     if isinstance(shape, (Silence, Spread)):
         return True
     if isinstance(shape, Combination):
@@ -199,5 +199,5 @@ def _timed_only(shape: Any, body: Any) -> bool:
 
 
 def uses_steps(expr: Expr) -> bool:
-    """Whether an expression names an earlier step, so that it must be read on a chain."""
+    """Whether an expression names an earlier step."""
     return any(isinstance(item, StepValue) for item in walk(expr))

@@ -1,4 +1,7 @@
-"""Expressions: a whitelist of Python's grammar parsed into typed nodes."""
+"""Expressions: a whitelist of Python's grammar parsed into typed nodes. Nothing is evaluated as Python.
+
+Every fault of a text is collected with its offset.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ import math
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
 from ..errors import did_you_mean
+from ..models.slotted import dataclass, field, replace
 from ..models.timestamps import SECOND, parse_duration, parse_event_count
 from .aggregates import MEASURES, WINDOW_OPTIONS, MeasureKind, Option
 from .ast import (
@@ -43,12 +46,9 @@ from .ast import (
     Text,
     Window,
 )
-from .ast import Result as ResultNode
 from .three_valued import equal
 from .visitor import is_larger
 from .vocabulary import Vocabulary
-
-# What an expression may name, in the place where it stands.
 
 ELAPSED = ("gap", "age")
 SIGNAL_KINDS = {"number": "number", "category": "text", "any": "any"}
@@ -79,17 +79,17 @@ class Scope:
     here: str = "here"
 
     def at(self, here: str, **changes: object) -> Scope:
-        """The same names in another place, for errors that say where."""
+        """The same names in another place, which error messages name."""
         return replace(self, here=here, **changes)  # type: ignore[arg-type]
 
     def inside_measure(self, here: str) -> Scope:
-        """What may be named inside a measure, since or where: one event, nothing else."""
+        """The names inside a measure, since or where: those of one event."""
         return replace(
             self, here=here, measures=False, lists=False, steps=(), gathers=False, results={}, details={}
         )
 
     def names(self) -> Iterator[str]:
-        """Everything that could have been meant."""
+        """All names in reach, for suggestions."""
         for names in (self.bindings, self.parameters, self.defines, self.results, self.details):
             yield from names
         yield from ELAPSED
@@ -98,7 +98,7 @@ class Scope:
         yield from self.vocabulary.attributes
 
     def resolve(self, name: str) -> Typed | str:
-        """What a name stands for, or the sentence that says why it stands for nothing."""
+        """The expression of a name, or the message where there is none."""
         name = self.bindings.get(name, name)
         if name in self.parameters:
             return Number(float(self.parameters[name])), "number"
@@ -120,12 +120,10 @@ class Scope:
         return f"unknown signal {name!r}{self.hint(name)}"
 
     def hint(self, name: str) -> str:
-        """The nearest known name, or what to do where none is near."""
+        """A suggestion for an unknown name."""
         near = did_you_mean(name, self.names())
         return near or "; give it in an example, or declare it under signals: in ethogram.yaml"
 
-
-# Calls inside expressions: plain functions, measures and their windows.
 
 MAX_EVENTS = 512
 _SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
@@ -135,7 +133,7 @@ NAMES = (*MEASURES, "cover", "known", "or_else", "any", *_SECONDS, *_ARITY)
 
 
 def read_call(reader: Reader, node: ast.Call) -> Typed:
-    """What `name(...)` stands for."""
+    """The expression of a call."""
     if not isinstance(node.func, ast.Name):
         return reader.fault(node, "only functions of the language can be called")
     name = node.func.id
@@ -143,7 +141,8 @@ def read_call(reader: Reader, node: ast.Call) -> Typed:
         return reader.fault(node, "a star is not part of the language")
     if name in ("min", "max") and len(node.args) > 1:
         return _function(reader, node, name, None)
-    if name == "mean" and len(node.args) == 1 and _is_step_value(reader, node.args[0]):
+    first = node.args[0] if len(node.args) == 1 else None
+    if name == "mean" and isinstance(first, ast.Attribute) and isinstance(first.value, ast.Name):
         return _step_mean(reader, node)
     if name in MEASURES:
         return _measure(reader, node, name, MEASURES[name])
@@ -219,10 +218,6 @@ def _any(reader: Reader, node: ast.Call) -> Typed:
     return AnyOf(_indicators(reader, node.args, "any(...)")), "truth"
 
 
-def _is_step_value(reader: Reader, node: ast.expr) -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-
-
 def _step_mean(reader: Reader, node: ast.Call) -> Typed:
     _no_keywords(reader, node, "mean(step.x)")
     inner = reader.visit(node.args[0])
@@ -293,18 +288,17 @@ def _weights(reader: Reader, node: ast.expr, items: tuple[Indicator, ...]) -> tu
 def _own_options(
     reader: Reader, node: ast.Call, name: str, kind: MeasureKind
 ) -> tuple[tuple[str, tuple[float, ...]], ...]:
-    given = {keyword.arg: keyword.value for keyword in node.keywords}
+    values = {keyword.arg: keyword.value for keyword in node.keywords}
     out: list[tuple[str, tuple[float, ...]]] = []
     for option, spec in kind.options.items():
-        value = given.get(option)
+        value = values.get(option)
         if value is None:
             if spec.default is None:
                 reader.fault(node, f"{name}(...) needs {option}=")
             out.append((option, spec.default or (0.0,)))
             continue
         if spec.duration:
-            duration = _duration(reader, value, option)
-            out.append((option, (float(duration),)))
+            out.append((option, (float(_duration(reader, value, option)),)))
             continue
         nodes = list(value.elts) if isinstance(value, (ast.Tuple, ast.List)) else [value]
         numbers = tuple(number(reader, node, f"{option}=") for node in nodes)
@@ -341,7 +335,7 @@ def _duration(reader: Reader, node: ast.expr, what: str) -> int:
 
 
 def read_window(reader: Reader, node: ast.Call, name: str, kind: MeasureKind) -> Window:
-    """The window given by keywords, with the measure's own defaults."""
+    """The window by keywords, with the defaults of the measure."""
     known = (*kind.options, *(WINDOW_OPTIONS if kind.windowed else ()))
     record: dict[str, ast.expr] = {}
     for keyword in node.keywords:
@@ -356,7 +350,7 @@ def read_window(reader: Reader, node: ast.Call, name: str, kind: MeasureKind) ->
     if not kind.windowed:
         return Window()
     keep = _count(reader, record["keep"], "keep", 1) if "keep" in record else None
-    skip = _skip(reader, record["skip"]) if "skip" in record else kind.skip
+    skip = _limit(reader, record["skip"], "skip", 0) if "skip" in record else kind.skip
     if "last" in record:
         last = _last(reader, record["last"])
     else:
@@ -428,10 +422,6 @@ def _limit(reader: Reader, node: ast.expr, what: str, lowest: int) -> Limit:
     return Events(_count(reader, node, what, lowest))
 
 
-def _skip(reader: Reader, node: ast.expr) -> Limit:
-    return _limit(reader, node, "skip", 0)
-
-
 def _last(reader: Reader, node: ast.expr) -> Limits:
     nodes = list(node.elts) if isinstance(node, (ast.Tuple, ast.List)) else [node]
     if not nodes:
@@ -439,15 +429,11 @@ def _last(reader: Reader, node: ast.expr) -> Limits:
     return tuple(_limit(reader, node, "last", 1) for node in nodes)
 
 
-# Expressions: a whitelist of Python's grammar turned into a tree. Nothing is ever evaluated as Python.
-#
-# Every fault of a text is collected with its offset, so a person sees all of them at once.
-
 MAX_CHARACTERS = 4096
 MAX_DEPTH = 60
 MAX_NODES = 2000
 BROKEN: Typed = (Number(0.0), "any")
-"""Stands in for what could not be read, so that reading goes on and finds the other faults."""
+"""Stands for what could not be read, so that reading goes on."""
 
 _SINGLE_EQUALS = re.compile(r"(?<![=<>!])=(?!=)")
 _ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
@@ -472,7 +458,7 @@ _REFUSED = {
 
 
 class Reader:
-    """Reads one expression. `faults` are (offset, message); `kinds` what use says of untyped signals."""
+    """Reads one expression. `faults` are (offset, message); `kinds` those of untyped signals by their use."""
 
     def __init__(self, text: str, scope: Scope) -> None:
         self.text = text
@@ -483,7 +469,7 @@ class Reader:
         self._depth = 0
 
     def read(self, want: str = "any") -> Typed:
-        """The tree and its kind; look at `faults` before using it. `want`: number, truth or any."""
+        """The tree and its kind, valid where there are no `faults`. `want`: number, truth or any."""
         tree = self._parse()
         if tree is None:
             return BROKEN
@@ -520,10 +506,8 @@ class Reader:
             self.faults.append((0, "is nested too deeply or holds a character that is not allowed"))
         return None
 
-    # --- helpers used by calls.py too ---
-
     def offset(self, node: ast.AST) -> int:
-        """Character offset of a node in the text as given."""
+        """Character offset of a node in the text."""
         column = getattr(node, "col_offset", 0)
         lead = len(self.text) - len(self.text.lstrip())
         if self.text.isascii():
@@ -543,24 +527,22 @@ class Reader:
             self._learn(node, expr, want)
             return expr
         hints = {
-            ("truth", "number"): "a number is due here; share(...) or count(...) make one of a condition",
-            ("number", "truth"): "a condition is due here; compare it: ... > 0",
-            ("text", "truth"): "a condition is due here; compare it: ... == 'word'",
-            ("text", "number"): "a number is due here, and this is a category",
-            ("number", "text"): "a category is due here, and this is a number",
-            ("list", "number"): "a number is due here; values(...) is a list, for details only",
+            ("truth", "number"): "expected a number; share(...) or count(...) make one of a condition",
+            ("number", "truth"): "expected a condition; compare it: ... > 0",
+            ("text", "truth"): "expected a condition; compare it: ... == 'word'",
+            ("text", "number"): "expected a number, not a category",
+            ("number", "text"): "expected a category, not a number",
+            ("list", "number"): "expected a number; values(...) is a list, for details only",
         }
-        return self.fault(node, hints.get((kind, want), f"a {want} is due here, and this is a {kind}"))[0]
+        return self.fault(node, hints.get((kind, want), f"expected a {want}, not a {kind}"))[0]
 
     def _learn(self, node: ast.AST, expr: Expr, want: str) -> None:
         if want == "truth":
-            self.fault(node, "a condition is due here; compare it: ... > 0")
+            self.fault(node, "expected a condition; compare it: ... > 0")
         elif isinstance(expr, Signal):
             kind = "category" if want == "text" else "number"
             if self.kinds.setdefault(expr.name, kind) != kind:
                 self.fault(node, f"{expr.name!r} is used as a number and as a category")
-
-    # --- the grammar ---
 
     def visit(self, node: ast.AST) -> Typed:
         self._depth += 1
@@ -621,12 +603,12 @@ class Reader:
         if owner in self.scope.parts:
             if item != "confidence":
                 return self.fault(node, f"of a part only its confidence is known: {owner}.confidence")
-            return ResultNode(f"{owner}.confidence"), "number"
+            return Result(f"{owner}.confidence"), "number"
         if owner not in self.scope.steps:
             near = did_you_mean(owner, (*self.scope.steps, *self.scope.parts))
             known = ", ".join(self.scope.steps or self.scope.parts)
             tail = near or (f"; steps that can be named: {known}" if known else "; no step can be named")
-            return self.fault(node, f"{owner!r} is no step that can be named {self.scope.here}{tail}")
+            return self.fault(node, f"{owner!r} is not a step that can be named {self.scope.here}{tail}")
         if item == "count":
             if not self.scope.gathers:
                 return self.fault(node, f"{owner}.count is for confidence, severities, details, explanation")

@@ -1,4 +1,4 @@
-"""Reading the fields of a pattern file: every fault is noted with its place, and reading goes on."""
+"""Read the fields of a pattern file, collecting every fault with its position."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from .ast import Duration, Events, Expr, Limit, Limits
 from .expressions import BROKEN, Reader, Scope, Typed
 from .yaml_source import Fields, Items, Node, Scalar
 
-LONGEST = 1_000
+MAX_MESSAGE = 1_000
 """Characters of a fault."""
-
-
 RENAMED = {
     "history": ("group_by",),
     "level": ("threshold", "severity"),
@@ -21,7 +19,7 @@ RENAMED = {
     "soon": ("within",),
     "gaps": ("max_gap",),
 }
-"""Former keys with what they are called now: the first one that is known where the key stands."""
+"""Former keys with their new names; the first that is known at the place applies."""
 
 
 def renamed(key: str, known: Iterable[str]) -> str:
@@ -35,7 +33,7 @@ def renamed(key: str, known: Iterable[str]) -> str:
 
 
 class FieldReader:
-    """Collects faults, what use says about kinds of signals, and the tables used."""
+    """Collects faults, kinds of signals by their use, and the tables used."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -44,9 +42,11 @@ class FieldReader:
         self.tables: dict[str, Mapping[str, float]] = {}
 
     def fault(self, node: Node, message: str) -> None:
-        # Messages repeat what the file says, which may be of any length.
-        cut = message if len(message) <= LONGEST else message[:LONGEST] + "..."
-        fault = Fault(self.path, node.line, node.column, cut)
+        # Messages repeat text of the file, which may be of any length.
+        self._add(node.line, node.column, message[:MAX_MESSAGE] + "..." * (len(message) > MAX_MESSAGE))
+
+    def _add(self, line: int, column: int, message: str) -> None:
+        fault = Fault(self.path, line, column, message)
         if fault not in self.faults:
             self.faults.append(fault)
 
@@ -60,7 +60,7 @@ class FieldReader:
                 self.fault(key, renamed(key.text, names) or unknown)
 
     def text(self, node: Node | None, what: str, limit: int = 4000) -> str:
-        """A string, or '' after noting the fault; nothing given is ''."""
+        """A string; '' without a value, or after noting the fault."""
         if node is None:
             return ""
         if not isinstance(node, Scalar) or node.value is None:
@@ -103,7 +103,7 @@ class FieldReader:
         return int(value)
 
     def duration(self, node: Node | None, what: str) -> int | None:
-        """Microseconds of a duration such as 7d; None where nothing is given."""
+        """Microseconds of a duration such as 7d; None without a value."""
         if node is None:
             return None
         limit = self.limit(node, what, bare=False)
@@ -120,8 +120,8 @@ class FieldReader:
         items = node.items if isinstance(node, Items) else (node,)
         if not items:
             self.fault(node, f"{what} is empty; write 7d, 20 events, or a list of both")
-        found = [self.limit(item, what, bare=bare) for item in items]
-        return tuple(limit for limit in found if limit is not None)
+        limits = (self.limit(item, what, bare=bare) for item in items)
+        return tuple(limit for limit in limits if limit is not None)
 
     def limit(self, node: Node, what: str, *, bare: bool) -> Limit | None:
         """One duration or number of events; None after noting the fault."""
@@ -156,9 +156,7 @@ class FieldReader:
         typed = reader.read(want)
         for offset, message in reader.faults:
             line, column = node.place(offset) if len(node.text) <= 20_000 else (node.line, node.column)
-            fault = Fault(self.path, line, column, message)
-            if fault not in self.faults:
-                self.faults.append(fault)
+            self._add(line, column, message)
         for name, kind in reader.kinds.items():
             if self.kinds.setdefault(name, kind) != kind:
                 self.fault(node, f"{name!r} is used as a number and as a category")

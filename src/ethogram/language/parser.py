@@ -1,15 +1,15 @@
-"""Pattern files to patterns: the fields that carry meaning, read into the tree."""
+"""Pattern files to patterns: the fields that carry meaning."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ..errors import did_you_mean
 from ..models import SEVERITIES, stable_hash
 from ..models.constants import STATUSES
+from ..models.slotted import dataclass
 from .ast import Combination, Expr, Pattern, Sequence, Shape, Spread
 from .expressions import BROKEN, Scope, Typed
 from .fields import FieldReader
@@ -36,7 +36,7 @@ class Parsed:
 def parse_patterns(
     read: FieldReader, fields: Fields, vocabulary: Vocabulary, overlay: Mapping[str, float] | None = None
 ) -> Parsed:
-    """Every pattern a file stands for. Look at `read.faults` before using them."""
+    """The patterns of a file, valid where `read` has no faults."""
     parameters = _parameters(read, fields.get("parameters"), vocabulary, overlay or {})
     patterns = []
     for suffix, bindings in _for_each(read, fields.get("for_each"), vocabulary):
@@ -53,7 +53,7 @@ def _pattern(read: FieldReader, fields: Fields, scope: Scope, suffix: str) -> Pa
     shape_node = fields.get("shape")
     kind, shape = ("", None) if shape_node is None else parse_shape(read, shape_node, scope)
     if shape is None:
-        # What can be said without the shape; the rest would be faults that are none.
+        # Without a shape, other checks would report faults that are none.
         if fields.get("confidence") is None and kind not in ("all_of", "in_order", "any_of", "spread"):
             read.fault(fields, NO_CONFIDENCE)
         if fields.get("severity") is None:
@@ -101,9 +101,6 @@ def _after(scope: Scope, kind: str, shape: Shape) -> Scope:
     return scope.at("here", steps=steps, parts=parts, gathers=True, results=RESULTS.get(kind, {}))
 
 
-# --- names that expressions use -------------------------------------------------------------
-
-
 def _parameters(
     read: FieldReader, node: Node | None, vocabulary: Vocabulary, overlay: Mapping[str, float]
 ) -> dict[str, float]:
@@ -147,7 +144,7 @@ def _for_each(
 
 
 def _defines(read: FieldReader, node: Node | None, scope: Scope) -> dict[str, Typed]:
-    """Defines with those they name already put in place, whatever their order in the file."""
+    """The defines with others resolved in them, in any order."""
     if node is None:
         return {}
     if not isinstance(node, Fields):
@@ -173,9 +170,6 @@ def _defines(read: FieldReader, node: Node | None, scope: Scope) -> dict[str, Ty
 
 def _words(node: Node) -> set[str]:
     return set(_WORD.findall(node.text)) if isinstance(node, Scalar) else set()
-
-
-# --- the other fields -----------------------------------------------------------------------
 
 
 def _group_by(read: FieldReader, node: Node | None, scope: Scope, shape: Shape) -> tuple[str, ...]:
@@ -222,11 +216,11 @@ def _severities(read: FieldReader, fields: Fields, scope: Scope) -> tuple[tuple[
             node, "severity takes a severity, or conditions by severity: {medium: n >= 3, high: n >= 4}"
         )
         return (("low", None),)
-    found = [
+    severities = [
         (_severity_name(read, key, key.text), read.condition(value, scope.at("in severity"), "severity"))
         for key, value in node.entries
     ]
-    return tuple(sorted(found, key=lambda pair: SEVERITIES.index(pair[0])))
+    return tuple(sorted(severities, key=lambda pair: SEVERITIES.index(pair[0])))
 
 
 def _no_severity(read: FieldReader, fields: Fields) -> None:
@@ -249,15 +243,15 @@ def _details(read: FieldReader, node: Node | None, scope: Scope) -> dict[str, Ty
         read.fault(node, "details takes expressions by name")
         return {}
     here = scope.at("in details", lists=True)
-    found = {}
+    details = {}
     for key, value in node.entries:
         if not key.text.isidentifier() or len(key.text) > 60:
             read.fault(key, f"detail {key.text[:60]!r} must be a plain word")
         typed = read.expression(value, here, "any", f"detail {key.text!r}")
         if typed[1] == "truth":
             read.fault(value, "a detail is a number, category or list; or_else, count or share make one")
-        found[key.text] = typed
-    return found
+        details[key.text] = typed
+    return details
 
 
 def _tell_at(read: FieldReader, node: Node | None, scope: Scope, shape: Shape) -> int | None:

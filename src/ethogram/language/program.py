@@ -1,7 +1,7 @@
-"""Program: a compiled pattern. Frozen, hashable, JSON; every runner runs the same one.
+"""Program: a compiled pattern, frozen, hashable and JSON; both engines run the same one.
 
-Three shapes are left for a runner of events (sequence, threshold, silence: trend and contrast have become
-thresholds), and two for a runner of detections (combination, spread).
+Three shapes run over events (sequence, threshold, silence: trend and contrast are thresholds), and two over
+detections (combination, spread).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ Body = SequenceProgram | ThresholdProgram | SilenceProgram | Combination | Sprea
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a runner needs to know of a pattern, and what a detection says about it.
+    """A pattern as the engines run it, with the texts of its detections.
 
     An event belongs to a history if it carries one of `signals`, or is evaluated where `evaluated` is set;
     with neither, every event of the key does. `timed_only`: without times there is insufficient data.
@@ -116,8 +116,8 @@ class Program:
 
 def _classes() -> dict[str, type]:
     nodes = {name: item for name, item in vars(ast).items() if isinstance(item, type)}
-    found = {name: item for name, item in nodes.items() if hasattr(item, "__match_args__")}
-    return found | {
+    records = {name: item for name, item in nodes.items() if hasattr(item, "__match_args__")}
+    return records | {
         item.__name__: item
         for item in (Program, Place, Optional, SequenceProgram, ThresholdProgram, SilenceProgram)
     }

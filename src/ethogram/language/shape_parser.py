@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ..models.timestamps import SECOND, parse_duration
 from .ast import (
+    And,
     Combination,
     Contrast,
     Duration,
@@ -23,11 +25,9 @@ from .expressions import Scope
 from .fields import FieldReader
 from .yaml_source import Fields, Items, Node, Scalar
 
-# What a sequence can never do: faults that parse well and would stay silent for ever.
-
 
 def check_sequence(read: FieldReader, sequence: Sequence, nodes: list[Node], shape: Fields) -> None:
-    """Note every way in which the sequence can never fire, or a part of it never matter."""
+    """Note why a sequence can never fire, or a part of it never matter."""
     _check_neighbours(read, sequence, nodes)
     _check_names(read, sequence, nodes)
     within_node = shape.get("within") or shape
@@ -86,8 +86,6 @@ def _us(limits: Limits) -> int | None:
     return next((limit.us for limit in limits if isinstance(limit, Duration)), None)
 
 
-# The `shape:` of a pattern file, read into the tree.
-
 KINDS = ("sequence", "threshold", "trend", "contrast", "silence", "all_of", "in_order", "any_of", "spread")
 RESULTS = {
     "trend": {"rise": "number", "tau": "number"},
@@ -139,9 +137,6 @@ def _need(read: FieldReader, body: Fields, names: tuple[str, ...], where: str) -
     return not missing
 
 
-# --- sequence -------------------------------------------------------------------------------
-
-
 def _sequence(read: FieldReader, node: Fields, body: Node, scope: Scope) -> Sequence | None:
     read.known_keys(node, ("sequence", "max_gap", "within"), "shape")
     if not isinstance(body, Items) or not body.items:
@@ -156,14 +151,12 @@ def _sequence(read: FieldReader, node: Fields, body: Node, scope: Scope) -> Sequ
             items.append(result)
             nodes.append(item)
     within = read.limits(node.get("within"), "within") or (Events(256),)
-    sequence = Sequence(tuple(items), _max_gap(read, node.get("max_gap"), scope), within)
+    gap = node.get("max_gap")
+    max_gap = None if gap is None else read.count(gap, scope, "max_gap", 0, lowest=0)
+    sequence = Sequence(tuple(items), max_gap, within)
     if len(items) == len(body.items):
         check_sequence(read, sequence, nodes, node)
     return sequence if items else None
-
-
-def _max_gap(read: FieldReader, node: Node | None, scope: Scope) -> int | None:
-    return None if node is None else read.count(node, scope, "max_gap", 0, lowest=0)
 
 
 def _item(read: FieldReader, node: Node, scope: Scope, earlier: tuple[str, ...]) -> Step | Never | None:
@@ -186,8 +179,8 @@ def _item(read: FieldReader, node: Node, scope: Scope, earlier: tuple[str, ...])
     optional = _flag(read, node.get("optional"), "optional")
     if optional:
         for other in ("times", "at_least", "within"):
-            if (given := node.get(other)) is not None:
-                read.fault(given, f"an optional step takes no {other}")
+            if (extra := node.get(other)) is not None:
+                read.fault(extra, f"an optional step takes no {other}")
     times = read.count(node.get("times"), scope, "times", 1, highest=256)
     at_least = read.count(node.get("at_least"), scope, "at_least", 1, highest=256)
     if node.get("times") is not None and (second := node.get("at_least")) is not None:
@@ -234,9 +227,6 @@ def _flag(read: FieldReader, node: Node | None, what: str) -> bool:
     return False
 
 
-# --- threshold, trend, contrast -----------------------------------------------------------------
-
-
 def _clears(read: FieldReader, body: Fields, scope: Scope) -> tuple[Expr | None, bool]:
     node = body.get("clears")
     if node is None:
@@ -254,8 +244,6 @@ def _threshold(read: FieldReader, body: Fields, scope: Scope) -> Threshold | Non
     further = _further(read, body, scope)
     clears, stays = _clears(read, body, scope)
     if further is not None:
-        from .ast import And
-
         when = And((when, further))
     return Threshold(when, clears, stays)
 
@@ -303,10 +291,10 @@ def _trend(read: FieldReader, body: Fields, scope: Scope) -> Trend | None:
         return None
     clears, stays = _clears(read, body, scope)
     inside = scope.inside_measure("in trend")
-    given = rise if rise is not None else fall
-    amount = read.number(given, scope, "rise or fall")
-    if amount < 0 and given is not None:
-        read.fault(given, "rise and fall are positive numbers; use the other one for the other direction")
+    node = rise if rise is not None else fall
+    amount = read.number(node, scope, "rise or fall")
+    if amount < 0 and node is not None:
+        read.fault(node, "rise and fall are positive numbers; use the other one for the other direction")
     return Trend(
         of=read.expression(body.get("of"), inside, "number", "of")[0],
         amount=amount,
@@ -346,9 +334,6 @@ def _contrast(read: FieldReader, body: Fields, scope: Scope) -> Contrast | None:
     )
 
 
-# --- silence, combinations, spread ----------------------------------------------------------
-
-
 def _silence(read: FieldReader, body: Fields, scope: Scope) -> Silence | None:
     read.known_keys(body, ("longer_than", "after", "at_least"), "silence")
     if not _need(read, body, ("longer_than",), "silence"):
@@ -365,9 +350,7 @@ def _silence(read: FieldReader, body: Fields, scope: Scope) -> Silence | None:
 
 
 def _duration_as_seconds(node: Scalar) -> Scalar:
-    """`longer_than: 48h` means the number of seconds in it."""
-    from ..models.timestamps import SECOND, parse_duration
-
+    """`longer_than: 48h` is a number of seconds."""
     try:
         seconds = parse_duration(node.text) / SECOND
     except ValueError:

@@ -1,10 +1,10 @@
-"""Expressions back to text, as a pattern file would say them. Reading the text gives the same tree again."""
+"""Expressions to text, as in a pattern file; parsing the text gives the same tree."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
+from ..models.slotted import dataclass, field
 from ..models.timestamps import format_duration
 from .aggregates import MEASURES
 from .ast import (
@@ -39,14 +39,14 @@ from .ast import (
 )
 
 OR, AND, NOT, COMPARE, SUM, PRODUCT, SIGN, ATOM = range(8)
-"""How tightly an expression holds together; what is looser than its place asks for gets parentheses."""
+"""Precedence: an expression below the one its place requires gets parentheses."""
 
 _NAMES = (Signal, Indicator, Attribute, Elapsed, Result)
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the tree no longer says: the names of defines behind a step's dot, and of tables of weights."""
+    """Names that the tree does not have: of defines behind a step's dot, and of tables of weights."""
 
     defines: Mapping[Expr, str] = field(default_factory=dict)
     tables: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -68,7 +68,7 @@ def write(expr: Expr, names: Names = NO_NAMES) -> str:
 
 
 def write_limits(limits: Iterable[Limit]) -> str:
-    """Limits as a pattern file gives them: '7d', '20 events', or both.
+    """Limits as in a pattern file: '7d', '20 events', or both.
 
     >>> write_limits((Events(20),))
     '20 events'
@@ -95,15 +95,15 @@ class _Writer:
         self.names = names
 
     def write(self, expr: Expr, at_least: int = OR) -> str:
-        """The text, in parentheses where it holds together less than asked for."""
-        text, holds = self._text(expr)
-        return text if holds >= at_least else f"({text})"
+        """The text, in parentheses where its precedence is below `at_least`."""
+        text, level = self._text(expr)
+        return text if level >= at_least else f"({text})"
 
     def _text(self, expr: Expr) -> tuple[str, int]:
         match expr:
             case And() | Or():
-                word, holds = (" and ", AND) if isinstance(expr, And) else (" or ", OR)
-                return word.join(self.write(item, holds + 1) for item in expr.items), holds
+                word, level = (" and ", AND) if isinstance(expr, And) else (" or ", OR)
+                return word.join(self.write(item, level + 1) for item in expr.items), level
             case Not():
                 return f"not {self.write(expr.of, NOT)}", NOT
             case Compare():
@@ -112,9 +112,9 @@ class _Writer:
                 word = "not in" if expr.negated else "in"
                 return f"{self.write(expr.of, SUM)} {word} {self._tuple(expr.options)}", COMPARE
             case Arithmetic():
-                holds = SUM if expr.op in "+-" else PRODUCT
-                left, right = self.write(expr.left, holds), self.write(expr.right, holds + 1)
-                return f"{left} {expr.op} {right}", holds
+                level = SUM if expr.op in "+-" else PRODUCT
+                left, right = self.write(expr.left, level), self.write(expr.right, level + 1)
+                return f"{left} {expr.op} {right}", level
             case Negative():
                 return f"-{self.write(expr.of, SIGN)}", SIGN
             case Number():
@@ -156,8 +156,6 @@ class _Writer:
             return f"{step}.{of.name}"
         name = self.names.defines.get(of)
         return f"{step}.{name}" if name else f"{step}.({self.write(of)})"
-
-    # --- measures ---
 
     def _measure(self, expr: Measure | Cover | Difference) -> str:
         match expr:

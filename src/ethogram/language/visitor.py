@@ -1,11 +1,11 @@
-"""Walking a tree: what is inside an expression."""
+"""Walk expressions: what is inside them, and the names they use."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import wraps
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from .ast import (
     And,
@@ -37,40 +37,38 @@ from .ast import (
 K = TypeVar("K")
 V = TypeVar("V")
 MEASURES = (Measure, Cover, Difference)
+_EXPRESSIONS = frozenset(get_args(Expr))
+_PARTS: dict[type, tuple[str, ...]] = {
+    **dict.fromkeys((Negative, Not, Known, StepValue, StepMean), ("of",)),
+    **dict.fromkeys((Arithmetic, Compare), ("left", "right")),
+    **dict.fromkeys((And, Or, AnyOf), ("items",)),
+    Member: ("of", "options"),
+    OrElse: ("of", "default"),
+    Function: ("args",),
+    Measure: ("of", "window"),
+    Cover: ("items", "window"),
+    Difference: ("of", "where", "against", "within_each", "window"),
+    Window: ("since", "where"),
+}
+"""Fields of each node that hold expressions, in order."""
 
 
-def children(expr: Expr) -> tuple[Expr, ...]:
+def children(expr: Expr | Window) -> list[Expr]:
     """The expressions directly inside one, those of its window included.
 
     >>> children(Negative(Signal("x")))
-    (Signal(name='x'),)
+    [Signal(name='x')]
     """
-    match expr:
-        case Negative() | Not() | Known() | StepValue() | StepMean():
-            return (expr.of,)
-        case Arithmetic() | Compare():
-            return (expr.left, expr.right)
-        case And() | Or() | AnyOf():
-            return tuple(expr.items)
-        case Member():
-            return (expr.of, *expr.options)
-        case OrElse():
-            return (expr.of, expr.default)
-        case Function():
-            return expr.args
-        case Measure():
-            return (expr.of, *_window_parts(expr.window))
-        case Cover():
-            return (*expr.items, *_window_parts(expr.window))
-        case Difference():
-            each = (expr.within_each,) if expr.within_each is not None else ()
-            return (expr.of, expr.where, expr.against, *each, *_window_parts(expr.window))
-        case _:
-            return ()
-
-
-def _window_parts(window: Window) -> tuple[Expr, ...]:
-    return tuple(part for part in (window.since, window.where) if part is not None)
+    out: list[Expr] = []
+    for name in _PARTS.get(type(expr), ()):
+        part = getattr(expr, name)
+        if isinstance(part, tuple):
+            out += part
+        elif isinstance(part, Window):
+            out += children(part)
+        elif part is not None:
+            out.append(part)
+    return out
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
@@ -100,7 +98,7 @@ def once_each(function: Callable[[K], V], size: int = 2048) -> Callable[[K], V]:
 
 def expressions(node: Any) -> Iterator[Expr]:
     """Every outermost expression inside a shape or pattern."""
-    if isinstance(node, Expr):
+    if type(node) in _EXPRESSIONS:
         yield node
     elif isinstance(node, tuple):
         for item in node:
@@ -117,12 +115,12 @@ def named(node: Any, kind: type[Signal] | type[Indicator] | type[Attribute]) -> 
 
 
 def is_larger(expr: Expr, limit: int) -> bool:
-    """Whether an expression has more nodes than that. Looks at no more of them than it must."""
+    """Whether an expression has more nodes than `limit`."""
     return next(islice(walk(expr), limit, None), None) is not None
 
 
 def only_durations(limits: Limits) -> bool:
-    """Whether limits say something only where there are times: then untimed data is insufficient."""
+    """Whether limits are durations alone, so that untimed data is insufficient."""
     return bool(limits) and not any(isinstance(limit, Events) for limit in limits)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from ..models.slotted import dataclass, field
 
 KINDS = ("number", "category", "any")
 

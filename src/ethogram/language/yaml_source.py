@@ -1,19 +1,19 @@
-"""YAML with the place of every value, for files that strangers may have written.
+"""YAML with the position of every value, for untrusted files.
 
-Only plain data gets through: no aliases (they can explode), no tags, no duplicate keys, one document,
-limits on size and depth. Scalars are resolved as YAML 1.2 does: `on` and `no` are words.
+Only plain data: no aliases (they can explode), no tags, no duplicate keys, one document, limits on size and
+depth. Scalars are resolved as in YAML 1.2: `on` and `no` are words.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, BadPattern, Fault
+from ..models.slotted import dataclass
 
 MAX_BYTES = 128 * 1024
 MAX_DEPTH = 24
@@ -96,8 +96,8 @@ class Fields:
 Node = Scalar | Items | Fields
 
 
-def plain(node: Node | None) -> Any:
-    """The node as plain Python data.
+def plain(node: Node | None, *, as_text: bool = False) -> Any:
+    """The node as plain Python data; `as_text` leaves scalars as they are written.
 
     >>> plain(read_yaml("a: [1, x, 0.5]", "f"))
     {'a': [1, 'x', 0.5]}
@@ -105,14 +105,14 @@ def plain(node: Node | None) -> Any:
     if node is None:
         return None
     if isinstance(node, Scalar):
-        return node.value
+        return node.text if as_text else node.value
     if isinstance(node, Items):
-        return [plain(item) for item in node.items]
-    return {key.text: plain(value) for key, value in node.entries}
+        return [plain(item, as_text=as_text) for item in node.items]
+    return {key.text: plain(value, as_text=as_text) for key, value in node.entries}
 
 
 def read_yaml_file(path: str | Path, error: type[BadInput] = BadPattern) -> Node:
-    """The one document of a file, or the error with every fault that made it unreadable."""
+    """Parse the document of a file; `error` is raised with every fault."""
     name = str(path)
     try:
         if Path(path).is_dir():
@@ -136,7 +136,7 @@ def read_yaml_file(path: str | Path, error: type[BadInput] = BadPattern) -> Node
 
 
 def read_yaml(text: str, path: str, error: type[BadInput] = BadPattern) -> Node:
-    """The one document of a text. Empty text is an empty mapping."""
+    """Parse the document of a text. Empty text is an empty mapping."""
     if len(text) > MAX_BYTES:
         raise error([Fault(path, 1, 1, f"is larger than {MAX_BYTES // 1024} KB; split it")])
     if deep := _too_deep(text):

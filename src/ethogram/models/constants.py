@@ -18,6 +18,10 @@ RESOURCES = ("memory_mb", "file_operations", "calls", "tokens", "seconds")
 """What a run may use up, each a signal of that name."""
 USAGE_KINDS = ("usage", "message", "event")
 """Kinds of events that may count as a person's use of a service."""
+SEVERITY_WEIGHTS: Mapping[str, float] = MappingProxyType(
+    {"low": 0.1, "medium": 0.3, "high": 0.6, "critical": 0.9}
+)
+"""Risk that a new and certain detection of each severity makes."""
 FUSION_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {"text": 0.40, "voice": 0.25, "behaviour": 0.20, "image": 0.15}
 )

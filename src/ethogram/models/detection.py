@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from .event import Value, stable_hash
 from .record import Record
 from .redaction import mask, masked
+from .slotted import dataclass, field
 
 if TYPE_CHECKING:
     from ..fields import Count, Name, Ratio, Severity, State, Status

@@ -12,13 +12,11 @@ from typing import Any
 from .slotted import dataclass, field
 from .timestamps import format_time
 
-# Event: one thing a subject did or met, at one time. Reading: one measured value on it.
-
 Value = float | str
 """What a reading or attribute can be compared with: a number or a category."""
 
 GIVEN = "given"
-"""The scorer of a reading that came with the event and does not say who made it."""
+"""The scorer of a reading that came with the event without a scorer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ class Event:
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """The event as an event line would give it; absent fields are left out."""
+        """The event as an event line; absent fields are left out."""
         out: dict[str, Any] = {"id": self.id}
         if self.timed:
             out["at"] = format_time(self.at)
@@ -103,17 +101,17 @@ class Event:
         if self.attributes:
             out["attributes"] = dict(self.attributes)
         if self.readings:
-            out["readings"] = {name: self._reading_to_json(name) for name in self.readings}
+            out["readings"] = self.readings_to_json()
         return out
 
-    def _reading_to_json(self, name: str) -> Any:
-        if name not in self.scorers and name not in self.widths:
-            return self.readings[name]
-        out: dict[str, Any] = {"value": self.readings[name]}
-        if name in self.scorers:
-            out["scorer"] = self.scorers[name]
-        if name in self.widths:
-            out["width"] = self.widths[name]
+    def readings_to_json(self) -> dict[str, Any]:
+        """The readings as in an event line: plain values, or with scorer and width where those are known."""
+        out: dict[str, Any] = dict(self.readings)
+        for key, values in (("scorer", self.scorers), ("width", self.widths)):
+            for name, value in values.items():
+                if name in out:
+                    known = out[name] if isinstance(out[name], dict) else {"value": out[name]}
+                    out[name] = {**known, key: value}
         return out
 
     @classmethod
@@ -138,13 +136,13 @@ class Event:
 
 
 def content_hash(content: Mapping[str, Any]) -> str:
-    """A digest of what an event says, apart from its id and position.
+    """A digest of the content of an event, without its id and position.
 
     >>> content_hash({"id": "1", "subject": "a"}) == content_hash({"subject": "a", "id": "2"})
     True
     """
-    said = {k: v for k, v in content.items() if k not in ("id", "seq", "received_at", "source")}
-    return stable_hash("content", said)
+    fields = {k: v for k, v in content.items() if k not in ("id", "seq", "received_at", "source")}
+    return stable_hash("content", fields)
 
 
 def default_id(source: str, seq: int, content: Mapping[str, Any]) -> str:
@@ -161,22 +159,11 @@ def stable_hash(*parts: Any) -> str:
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
 
 
-# The twelve traits an evaluator scores, and how indicators are named.
-
 TRAITS: tuple[str, ...] = (
-    "virtue",
-    "goodwill",
-    "manipulation",
-    "deception",
-    "accuracy",
-    "reasoning",
-    "fabrication",
-    "broken_logic",
-    "recognition",
-    "compassion",
-    "dismissal",
-    "exploitation",
-)
+    "virtue", "goodwill", "manipulation", "deception", "accuracy", "reasoning",
+    "fabrication", "broken_logic", "recognition", "compassion", "dismissal", "exploitation",
+)  # fmt: skip
+"""What an evaluator scores."""
 _TRAITS = frozenset(TRAITS)
 _INDICATOR = re.compile(r"[A-Z]{3}_[A-Z0-9_]+")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from .slotted import dataclass
 
 FREE = 64 * 2**20
 """Bytes that a file may unpack to whatever its own size."""

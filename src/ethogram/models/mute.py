@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from .detection import Detection
 from .event import stable_hash
 from .record import Record
+from .slotted import dataclass
 
 if TYPE_CHECKING:
     from ..fields import Count

@@ -76,7 +76,7 @@ def json_fields(cls: type) -> tuple[tuple[str, str], ...]:
 
 
 _FIELDS: dict[type, tuple[tuple[str, str], ...]] = {}
-_DECLARED = ("__struct_fields__", "__dataclass_fields__", "_fields")
+_DECLARED = ("__struct_fields__", "_fields", "__match_args__")
 
 
 def to_json(value: Any, decimals: int | None = None) -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from .record import Record
+from .slotted import dataclass
 
 if TYPE_CHECKING:
     from ..fields import Name, VerdictWord

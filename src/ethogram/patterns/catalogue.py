@@ -1,11 +1,10 @@
-"""The names that patterns may use: the catalogue, the signals found in the registry, and declared ones."""
+"""The names that patterns may use: the catalogue, registered signals and declared ones."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from ..data import DATA
 from ..errors import BadConfig, Fault
 from ..language.vocabulary import KINDS, Vocabulary
 from ..language.yaml_source import plain, read_yaml_file
+from ..models.slotted import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Indicator:
-    """A sign that an evaluator may find in a message. `polarity` is + or -.
-
-    `definition` is one line that says by what it is seen in one message.
-    """
+    """A sign that an evaluator may see in a message; `polarity` is + or -, `definition` says how to tell."""
 
     id: str
     name: str
@@ -69,36 +66,36 @@ def known_signals() -> dict[str, str]:
 
 
 def known_ranges() -> dict[str, tuple[float, float] | tuple[str, ...]]:
-    """Name to (lowest, highest) or to the categories, of every known signal that may not be just anything.
+    """Name to (lowest, highest) or to the categories, of every known signal with a range.
 
     >>> known_ranges()["compassion"]
     (0, 1)
     """
     supplied = {entry.name: entry.range for entry in signal_catalogue().values()}
-    found = supplied | {name: signal.range for name, signal in registry.signals.items()}
-    return {name: allowed for name, allowed in found.items() if allowed}
+    ranges = supplied | {name: signal.range for name, signal in registry.signals.items()}
+    return {name: allowed for name, allowed in ranges.items() if allowed}
 
 
-@lru_cache(maxsize=1)
+@cache
 def signal_catalogue() -> Mapping[str, Entry]:
     """The signals that scorers may supply, by name."""
     return _entries("signals.yaml")
 
 
-@lru_cache(maxsize=1)
+@cache
 def attribute_catalogue() -> Mapping[str, Entry]:
     """The attributes that patterns may name, by name."""
     return _entries("attributes.yaml")
 
 
-@lru_cache(maxsize=1)
+@cache
 def indicator_catalogue() -> Mapping[str, Indicator]:
     """The indicators, by id, in the order of the catalogue."""
     lines = (DATA / "vocabulary" / "indicators.csv").read_text("utf-8").splitlines()
     return {row["id"]: Indicator(**row) for row in csv.DictReader(lines)}
 
 
-@lru_cache(maxsize=1)
+@cache
 def load_tables() -> Mapping[str, Mapping[str, float]]:
     """The numbers of every table, by its name."""
     tables = [_read(path) for path in sorted((DATA / "tables").glob("*.yaml"))]
@@ -111,7 +108,7 @@ def _contradiction(
     name: str, kind: str, signals: Mapping[str, str], attributes: Mapping[str, str], indicators: Iterable[str]
 ) -> str:
     if kind not in KINDS:
-        return f"{kind!r:.40} is no kind; write {' or '.join(KINDS[:2])}"
+        return f"unknown kind {kind!r:.40}; write {' or '.join(KINDS[:2])}"
     if name in attributes:
         return "is an attribute, which needs no declaration; remove this line"
     if name in indicators:
@@ -122,13 +119,11 @@ def _contradiction(
 
 
 def _entries(file: str) -> Mapping[str, Entry]:
-    content = _read(DATA / "vocabulary" / file)
-    return {name: _entry(name, said) for name, said in content.items()}
-
-
-def _entry(name: str, record: Mapping[str, Any]) -> Entry:
-    limits = [inf if limit == ".inf" else limit for limit in record.get("range", ())]
-    return Entry(name, **{**record, "range": tuple(limits) or None})
+    entries = {}
+    for name, record in _read(DATA / "vocabulary" / file).items():
+        limits = [inf if limit == ".inf" else limit for limit in record.get("range", ())]
+        entries[name] = Entry(name, **{**record, "range": tuple(limits) or None})
+    return entries
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -1,14 +1,13 @@
-"""Patterns in code: what such a pattern is, and the pattern file that it amounts to.
+"""Patterns in code: their records, loading them, and the pattern file that each amounts to.
 
-Its function becomes three signals (how sure, how grave, what it tells), and its pattern is a threshold over
-the first of them. So every runner, live or not, finds the same without knowing that there is code behind it.
+Its function becomes three signals (confidence, severity, and a report as JSON), and its pattern is a
+threshold over the first of them: the engines need not know that there is code behind it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,15 @@ from ..language.ast import Signal
 from ..language.vocabulary import Vocabulary
 from ..language.yaml_source import read_yaml
 from ..models import Event, stable_hash
+from ..models.slotted import dataclass, field, replace
 from ..registry import IN_CODE
 from .examples import Example
 from .pattern_file import LISTS, PatternFile, check_pattern
 
 PREFIX = IN_CODE
-"""What names of signals begin with that patterns in code make."""
+"""Start of the names of signals that patterns in code make."""
 TOLD = "*"
-"""The detail that holds all a pattern in code tells, as one text of JSON."""
+"""The detail that holds the report of a pattern in code, as JSON."""
 
 State = Any
 """Plain JSON data: numbers, texts, lists, and objects by text."""
@@ -33,10 +33,10 @@ State = Any
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """That a pattern is there at an event, and how sure that is (0 to 1, above 0).
+    """A match of a pattern in code at an event, with its confidence (above 0, at most 1).
 
     `severity` is one of the pattern's severities (default: the lowest). `evidence` are the events that made
-    it, the present one not needed. `details` is plain JSON data; what is long in it is cut.
+    it; the present one may be left out. `details` is plain JSON data; long values in it are cut.
     """
 
     confidence: float
@@ -80,12 +80,12 @@ class CodePattern:
 
     @property
     def origin(self) -> str:
-        """What it was made of: two of one name must be the same."""
+        """Module and name of the code: two patterns of one name must have the same."""
         return f"{self.module}.{self.qualname}"
 
     @property
     def signal(self) -> str:
-        """The signal that says how sure it is; `_severity` and `_told` stand beside it."""
+        """The signal of its confidence; the other two have the suffixes `_severity` and `_told`."""
         return PREFIX + self.name
 
 
@@ -94,9 +94,9 @@ _LOADED: dict[tuple[str, int], tuple[str, ...]] = {}
 
 
 def load_code(path: Path) -> tuple[str, ...]:
-    """The names of the patterns that a file of Python registers. The file is run, so it must be trusted.
+    """Run a Python file and return the names of the patterns it registers.
 
-    Only for files that somebody names: nothing is run because it lies in a folder.
+    Only for files that the user names: nothing is run because it lies in a folder.
     """
     try:
         key = (str(path.resolve()), path.stat().st_mtime_ns)
@@ -121,7 +121,7 @@ def _run(path: Path) -> None:
     name = f"ethogram_code_{stable_hash(str(path.resolve()))[:12]}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise BadPattern([Fault(str(path), 0, 0, "is no file of Python")])
+        raise BadPattern([Fault(str(path), 0, 0, "is not a Python file")])
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -135,7 +135,7 @@ def _run(path: Path) -> None:
 
 
 def _line_in(path: Path, error: Exception) -> int:
-    """The line of the file at which it went wrong; 0 where nobody knows."""
+    """The line of the file at which an error was raised; 0 where it is not known."""
     import traceback
 
     lines = [item.lineno for item in traceback.extract_tb(error.__traceback__) if item.filename == str(path)]
@@ -143,18 +143,18 @@ def _line_in(path: Path, error: Exception) -> int:
 
 
 def code_patterns() -> dict[str, CodePattern]:
-    """Every registered pattern in code, by name; BadUsage for a plug-in that is none."""
-    found = dict(registry.patterns.items())
-    for name, item in found.items():
+    """Every registered pattern in code, by name; BadUsage for a plug-in that is not a pattern."""
+    patterns = dict(registry.patterns.items())
+    for name, item in patterns.items():
         if not isinstance(item, CodePattern):
             how = f"decorate it with @ethogram.pattern({name!r}, ...)"
             raise BadUsage(f"the plug-in {name!r} is not a pattern; {how}")
-    return found
+    return patterns
 
 
 def file_of(code_pattern: CodePattern, vocabulary: Vocabulary) -> PatternFile:
     """The pattern file that a pattern in code amounts to."""
-    # Examples are events already; what stands here instead of them only has to be well formed.
+    # Examples are events already; these only have to be well formed.
     some = {"story": "in code", "events": [{"id": "e1"}]}
     record: dict[str, Any] = {
         "name": code_pattern.name,
@@ -174,37 +174,25 @@ def file_of(code_pattern: CodePattern, vocabulary: Vocabulary) -> PatternFile:
         **{key: value for key, value in code_pattern.words.items() if value},
         "examples": {"fires": [some], "quiet": [some, some]},
     }
-    names = {
-        code_pattern.signal: "number",
-        f"{code_pattern.signal}_severity": "number",
-        f"{code_pattern.signal}_told": "category",
-    }
+    signal = code_pattern.signal
+    names = {signal: "number", f"{signal}_severity": "number", f"{signal}_told": "category"}
     known = replace(vocabulary, signals={**vocabulary.signals, **names})
     try:
         file = check_pattern(read_yaml(json.dumps(record), code_pattern.path), code_pattern.path, known)
     except BadPattern as error:
-        # Places in what was made of it are of no use to whoever wrote the code.
-        raise BadPattern(
-            [Fault(code_pattern.path, code_pattern.line, 0, fault.message) for fault in error.faults]
-        ) from None
+        # Positions in the generated file mean nothing to the author of the code.
+        path, line = code_pattern.path, code_pattern.line
+        raise BadPattern([Fault(path, line, 0, fault.message) for fault in error.faults]) from None
+
+    def version_of(version: str) -> str:
+        parts = (code_pattern.name, code_pattern.version, version, code_pattern.needs, code_pattern.kinds)
+        return stable_hash("code", *parts)[:16]
+
     patterns = tuple(
-        replace(
-            pattern,
-            details=((TOLD, Signal(f"{code_pattern.signal}_told")),),
-            version=stable_hash(
-                "code",
-                code_pattern.name,
-                code_pattern.version,
-                pattern.version,
-                code_pattern.needs,
-                code_pattern.kinds,
-            )[:16],
-        )
+        replace(pattern, details=((TOLD, Signal(f"{signal}_told")),), version=version_of(pattern.version))
         for pattern in file.patterns
     )
-    words = {key: file.words[key] for key in file.words} | {
-        key: list(code_pattern.words.get(key, ())) for key in LISTS
-    }
+    words = {**file.words, **{key: list(code_pattern.words.get(key, ())) for key in LISTS}}
     data = {"code": code_pattern.origin, "version": code_pattern.version, "needs": list(code_pattern.needs)}
     return replace(
         file,

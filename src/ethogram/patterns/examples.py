@@ -1,10 +1,9 @@
-"""A pattern's own examples: short histories written by hand, turned into events."""
+"""The examples in a pattern file: short histories, turned into events."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +12,7 @@ from ..language.history import FIELDS
 from ..language.vocabulary import Vocabulary
 from ..language.yaml_source import Fields, Items, Node, Scalar, plain
 from ..models import EPOCH, SEVERITIES, Event, is_indicator_name, parse_time
+from ..models.slotted import dataclass, field
 from ..models.timestamps import SECOND, parse_duration
 
 START = EPOCH + timedelta(days=365 * 50 + 12)
@@ -20,12 +20,12 @@ START = EPOCH + timedelta(days=365 * 50 + 12)
 
 KEYS = ("story", "at", "severity", "every", "as_of", "events", "timed")
 EVENT_KEYS = ("id", "at", "readings", "attributes", "text", *FIELDS)
-MOST_EVENTS = 2000
+MAX_EVENTS = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A history and what should come of it; `at` is the position it fires at, from 1, None for quiet."""
+    """A history that must fire or stay quiet; `at` is the position of the event it fires at, from 1."""
 
     story: str
     fires: bool
@@ -39,7 +39,7 @@ class Example:
 
 @dataclass(slots=True)
 class Names:
-    """What examples give values for, before it is known which are readings and which attributes."""
+    """Names of readings and attributes in examples, with the kind of their values and their positions."""
 
     readings: dict[str, str] = field(default_factory=dict)
     attributes: dict[str, str] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Names:
 
 
 def names_in(node: Node | None, vocabulary: Vocabulary) -> Names:
-    """Every reading and attribute named in the examples, with its kind by the values given."""
+    """Every reading and attribute named in the examples, with the kind of its values."""
     names = Names()
     for _, example in example_nodes(node):
         for key, value in example.entries:
@@ -78,7 +78,7 @@ def _kind(value: Any) -> str | None:
 
 
 def example_nodes(node: Node | None) -> list[tuple[bool, Fields]]:
-    """(fires, example) for every example that is written as one."""
+    """(fires, example) for every example that is a mapping."""
     if not isinstance(node, Fields):
         return []
     out = []
@@ -95,7 +95,7 @@ def _event_nodes(example: Fields) -> list[Fields]:
 
 
 def read_examples(read: FieldReader, node: Node | None, vocabulary: Vocabulary) -> tuple[Example, ...]:
-    """The examples of a file, after noting what is wrong or missing."""
+    """The examples of a file; faults go to `read`."""
     if not isinstance(node, Fields):
         if node is not None:
             read.fault(node, "examples takes fires: and quiet:, each a list")
@@ -108,25 +108,20 @@ def read_examples(read: FieldReader, node: Node | None, vocabulary: Vocabulary) 
         for item in group.items if isinstance(group, Items) else ():
             if not isinstance(item, Fields):
                 read.fault(item, "an example takes a story and values by name")
-    found = [_example(read, fires, item, vocabulary) for fires, item in example_nodes(node)]
-    for fires, least in ((True, 1), (False, 2)):
-        if sum(item.fires == fires for item in found) < least and not read.faults:
-            name = "fires" if fires else "quiet"
-            read.fault(
-                node,
-                f"examples needs at least {least} under {name}:, the nearest innocent ones"
-                if not fires
-                else "examples needs at least 1 under fires:",
-            )
-    return tuple(found)
+    examples = tuple(_example(read, fires, item, vocabulary) for fires, item in example_nodes(node))
+    if not any(item.fires for item in examples) and not read.faults:
+        read.fault(node, "examples needs at least 1 under fires:")
+    if sum(not item.fires for item in examples) < 2 and not read.faults:
+        read.fault(node, "examples needs at least 2 under quiet:, the nearest innocent ones")
+    return examples
 
 
 def _example(read: FieldReader, fires: bool, node: Fields, vocabulary: Vocabulary) -> Example:
     story = read.text(node.get("story"), "story")
     if not story:
         read.fault(node, "an example needs a story: one line that says what happens")
-    if not fires and (given := node.get("at") or node.get("severity")) is not None:
-        read.fault(given, "a quiet example has no at: or severity:")
+    if not fires and (extra := node.get("at") or node.get("severity")) is not None:
+        read.fault(extra, "a quiet example has no at: or severity:")
     if (many := node.get("events")) is not None:
         read.known_keys(node, KEYS, "an example with events")
         events = _whole_events(read, many, vocabulary)
@@ -149,11 +144,9 @@ def _example(read: FieldReader, fires: bool, node: Fields, vocabulary: Vocabular
 
 
 def _position(read: FieldReader, node: Node | None, events: int) -> int | None:
-    if node is None:
+    if node is None or not events:
         return None
     value = node.value if isinstance(node, Scalar) else None
-    if not events:
-        return None
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= events:
         read.fault(node, f"at is the position of the firing event, from 1 to {events}")
         return None
@@ -176,25 +169,28 @@ def _as_of(read: FieldReader, node: Node | None, events: tuple[Event, ...]) -> d
         return None
 
 
-# --- events from one list per name ----------------------------------------------------------
-
-
 def _series(read: FieldReader, node: Fields, vocabulary: Vocabulary) -> tuple[Event, ...]:
+    """The events of an example with one list of values per name."""
     columns = {key: plain(value) for key, value in node.entries if key.text not in KEYS}
     lengths = {len(value) for value in columns.values() if isinstance(value, list)}
     if len(lengths) > 1:
-        found = ", ".join(f"{key.text} {len(v)}" for key, v in columns.items() if isinstance(v, list))
-        read.fault(node, f"the lists of an example have the same length, not {found}")
+        lists = ", ".join(f"{key.text} {len(v)}" for key, v in columns.items() if isinstance(v, list))
+        read.fault(node, f"the lists of an example have the same length, not {lists}")
         return ()
     if not lengths:
         read.fault(node, "an example needs values by signal: compassion: [0.8, 0.7], or events:")
         return ()
     count = lengths.pop()
-    if count > MOST_EVENTS:
-        read.fault(node, f"an example has at most {MOST_EVENTS} events")
+    if count > MAX_EVENTS:
+        read.fault(node, f"an example has at most {MAX_EVENTS} events")
         return ()
-    every = _every(read, node.get("every"))
-    timed = _timed(read, node.get("timed"))
+    every = 60 * SECOND
+    if (spacing := node.get("every")) is not None:
+        every = read.duration(spacing, "every") or every
+    timed = plain(node.get("timed")) if node.get("timed") is not None else True
+    if not isinstance(timed, bool):
+        read.fault(node.get("timed") or node, "timed takes true or false")
+        timed = True
     rows: list[dict[str, Any]] = [{} for _ in range(count)]
     for key, value in columns.items():
         _fill(read, key, rows, value if isinstance(value, list) else [value] * count, vocabulary)
@@ -237,45 +233,29 @@ def _reading_name(name: str) -> str:
 def _reading(read: FieldReader, place: Node, value: Any, kind: str = "any") -> float | str:
     if isinstance(value, str):
         if kind == "number":
-            read.fault(place, f"a number is due here, not {value[:40]!r}")
+            read.fault(place, f"expected a number, not {value[:40]!r}")
         return value
     if kind == "category":
-        read.fault(place, f"a category is due here, not {value!r}")
+        read.fault(place, f"expected a category, not {value!r}")
     if isinstance(value, (int, float)) and math.isfinite(value):
         return float(value)
     read.fault(place, "a reading is a number or a word; null where it was not measured")
     return 0.0
 
 
-def _every(read: FieldReader, node: Node | None) -> int:
-    if node is None:
-        return 60 * SECOND
-    return read.duration(node, "every") or 60 * SECOND
-
-
-def _timed(read: FieldReader, node: Node | None) -> bool:
-    value = True if node is None else plain(node)
-    if not isinstance(value, bool):
-        read.fault(node or Scalar("", 1, 1), "timed takes true or false")
-        return True
-    return value
-
-
-# --- whole events ---------------------------------------------------------------------------
-
-
 def _whole_events(read: FieldReader, node: Node, vocabulary: Vocabulary) -> tuple[Event, ...]:
-    if not isinstance(node, Items) or not node.items or len(node.items) > MOST_EVENTS:
-        read.fault(node, f"events takes a list of 1 to {MOST_EVENTS} events")
+    """The events of an example that lists them one by one."""
+    if not isinstance(node, Items) or not node.items or len(node.items) > MAX_EVENTS:
+        read.fault(node, f"events takes a list of 1 to {MAX_EVENTS} events")
         return ()
-    found = []
+    events = []
     for i, item in enumerate(node.items):
         if not isinstance(item, Fields):
             read.fault(item, "an event takes its fields by name")
             continue
         read.known_keys(item, EVENT_KEYS, "an event")
-        found.append(_whole_event(read, item, i, vocabulary))
-    return tuple(found)
+        events.append(_whole_event(read, item, i, vocabulary))
+    return tuple(events)
 
 
 def _whole_event(read: FieldReader, node: Fields, index: int, vocabulary: Vocabulary) -> Event:

@@ -7,7 +7,6 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..config.trust import SUFFIXES, pattern_files
@@ -18,13 +17,18 @@ from ..language.program import Program
 from ..language.vocabulary import Vocabulary
 from ..models.constants import ACTIVE_STATUSES
 from ..models.detection import base_pattern
+from ..models.slotted import dataclass, replace
 from .catalogue import load_vocabulary
 from .code_patterns import code_patterns, file_of, load_code
 from .pattern_file import PatternFile, read_pattern_file
 
-# Combinations and their parts: every part is there, no circles, not too deep.
-
-DEEPEST = 3
+MAX_DEPTH = 3
+"""Combinations of combinations."""
+SHIPPED = Path(__file__).parents[1] / "library"
+CODE = Path("code")
+"""The folder that patterns in code count as: `code/*` selects all of them."""
+_SHIPPED_READ: dict[Path, tuple[tuple[int, int], Vocabulary, PatternFile]] = {}
+"""Shipped files read by this process, with the time and size of the file and the vocabulary."""
 
 
 def parts_of(file: PatternFile) -> tuple[str, ...]:
@@ -48,13 +52,13 @@ def with_parts(files: Mapping[str, PatternFile], names: Iterable[str]) -> set[st
 
 
 def without_combinations(library: Library) -> Library:
-    """The library with no combination among those that were asked for."""
+    """The library without the combinations among the chosen patterns."""
     single = tuple(name for name in library.chosen if not parts_of(library.files[name]))
     return replace(library, chosen=single)
 
 
 def multipliers_of(files: Mapping[str, PatternFile]) -> dict[str, float]:
-    """By how much each combination multiplies odds, 1 at least: together is never less than alone."""
+    """The factor by which each combination multiplies odds, at least 1."""
     shapes = {name: file.patterns[0].shape for name, file in files.items()}
     return {
         name: max(1.0, float(shape.multiplier))
@@ -64,7 +68,7 @@ def multipliers_of(files: Mapping[str, PatternFile]) -> dict[str, float]:
 
 
 def check_parts(files: Mapping[str, PatternFile]) -> None:
-    """Raise BadPattern with every part that is not there, every circle, and what is too deep."""
+    """Raise BadPattern for unknown parts, circles, and combinations that are too deep."""
     known = _known_names(files)
     faults = [
         _fault(file, part, f"{file.name} refers to an unknown pattern {part!r}{did_you_mean(part, known)}")
@@ -76,8 +80,8 @@ def check_parts(files: Mapping[str, PatternFile]) -> None:
         deep = _depth(files, name, ())
         if deep is None:
             faults.append(_fault(file, "", f"{name} is made of itself, directly or through others"))
-        elif deep > DEEPEST:
-            faults.append(_fault(file, "", f"{name} combines combinations more than {DEEPEST} deep"))
+        elif deep > MAX_DEPTH:
+            faults.append(_fault(file, "", f"{name} combines combinations more than {MAX_DEPTH} deep"))
     if faults:
         raise BadPattern(sorted(faults))
 
@@ -108,18 +112,9 @@ def _depth(files: Mapping[str, PatternFile], name: str, above: tuple[str, ...]) 
     return 1 + max((depth for depth in depths if depth is not None), default=-1) if depths else 0
 
 
-# The library: pattern files found by name, folder or glob, and the programs they make.
-
-SHIPPED = Path(__file__).parents[1] / "library"
-_SHIPPED_READ: dict[Path, tuple[tuple[int, int], Vocabulary, PatternFile]] = {}
-"""Shipped files read by this process, with the time and size of the file and the names known then."""
-CODE = Path("code")
-"""Where patterns in code are said to be: `code/*` names all of them."""
-
-
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Pattern files, and which of them were asked for; the others are there as parts of combinations."""
+    """Pattern files, and which of them were chosen; the others are parts of combinations."""
 
     files: Mapping[str, PatternFile]
     chosen: tuple[str, ...]
@@ -146,7 +141,7 @@ class Library:
         return record
 
     def is_chosen(self, program: Program) -> bool:
-        """Whether a program was asked for, or is there only as a part."""
+        """Whether a program was chosen, or is only a part of a combination."""
         return program.pattern in self.chosen
 
 
@@ -159,11 +154,11 @@ def load_patterns(
     status: Mapping[str, str] | None = None,
     any_status: bool = False,
 ) -> Library:
-    """Patterns by file, folder, name or glob; without selectors, all that are on by default.
+    """Load patterns by file, folder, name or glob; without selectors, all that are on by default.
 
-    `more` are files and folders added to the shipped ones; one of the same name takes its place.
-    `parameters` and `status` are overlays by pattern name. `any_status`: retired and experimental ones
-    too. Every fault of every file is in the one BadPattern raised. Only what is needed is read.
+    `more` are files and folders added to the shipped ones; a file replaces the shipped one of its name.
+    `parameters` and `status` are overlays by pattern name. `any_status` includes retired and experimental
+    ones. BadPattern carries every fault of every file. Only files that are needed are read.
     """
     parameters, status = parameters or {}, status or {}
     places = places_of(more, selectors or ())
@@ -192,17 +187,14 @@ def _is_code(selector: str | Path) -> bool:
 
 
 def places_of(more: Sequence[str | Path], selectors: Sequence[str | Path]) -> dict[str, Path]:
-    """Where each pattern is: a file's name is its pattern's. Yours take the place of shipped ones.
-
-    Patterns in code stand beside them, each under a name of its own.
-    """
+    """The file of each pattern, by name; the user's replace shipped ones. Those in code need other names."""
     shipped = {path.stem: path for path in pattern_files(SHIPPED)}
     for selector in filter(_is_code, selectors):
         load_code(Path(selector))
     in_code = {name: CODE / name for name in code_patterns()}
     own: dict[str, Path] = {}
     hint = "code is run only where it is named: --patterns FILE.py, or an entry point"
-    faults = [Fault(str(item), 0, 0, f"is no pattern file; {hint}") for item in more if _is_code(item)]
+    faults = [Fault(str(item), 0, 0, f"is not a pattern file; {hint}") for item in more if _is_code(item)]
     more = [item for item in more if not _is_code(item)]
     known = shipped | in_code | {path.stem: path for item in more for path in pattern_files(Path(item))}
     named = [selector for selector in selectors if _is_path(selector) and not _is_name(known, selector)]
@@ -230,20 +222,15 @@ def _is_shipped_off(path: Path) -> bool:
 
 
 def _wanted(places: Mapping[str, Path], selectors: Sequence[str | Path]) -> set[str]:
-    wanted: set[str] = set()
-    faults: list[Fault] = []
-    for selector in selectors:
-        texts = matching(places, selector)
-        if not texts:
-            faults.append(not_found(places, selector))
-        wanted |= texts
+    names = [matching(places, selector) for selector in selectors]
+    faults = [not_found(places, selector) for selector, own in zip(selectors, names, strict=True) if not own]
     if faults:
         raise BadPattern(faults)
-    return wanted
+    return set().union(*names)
 
 
 def not_found(places: Mapping[str, Path], selector: str | Path) -> Fault:
-    """What is wrong with a selector that means no pattern."""
+    """The fault of a selector that matches no pattern."""
     name = str(selector)
     if os.path.isdir(name):  # noqa: PTH112
         return Fault(name, 0, 0, "is a folder without pattern files (*.yaml)")
@@ -253,14 +240,14 @@ def not_found(places: Mapping[str, Path], selector: str | Path) -> Fault:
 
 
 def matching(places: Mapping[str, Path], selector: str | Path) -> set[str]:
-    """The names of the patterns that a selector means."""
+    """The names of the patterns that a selector matches."""
     if _is_code(selector):
         return set(load_code(Path(selector)))
     named = _named(places, selector)
     if not _is_path(selector):
         return named
     files = pattern_files(Path(selector))
-    # Known by that name already, and not as one of these files: the name was meant.
+    # A known name that is not one of these files: the selector is the name.
     if _is_name(places, selector) and not {places[name] for name in named} & set(files):
         return named
     return {path.stem for path in files}
@@ -276,9 +263,9 @@ def _named(places: Mapping[str, Path], selector: str | Path) -> set[str]:
 
 
 def _is_name(places: Mapping[str, Path], selector: str | Path) -> bool:
-    """Whether a selector names known patterns, so that a folder of that name is not looked into.
+    """Whether a selector names known patterns, so that a folder of that name is ignored.
 
-    Otherwise a project could replace a pattern by a folder that is called like it. `./loop` is the folder.
+    Otherwise a project could replace a pattern by a folder of its name. `./loop` is the folder.
     """
     is_text = isinstance(selector, str) and not selector.endswith(SUFFIXES)
     return is_text and bool(_named(places, selector))
@@ -290,7 +277,7 @@ def _read_with_parts(
     vocabulary: Vocabulary,
     parameters: Mapping[str, Mapping[str, float]],
 ) -> dict[str, PatternFile]:
-    """The wanted files and those of their parts, or BadPattern with all that is wrong in any of them."""
+    """Read the wanted files and those of their parts; BadPattern carries every fault."""
     files: dict[str, PatternFile] = {}
     faults: list[Fault] = []
     waiting = sorted(wanted)
@@ -333,8 +320,7 @@ def _read(path: Path, vocabulary: Vocabulary, overlay: Mapping[str, float] | Non
 def _from_code(name: str, vocabulary: Vocabulary, overlay: Mapping[str, float] | None) -> PatternFile:
     pattern = code_patterns()[name]
     if overlay:
-        said = ", ".join(overlay)
-        message = f"pattern {name!r} is in code and has no parameters, so {said} cannot be set"
+        message = f"pattern {name!r} is in code and has no parameters, so {', '.join(overlay)} cannot be set"
         raise BadPattern([Fault(pattern.path, pattern.line, 0, message)])
     return file_of(pattern, vocabulary)
 
@@ -350,7 +336,7 @@ def _check_overlays(
     places: Mapping[str, Path], parameters: Mapping[str, object], status: Mapping[str, object]
 ) -> None:
     faults = [
-        Fault("", 0, 0, f"settings name a pattern {name!r} that is not there{did_you_mean(name, places)}")
+        Fault("", 0, 0, f"settings name an unknown pattern {name!r}{did_you_mean(name, places)}")
         for name in dict.fromkeys([*parameters, *status])
         if name not in places
     ]
@@ -373,9 +359,6 @@ def _choose(
     return tuple(sorted(wanted - retired))
 
 
-# Selecting: the patterns asked for, whatever their status.
-
-
 def select(
     selectors: Sequence[str | Path] = (),
     *,
@@ -384,10 +367,7 @@ def select(
     parameters: Mapping[str, Mapping[str, float]] | None = None,
     status: Mapping[str, str] | None = None,
 ) -> Library:
-    """Like `load_patterns`, with those that are off too: all there are without selectors.
-
-    For looking at patterns and testing them. What runs over events is for `load_patterns`.
-    """
+    """Load patterns of any status, for listing and testing; all without selectors."""
     return load_patterns(
         selectors or None,
         more=more,

@@ -1,4 +1,4 @@
-"""Lint: advice about patterns that load."""
+"""Lint: advice about patterns that load. Files that cannot be loaded raise BadPattern before."""
 
 from __future__ import annotations
 
@@ -36,19 +36,24 @@ from .examples import Example, names_in
 from .library import Library, with_parts
 from .pattern_file import PatternFile
 
-# What is doubtful about a shape, though it can be run.
-
+EXPECTED = ("id", "cause", "triage", "false_positives", "misses", "explanation", "recommendation")
+"""Keys that every pattern of the library has, though the language does not require them."""
+CUTOFF = 0.85
+"""Similarity from which a name counts as a misspelling of another."""
 VERDICT = re.compile(r"(is|has|was)_\w+|\w+_(detected|detection|flag|flagged|alert|alarm|pattern)")
-"""Names of signals that answer the question instead of measuring something."""
-
+"""Names of signals that give the answer instead of measuring something."""
 FLAGS = ((">", 0.0), (">=", 1.0), ("==", 1.0), ("!=", 0.0))
+"""Comparisons that only ask whether a signal is set."""
+_BETTER = "name what it is made of, so that parameters and explanations can speak of it"
 
 
 def doubts(pattern: Pattern) -> Iterator[str]:
-    """A sentence for everything that keeps the shape from being one."""
-    yield from _verdicts(pattern)
+    """A message for everything doubtful about a shape."""
+    for name in named(pattern.shape, Signal):
+        if VERDICT.fullmatch(name) or name == pattern.file:
+            yield f"signal {name!r} seems to be the pattern already; {_BETTER}"
     whole = _whole(pattern.shape)
-    if whole is not None and _is_flag(whole):
+    if whole is not None and _threshold(whole) in FLAGS:
         signal = named(whole, Signal)[0]
         yield f"the whole shape is one look at {signal!r}, so that signal already is the pattern; {_BETTER}"
     elif _is_absolute(pattern.shape):
@@ -58,17 +63,8 @@ def doubts(pattern: Pattern) -> Iterator[str]:
         )
 
 
-_BETTER = "name what it is made of, so that parameters and explanations can speak of it"
-
-
-def _verdicts(pattern: Pattern) -> Iterator[str]:
-    for name in named(pattern.shape, Signal):
-        if VERDICT.fullmatch(name) or name == pattern.file:
-            yield f"signal {name!r} seems to be the pattern already; {_BETTER}"
-
-
 def _whole(shape: Shape) -> Expr | None:
-    """The one condition a shape consists of, or None where there is more to it."""
+    """The only condition of a shape, or None where it has more."""
     if isinstance(shape, Threshold):
         return shape.when
     if isinstance(shape, Sequence) and len(shape.items) == 1:
@@ -77,14 +73,8 @@ def _whole(shape: Shape) -> Expr | None:
     return None
 
 
-def _is_flag(expr: Expr) -> bool:
-    """Whether a condition asks only if a signal is set: x > 0, x == 1."""
-    threshold = _threshold(expr)
-    return threshold is not None and threshold in FLAGS
-
-
 def _threshold(expr: Expr) -> tuple[str, float] | None:
-    """Comparison and number, where a condition compares one signal with a number."""
+    """Operator and number of a condition that compares one signal with a number."""
     if not isinstance(expr, Compare):
         return None
     match expr.left, expr.right:
@@ -100,29 +90,21 @@ def _is_absolute(shape: Shape) -> bool:
 
 
 def _compares_with_numbers(expr: Expr) -> bool:
-    """Whether a condition is made of thresholds alone: nothing that happened, nothing the subject moves."""
+    """Whether a condition only compares signals with fixed numbers."""
     inside = list(walk(expr))
     if any(isinstance(item, (*MEASURES, StepValue, Elapsed, AnyOf, Member)) for item in inside):
         return False
     compared = [item for item in inside if isinstance(item, Compare)]
-    return bool(compared) and all(_is_threshold(item) for item in compared)
-
-
-def _is_threshold(compare: Compare) -> bool:
-    sides = [bool(named(side, Signal)) for side in (compare.left, compare.right)]
-    return compare.op in FLIPPED and sum(sides) == 1 and not _is_flag(compare)
-
-
-# Lint: what could be better in patterns that load. What cannot be loaded is a BadPattern before this.
-
-WANTED = ("id", "cause", "triage", "false_positives", "misses", "explanation", "recommendation")
-"""What every pattern of the library says, though the language does not ask for it."""
-
-VERY_NEAR = 0.85
+    return bool(compared) and all(
+        item.op in FLIPPED
+        and bool(named(item.left, Signal)) != bool(named(item.right, Signal))
+        and _threshold(item) not in FLAGS
+        for item in compared
+    )
 
 
 def lint(library: Library, vocabulary: Vocabulary) -> list[Fault]:
-    """Warnings about the chosen patterns, by file and place; `vocabulary` is what is known without them."""
+    """Warnings about the chosen patterns, by file and position; `vocabulary` is the one without them."""
     return sorted({fault for file in library for fault in _lint_file(library, file, vocabulary)})
 
 
@@ -131,8 +113,9 @@ def _lint_file(library: Library, file: PatternFile, vocabulary: Vocabulary) -> I
         return
     node = read_yaml_file(file.path)
     assert isinstance(node, Fields)
-    if is_shipped(file):
-        yield from _lacking(file)
+    if is_shipped(file) and (missing := [key for key in EXPECTED if not file.data.get(key)]):
+        message = f"lacks {', '.join(missing)}; a pattern of the library has them all"
+        yield Fault(file.path, 1, 1, message)
     for pattern in file.patterns:
         for message in doubts(pattern):
             yield _at(file, node.key("shape"), message)
@@ -154,19 +137,13 @@ def _in_example(file: PatternFile, example: Example, message: str) -> Fault:
     return Fault(file.path, example.line, example.column, message)
 
 
-def _lacking(file: PatternFile) -> Iterator[Fault]:
-    missing = [key for key in WANTED if not file.data.get(key)]
-    if missing:
-        yield Fault(file.path, 1, 1, f"lacks {', '.join(missing)}; a pattern of the library has them all")
-
-
 def _near_names(file: PatternFile, node: Fields, vocabulary: Vocabulary) -> Iterator[Fault]:
     """Names that only the examples declare, and that look like a known one written wrong."""
     known = sorted({*vocabulary.signals, *vocabulary.attributes})
     declared = {*file.vocabulary.signals, *file.vocabulary.attributes}.difference(known)
     places = names_in(node.get("examples"), vocabulary).places
     for name in sorted(declared):
-        near = difflib.get_close_matches(name, known, n=1, cutoff=VERY_NEAR)
+        near = difflib.get_close_matches(name, known, n=1, cutoff=CUTOFF)
         if near:
             message = f"only the examples know {name!r}; is {near[0]!r} meant?"
             yield _at(file, places.get(name), message)
@@ -186,7 +163,7 @@ def _beside_the_point(library: Library, file: PatternFile) -> Iterator[Fault]:
     programs = _event_programs(library, file)
     measured = set(registry.signals.names())
     if any(measured.intersection(program.signals) for program in programs):
-        return  # readings that no example has to give
+        return  # these readings are measured, and examples need not have them
     for example in file.examples:
         if not any(belongs(program, event) for program in programs for event in example.events):
             yield _in_example(file, example, f"{example.story!r} gives no reading that the shape names")

@@ -1,18 +1,18 @@
-"""The lock: one hash of what each pattern detects, and one of all it says.
+"""The lock: for each pattern a hash of what it detects, and one of the whole file.
 
-A change of a pattern shows in a review as a changed line here, and says which of the two it was.
+A change of a pattern shows in a review as a changed line, which tells meaning from wording.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadPattern, Fault
 from ..files import write_whole
+from ..models.slotted import dataclass
 from .pattern_file import PatternFile
 
 FILE = "patterns.lock.json"
@@ -34,8 +34,8 @@ class Change:
 
 def hashes_of(files: Iterable[PatternFile]) -> Hashes:
     """The hashes of these patterns, in order of names."""
-    found = {file.name: {"shape": file.shape_hash, "file": file.file_hash} for file in files}
-    return dict(sorted(found.items()))
+    hashes = {file.name: {"shape": file.shape_hash, "file": file.file_hash} for file in files}
+    return dict(sorted(hashes.items()))
 
 
 def inside(files: Iterable[PatternFile], folder: Path) -> list[PatternFile]:
@@ -46,8 +46,8 @@ def inside(files: Iterable[PatternFile], folder: Path) -> list[PatternFile]:
 
 def changes(locked: Hashes, current: Hashes) -> list[Change]:
     """What differs, in order of names; [] where the lock is current."""
-    found = {name: _change(locked.get(name), current.get(name)) for name in sorted({*locked, *current})}
-    return [Change(name, what) for name, what in found.items() if what]
+    names = {name: _change(locked.get(name), current.get(name)) for name in sorted({*locked, *current})}
+    return [Change(name, what) for name, what in names.items() if what]
 
 
 def _change(before: Mapping[str, str] | None, now: Mapping[str, str] | None) -> str:
@@ -77,7 +77,7 @@ def lock_text(hashes: Hashes) -> str:
 
 
 def read_lock(path: Path) -> Hashes | None:
-    """What a lock says; None where there is none, BadPattern where it is something else."""
+    """The hashes in a lock file; None without a file, BadPattern where it is invalid."""
     if not path.exists():
         return None
     try:
@@ -85,9 +85,8 @@ def read_lock(path: Path) -> Hashes | None:
     except (ValueError, RecursionError):
         data = None
     if not _is_lock(data):
-        raise BadPattern(
-            [Fault(str(path), 0, 0, f"is not a lock of format {FORMAT}; remove it and write it anew")]
-        )
+        message = f"is not a lock of format {FORMAT}; remove it and write it anew"
+        raise BadPattern([Fault(str(path), 0, 0, message)])
     patterns: Hashes = data["patterns"]
     return patterns
 
@@ -101,8 +100,7 @@ def _is_lock(value: Any) -> bool:
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         return False
     patterns = value.get("patterns")
-    return isinstance(patterns, dict) and all(_is_entry(entry) for entry in patterns.values())
-
-
-def _is_entry(entry: Any) -> bool:
-    return isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in ("shape", "file"))
+    return isinstance(patterns, dict) and all(
+        isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in ("shape", "file"))
+        for entry in patterns.values()
+    )

@@ -1,10 +1,9 @@
-"""One pattern file: its patterns, its meaning in words, and its examples."""
+"""One pattern file: its patterns, its descriptions and its examples."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from ..language.parser import parse_patterns
 from ..language.vocabulary import Vocabulary
 from ..language.yaml_source import Fields, Items, Node, Scalar, plain, read_yaml_file
 from ..models import stable_hash
+from ..models.slotted import dataclass, field, replace
 from .examples import KEYS as EXAMPLE_KEYS
 from .examples import Example, names_in, read_examples
 
@@ -34,7 +34,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class PatternFile:
-    """A pattern as its author wrote it, checked."""
+    """A checked pattern file."""
 
     path: str
     name: str
@@ -50,23 +50,23 @@ class PatternFile:
     """Line and column of each part that a combination names."""
     data: Mapping[str, Any] = field(repr=False, default_factory=dict)
     in_code: bool = False
-    """Whether it is a pattern in code: what it finds is decided by a function, not by its shape."""
+    """Whether it is a pattern in code, where a function matches and not the shape."""
 
     @property
     def shape_hash(self) -> str:
-        """One hash for what it detects: the versions of its patterns."""
+        """A hash of what it detects: the versions of its patterns."""
         return stable_hash("shape", [pattern.version for pattern in self.patterns])[:16]
 
     @property
     def file_hash(self) -> str:
-        """One hash for everything the file says (comments and layout apart)."""
+        """A hash of the whole content, without comments and layout."""
         return stable_hash("file", dict(self.data))[:16]
 
 
 def read_pattern_file(
     path: str | Path, vocabulary: Vocabulary, overlay: Mapping[str, float] | None = None
 ) -> PatternFile:
-    """The pattern of a file, or BadPattern with every fault in it."""
+    """Read a pattern file; BadPattern carries every fault."""
     return check_pattern(read_yaml_file(path), str(path), vocabulary, overlay, name=Path(path).stem)
 
 
@@ -77,11 +77,10 @@ def check_pattern(
     overlay: Mapping[str, float] | None = None,
     name: str | None = None,
 ) -> PatternFile:
-    """The pattern of a document. `name`: what the file's name says it should be called."""
+    """Check the document of a pattern file. `name` is the file's, which the pattern must have too."""
     if not isinstance(node, Fields):
-        raise BadPattern(
-            [Fault(path, node.line, node.column, "a pattern is a mapping: name: ..., shape: ...")]
-        )
+        message = "a pattern is a mapping: name: ..., shape: ..."
+        raise BadPattern([Fault(path, node.line, node.column, message)])
     read = FieldReader(path)
     read.known_keys(node, KEYS, "a pattern")
     data = plain(node)
@@ -116,22 +115,22 @@ def check_pattern(
 
 
 def _check_name(read: FieldReader, node: Fields, expected: str | None) -> None:
-    result = node.get("name")
-    if result is None:
+    value = node.get("name")
+    if value is None:
         return
-    name = read.text(result, "name")
+    name = read.text(value, "name")
     if name and not PATTERN_NAME.fullmatch(name):
-        read.fault(result, f"name {name[:80]!r} must be a plain word: letters, digits and _")
+        read.fault(value, f"name {name[:80]!r} must be a plain word: letters, digits and _")
     elif expected is not None and name != expected:
-        read.fault(result, f"name {name!r} differs from the file's name {expected!r}; rename one")
+        read.fault(value, f"name {name!r} differs from the file's name {expected!r}; rename one")
 
 
 def _with_examples(read: FieldReader, node: Fields, vocabulary: Vocabulary) -> Vocabulary:
-    """The vocabulary with the names that the examples declare; unused strangers among them are faults."""
-    given = names_in(node.get("examples"), vocabulary)
+    """The vocabulary with the names that the examples declare; unknown names that are not used are faults."""
+    names = names_in(node.get("examples"), vocabulary)
     used = {word for key in EXPRESSIONS for word in _words(node.get(key))}
     signals, attributes = dict(vocabulary.signals), dict(vocabulary.attributes)
-    for group, into in ((given.readings, signals), (given.attributes, attributes)):
+    for group, into in ((names.readings, signals), (names.attributes, attributes)):
         for name, kind in group.items():
             known = name in vocabulary.signals or name in vocabulary.attributes
             if known or name.replace("-", "_") in vocabulary.indicators:
@@ -139,27 +138,27 @@ def _with_examples(read: FieldReader, node: Fields, vocabulary: Vocabulary) -> V
             # A combination's examples give the readings of its parts, which are in other files.
             if name not in used and not _is_combination(node.get("shape")):
                 near = did_you_mean(
-                    name, {*used & {*vocabulary.signals, *given.readings}, *vocabulary.signals}
+                    name, {*used & {*vocabulary.signals, *names.readings}, *vocabulary.signals}
                 )
                 unknown = f"unknown key {name!r} in an example{near or '; the pattern does not use it'}"
-                read.fault(given.places[name], renamed(name, EXAMPLE_KEYS) or unknown)
+                read.fault(names.places[name], renamed(name, EXAMPLE_KEYS) or unknown)
             else:
                 into[name] = kind
                 if kind == "any":
                     message = f"{name!r} is a number in one example and a category in another"
-                    read.fault(given.places[name], message)
+                    read.fault(names.places[name], message)
     return replace(vocabulary, signals=signals, attributes=attributes)
 
 
 def _part_places(shape: Node | None) -> dict[str, tuple[int, int]]:
-    """Where a combination or spread names each of its parts."""
-    record: dict[str, tuple[int, int]] = {}
+    """Line and column of each part that a combination or spread names."""
+    places: dict[str, tuple[int, int]] = {}
     for _, body in shape.entries if isinstance(shape, Fields) else ():
         named = body.items if isinstance(body, Items) else ()
         if isinstance(body, Fields):
             named = tuple(item for item in (body.get("from"), body.get("to")) if item is not None)
-        record |= {item.text: (item.line, item.column) for item in named if isinstance(item, Scalar)}
-    return record
+        places |= {item.text: (item.line, item.column) for item in named if isinstance(item, Scalar)}
+    return places
 
 
 def _is_combination(shape: Node | None) -> bool:

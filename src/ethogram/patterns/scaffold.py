@@ -22,9 +22,8 @@ _HOLE = re.compile(r"\b(NAME|TITLE|ID)(?=_first|_second|\b)")
 
 
 def write_new(name: str, shape: str, folder: Path, new_id: Callable[[], str] | None = None) -> list[Path]:
-    """The files written: the pattern's, then those of its parts. BadUsage where one is there already."""
-    draw = new_id or (lambda: str(uuid4()))
-    texts = new_pattern(name, shape, draw)
+    """Write a new pattern and its parts, and return the files. BadUsage where one exists already."""
+    texts = new_pattern(name, shape, new_id or (lambda: str(uuid4())))
     _check_free(texts, folder)
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
@@ -56,9 +55,9 @@ def new_pattern(name: str, shape: str, new_id: Callable[[], str]) -> dict[str, s
 
 
 def _fill(template: str, name: str, identity: str) -> str:
-    said = {"NAME": name, "TITLE": name.replace("_", " ").strip().capitalize(), "ID": identity}
+    values = {"NAME": name, "TITLE": name.replace("_", " ").strip().capitalize(), "ID": identity}
     text = (TEMPLATES / f"{template}.yaml").read_text("utf-8")
-    return _HOLE.sub(lambda hole: said[hole[1]], text)
+    return _HOLE.sub(lambda hole: values[hole[1]], text)
 
 
 def _check_name(name: str) -> None:
@@ -76,6 +75,6 @@ def _check_free(texts: Mapping[str, str], folder: Path) -> None:
     ]
     for name in texts:
         there = [folder / f"{name}{suffix}" for suffix in SUFFIXES if (folder / f"{name}{suffix}").exists()]
-        faults += [Fault(str(path), 0, 0, "is there already, and is left as it is") for path in there]
+        faults += [Fault(str(path), 0, 0, "exists already, and is left as it is") for path in there]
     if faults:
         raise BadUsage(faults)

@@ -1,4 +1,4 @@
-"""Whether what the settings say of patterns and signals fits the library, told where the settings say it."""
+"""Check the names of patterns, parameters and signals in the settings against the library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .library import load_patterns, matching, multipliers_of, not_found, places_
 
 
 def check_names(loaded: Loaded) -> None:
-    """BadConfig for declared signals that contradict what is known, and misspelt signals of scorers."""
+    """Raise BadConfig for declared signals that contradict known ones, and misspelt signals of scorers."""
     settings = loaded.settings
     if not settings.signals and not settings.scorers:
         return
@@ -22,7 +22,7 @@ def check_names(loaded: Loaded) -> None:
 
 
 def check_patterns(loaded: Loaded, selectors: Sequence[str | Path] | None = None) -> None:
-    """BadConfig for files that are not there, and for patterns, parameters or causes that are not."""
+    """Raise BadConfig for unknown files, patterns, parameters and causes."""
     settings = loaded.settings
     faults = [
         loaded.fault(("patterns", number), f"no such file or folder: {pattern!r:.200}", key=False)
@@ -78,7 +78,7 @@ def _unknown_selectors(loaded: Loaded, places: Mapping[str, Path]) -> Iterator[F
 
 
 def _unknown_risks(loaded: Loaded) -> Iterator[Fault]:
-    """Multipliers of what is no combination, and half-lives of causes that no pattern names."""
+    """Multipliers of unknown combinations, and half-lives of unknown causes."""
     risk = loaded.settings.risk
     if not risk["multipliers"] and not risk["half_lives"]:
         return
@@ -87,7 +87,7 @@ def _unknown_risks(loaded: Loaded) -> Iterator[Fault]:
     try:
         every = load_patterns(more=settings.patterns, vocabulary=vocabulary, any_status=True).files
     except BadInput:
-        return  # whoever runs the patterns says what is wrong with them
+        return  # running the patterns reports what is wrong with them
     combined = multipliers_of(every)
     causes = {pattern.cause or file.name for file in every.values() for pattern in file.patterns}
     for name in risk["multipliers"]:
@@ -116,12 +116,12 @@ def _hint(name: str, known: Sequence[str]) -> str:
 
 
 def _parameters(path: Path) -> list[str] | None:
-    """The names of a pattern's parameters; None where its file is so wrong that reading it tells more."""
+    """The names of a pattern's parameters; None where its file is invalid, which loading it reports."""
     try:
         node = read_yaml_file(path)
     except BadInput:
         return None
-    found = node.get("parameters") if isinstance(node, Fields) else None
-    if found is None:
+    parameters = node.get("parameters") if isinstance(node, Fields) else None
+    if parameters is None:
         return []
-    return [key.text for key, _ in found.entries] if isinstance(found, Fields) else None
+    return parameters.names() if isinstance(parameters, Fields) else None

@@ -18,10 +18,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from ..models import SEVERITIES, Detection, Risk, Verdict, micros
+from ..models.constants import SEVERITY_WEIGHTS
 from ..models.detection import STANDING, base_pattern
 from ..models.record import Record, decimals
 from ..models.timestamps import DAY
@@ -31,7 +31,6 @@ from .verdicts import balances
 if TYPE_CHECKING:
     from ..fields import FactorValue, Name, Ratio, RiskMode
 
-WEIGHTS: Mapping[str, float] = MappingProxyType({"low": 0.1, "medium": 0.3, "high": 0.6, "critical": 0.9})
 SHADOW = frozenset(("shadow", "retired"))
 """Statuses of patterns whose detections do not count."""
 PLACES = 6
@@ -45,7 +44,7 @@ class RiskWeights:
     The checks guarantee the monotonicity described in the module docstring.
     """
 
-    weights: Mapping[str, float] = field(default_factory=lambda: WEIGHTS)
+    weights: Mapping[str, float] = field(default_factory=lambda: SEVERITY_WEIGHTS)
     half_life: int = 7 * DAY
     half_lives: Mapping[str, int] = field(default_factory=dict)
     """Half-lives of single causes."""

@@ -1,8 +1,8 @@
-"""Stores: where events, readings, detections, verdicts and states are kept between runs.
+"""Stores of events, readings, detections, verdicts and states.
 
-To keep them somewhere else, add one file here with a class under `@store("its name")` (see protocol.py); it
-is found by the part of its URL before `://`, and tests/contracts/test_store_contract.py runs on it.
-Importing a store brings in SQLAlchemy, which takes a quarter of a second: only commands that use one do.
+For another database, add one file here with a class under `@store("name")` (see protocol.py); the part of a
+URL before `://` selects it, and tests/contracts/test_store_contract.py runs on it. Importing a store loads
+SQLAlchemy, which takes a quarter of a second: only commands that use a store do.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from typing import Any, TypeVar
 
 from .. import registry
 from ..errors import BadUsage
-from .protocol import Added, Change, Found, Held, Import, Info, Purged, Store, SubjectRow, Swept
+from .protocol import Added, Change, Held, Import, Info, Purged, Store, SubjectRow, Swept, SweptDetection
 
 __all__ = [
     "Added",
     "Change",
-    "Found",
     "Held",
     "Import",
     "Info",
@@ -25,6 +24,7 @@ __all__ = [
     "Store",
     "SubjectRow",
     "Swept",
+    "SweptDetection",
     "open_store",
     "store",
 ]
@@ -51,6 +51,6 @@ def open_store(url: str, *, create: bool = False) -> Store:
     """Open the store at a URL and upgrade its schema. BadUsage where there is none, unless `create`."""
     if not url:
         raise BadUsage("which store? Give --store with a path, such as --store ethogram.db")
-    made: Any = registry.stores.get(kind_of(url))
-    opened: Store = made(url, create=create)
+    cls: Any = registry.stores.get(kind_of(url))
+    opened: Store = cls(url, create=create)
     return opened

@@ -1,4 +1,4 @@
-"""Keeping detections: each once, with every change it went through."""
+"""Detections, each stored once, with all its changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 
 from ..models import Detection, format_time, moment
 from . import schema
-from .protocol import Change, Found, Who
+from .protocol import Change, SweptDetection, Who
 from .rows import detection_of, detection_values
 from .sql import Sql, in_pieces, run
 
@@ -29,14 +29,12 @@ class Detections(Sql):
         ids: Iterable[str] | None = None,
         parts: bool = True,
     ) -> list[Detection]:
-        """Detections in output order, as they stand now. `parts`: those nobody asked for by name, too."""
+        """The current detections in output order. `parts`: also those that only combinations need."""
         query = select(DETECTIONS.record, DETECTIONS.state)
-        if sources is not None:
-            query = query.where(DETECTIONS.source.in_(sorted(set(sources))))
-        if patterns is not None:
-            query = query.where(DETECTIONS.pattern.in_(sorted(set(patterns))))
-        if states is not None:
-            query = query.where(DETECTIONS.state.in_(sorted(set(states))))
+        filters = {DETECTIONS.source: sources, DETECTIONS.pattern: patterns, DETECTIONS.state: states}
+        for column, values in filters.items():
+            if values is not None:
+                query = query.where(column.in_(sorted(set(values))))
         if not parts:
             query = query.where(DETECTIONS.part == 0)
         queries = [query]
@@ -53,15 +51,15 @@ class Detections(Sql):
             pieces = list(in_pieces(sorted(set(ids))))
             queries = [query.where(DETECTIONS.id.in_(piece)) for query in queries for piece in pieces]
         with self.reading() as connection:
-            found = [
+            detections = [
                 detection_of(record, state=state)
                 for query in queries
                 for record, state in connection.execute(query)
             ]
-        return sorted(found, key=lambda item: item.order)
+        return sorted(detections, key=lambda item: item.order)
 
-    def untold(self) -> list[Change]:
-        """Changes that nobody was told of yet, in the order they were found."""
+    def unreported(self) -> list[Change]:
+        """Changes that were not reported yet, oldest first."""
         query = (
             select(CHANGES.key, CHANGES.change, CHANGES.as_of_us, DETECTIONS.record, DETECTIONS.state)
             .join(schema.detections, DETECTIONS.id == CHANGES.detection)
@@ -74,14 +72,14 @@ class Detections(Sql):
                 for key, change, at, record, state in connection.execute(query).all()
             ]
 
-    def mark_told(self, changes: Iterable[int]) -> None:
-        """Remember that these changes were told."""
+    def mark_reported(self, changes: Iterable[int]) -> None:
+        """Mark changes as reported."""
         with self.writing() as connection:
             for piece in in_pieces(sorted(changes)):
                 connection.execute(schema.changes.update().where(CHANGES.key.in_(piece)).values(told=1))
 
     def history(self, detection: str) -> list[dict[str, Any]]:
-        """Every change of a detection, oldest first, as JSON would tell it."""
+        """Every change of a detection as JSON, oldest first."""
         query = """SELECT change, as_of_us, state, severity, version, confidence FROM changes
           WHERE detection = :id ORDER BY key"""
         with self.reading() as connection:
@@ -89,13 +87,13 @@ class Detections(Sql):
             return [{**row, "as_of": format_time(moment(row["as_of_us"]))} for row in rows]
 
 
-def keep(connection: Connection, change: str, result: Found, as_of_us: int) -> None:
-    """Put a detection in place of what was kept under its id; a change that is named is remembered.
+def save_detection(connection: Connection, change: str, swept: SweptDetection, as_of_us: int) -> None:
+    """Insert or replace a detection, and record the change if one is named.
 
-    Changes of parts and of patterns under test are nobody's to be told.
+    Changes of parts and of shadow patterns are never reported.
     """
-    detection = result.detection
-    values = detection_values(detection, part=result.part)
+    detection = swept.detection
+    values = detection_values(detection, part=swept.part)
     columns = ", ".join(values)
     updates = ", ".join(f"{name} = excluded.{name}" for name in values if name != "id")
     names = ", ".join(f":{name}" for name in values)
@@ -107,9 +105,7 @@ def keep(connection: Connection, change: str, result: Found, as_of_us: int) -> N
     if not change:
         return
     row = {name: values[name] for name in ("state", "severity", "version", "confidence")}
-    told = int(result.part or detection.status == "shadow")
-    connection.execute(
-        schema.changes.insert().values(
-            detection=detection.id, change=change, as_of_us=as_of_us, told=told, **row
-        )
-    )
+    row |= {"detection": detection.id, "change": change, "as_of_us": as_of_us}
+    # The column `told` says that there is nothing left to report.
+    told = int(swept.part or detection.status == "shadow")
+    connection.execute(schema.changes.insert().values(told=told, **row))

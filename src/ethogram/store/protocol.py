@@ -1,14 +1,12 @@
-"""Store: what every store can do, and the records that go in and come out.
+"""The Store protocol and its records.
 
-Times are arguments; nothing here reads the clock. The records are here and not beside the queries, so that
-they can be imported without SQLAlchemy.
+Times are arguments; nothing here reads the clock. The records can be imported without SQLAlchemy.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from types import TracebackType
 from typing import Annotated, Any, NamedTuple, Protocol
@@ -17,6 +15,7 @@ from ..errors import Conflict
 from ..fields import Count, Name, RecordStruct, one_of
 from ..models import Detection, Event, Reading, Verdict, moment
 from ..models.record import Record
+from ..models.slotted import dataclass, field
 from ..risk.verdicts import Counts, Item, Slot
 
 Who = tuple[str, str]
@@ -24,11 +23,11 @@ Who = tuple[str, str]
 Place = tuple[int, int]
 """(file, line) of something staged."""
 TALKS = "conversation"
-"""The source of turns that `Conversation` follows, of which no event is kept."""
+"""The source of turns that `Conversation` follows, of which no event is stored."""
 
 
 class Clash(NamedTuple):
-    """An event whose id is taken by one with other content; `other` says by which."""
+    """An event whose id is taken by an event with other content; `other` says where that is."""
 
     id: str
     file: int
@@ -37,12 +36,12 @@ class Clash(NamedTuple):
 
 
 class Clashes(Conflict):
-    """Ids that came with two contents. Nothing of the batch they were in is kept."""
+    """Ids with two contents. Nothing of their batch is stored."""
 
-    def __init__(self, found: Iterable[Clash]) -> None:
-        self.found = tuple(found)
+    def __init__(self, clashes: Iterable[Clash]) -> None:
+        self.clashes = tuple(clashes)
         super().__init__(
-            "; ".join(f"the id {item.id!r:.60} has other content {item.other}" for item in self.found)
+            "; ".join(f"the id {item.id!r:.60} has other content {item.other}" for item in self.clashes)
         )
 
 
@@ -56,7 +55,7 @@ class Added(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One source as the store knows it. `next_seq` is behind the last; `kinds`: signal -> number or text."""
+    """A source. `next_seq` follows the last sequence number; `kinds`: signal -> number or text."""
 
     name: str
     timed: bool
@@ -66,7 +65,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """An import under way. `state` is what the last batch left for whoever goes on with it."""
+    """An unfinished import. `state` is what the last batch left to continue from."""
 
     number: int
     key: str
@@ -76,7 +75,7 @@ class Import:
 
 
 class Staged(NamedTuple):
-    """An event on its way in: where it was read, and what was measured on it before its text went."""
+    """An event to import: where it was read, and what was measured before its text is dropped."""
 
     event: Event
     file: int
@@ -86,7 +85,7 @@ class Staged(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SubjectRow:
-    """What the store knows of a subject without reading its events. `changed` grows with every change."""
+    """A subject without its events. `changed` grows with every change."""
 
     source: str
     name: str
@@ -100,8 +99,8 @@ class SubjectRow:
         return (self.source, self.name)
 
 
-class Found(NamedTuple):
-    """A detection to keep. `part`: it was looked for only because a combination needs it."""
+class SweptDetection(NamedTuple):
+    """A detection of a sweep. `part`: only a combination needs its pattern."""
 
     detection: Detection
     part: bool = False
@@ -109,7 +108,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happened to a detection: new, risen, closed, withdrawn, superseded or found again."""
+    """A change of a detection: new, risen, closed, withdrawn, superseded or found again."""
 
     key: int
     change: str
@@ -179,10 +178,9 @@ class Info:
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One attempt to learn from verdicts, and what came of it (`record`).
+    """An attempt to learn from verdicts, and its result (`record`).
 
-    `version` is that of the pattern then in force, `data` stands for the verdicts that were looked at. `key`
-    is given by the store.
+    `version` is the pattern's, `data` a hash of the verdicts that were used. The store sets `key`.
     """
 
     at: datetime
@@ -214,7 +212,7 @@ class Purged(Record):
     """What --redact put in place of the id."""
 
 
-class KeptState(RecordStruct):
+class SavedState(RecordStruct):
     """What a store keeps of a subject's conversations."""
 
     RECORD = "kept_state"
@@ -227,7 +225,7 @@ class KeptState(RecordStruct):
 
 
 class StateRow(NamedTuple):
-    """A state that is a subject's own: what it is, of what, when it was saved, and itself."""
+    """A state that belongs to a subject."""
 
     name: str
     key: str
@@ -235,8 +233,8 @@ class StateRow(NamedTuple):
     state: bytes
 
     def to_dict(self, subject: str) -> dict[str, object]:
-        """The JSON form. What was saved is JSON, since it is for somebody to read."""
-        return KeptState(
+        """The JSON form."""
+        return SavedState(
             subject=subject,
             name=self.name,
             key=self.key,
@@ -246,7 +244,7 @@ class StateRow(NamedTuple):
 
 
 class LookRow(NamedTuple):
-    """One line of the audit. `person` is None where it was nobody in particular, or one removed since."""
+    """A line of the audit. `person` is None where no person was named, or after their removal."""
 
     at_us: int
     what: str
@@ -265,7 +263,7 @@ class LookRow(NamedTuple):
 
 
 class Store(Protocol):
-    """Everything that is acknowledged by returning is kept, whatever becomes of the process."""
+    """What a method has written when it returns survives the end of the process."""
 
     def __init__(self, url: str, *, create: bool = False) -> None: ...
     def close(self) -> None: ...
@@ -329,13 +327,13 @@ class Store(Protocol):
     ) -> list[SubjectRow]: ...
     def last_sweep(self) -> datetime | None: ...
     def reset_sweeps(self, after: datetime) -> int: ...
-    def keep_sweep(
+    def save_sweep(
         self,
         selection: str,
         versions: str,
         as_of: datetime,
         *,
-        found: Sequence[tuple[str, Found]] = (),
+        detections: Sequence[tuple[str, SweptDetection]] = (),
         swept: Sequence[Swept] = (),
         lock: Held | None = None,
         at: datetime | None = None,
@@ -353,8 +351,8 @@ class Store(Protocol):
         ids: Iterable[str] | None = None,
         parts: bool = True,
     ) -> list[Detection]: ...
-    def untold(self) -> list[Change]: ...
-    def mark_told(self, changes: Iterable[int]) -> None: ...
+    def unreported(self) -> list[Change]: ...
+    def mark_reported(self, changes: Iterable[int]) -> None: ...
     def history(self, detection: str) -> list[dict[str, Any]]: ...
     def add_verdict(self, verdict: Verdict) -> None: ...
     def add_verdicts(self, verdicts: Sequence[Verdict]) -> None: ...

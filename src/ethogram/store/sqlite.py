@@ -1,4 +1,4 @@
-"""SQLite: the embedded store. One file (and a -wal beside it while it is open); nothing to install."""
+"""The SQLite store: one file, and a -wal beside it while it is open."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SQLiteStore(Imports, Events, Detections, Verdicts, Sweeps, States, Purges,
             raise
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.engine.dispose()
 
     def __enter__(self) -> SQLiteStore:
@@ -78,7 +78,7 @@ class SQLiteStore(Imports, Events, Detections, Verdicts, Sweeps, States, Purges,
         self.close()
 
     def settle(self) -> None:
-        """Bring what is committed from the -wal into the file and onto the disk, as far as readers let it."""
+        """Write commits from the -wal into the file and to the disk, as far as readers allow."""
         with self._outside() as raw:
             raw.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
@@ -135,9 +135,9 @@ def parse(url: str) -> tuple[Path, str]:
         raise BadUsage(
             f"{url!r:.80} names no file; write sqlite:///relative/path or sqlite:////absolute/path"
         )
-    asked = {name: str(value) for name, value in parsed.query.items()}
-    synchronous = asked.pop("synchronous", SYNCHRONOUS[0]).lower()
-    if asked or synchronous not in SYNCHRONOUS:
+    options = {name: str(value) for name, value in parsed.query.items()}
+    synchronous = options.pop("synchronous", SYNCHRONOUS[0]).lower()
+    if options or synchronous not in SYNCHRONOUS:
         raise BadUsage(f"{url!r:.80}: known is ?synchronous=normal or full")
     return Path(parsed.database), synchronous
 

@@ -16,16 +16,16 @@ PRIVATE, SALT = "private", "private_salt"
 
 
 class States(Sql):
-    """What runners saved."""
+    """States of runners and conversations."""
 
     def save_state(
         self, name: str, key: str, state: bytes | None, at: datetime, *, subject: str | None = None
     ) -> None:
-        """Keep a state in place of the one before; None forgets it.
+        """Replace a state; None removes it.
 
-        With a `subject` it is that one's own: a purge of others leaves it. One without can be made again.
+        One with a `subject` belongs to it: a purge of others leaves it. One without can be rebuilt.
         """
-        keep = """INSERT INTO runner_states (name, key, saved_us, state, subject)
+        save = """INSERT INTO runner_states (name, key, saved_us, state, subject)
           VALUES (:name, :key, :at, :state, :subject) ON CONFLICT (name, key) DO UPDATE SET
           saved_us = excluded.saved_us, state = excluded.state, subject = excluded.subject"""
         drop = "DELETE FROM runner_states WHERE name = :name AND key = :key"
@@ -33,28 +33,28 @@ class States(Sql):
             if state is None:
                 run(connection, drop, name=name, key=key)
             else:
-                run(connection, keep, name=name, key=key, at=micros(at), state=state, subject=subject)
+                run(connection, save, name=name, key=key, at=micros(at), state=state, subject=subject)
 
     def load_state(self, name: str, key: str) -> bytes | None:
         """The state that was saved last, or None."""
         query = "SELECT state FROM runner_states WHERE name = :name AND key = :key"
         with self.reading() as connection:
-            found: bytes | None = run(connection, query, name=name, key=key).scalar()
-        return found
+            state: bytes | None = run(connection, query, name=name, key=key).scalar()
+        return state
 
     def states_of(self, subject: str) -> list[StateRow]:
         """A subject's own states, by name and key."""
         query = """SELECT name, key, saved_us, state FROM runner_states WHERE subject = :subject
           ORDER BY name, key"""
         with self.reading() as connection:
-            found = [StateRow(*row) for row in run(connection, query, subject=subject).all()]
-            for item in found:
-                item.to_dict(subject)  # so that a damaged row is told as one
-        return found
+            rows = [StateRow(*row) for row in run(connection, query, subject=subject).all()]
+            for row in rows:
+                row.to_dict(subject)  # so that a damaged row is reported here
+        return rows
 
 
 def purge_states(connection: Connection, subject: Who | str | None, before: datetime | None) -> int:
-    """How many states of subjects were removed; those of nobody go all, since they can be made again.
+    """Remove states, and return how many of subjects; all without a subject go, since they can be rebuilt.
 
     Of a subject in a source, only where that is the source of conversations; before a moment, those that
     were saved last before it.
@@ -75,10 +75,10 @@ def purge_states(connection: Connection, subject: Who | str | None, before: date
 
 
 class Privacy(Sql):
-    """What a store of pseudonyms knows beside its events."""
+    """The key check, salt and audit of a store of pseudonyms."""
 
     def private(self) -> int | None:
-        """The check of the key; None where names are kept as they are."""
+        """The check of the key; None where names are stored as they are."""
         return self._number(PRIVATE)
 
     def private_salt(self) -> int | None:
@@ -113,7 +113,7 @@ class Privacy(Sql):
         query = f"SELECT at_us, what, person, who, why FROM looks {where} ORDER BY key"
         with self.reading() as connection:
             values = {} if person is None else {"person": person}
-            found = [LookRow(*row) for row in run(connection, query, **values).all()]
-            for item in found:
-                item.to_dict()  # so that a damaged row is told as one
-        return found
+            rows = [LookRow(*row) for row in run(connection, query, **values).all()]
+            for row in rows:
+                row.to_dict()  # so that a damaged row is reported here
+        return rows

@@ -15,9 +15,9 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, exists, or_, sel
 from ..errors import BadUsage
 from ..models import format_time, micros, moment
 from . import schema
-from .detections import keep
+from .detections import save_detection
 from .events import EVENTS, SUBJECTS, subject_query, subject_rows
-from .protocol import Found, Held, SubjectRow, Swept
+from .protocol import Held, SubjectRow, Swept, SweptDetection
 from .sql import Sql, run, run_many
 
 SWEPT = schema.swept.c
@@ -38,7 +38,7 @@ class Sweeps(Sql):
         min_events: int = 1,
         threads: bool = False,
     ) -> list[SubjectRow]:
-        """Subjects that have to be looked at again, by source and name.
+        """Subjects to sweep again, by source and name.
 
         Never swept with these versions; changed since; with an event that was in the future then; or with a
         silence that is due. `since`: also all with an event at or after it. `threads`: also those in a
@@ -61,20 +61,20 @@ class Sweeps(Sql):
         enough = SUBJECTS.events >= min_events
         query = subject_query().outerjoin(schema.swept, was).where(enough)
         with self.reading() as connection:
-            found = subject_rows(connection, query.where(or_(*reasons)))
-            if threads and found:
+            rows = subject_rows(connection, query.where(or_(*reasons)))
+            if threads and rows:
                 mates = subject_query().where(enough, SUBJECTS.key.in_(_thread_mates(was, reasons, now)))
-                found += subject_rows(connection, mates)
-        found = list({item.who: item for item in found}.values())
-        return sorted((item for item in found if item.first_at <= as_of), key=lambda item: item.who)
+                rows += subject_rows(connection, mates)
+        subjects = {row.who: row for row in rows if row.first_at <= as_of}
+        return [subjects[who] for who in sorted(subjects)]
 
     def last_sweep(self) -> datetime | None:
         """The latest moment that was swept as of, also by a sweep that was killed; None before the first."""
         query = """SELECT max(as_of_us) FROM
           (SELECT as_of_us FROM sweeps UNION ALL SELECT max(as_of_us) FROM swept) AS s"""
         with self.reading() as connection:
-            found = run(connection, query).scalar()
-            return None if found is None else moment(found)
+            latest = run(connection, query).scalar()
+            return None if latest is None else moment(latest)
 
     def reset_sweeps(self, after: datetime) -> int:
         """Forget sweeps as of later than a moment; how many subjects will be looked at anew.
@@ -86,18 +86,18 @@ class Sweeps(Sql):
             gone = "DELETE FROM swept WHERE as_of_us > :after"
             return int(run(connection, gone, after=micros(after)).rowcount)
 
-    def keep_sweep(
+    def save_sweep(
         self,
         selection: str,
         versions: str,
         as_of: datetime,
         *,
-        found: Sequence[tuple[str, Found]] = (),
+        detections: Sequence[tuple[str, SweptDetection]] = (),
         swept: Sequence[Swept] = (),
         lock: Held | None = None,
         at: datetime | None = None,
     ) -> None:
-        """Write what a sweep found, by the change it is, and whom it looked at, in one commit."""
+        """Write the detections of a sweep, each with its change, and the swept subjects, in one commit."""
         now = micros(as_of)
         mark = """INSERT INTO swept (selection, subject, versions, changed, as_of_us, due_us)
           SELECT :selection, u.key, :versions, :changed, :as_of, :due FROM subjects u
@@ -107,23 +107,18 @@ class Sweeps(Sql):
         with self.writing() as connection:
             if lock is not None:
                 check_held(connection, lock, None if at is None else micros(at))
-            for change, kept in found:
-                keep(connection, change, kept, now)
-            how = {"selection": selection, "versions": versions, "as_of": now}
+            for change, detection in detections:
+                save_detection(connection, change, detection, now)
+            common = {"selection": selection, "versions": versions, "as_of": now}
             rows = [
-                {
-                    **how,
-                    "source": item.who[0],
-                    "name": item.who[1],
-                    "changed": item.changed,
-                    "due": item.due_us,
-                }
+                dict(common, source=source, name=name, changed=item.changed, due=item.due_us)
                 for item in swept
+                for source, name in [item.who]
             ]
             run_many(connection, mark, rows)
 
     def close_sweep(self, selection: str, versions: str, as_of: datetime, at: datetime) -> None:
-        """Remember that a sweep was finished."""
+        """Record that a sweep was finished."""
         done = """INSERT INTO sweeps VALUES (:selection, :versions, :as_of, :at)
           ON CONFLICT (selection) DO UPDATE SET versions = excluded.versions,
             as_of_us = excluded.as_of_us, finished_us = excluded.finished_us"""
@@ -131,10 +126,8 @@ class Sweeps(Sql):
         with self.writing() as connection:
             run(connection, done, **values)
 
-    # --- locks --------------------------------------------------------------------------------
-
     def lock(self, name: str, at: datetime) -> Held:
-        """The lock, now ours. BadUsage says who has it."""
+        """Take a lock. BadUsage says who holds it."""
         held = Held(name, uuid.uuid4().hex)
         take = """INSERT INTO locks VALUES (:name, :token, :pid, :started, :host, :at, :at)
           ON CONFLICT (name) DO UPDATE SET token = excluded.token, pid = excluded.pid,
@@ -159,7 +152,7 @@ class Sweeps(Sql):
             check_held(connection, held, micros(at))
 
     def unlock(self, held: Held) -> None:
-        """Give a lock back, if it is still ours."""
+        """Release a lock, if it is still ours."""
         with self.writing() as connection:
             gone = "DELETE FROM locks WHERE name = :name AND token = :token"
             run(connection, gone, name=held.name, token=held.token)
@@ -183,16 +176,16 @@ def _thread_mates(was: ColumnElement[bool], reasons: list[ColumnElement[bool]], 
 
 
 def check_held(connection: Connection, held: Held, at_us: int | None) -> None:
-    """Nothing, where the lock is still ours: what is written in this commit is written by its holder."""
+    """Raise BadUsage where the lock is no longer ours, so that only its holder commits."""
     beat = """UPDATE locks SET beat_us = coalesce(:at, beat_us) WHERE name = :name AND token = :token"""
     if run(connection, beat, at=at_us, name=held.name, token=held.token).rowcount != 1:
         raise BadUsage(f"another process took over the {held.name}; this one stops")
 
 
 def is_left(row: Any, now_us: int) -> bool:
-    """Whether nobody is behind a lock any more.
+    """Whether the holder of a lock is gone.
 
-    A beat as far in the future as that is one of a wrong clock, and would hold the lock for ever.
+    A beat as far in the future comes from a wrong clock, and would hold the lock for ever.
     """
     is_silent = bool(abs(now_us - row["beat_us"]) > SILENT)
     if row["host"] != socket.gethostname():
@@ -209,14 +202,14 @@ def is_left(row: Any, now_us: int) -> bool:
 
 
 def started(pid: int) -> str:
-    """When a process began, in the kernel's own count; '' where the system does not tell.
+    """When a process began, in the kernel's count; '' where it is not known.
 
     >>> started(os.getpid()) == started(os.getpid())
     True
     """
     try:
-        told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
     # The name in brackets may hold anything, blanks and brackets included.
-    return told.rpartition(")")[2].split()[19]
+    return status.rpartition(")")[2].split()[19]

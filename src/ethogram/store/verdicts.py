@@ -1,4 +1,4 @@
-"""Verdicts: each as it was given, and counts that stay when they go; tries to learn from them."""
+"""Verdicts, counts that stay when verdicts go, and attempts to learn from them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .rows import detection_of, encode
 from .sql import Sql, in_pieces, run, run_many
 
 ITEM = ("detection", "pattern", "source", "subject", "first_event", "last_event")
-"""What is judged, whoever judges it."""
+"""The columns that identify what is judged."""
 FIELDS = ("verdict", "version", "why", *ITEM)
 ADD = """INSERT INTO verdict_counts (pattern, version, source, month, percent, verdict, count)
   VALUES (:pattern, :version, :source, :month, :percent, :verdict, :count)
@@ -27,14 +27,14 @@ COLUMNS = f"{', '.join(FIELDS)}, judge, at_us, blind, key"
 
 
 class Verdicts(Sql):
-    """What people said of detections and silences."""
+    """Verdicts on detections and silences."""
 
     def add_verdict(self, verdict: Verdict) -> None:
-        """Keep a verdict; later ones stand beside it."""
+        """Add a verdict beside earlier ones."""
         self.add_verdicts([verdict])
 
     def add_verdicts(self, verdicts: Sequence[Verdict]) -> None:
-        """Keep all of them, or none."""
+        """Add all verdicts, or none."""
         rows = [_row(verdict) for verdict in verdicts]
         with self.writing() as connection:
             if rows:
@@ -42,17 +42,17 @@ class Verdicts(Sql):
 
     def verdicts(self, detection: str | None = None) -> list[Verdict]:
         """Verdicts, oldest first: all, or those of one detection."""
-        where, given = ("", {}) if detection is None else ("WHERE detection = :id", {"id": detection})
+        where, values = ("", {}) if detection is None else ("WHERE detection = :id", {"id": detection})
         with self.reading() as connection:
-            return _verdicts(connection, where, **given)
+            return _verdicts(connection, where, **values)
 
     def settle_verdicts(self, before: datetime) -> int:
-        """How many things had their last verdict before a moment: these are counted, and the verdicts go."""
+        """Count and remove the verdicts on items last judged before a moment; return how many items."""
         with self.writing() as connection:
             record: dict[Item, list[tuple[int, int]]] = {}
             for row in run(connection, f"SELECT {COLUMNS} FROM verdicts").mappings().all():
                 record.setdefault(item_of(_verdict(row)), []).append((row["at_us"], row["key"]))
-            # A thing goes as a whole: half of its judges would make another standing.
+            # An item goes as a whole: half of its judges would make another standing.
             old = [[key for _, key in own] for own in record.values() if max(own)[0] < micros(before)]
             for piece in in_pieces(old):
                 keys = ", ".join(str(key) for own in piece for key in own)
@@ -60,7 +60,7 @@ class Verdicts(Sql):
         return len(old)
 
     def settled(self, verdicts: Iterable[Verdict]) -> list[Verdict]:
-        """Those of the verdicts that are about something whose verdicts were counted and are gone."""
+        """The verdicts on items whose earlier verdicts were counted and removed."""
         query = f"SELECT 1 FROM settled WHERE {' AND '.join(f'{name} = :{name}' for name in ITEM)}"
         with self.reading() as connection:
             return [
@@ -70,24 +70,24 @@ class Verdicts(Sql):
             ]
 
     def settled_detections(self) -> frozenset[str]:
-        """Ids of detections whose verdicts were counted and are gone."""
+        """Ids of detections whose verdicts were counted and removed."""
         with self.reading() as connection:
             return frozenset(run(connection, "SELECT detection FROM settled").scalars().all()) - {""}
 
     def settled_verdicts(self) -> dict[str, str]:
-        """What judges made of these detections together: confirmed, false_alarm or disputed."""
+        """The joint verdict on each of these detections: confirmed, false_alarm or disputed."""
         query = "SELECT detection, verdict FROM settled WHERE detection <> ''"
         with self.reading() as connection:
             return {str(item): str(verdict) for item, verdict in run(connection, query).all()}
 
     def has_verdicts(self) -> bool:
-        """Whether anything was ever judged, as far as is known."""
+        """Whether there are verdicts or counts of removed ones."""
         query = "SELECT EXISTS (SELECT 1 FROM verdicts) OR EXISTS (SELECT 1 FROM verdict_counts)"
         with self.reading() as connection:
             return bool(run(connection, query).scalar_one())
 
     def verdict_counts(self) -> dict[Slot, Counts]:
-        """The counts of verdicts that are gone."""
+        """The counts of removed verdicts."""
         query = "SELECT pattern, version, source, month, percent, verdict, count FROM verdict_counts"
         out: dict[Slot, Counts] = {}
         with self.reading() as connection:
@@ -97,36 +97,36 @@ class Verdicts(Sql):
         return out
 
     def silence_ends(self) -> dict[Item, datetime]:
-        """When each judged silence ends, as far as its last event is still there."""
+        """When each judged silence ends, where its last event is still stored."""
         with self.reading() as connection:
             return _ends(connection, _verdicts(connection, "WHERE detection IS NULL"))
 
     def add_try(self, item: Try) -> int:
-        """The number under which an attempt to learn is kept."""
+        """Add an attempt to learn, and return its key."""
         insert = """INSERT INTO tries (at_us, pattern, version, data, record)
           VALUES (:at_us, :pattern, :version, :data, :record) RETURNING key"""
-        given = {"pattern": item.pattern, "version": item.version, "data": item.data}
+        values = {"pattern": item.pattern, "version": item.version, "data": item.data}
         with self.writing() as connection:
-            made = run(connection, insert, at_us=micros(item.at), record=encode(item.record), **given)
-            return int(made.scalar_one())
+            result = run(connection, insert, at_us=micros(item.at), record=encode(item.record), **values)
+            return int(result.scalar_one())
 
     def tries(self, pattern: str | None = None) -> list[Try]:
         """Attempts to learn, oldest first: all, or those about one pattern."""
-        where, given = ("", {}) if pattern is None else ("WHERE pattern = :name", {"name": pattern})
+        where, values = ("", {}) if pattern is None else ("WHERE pattern = :name", {"name": pattern})
         query = f"SELECT at_us, pattern, version, data, record, key FROM tries {where} ORDER BY key"
         with self.reading() as connection:
             return [
                 Try(moment(at), name, version, data, json.loads(record), key)
-                for at, name, version, data, record, key in run(connection, query, **given).all()
+                for at, name, version, data, record, key in run(connection, query, **values).all()
             ]
 
 
-def settle_where(connection: Connection, where: str, *, remember: bool, **given: Any) -> None:
-    """Count the things whose verdicts meet a condition, and remove the verdicts.
+def settle_where(connection: Connection, where: str, *, remember: bool, **values: Any) -> None:
+    """Count the items whose verdicts meet a condition, and remove the verdicts.
 
-    `remember`: that they were, so that nothing is counted twice when somebody judges it again.
+    `remember` records the items, so that none is counted twice when it is judged again.
     """
-    going = _verdicts(connection, f"WHERE {where}", **given)
+    going = _verdicts(connection, f"WHERE {where}", **values)
     ids = sorted({item.detection for item in going if item.detection is not None})
     untimed = run(connection, "SELECT name FROM sources WHERE timed = 0").scalars().all()
     counts = count_verdicts(
@@ -146,7 +146,7 @@ def settle_where(connection: Connection, where: str, *, remember: bool, **given:
         consensus = consensus_by_item(going)
         gone = {item_of(item): {**_item(item), "verdict": consensus[item_of(item)].verdict} for item in going}
         run_many(connection, insert, list(gone.values()))
-    run(connection, f"DELETE FROM verdicts WHERE {where}", **given)
+    run(connection, f"DELETE FROM verdicts WHERE {where}", **values)
 
 
 def _ends(connection: Connection, verdicts: Iterable[Verdict]) -> dict[Item, datetime]:
@@ -157,8 +157,8 @@ def _ends(connection: Connection, verdicts: Iterable[Verdict]) -> dict[Item, dat
     for verdict in verdicts:
         item = item_of(verdict)
         if verdict.detection is None and item not in record:
-            given = {"subject": verdict.subject, "last_event": verdict.last_event, "source": verdict.source}
-            at = run(connection, query, **given).scalar()
+            values = {"subject": verdict.subject, "last_event": verdict.last_event, "source": verdict.source}
+            at = run(connection, query, **values).scalar()
             record |= {} if at is None else {item: moment(at)}
     return record
 
@@ -171,19 +171,19 @@ def _detections(connection: Connection, ids: Sequence[str]) -> list[Detection]:
     return detections
 
 
-def _verdicts(connection: Connection, where: str, **given: Any) -> list[Verdict]:
+def _verdicts(connection: Connection, where: str, **values: Any) -> list[Verdict]:
     query = f"SELECT {COLUMNS} FROM verdicts {where} ORDER BY at_us, key"
-    return [_verdict(row) for row in run(connection, query, **given).mappings().all()]
+    return [_verdict(row) for row in run(connection, query, **values).mappings().all()]
 
 
 def _verdict(row: Any) -> Verdict:
-    told = {name: row[name] for name in FIELDS}
-    return Verdict(by=row["judge"], at=moment(row["at_us"]), blind=bool(row["blind"]), **told)
+    fields = {name: row[name] for name in FIELDS}
+    return Verdict(by=row["judge"], at=moment(row["at_us"]), blind=bool(row["blind"]), **fields)
 
 
 def _row(verdict: Verdict) -> dict[str, Any]:
-    told = {name: getattr(verdict, name) for name in FIELDS}
-    return {**told, "judge": verdict.by, "at_us": micros(verdict.at), "blind": int(verdict.blind)}
+    fields = {name: getattr(verdict, name) for name in FIELDS}
+    return {**fields, "judge": verdict.by, "at_us": micros(verdict.at), "blind": int(verdict.blind)}
 
 
 def _item(verdict: Verdict) -> dict[str, str]:

@@ -17,8 +17,8 @@ import ethogram
 from ... import registry
 from ...app.analyze import load_library, names_used
 from ...config import Loaded, Settings, load_settings
+from ...config.layers import CONFIG_VARIABLE
 from ...config.learned import LEARNED_FILE
-from ...config.loading import CONFIG_VARIABLE
 from ...config.trust import CONFIG_FILE, HIDDEN_FILE, record_file, user_file
 from ...engine.live import buffer
 from ...errors import EthogramError

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from ...models import EPOCH
+from ...models.slotted import dataclass, replace
 from ..errors import BadLine
 from ..format import Head, Input, Record, adapter
 from ..streams import parse_only
