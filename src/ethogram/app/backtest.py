@@ -292,7 +292,7 @@ def _shuffled(
         if tell is not None:
             tell(number, shuffles, "shuffling histories")
         arranged = shuffled(seen, random.Random(f"{seed}:{number}"))
-        detections = find(programs, arranged, as_of=as_of, runner="batch").detections
+        detections = find(programs, arranged, as_of=as_of, engine="columns").detections
         for name, every in counts.items():
             every.append(sum(item.pattern == name and _is_since(item, since) for item in detections))
     return counts
@@ -383,7 +383,7 @@ Chunks = Callable[[], Iterable[Sequence[Event]]]
 """Measured events in pieces that have nothing to do with each other; can be gone through again and again."""
 AT_ONCE = 16
 """How many variants are run together; more would hold too many detections at a time."""
-RUNNER = "batch"
+ENGINE = "columns"
 
 
 def variant(pattern: str, settings: Settings, overlay: Overlay | None = None) -> Library | None:
@@ -468,7 +468,7 @@ def _found(libraries: Sequence[Library | None], events: Chunks, as_of: datetime)
     return [
         detection
         for chunk in (events() if programs else ())
-        for detection in find(list(programs.values()), list(chunk), as_of=as_of, runner=RUNNER).detections
+        for detection in find(list(programs.values()), list(chunk), as_of=as_of, engine=ENGINE).detections
     ]
 
 

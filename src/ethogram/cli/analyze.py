@@ -83,9 +83,6 @@ def analyze(
     allow: Allow = [],  # noqa: B006
     deny: Deny = [],  # noqa: B006
     cwd: Cwd = "",
-    runner: Annotated[
-        str, typer.Option(metavar="NAME", help="stream, batch or plain: another way to the same answer.")
-    ] = "stream",
 ) -> None:
     """Look for patterns in files of events."""
     from contextlib import ExitStack
@@ -130,7 +127,6 @@ def analyze(
                 library,
                 as_of=moment,
                 settings=settings,
-                runner=runner,
                 traced=bool(html),
                 evaluate=ask,
             )

@@ -48,9 +48,6 @@ def sweep(
         list[str],
         typer.Option("--patterns", metavar="SELECTOR", help="Only these; a name, glob, file or folder."),
     ] = [],  # noqa: B006 (typer copies it)
-    runner: Annotated[
-        str, typer.Option(metavar="NAME", help="Which runner finds the detections.")
-    ] = "stream",
     fail_on: Annotated[
         str, typer.Option(metavar="SEVERITY", help="Exit 3 where something new is at or above this severity.")
     ] = "",
@@ -78,7 +75,7 @@ def sweep(
         if reset_clock:
             _reset_clock(opened)
         while True:
-            options = {"since": moment(since, "--since"), "min_events": min_events, "runner": runner}
+            options = {"since": moment(since, "--since"), "min_events": min_events}
             note_all(opened, "sweep")
             done = _once(opened, library, settings, asked.moment() or now(), options)
             failing, done, shown = muted(done, asked.mutes(loaded, untrusted=True), opened)
