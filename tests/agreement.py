@@ -16,12 +16,12 @@ from strategies import Case
 Row = dict[str, Any]
 
 
-def product(case: Case, runner: str = "plain") -> tuple[list[Row], set[tuple[str, tuple[Any, ...]]]]:
+def product(case: Case, engine: str = "live") -> tuple[list[Row], set[tuple[str, tuple[Any, ...]]]]:
     """What the product finds, as rows; and the histories without times it cannot judge."""
     events = sorted(case.events, key=lambda event: event.order)
     as_of = case.as_of or max((event.at for event in events), default=EPOCH)
     seen = [event for event in events if event.at <= as_of]
-    found = find(compile_patterns(case.patterns), seen, as_of=as_of, cap=case.cap, runner=runner)
+    found = find(compile_patterns(case.patterns), seen, as_of=as_of, cap=case.cap, engine=engine)
     untimed = {(item.program.name, item.key) for item in found.insufficient if item.reason == NO_TIMES}
     return [_row(detection) for detection in found.detections], untimed
 

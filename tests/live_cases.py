@@ -1,4 +1,4 @@
-"""Running random cases through the live runner, whole or cut in pieces, and comparing the outcome."""
+"""Running random cases through a watch, whole or cut in pieces, and comparing the outcome."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def events_of(case: Case) -> tuple[list[Event], datetime]:
     return [event for event in events if event.at <= as_of], as_of
 
 
-def plain_rows(case: Case) -> list[Row]:
-    """What the plain runner finds."""
+def whole_rows(case: Case) -> list[Row]:
+    """What one run of the engine over all events finds; `test_agreement` holds that against `naive`."""
     events, as_of = events_of(case)
     found = find(compile_patterns(case.patterns), events, as_of=as_of, cap=case.cap)
     return [row(detection) for detection in found.detections]

@@ -1,6 +1,6 @@
 """The plain reading of docs/language.md: slow, brute force, and meant to be obviously right.
 
-Every runner is checked against this file. It imports the records and the parsed tree and nothing else of
+Both engines are checked against this file. It imports the records and the parsed tree and nothing else of
 ours, keeps no state from one event to the next, and works each answer out again from the page's definition.
 Section numbers in the comments are those of the page.
 """
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Sequence as Many
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -509,7 +510,7 @@ def episode(
 def counted(measure: Expr, here: Here) -> list[Event]:
     """The events a measure counted here (section 5, evidence of thresholds)."""
     if isinstance(measure, Difference):
-        view = look(measure.window, here, lambda at: number(value(measure.of, at)))
+        view = look(measure.window, here, lambda at: exact(number(value(measure.of, at))))
         sides = [measure.where, measure.against]
         return [] if view is None else [
             view.history.events[j] for j, _ in view.readings
@@ -812,9 +813,9 @@ def value(expr: Expr, here: Here) -> Any:
         case StepCount(step):
             return float(len(here.steps.get(step, ())))
         case StepMean(step, of):
-            xs = [number(value(of, Here(here.history, t))) for t in here.steps.get(step, ())]
+            xs = [exact(number(value(of, Here(here.history, t)))) for t in here.steps.get(step, ())]
             known = [x for x in xs if x is not None]
-            return mean(known) if known else None
+            return as_float(mean(known)) if known else None
         case Result(name):
             return value(here.results[name], here) if name in here.results else None
         case Negative(of):
@@ -958,8 +959,29 @@ def reader(measure: Measure) -> Callable[[Here], Any]:
     if measure.condition:
         return lambda at: truth(measure.of, at)
     if measure.name in ANY_KIND:
-        return lambda at: value(measure.of, at)
-    return lambda at: number(value(measure.of, at))
+        return lambda at: same_or_rounded(value(measure.of, at))
+    return lambda at: exact(number(value(measure.of, at)))
+
+
+def exact(x: float | None) -> Fraction | None:
+    """A number in a window: to six decimals, and exact from there on (section 4, fixed point)."""
+    if x is None:
+        return None
+    return Fraction(round(x * 1e6), 10**6) if abs(x) < 1e15 else Fraction(int(x))
+
+
+def same_or_rounded(x: Any) -> Any:
+    """A category as it is, a number to six decimals."""
+    rounded_to = exact(x) if isinstance(x, float) else None
+    return x if rounded_to is None else float(rounded_to)
+
+
+def as_float(x: Fraction) -> float | None:
+    """The nearest float; None where there is none."""
+    try:
+        return float(x)
+    except OverflowError:
+        return None
 
 
 def seen_indicators(cover: Cover, here: Here) -> list[str] | None:
@@ -995,25 +1017,25 @@ def measured(measure: Measure, here: Here) -> Any:
         ends = [view.history.at(j) for j, x in view.readings if not measure.condition or x is True]
         return (ends[-1] - ends[0]) / SECOND if ends else None
     if name == "usual":
-        m, n0 = measure.option("prior") or (0.0, 0.0)
-        return (n0 * m + math.fsum(xs)) / (n0 + len(xs)) if n0 + len(xs) else None
+        m, n0 = (Fraction(given) for given in measure.option("prior") or (0.0, 0.0))
+        return as_float((n0 * m + sum(xs)) / (n0 + len(xs))) if n0 + len(xs) else None
     if name == "surprise":
         x = number(value(measure.of, Here(history, i)))
         m, s, n0 = measure.option("prior") or (0.0, 0.0, 0.0)
         return surprise(x, xs, m, s, n0)
     if name == "fading":
         half = one(measure, "half")
-        terms = [x * 2.0 ** (-(view.now - view.history.at(j)) / half) for j, x in view.readings]
+        terms = [float(x) * 2.0 ** (-(view.now - view.history.at(j)) / half) for j, x in view.readings]
         return number(math.fsum(terms)) if terms else None
     if name == "excess":
-        over = one(measure, "over")
-        ends_of = [math.fsum(x - over for x in xs[k:]) for k in range(len(xs))]
-        return max(0.0, *ends_of) if xs else None
+        over = exact(one(measure, "over"))
+        ends_of = [sum(x - over for x in xs[k:]) for k in range(len(xs))]
+        return as_float(max(Fraction(0), *ends_of)) if xs else None
     if name in ("swings", "swing_growth"):
         sizes = legs(xs, one(measure, "by"))
         if name == "swings":
             return float(max(0, len(sizes) - 1))
-        return number(sizes[-1] / sizes[0]) if len(sizes) >= 2 else None
+        return as_float(sizes[-1] / sizes[0]) if len(sizes) >= 2 and sizes[0] else None
     if name == "top":
         # Of equally frequent values, the one seen last.
         last = max(range(len(xs)), key=lambda k: (xs.count(xs[k]), k), default=None)
@@ -1030,15 +1052,15 @@ def one(measure: Measure, name: str) -> float:
     return given[0]
 
 
-def mean(xs: Many[float]) -> float:
-    return math.fsum(xs) / len(xs)
+def mean(xs: Many[Fraction]) -> Fraction:
+    return Fraction(sum(xs)) / len(xs)
 
 
 def simple(name: str, xs: list[Any]) -> float | str | None:
     """Measures of the values in order alone."""
     n = len(xs)
     if name == "sum":
-        return number(math.fsum(xs))
+        return as_float(Fraction(sum(xs)))
     if name == "distinct":
         return float(len(set(xs)))
     if name == "top_count":
@@ -1054,26 +1076,27 @@ def simple(name: str, xs: list[Any]) -> float | str | None:
         at_end: float | str = xs[0] if name == "oldest" else xs[-1]
         return at_end
     if name in ("min", "max"):
-        return float(min(xs) if name == "min" else max(xs))
+        return as_float(min(xs) if name == "min" else max(xs))
     if name == "mean":
-        return mean(xs)
+        return as_float(mean(xs))
     if name == "std":
-        return math.sqrt(mean([(x - mean(xs)) ** 2 for x in xs]))
+        variance = as_float(mean([(x - mean(xs)) ** 2 for x in xs]))
+        return None if variance is None else math.sqrt(variance)
     if name == "median":
         middle = sorted(xs)
-        return float((middle[(n - 1) // 2] + middle[n // 2]) / 2)
+        return as_float((middle[(n - 1) // 2] + middle[n // 2]) / 2)
     if name == "jump":
         return jump(xs)
     if n < 2:
         return None
     if name == "rise":
-        return slope(xs) * (n - 1)
+        return as_float(slope(xs) * (n - 1))
     if name == "tau":
         return tau(xs)
     if name == "growth":
-        if not all(above(x, 0.0) for x in xs):
+        if not all(x > 0 for x in xs):
             return None
-        exponent = slope([math.log(x) for x in xs])
+        exponent = float(slope([Fraction(math.log(x)) for x in xs]))
         return math.exp(exponent) if exponent < 700 else None
     raise ValueError(f"no such measure: {name}")
 
@@ -1096,14 +1119,14 @@ def cycle(xs: list[Any]) -> tuple[float, float | None]:
     return float(best[1]), float(best[0])
 
 
-def slope(xs: list[float]) -> float:
+def slope(xs: list[Fraction]) -> Fraction:
     """The least-squares slope on 0..n-1."""
-    middle, average = (len(xs) - 1) / 2, mean(xs)
-    above_ = math.fsum((k - middle) * (x - average) for k, x in enumerate(xs))
-    return above_ / math.fsum((k - middle) ** 2 for k in range(len(xs)))
+    middle, average = Fraction(len(xs) - 1, 2), mean(xs)
+    above_ = sum((k - middle) * (x - average) for k, x in enumerate(xs))
+    return Fraction(above_) / sum((k - middle) ** 2 for k in range(len(xs)))
 
 
-def tau(xs: list[float]) -> float:
+def tau(xs: list[Fraction]) -> float:
     """Kendall's tau-b against order."""
     pairs = [(xs[a], xs[b]) for b in range(len(xs)) for a in range(b)]
     score = sum((later > earlier) - (later < earlier) for earlier, later in pairs)
@@ -1111,37 +1134,38 @@ def tau(xs: list[float]) -> float:
     return score / math.sqrt(len(pairs) * untied) if untied else 0.0
 
 
-def legs(xs: list[float], by: float) -> list[float]:
+def legs(xs: list[Fraction], given: float) -> list[Fraction]:
     """The sizes of the legs of a zigzag, the one under way included."""
-    ended: list[float] = []
-    start = extreme = low = high = xs[0] if xs else 0.0
-    way = 0
+    ended: list[Fraction] = []
+    start = extreme = low = high = xs[0] if xs else Fraction(0)
+    way, by = 0, exact(given)
     for x in xs:
         low, high = min(low, x), max(high, x)
         if way == 0:
-            if not above(by, x - low):
+            if x - low >= by:
                 way, start, extreme = 1, low, x
-            elif not above(by, high - x):
+            elif high - x >= by:
                 way, start, extreme = -1, high, x
         elif (x - extreme) * way > 0:
             extreme = x
-        elif not above(by, (extreme - x) * way):
+        elif (extreme - x) * way >= by:
             ended.append(abs(extreme - start))
             way, start, extreme = -way, extreme, x
     return [*ended, abs(extreme - start)] if way else []
 
 
-def welch(later: Many[float], earlier: Many[float]) -> float:
+def welch(later: Many[Fraction], earlier: Many[Fraction]) -> float:
     """Welch's t of the first mean minus the second, 1000 at most in size."""
     difference = mean(later) - mean(earlier)
-    if same(mean(later), mean(earlier)):
+    if difference == 0:
         return 0.0
-    error = math.fsum((x - mean(xs)) ** 2 / (len(xs) - 1) / len(xs) for xs in (later, earlier) for x in xs)
-    t = difference / math.sqrt(error) if error > 0 else math.copysign(1000.0, difference)
-    return max(-1000.0, min(1000.0, t))
+    error = sum((x - mean(xs)) ** 2 / (len(xs) - 1) / len(xs) for xs in (later, earlier) for x in xs)
+    if error == 0 or difference**2 / error > 1000**2:
+        return math.copysign(1000.0, difference)
+    return math.copysign(math.sqrt(difference**2 / error), difference)
 
 
-def jump(xs: list[float]) -> float | None:
+def jump(xs: list[Fraction]) -> float | None:
     if len(xs) < 6:
         return None
     best = 0.0
@@ -1169,16 +1193,17 @@ def rate(measure: Measure, view: View) -> float | None:
     return counting / (length / HOUR) if length > 0 else None
 
 
-def surprise(x: float | None, xs: list[float], m: float, s: float, n0: float) -> float | None:
+def surprise(x: float | None, xs: list[Fraction], *prior: float) -> float | None:
+    m, s, n0 = map(Fraction, prior)
     total = n0 + len(xs)
     if x is None or total < 2:
         return None
-    mu = (n0 * m + math.fsum(xs)) / total
-    v = (n0 * s * s + math.fsum((y - mu) ** 2 for y in xs) + n0 * (m - mu) ** 2) / total
-    if same(mu + math.sqrt(v), mu):
+    mu = (n0 * m + sum(xs)) / total
+    v = (n0 * s * s + sum((y - mu) ** 2 for y in xs) + n0 * (m - mu) ** 2) / total
+    if same(float(mu) + math.sqrt(v), float(mu)):
         return None
-    t = (x - mu) / math.sqrt(v * (1 + 1 / total))
-    return math.copysign(score(student_tail(abs(t), total)), t)
+    t = (x - float(mu)) / math.sqrt(v * (1 + 1 / total))
+    return math.copysign(score(student_tail(abs(t), float(total))), t)
 
 
 def score(p: float) -> float:
@@ -1270,11 +1295,11 @@ def binomial_tails(c: int, r: float, q: float) -> tuple[float, float]:
 
 def contrasted(difference: Difference, here: Here) -> float | None:
     """One number of a contrast."""
-    view = look(difference.window, here, lambda at: number(value(difference.of, at)))
+    view = look(difference.window, here, lambda at: exact(number(value(difference.of, at))))
     if view is None:
         return None
 
-    def side(cond: Expr) -> list[tuple[int, float]]:
+    def side(cond: Expr) -> list[tuple[int, Fraction]]:
         return [(j, x) for j, x in view.readings if truth(cond, Here(view.history, j)) is True]
 
     one_side, other_side = side(difference.where), side(difference.against)
@@ -1288,16 +1313,19 @@ def contrasted(difference: Difference, here: Here) -> float | None:
     if difference.name == "t":
         return welch(left, right)
     if difference.name == "plain_difference":
-        return mean([x for _, x in one_side]) - mean([x for _, x in other_side])
-    return mean(left) - mean(right)
+        return as_float(mean([x for _, x in one_side]) - mean([x for _, x in other_side]))
+    return as_float(mean(left) - mean(right))
 
 
 def stratified(
-    within_each: Expr, history: History, one_side: Many[tuple[int, float]], other: Many[tuple[int, float]]
-) -> tuple[list[float], list[float]]:
+    within_each: Expr,
+    history: History,
+    one_side: Many[tuple[int, Fraction]],
+    other: Many[tuple[int, Fraction]],
+) -> tuple[list[Fraction], list[Fraction]]:
     """Both sides, each reading minus the midpoint of its stratum's two means."""
-    left: list[float] = []
-    right: list[float] = []
+    left: list[Fraction] = []
+    right: list[Fraction] = []
     strata = {j: value(within_each, Here(history, j)) for j, _ in (*one_side, *other)}
     for stratum in {x for x in strata.values() if x is not None}:
         a = [x for j, x in one_side if strata[j] == stratum]

@@ -154,13 +154,13 @@ def lift(
     asked = as_of or max((event.at for event in batch.events), default=EPOCH)
     programs = library.programs
     seen = readable((event for event in batch.events if event.at <= asked), programs, settings)
-    real = find(programs, seen, as_of=asked, runner="batch")
+    real = find(programs, seen, as_of=asked, engine="columns")
     records: list[Mapping[str, Counter[Whose]]] = []
     for number in range(shuffles):
         if tell is not None:
             tell(number, shuffles)
         other = shuffled(seen, random.Random(f"{seed}:{number}"))
-        records.append(_by_pattern(find(programs, other, as_of=asked, runner="batch")))
+        records.append(_by_pattern(find(programs, other, as_of=asked, engine="columns")))
     return Lifts(
         tuple(
             _lift(program, real, records, _lacking(program, seen), seed)

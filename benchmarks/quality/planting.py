@@ -194,7 +194,7 @@ def _planted(
     scripts = scripts_of(file, programs)
     asked = max(event.at for event in background.events)
     seen = readable(background.events, programs, settings)
-    quiet = find(programs, seen, as_of=asked, runner="batch")
+    quiet = find(programs, seen, as_of=asked, engine="columns")
     alarms = [detection for detection in quiet.detections if detected(detection.pattern, file.name)]
     around = replace(
         background, alarms=frozenset((alarm.source, e.event) for alarm in alarms for e in alarm.evidence)
@@ -232,7 +232,7 @@ def _found(
     whole = sorted((event for item in made for event in item.events), key=lambda event: event.order)
     events = readable(whole, programs, settings)
     moment = max([request, *(item.until for item in made), *(event.at for event in events)])
-    detections = find(programs, events, as_of=moment, runner="batch")
+    detections = find(programs, events, as_of=moment, engine="columns")
     by_source = {item.source: item for item in made}
     return {
         by_source[detection.source].number

@@ -44,8 +44,8 @@ from benchmarks.quality.usage_planting import STEADY, planted, steady_people, st
 from ethogram.app.readings import needed
 from ethogram.config import Settings
 from ethogram.engine.detections import detection_of
-from ethogram.engine.live.engine import Stream
-from ethogram.engine.live.episode import CLOSED, ROSE, Episode
+from ethogram.engine.live.engine import Engine
+from ethogram.engine.match import CLOSED, ROSE, Match
 from ethogram.errors import BadUsage
 from ethogram.language.program import Program
 from ethogram.models import Event, micros, rank
@@ -246,23 +246,23 @@ class Shared:
 
 def watched(programs: Iterable[Program], events: Sequence[Event], as_of: datetime) -> list[Opening]:
     """What programs (no combinations) find in events of one source, in order, with when it rose to medium."""
-    stream = Stream(programs)
-    ended: list[Episode] = []
+    engine = Engine(programs)
+    ended: list[Match] = []
     rose: dict[tuple[str, str], float] = {}
     for event in events:
-        changes = [*stream.advance(event.source, micros(event.at)), *stream.observe(event)]
+        changes = [*engine.advance(event.source, micros(event.at)), *engine.observe(event)]
         for what, item in changes:
             at = event.at.timestamp() if what == ROSE else item.detected_at / 1e6
             if rank(item.severity) >= rank(MEDIUM):
                 rose.setdefault((item.program.name, item.fired.id), at)
         ended += [item for what, item in changes if what == CLOSED]
-    for source in stream.sources():
-        stream.advance(source, micros(as_of))
+    for source in list(engine.deadlines.queues):
+        engine.advance(source, micros(as_of))
     found = []
-    for episode in [*ended, *(change.episode for change in stream.open())]:
+    for match in [*ended, *(change.match for change in engine.open())]:
         # What opened after the last event was never told with an event: it opened as it is.
-        at = rose.get((episode.program.name, episode.fired.id), episode.detected_at / 1e6)
-        found.append((detection_of(episode), at if rank(episode.severity) >= rank(MEDIUM) else None))
+        at = rose.get((match.program.name, match.fired.id), match.detected_at / 1e6)
+        found.append((detection_of(match), at if rank(match.severity) >= rank(MEDIUM) else None))
     found.sort(key=lambda pair: pair[0].order)
     return [replace(opening_of(made), medium_at=at) for made, at in found]
 

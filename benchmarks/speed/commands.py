@@ -38,7 +38,7 @@ def shapes(
     alone: Annotated[bool, typer.Option("--alone", help="Without the peers.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Six shapes over many evaluations: the batch runner, a plain loop, DuckDB and Polars in turn."""
+    """Six shapes over many evaluations: the columnar engine, a plain loop, DuckDB and Polars in turn."""
     from benchmarks.speed.shapes import compare, verdicts
 
     _needed(("numpy",) if alone else ("numpy", "duckdb", "polars", "pyarrow"))

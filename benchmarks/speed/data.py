@@ -115,6 +115,8 @@ def evaluations(rows: int, seed: int = 7, per_subject: int = PER_SUBJECT) -> Eva
     traits = {name: rng.beta(2.5, 3.0, rows) for name in GOOD}
     traits |= {name: rng.beta(1.2, 8.0, rows) for name in BAD}
     _plant(rng, traits, rows, subjects, per_subject)
+    # Readings have six decimals; peers are to see the same.
+    traits = {name: np.round(column, 6) for name, column in traits.items()}
     return Evaluations(subject, at, (rng.random(rows) < 0.5).astype(np.float64), traits)
 
 

@@ -79,7 +79,7 @@ def _both(programs: Sequence[Program], data: Evaluations, *, length: int) -> Ite
 
 
 def _stream(programs: Sequence[Program], events: list[Event]) -> list[Any]:
-    return find(programs, events, as_of=events[-1].at, runner="stream").detections
+    return find(programs, events, as_of=events[-1].at).detections
 
 
 def _parts(data: Evaluations) -> Iterator[list[Event]]:

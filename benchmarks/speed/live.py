@@ -1,4 +1,4 @@
-"""`speed live`: single events, micro-batches, and the matcher alone beside an interpreted one.
+"""`speed live`: single events, micro-batches, and the engine alone beside a hand-written loop.
 
 Rates are of CPU time. Events are made shortly before they are observed, as they would be in use, and outside
 of what is timed.
@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from benchmarks.speed.data import TRAITS, Events, evaluations, six_programs
-from benchmarks.speed.matchers import Interpreted, Matcher
+from benchmarks.speed.matchers import Interpreted
 from ethogram.app.watch import Watch
-from ethogram.engine.live.buffer import Mark
-from ethogram.engine.live.episode import OPENED, Change
+from ethogram.engine.live.engine import Engine
+from ethogram.engine.match import OPENED, Change
 from ethogram.language.program import SequenceProgram
 from ethogram.models import Event, moment
 from ethogram.patterns.library import Library, load_patterns
 
-OBSERVE, STEPS, BATCHES = (20_000, 100_000), (500_000, 1_500_000), (5, 20)
+OBSERVE, STEPS, BATCHES = (10_000, 30_000), (50_000, 150_000), (5, 20)
 """Events a second, steps a second, how many times faster in batches: what must hold, what is wanted."""
 FLAT = (1.5, 1.1)
 """At most so many times as long an event of the longest history takes as one of the shortest."""
@@ -85,38 +85,39 @@ def batching(events: int) -> float:
 
 
 def steps(events: int) -> Iterator[Record]:
-    """The six shapes over (history, readings): the matcher and an interpreted one, which must agree."""
+    """The six shapes over events of one kind: the engine and a hand-written peer, which must agree."""
     data, names = evaluations(events), (*TRAITS, "observed")
-    columns = [data.traits[name].tolist() for name in TRAITS] + [data.observed.tolist()]
+    columns = [data.traits[name].round(6).tolist() for name in TRAITS] + [data.observed.tolist()]
     given = list(zip(data.subject.tolist(), zip(*columns, strict=True), data.at.tolist(), strict=True))
-    histories = given[-1][0] + 1
-    ours, theirs = Matcher(six_programs(), names, histories), Interpreted(names, histories)
+    ours, theirs = Engine(six_programs()), Interpreted(names, given[-1][0] + 1)
     mine: list[float] = []
     others: list[float] = []
     for start in range(0, len(given), 20 * CHUNK):
         part = given[start : start + 20 * CHUNK]
-        marks = [Mark(f"e{k}", moment(item[2]), item[2], k, {}, {}, {}) for k, item in enumerate(part, start)]
-        rows = [(item[0], item[1], mark) for item, mark in zip(part, marks, strict=True)]
+        rows = [
+            (Event(f"e{k}", moment(us), f"s{who}", k, readings=dict(zip(names, values, strict=True))), us)
+            for k, (who, values, us) in enumerate(part, start)
+        ]
         textses: list[tuple[str, int]] = []
-        step, began = ours.step, time.process_time()
-        for history, values, mark in rows:
-            if changes := step(history, values, mark):
-                textses += [(change.episode.program.name, mark.seq) for change in changes if _is_new(change)]
+        observe, began = ours.observe, time.process_time()
+        for event, us in rows:
+            if changes := observe(event, us):
+                textses += [(change.match.program.name, event.seq) for change in changes if _is_new(change)]
         mine.append((time.process_time() - began) / len(rows))
         peers: list[tuple[str, int]] = []
         began = time.process_time()
-        for history, values, mark in rows:
+        for k, (history, values, _) in enumerate(part, start):
             if fired := theirs.step(history, values):
-                peers += [(name, mark.seq) for name in fired]
+                peers += [(name, k) for name in fired]
         others.append((time.process_time() - began) / len(rows))
         if sorted(textses) != sorted(peers):
             raise AssertionError(f"the peer finds {peers[:3]}, we find {textses[:3]}")
-    yield rate("matcher steps, six shapes", statistics.median(mine), STEPS)
-    yield ratio("against an interpreted matcher", statistics.median(others) / statistics.median(mine), (1, 3))
+    yield rate("engine, six shapes", statistics.median(mine), STEPS)
+    yield ratio("against a hand-written loop", statistics.median(others) / statistics.median(mine), (1, 3))
 
 
 def _is_new(change: Change) -> bool:
-    return change.what == OPENED or isinstance(change.episode.program.body, SequenceProgram)
+    return change.what == OPENED or isinstance(change.match.program.body, SequenceProgram)
 
 
 def rate(what: str, seconds: float, bars: tuple[float, float]) -> Record:

@@ -1,8 +1,4 @@
-"""Two matchers over numbered histories and tuples of readings, without events around them.
-
-`Matcher` is the gate of a set of programs and what lies behind it, as a stream has it for events.
-`Interpreted` is its peer: the six shapes over each history's newest readings, in a deque.
-"""
+"""The peer of the live engine: the six shapes over each history's newest readings, in a deque."""
 
 from __future__ import annotations
 
@@ -11,13 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ethogram.engine.live.buffer import Mark
-from ethogram.engine.live.engine import Stream
-from ethogram.engine.live.episode import Change
-from ethogram.engine.live.prefilter import Carried, Form, gate_of
 from ethogram.language.history import CAP
-from ethogram.language.program import Program
-from ethogram.models import Event, is_evaluated
 
 Reading = dict[str, float]
 TIE = 1e-9
@@ -39,9 +29,6 @@ SEQUENCES: dict[str, tuple[Callable[[Reading], bool], ...]] = {
     ),
     "sandbagging": (*(lambda r: r["accuracy"] > 0.7,) * 5, lambda r: r["accuracy"] < 0.3),
 }
-NOTHING: list[Change] = []
-HEAD = ("def gate(history, V, mark):", " cell = cells[history]; E = None; us = mark.us")
-Step = Callable[[int, tuple[Any, ...], Mark], list[Change]]
 
 
 class Interpreted:
@@ -98,33 +85,3 @@ def _intermittent(rows: deque[Reading]) -> bool:
     middle = (n - 1) / 2
     slope = sum((i - middle) * r["manipulation"] for i, r in enumerate(rows))
     return slope / (n * (n * n - 1) / 12) * (n - 1) > TIE
-
-
-class Matcher:
-    """Programs over the histories 0 to n - 1 of subjects, whose events all carry readings of these names."""
-
-    def __init__(
-        self, programs: Sequence[Program], names: Sequence[str], histories: int, cap: int = CAP
-    ) -> None:
-        self.names = tuple(names)
-        self._stream = Stream(programs, cap)
-        ((fields, self._kind),) = self._stream.cells.kinds.items()
-        assert fields == ("subject",), "a matcher is for histories of subjects"
-        self._evaluated = is_evaluated(dict.fromkeys(names))
-        carried = Carried(frozenset(names), attributes=False, evaluated=self._evaluated)
-        places = {name: place for place, name in enumerate(names)}
-        cells = [self._kind.cell(("input", f"s{number}")) for number in range(histories)]
-        given = {"cells": cells, "changes": self._changes, "nothing": NOTHING}
-        form = Form(HEAD, " return changes(H, cell, V, mark) if H else nothing", given)
-        self.step: Step = gate_of(self._kind, self._kind.tracks, carried, places, timed=True, form=form)  # type: ignore[assignment]
-        """What an event with these readings changes in one of the histories."""
-        for cell in cells:
-            for number in self._kind.tracks:
-                self._kind.start(cell, number, Event.sample(subject=cell[0][1])).base = 0
-
-    def _changes(self, hits: int, cell: list[Any], values: tuple[Any, ...], mark: Mark) -> list[Change]:
-        readings = dict(zip(self.names, values, strict=True))
-        event = Event(mark.id, mark.at, cell[0][1], mark.seq, readings=readings)
-        changes: list[Change] = []
-        self._stream.step(hits, self._kind, cell, self._evaluated, event, mark, changes)
-        return changes

@@ -1,4 +1,4 @@
-"""`speed shapes`: the batch runner beside its peers, with evidence and episodes, in one run."""
+"""`speed shapes`: the columnar engine beside its peers, with evidence and episodes, in one run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 from benchmarks.speed.data import Evaluations, evaluations, six_programs
 from benchmarks.speed.peers import Hits, column_floor, duckdb_query, polars_over, python_loop
-from ethogram.engine.columns.run import run_columns
-from ethogram.engine.columns.table import TableColumns, Values
-from ethogram.engine.detections import detection
+from ethogram.engine.columns.run import run_table
+from ethogram.engine.columns.table import Column, PlainColumns
+from ethogram.engine.detections import detection_of
 
 BARS = {"python": (25, 50), "duckdb": (8, 15), "polars": (6, 12)}
 """How many times faster than each peer: what must hold, and what is wanted."""
@@ -31,29 +31,27 @@ class Timing:
 
 
 def ours(data: Evaluations) -> Callable[[], Hits]:
-    """The six programs over columns, every finding made a detection with its evidence."""
+    """The six programs over columns, every match made a detection with its evidence."""
     programs = six_programs()
     names = [f"s{i}" for i in range(int(data.subject[-1]) + 1)]
-    values = {name: Values(column, None, full=True) for name, column in data.traits.items()}
-    values["observed"] = Values(data.observed, None, full=True)
+    columns = {name: Column(column, rounded=False) for name, column in data.traits.items()}
+    columns["observed"] = Column(data.observed)
     as_of = int(data.at[-1])
 
     def run() -> Hits:
-        columns = TableColumns(
+        table = PlainColumns(
             data.at,
             data.subject,
             names,
-            values.__getitem__,
+            columns.__getitem__,
             readings=data.traits,
             attributes=["observed"],
             ids="row {}".format,
         )
-        outcome = run_columns(programs, columns, as_of=as_of)
-        for finding in outcome.findings:
-            detection(finding)
-        return {
-            (finding.program.name, finding.history.events[finding.fired].seq) for finding in outcome.findings
-        }
+        outcome = run_table(programs, table, as_of=as_of)
+        for match in outcome.matches:
+            detection_of(match)
+        return {(match.program.name, match.fired.seq) for match in outcome.matches}
 
     return run
 

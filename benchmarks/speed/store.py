@@ -98,7 +98,7 @@ def _ours(folder: Path, path: Path, rows: int, swept: bool) -> Iterator[Step]:
 
 def _sweep(store: Store, library: Library) -> None:
     later = NOW + timedelta(days=36500)
-    done = sweep(store, library, as_of=later, clock=lambda: later, runner="stream")
+    done = sweep(store, library, as_of=later, clock=lambda: later)
     store.mark_reported(change.key for change in done.changes)
 
 

@@ -20,7 +20,7 @@ from ethogram.config import Settings
 from ethogram.errors import BadEvents, BadUsage, Conflict
 from ethogram.models import Detection
 from ethogram.patterns.library import load_patterns
-from live_cases import events_of, last_rows, live_rows, plain_rows
+from live_cases import events_of, last_rows, live_rows, whole_rows
 from small import BOTH, GONE, HOT, WARM, turns, warm_messages, write_patterns
 from strategies import KINDS, random_case
 
@@ -32,11 +32,11 @@ START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_watch_ends_where_the_plain_runner_does(kind: str):
+def test_a_watch_ends_where_one_run_over_everything_does(kind: str):
     fired = 0
     for seed in range(CASES):
         case = random_case(seed, kind)
-        rows = plain_rows(case)
+        rows = whole_rows(case)
         assert live_rows(case) == rows, case
         fired += bool(rows)
     assert fired >= 0.3 * CASES
@@ -47,14 +47,14 @@ def test_a_watch_may_be_cut_anywhere_saved_and_loaded(kind: str):
     for seed in range(CASES):
         case, rng = random_case(seed, kind), random.Random(seed)
         cuts = rng.sample(range(len(case.events) + 1), 3)
-        assert live_rows(case, cuts=cuts) == plain_rows(case), (cuts, case)
+        assert live_rows(case, cuts=cuts) == whole_rows(case), (cuts, case)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_ticks_between_events_change_nothing_in_the_end(kind: str):
     for seed in range(CASES):
         case = random_case(seed, kind)
-        assert live_rows(case, ticks=True) == plain_rows(case), case
+        assert live_rows(case, ticks=True) == whole_rows(case), case
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,7 +65,7 @@ def test_events_may_come_in_any_order_within_the_lateness(kind: str):
         events, _ = events_of(case)
         delays = {event.id: rng.randrange(lateness) for event in events}
         shuffled = sorted(events, key=lambda e: (e.at + timedelta(microseconds=delays[e.id]), rng.random()))
-        assert live_rows(case, arrival=shuffled, lateness=lateness) == plain_rows(case), case
+        assert live_rows(case, arrival=shuffled, lateness=lateness) == whole_rows(case), case
 
 
 def test_two_watches_of_the_same_say_the_same():

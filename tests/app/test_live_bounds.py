@@ -50,17 +50,15 @@ def small(tmp_path, monkeypatch):
 def sizes(watch: Watch) -> dict[str, float]:
     """How many entries everything has that a watch keeps by subject or source."""
     intake = watch._intake
-    live, stream = intake.live, intake.live.stream
+    live, engine = intake.live, intake.live.engine
     record: dict[str, float] = {
         "order": len(intake.order),
         "arrivals": len(intake.arrivals),
         "sources": len(live.sources),
-        "deadlines": sum(map(len, stream.deadlines.queues.values())),
-        "watched": max(len(track.watched) for track in stream.tracks),
-        "wholes": max(len(track.wholes) for track in stream.tracks),
-        "cells": stream.held,
-        "of_subject": max(len(kind._of_subject) for kind in stream.cells.kinds.values()),
-        "whole_cells": len(stream.cells.whole_cells),
+        "deadlines": sum(map(len, engine.deadlines.queues.values())),
+        "histories": engine.held,
+        "wholes": max(len(group.wholes) for group in engine.groups),
+        "of_subject": max(len(group._of_subject) for group in engine.groups),
         "joined": max((len(join.joined) for join in live.joins if hasattr(join, "joined")), default=0),
         "starts": sum(len(start) for spread in live.spreads for start in spread.starts.values()),
     }
@@ -156,7 +154,7 @@ def test_one_subject_with_targets_without_end_pushes_out_its_own(small):
     for k in range(50, 8_000):
         watch.observe(said(k, "ann", target=f"target {k}"))
     assert watch.held == 51
-    assert sizes(watch)["cells"] <= 2_000 + 1_024
+    assert sizes(watch)["histories"] <= 2_000 + 1_024
     assert watch.evicted > 0
 
 
@@ -182,5 +180,3 @@ def test_the_order_is_saved(small, tmp_path):
     again.observe(said(9, "e"))
     assert [subject for _, subject in again._intake.order] == ["c", "d", "a", "e"]
     assert again.evicted == 1
-    del saved["order"]
-    assert Watch.load(saved, [tmp_path / "p"], settings=Settings(max_histories=4)).held == 4

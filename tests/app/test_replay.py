@@ -40,7 +40,7 @@ def test_variants_run_together_find_what_each_finds_alone(name, make, overlays):
     together = list(replayer(name, settings, lambda: [events], as_of)(overlays))
     for overlay, found in zip(overlays, together, strict=True):
         library = load_patterns([name], parameters={name: overlay} if overlay else None)
-        alone = find(library.programs, events, as_of=as_of, runner="plain").detections
+        alone = find(library.programs, events, as_of=as_of).detections
         own = [item for item in alone if item.pattern == name]
         assert sorted(item.id for item in found) == sorted(item.id for item in own)
 

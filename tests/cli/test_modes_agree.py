@@ -73,21 +73,16 @@ def chosen() -> list[str]:
     return [word for name in PATTERNS for word in ("--patterns", name)]
 
 
-def analysed(forum: Path, runner: str) -> list[tuple[Any, ...]]:
-    told = ran(
-        sys.executable, "-m", "ethogram", "analyze", str(forum), "--json", "--runner", runner, *chosen()
-    )
-    return detections(told)
+def analysed(forum: Path) -> list[tuple[Any, ...]]:
+    return detections(ran(sys.executable, "-m", "ethogram", "analyze", str(forum), "--json", *chosen()))
 
 
 def test_all_ways_find_the_same(forum: Path, tmp_path: Path):
-    expected = analysed(forum, "plain")
+    expected = analysed(forum)
     assert {(one[1], one[2]) for one in expected} == {
         ("repeated_pressure", "kim"),
         *(("copied_text", f"bot{k}") for k in range(7)),
     }
-    assert analysed(forum, "batch") == expected
-    assert analysed(forum, "stream") == expected
     assert (
         detections(ran(sys.executable, "-c", WATCH.format(patterns=list(PATTERNS)), str(forum))) == expected
     )

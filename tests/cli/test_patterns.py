@@ -64,7 +64,7 @@ def wrong(folder: Path) -> Path:
 def test_new_writes_a_file_that_lints_and_proves(run):
     assert run("new", "pushy") == (0, ["wrote patterns/pushy.yaml"], [])
     assert run("lint", "patterns", "--strict") == (0, ["1 pattern, 0 warnings"], [])
-    assert run("test", "patterns") == (0, ["1 pattern, 3 examples, 3 runners: all passed"], [])
+    assert run("test", "patterns") == (0, ["1 pattern, 3 examples, 2 engines: all passed"], [])
 
 
 def test_new_never_overwrites(run, mine):
@@ -224,7 +224,7 @@ def test_test_fails_with_the_place_of_every_example_that_fails(run, mine):
     wrong(mine)
     write(mine, BUSY)
     code, out, err = run("test", "mine")
-    assert (code, out) == (2, ["2 patterns, 6 examples, 3 runners: 1 failed"])
+    assert (code, out) == (2, ["2 patterns, 6 examples, 2 engines: 1 failed"])
     (line,) = err
     assert line.startswith("mine/outburst.yaml:")
     assert "outburst: 'calm' should fire at event 2, but it stayed quiet: step 'calm' stood last" in line
@@ -237,16 +237,16 @@ def test_prove_as_json_gives_every_proof_and_a_summary(run, mine):
     assert code == 2
     assert [proof["ok"] for proof in proofs] == [False, True, True]
     assert list(proofs[0]) == [
-        "record", "pattern", "runner", "path", "line", "column", "story", "fires", "ok", "expected", "came",
+        "record", "pattern", "engine", "path", "line", "column", "story", "fires", "ok", "expected", "came",
     ]  # fmt: skip
-    assert summary == {"record": "summary", "patterns": 1, "examples": 3, "runners": 3, "failed": 1}
+    assert summary == {"record": "summary", "patterns": 1, "examples": 3, "engines": 2, "failed": 1}
 
 
 def test_examples_are_proved_with_the_numbers_of_their_file_and_not_of_the_settings(run, mine):
     with_parameter(mine)
     write(mine, BUSY)
     trusted_settings("", SETTINGS.replace("0.7", "5"))
-    assert run("test") == (0, ["2 patterns, 6 examples, 3 runners: all passed"], [])
+    assert run("test") == (0, ["2 patterns, 6 examples, 2 engines: all passed"], [])
 
 
 # --- lock -----------------------------------------------------------------------------------

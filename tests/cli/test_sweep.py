@@ -95,12 +95,10 @@ def test_what_is_muted_is_counted_and_fails_nothing(folder, capsys):
     assert records(capsys.readouterr().out)[-1]["muted"] == 0
 
 
-def test_patterns_can_be_chosen_and_a_runner_named(folder, capsys):
+def test_patterns_can_be_chosen(folder, capsys):
     capsys.readouterr()
     run(*AT, "--patterns", "hot_*", "--json")
     assert records(capsys.readouterr().out)[-1]["changes"] == {}
-    run(*AT, "--runner", "plane", code=2)
-    assert "unknown runner 'plane'; did you mean 'plain'?" in capsys.readouterr().err
 
 
 def test_another_sweep_at_work_is_exit_2(folder, capsys):

@@ -15,7 +15,6 @@ import code_patterns
 from ethogram import Watch, analyze
 from ethogram.app.analyze import analyze_batch
 from ethogram.app.pattern_tests import run_examples
-from ethogram.engine.detect import RUNNERS
 from ethogram.ingest import Batch
 from ethogram.models import Detection, Event
 from ethogram.patterns.code_patterns import code_patterns as registered
@@ -67,8 +66,8 @@ def told(detections: list[Detection]) -> list[dict]:
     return [item.to_dict() for item in detections]
 
 
-def by_runner(name: str, events: tuple[Event, ...], runner: str = "stream") -> list[dict]:
-    return told(analyze_batch(Batch(events), library(name), runner=runner).every)
+def by_analyze(name: str, events: tuple[Event, ...]) -> list[dict]:
+    return told(analyze_batch(Batch(events), library(name)).every)
 
 
 def by_watch(name: str, events: tuple[Event, ...], *, restarts: bool) -> list[dict]:
@@ -99,20 +98,19 @@ def test_it_says_what_it_is_and_does_what_its_examples_state(name: str):
 
 
 def test_it_finds_something_in_some_events(name: str):
-    assert any(by_runner(name, random_events(seed)) for seed in range(6))
+    assert any(by_analyze(name, random_events(seed)) for seed in range(6))
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_every_runner_and_a_watch_find_the_same(name: str, seed: int):
+def test_analysis_and_a_watch_find_the_same(name: str, seed: int):
     events = random_events(seed)
-    whole = by_runner(name, events)
-    assert all(by_runner(name, events, runner) == whole for runner in RUNNERS)
+    whole = by_analyze(name, events)
     assert by_watch(name, events, restarts=False) == whole
 
 
 def test_it_goes_on_after_a_restart_at_any_event(name: str):
     events = random_events(4, count=40)
-    assert by_watch(name, events, restarts=True) == by_runner(name, events)
+    assert by_watch(name, events, restarts=True) == by_analyze(name, events)
 
 
 def test_it_never_sees_the_future(name: str):
@@ -129,9 +127,9 @@ def test_other_subjects_do_not_leak_in(name: str):
     events = random_events(6)
     alone = tuple(event for event in events if (event.source, event.subject) == ("input", "ann"))
     whole = [
-        item for item in by_runner(name, events) if (item["source"], item["subject"]) == ("input", "ann")
+        item for item in by_analyze(name, events) if (item["source"], item["subject"]) == ("input", "ann")
     ]
-    assert by_runner(name, alone) == whole
+    assert by_analyze(name, alone) == whole
 
 
 def test_what_it_keeps_of_a_history_has_a_bound(name: str):

@@ -1,4 +1,4 @@
-"""Every runner says what the plain reading says, on random patterns over random histories.
+"""Both engines say what the plain reading says, on random patterns over random histories.
 
 Each construct and each measure must occur often among the cases that fire and among their near misses
 (one reading moved), so that agreement is not agreement on nothing.
@@ -13,7 +13,7 @@ from collections import Counter
 import pytest
 
 from agreement import differences, plain_reading, product
-from ethogram.engine.detect import RUNNERS
+from ethogram.engine.detect import ENGINES
 from strategies import KINDS, MEASURES, Case, constructs, near_miss, random_case
 
 CASES = 400 if os.environ.get("ETHOGRAM_TESTS") == "long" else 90
@@ -21,17 +21,17 @@ CASES = 400 if os.environ.get("ETHOGRAM_TESTS") == "long" else 90
 
 
 def check(case: Case) -> bool:
-    """Whether the case fires, after making sure that every runner agrees."""
+    """Whether the case fires, after making sure that the engines agree."""
     theirs, insufficient = plain_reading(case)
-    for runner in sorted(RUNNERS):
-        ours, lacking = product(case, runner)
-        assert differences(ours, theirs) == [], (runner, case)
-        assert lacking == insufficient, (runner, case)
+    for engine in ENGINES:
+        ours, lacking = product(case, engine)
+        assert differences(ours, theirs) == [], (engine, case)
+        assert lacking == insufficient, (engine, case)
     return bool(theirs)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_runner_agrees_with_the_plain_reading(kind: str):
+def test_the_engines_agree_with_the_plain_reading(kind: str):
     fired = 0
     for seed in range(CASES):
         case = random_case(seed, kind)

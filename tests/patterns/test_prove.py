@@ -1,4 +1,4 @@
-"""Examples are statements about conduct, and testing compares each with what the runners find."""
+"""Examples are statements about conduct, and testing compares each with what both engines find."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ethogram.app.pattern_tests import ExampleResult, run_examples, summary, summary_line
-from ethogram.engine import plain
-from ethogram.engine.detect import RUNNERS
+from ethogram.engine.detect import ENGINES, run_live
+from ethogram.engine.match import Outcome
 from ethogram.patterns import library
 from ethogram.patterns.catalogue import load_vocabulary
 from ethogram.patterns.library import select
@@ -23,7 +23,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     """A folder of its own for every test, beside a library without patterns."""
     (tmp_path / "shipped").mkdir()
     monkeypatch.setattr(library, "SHIPPED", tmp_path / "shipped")
-    monkeypatch.setattr("ethogram.app.pattern_tests.RUNNERS", {"plain": plain.run})
+    monkeypatch.setattr("ethogram.app.pattern_tests.ENGINES", {"live": run_live})
     return tmp_path / "mine"
 
 
@@ -59,7 +59,7 @@ def test_every_example_of_every_pattern_is_run(folder):
         ("outburst", "calm all along"),
     ]
     assert all(result.ok for result in results)
-    assert summary_line(results) == "2 patterns, 6 examples, 1 runner: all passed"
+    assert summary_line(results) == "2 patterns, 6 examples, 1 engine: all passed"
 
 
 def test_a_pattern_that_is_off_is_proved_too(folder):
@@ -271,26 +271,26 @@ def test_all_failures_of_all_patterns_come_at_once(folder):
     ]
 
 
-def test_every_runner_is_asked_and_the_one_that_differs_is_named(folder, monkeypatch):
+def test_every_engine_is_asked_and_the_one_that_differs_is_named(folder, monkeypatch):
     def blind(programs, events, *, as_of, cap):
-        return plain.Outcome()
+        return Outcome()
 
-    both_runners = {"plain": plain.run, "blind": blind}
-    monkeypatch.setattr("ethogram.app.pattern_tests.RUNNERS", both_runners)
-    monkeypatch.setattr("ethogram.engine.detect.RUNNERS", both_runners)
+    both = {"live": run_live, "blind": blind}
+    monkeypatch.setattr("ethogram.app.pattern_tests.ENGINES", both)
+    monkeypatch.setattr("ethogram.engine.detect.ENGINES", both)
     write(folder)
     results = run_examples(select([folder]))
     (failed,) = [result for result in results if not result.ok]
-    assert failed.runner == "blind"
-    assert failed.fault.message.endswith("(runner blind)")
-    assert summary(results) == {"record": "summary", "patterns": 1, "examples": 3, "runners": 2, "failed": 1}
+    assert failed.engine == "blind"
+    assert failed.fault.message.endswith("(blind engine)")
+    assert summary(results) == {"record": "summary", "patterns": 1, "examples": 3, "engines": 2, "failed": 1}
 
 
-def test_the_runners_are_those_that_detections_are_found_with():
+def test_the_engines_are_those_that_detections_are_found_with():
     from ethogram.app import pattern_tests as module
 
-    assert RUNNERS
-    assert module.find.__globals__["RUNNERS"] is RUNNERS
+    assert set(ENGINES) == {"columns", "live"}
+    assert module.find.__globals__["ENGINES"] is ENGINES
 
 
 # --- what is shown and shipped --------------------------------------------------------------

@@ -283,7 +283,7 @@ def test_a_file_of_code_is_run_where_it_is_named(tmp_path: Path, capsys: pytest.
     file = tmp_path / "mine.py"
     file.write_text(CODE)
     assert main(["patterns", "test", str(file)]) == 0
-    assert capsys.readouterr().out == "1 pattern, 3 examples, 3 runners: all passed\n"
+    assert capsys.readouterr().out == "1 pattern, 3 examples, 2 engines: all passed\n"
     assert main(["patterns", "list", str(file)]) == 0
     assert "twice_here  stable  code" in capsys.readouterr().out
     assert main(["patterns", "show", "twice_here"]) == 0

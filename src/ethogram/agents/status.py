@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from ..engine.evaluate import NO_CHAIN, reader
-from ..engine.grading import Judge
-from ..language.history import CAP, History
+from ..engine.history import History
+from ..engine.live.threshold import Threshold
 from ..language.program import Program, ThresholdProgram
 from ..models.event import Value
 from ..models.severity import rank
@@ -19,9 +19,8 @@ from .rules import Rules
 
 # Standing: where each program stands in one run, one event after the other, on rows of readings alone.
 #
-# The meaning is that of the plain runner: the same readers and the same judge, asked at the newest row.
-# What is
-# kept is as many rows as the program's windows can reach, with what could be text as a digest.
+# Thresholds are those of the live engine, asked at the newest row. What is kept is as many rows as the
+# program's windows can reach, with what could be text as a digest.
 
 Row = list[Any]
 """Microseconds, and the readings."""
@@ -96,37 +95,34 @@ def stand(
 def _judged(
     program: Program, rows: Sequence[Row], opened: list[Any] | None, number: int
 ) -> tuple[list[Any] | None, Standing | None]:
-    body = program.body
-    assert isinstance(body, ThresholdProgram)
-    history = _history(rows)
-    at = len(rows) - 1
-    truth = reader(body.when, CAP)(history, at, NO_CHAIN)
-    clear = truth is False
-    if body.clears is not None:
-        clear = reader(body.clears, CAP)(history, at, NO_CHAIN) is True
+    threshold, history, at = _threshold(program), _history(rows), len(rows) - 1
+    event = history.events[at]
     change = ""
-    if opened is None and truth is True and not clear:
+    if opened is None:
+        if not threshold.opens(0, event, at, history):
+            return None, None
         opened, change = [number, "", 0.0], "opened"
-    elif opened is not None and clear and not body.stays:
+    elif threshold.closes(event, at, history):
         since, severity, confidence = opened
         return None, Standing(program.name, "closed", False, severity, confidence, since)
-    if opened is None:
-        return None, None
-    judge = Judge(program, CAP)
-    since, severity, confidence = opened
-    now = judge.severity(history, at)
+    judge, (since, severity, confidence) = threshold.judge, opened
+    now = judge.severity(event, at, history)
     severity = now if not severity or rank(now) > rank(severity) else severity
-    confidence = max(confidence, judge.confidence(history, at))
-    return [since, severity, confidence], Standing(
-        program.name, change, truth is True, severity, confidence, since
-    )
+    confidence = max(confidence, judge.confidence(event, at, history))
+    holds = bool(change) or threshold.holds(event, at, history)
+    return [since, severity, confidence], Standing(program.name, change, holds, severity, confidence, since)
+
+
+@lru_cache(maxsize=256)
+def _threshold(program: Program) -> Threshold:
+    assert isinstance(program.body, ThresholdProgram)
+    return Threshold(program, program.body)
 
 
 def _history(rows: Sequence[Row]) -> History:
     history = History((), "", True)
-    history.times = [us for us, _ in rows]
-    history.events = [Seen(readings) for _, readings in rows]  # type: ignore[misc]
-    history.evaluated = [False] * len(rows)
+    for us, readings in rows:
+        history.add(Seen(readings), us)  # type: ignore[arg-type]
     return history
 
 

@@ -162,7 +162,6 @@ def analyze_gathered(
     as_of: datetime | None = None,
     settings: Settings | None = None,
     cap: int = CAP,
-    runner: str = "stream",
     traced: bool = False,
     evaluate: Evaluate | None = None,
 ) -> Analysis:
@@ -176,21 +175,17 @@ def analyze_gathered(
         ours = settings_for(settings or Settings(), found.scorer)
         try:
             found.must_not_have_stopped()
-            analysis = analyze_gathered(
-                scored, library, as_of=as_of, settings=ours, cap=cap, runner=runner, traced=traced
-            )
+            analysis = analyze_gathered(scored, library, as_of=as_of, settings=ours, cap=cap, traced=traced)
         finally:
             if isinstance(scored, OnDisk):
                 scored.close()
         return replace(analysis, evaluated=found.to_dict())
     if isinstance(gathered, Batch):
-        return analyze_batch(
-            gathered, library, as_of=as_of, settings=settings, cap=cap, runner=runner, traced=traced
-        )
+        return analyze_batch(gathered, library, as_of=as_of, settings=settings, cap=cap, traced=traced)
     from .out_of_core import analyze_on_disk
 
     settings = settings or Settings()
-    return analyze_on_disk(gathered, library, settings, as_of=as_of, cap=cap, runner=runner, traced=traced)
+    return analyze_on_disk(gathered, library, settings, as_of=as_of, cap=cap, traced=traced)
 
 
 def analyze_batch(
@@ -200,7 +195,6 @@ def analyze_batch(
     as_of: datetime | None = None,
     settings: Settings | None = None,
     cap: int = CAP,
-    runner: str = "stream",
     traced: bool = False,
 ) -> Analysis:
     """The analysis of events that are in memory."""
@@ -213,7 +207,7 @@ def analyze_batch(
     supplied, unused = only_scorers(events, settings.scorers)
     measured, unmeasured = measured_events(supplied, programs, settings)
     scored, not_ours = only_scorers(measured, settings.scorers)
-    found = find(programs, scored, as_of=asked, cap=cap, runner=runner)
+    found = find(programs, scored, as_of=asked, cap=cap)
     vocabulary = load_vocabulary(settings.signals)
     analysis = summed_up(library, found, batch, asked if as_of or batch.events else None)
     return analysis.with_counts(

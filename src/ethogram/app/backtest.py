@@ -273,7 +273,7 @@ def _count_in_shuffles(
         if progress is not None:
             progress(number, shuffles, "shuffling histories")
         arranged = shuffled(events, random.Random(f"{seed}:{number}"))
-        detections = find(programs, arranged, as_of=as_of, runner="batch").detections
+        detections = find(programs, arranged, as_of=as_of, engine="columns").detections
         for name, own in counts.items():
             own.append(sum(item.pattern == name and _is_since(item, since) for item in detections))
     return counts

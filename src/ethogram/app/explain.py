@@ -11,13 +11,14 @@ from ..engine.combination import key_of, parts_meant
 from ..engine.combination import key_of as key_of_detection
 from ..engine.contagion import Contacts, contacts
 from ..engine.detect import find
-from ..engine.match import NO_TIMES, Finding
-from ..engine.plain import Outcome, run_history
+from ..engine.history import History, belongs, histories
+from ..engine.live.engine import run
+from ..engine.match import NO_TIMES, Match, Outcome
 from ..errors import BadUsage, did_you_mean
 from ..fields import Count, Name, Ratio, Severity, one_of
 from ..ingest import Batch
 from ..language.ast import Combination, Spread
-from ..language.history import CAP, History, belongs, histories
+from ..language.history import CAP
 from ..language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ..models import EPOCH, Detection, Event, Value, format_time, micros, moment
 from ..models.record import Record
@@ -294,38 +295,42 @@ class Run:
 
     def _of_events(self, program: Program, question: Question) -> Iterator[Why]:
         own = [event for event in self.events if event.subject == question.subject]
-        for history in histories(program, own):
+        outcome = run([program], own, as_of=micros(self.as_of), cap=self.cap)
+        for history in histories(program, own, self.cap):
             key = dict(zip(program.group_by, history.key, strict=True))
             position = next((i for i, event in enumerate(history.events) if event.id == question.at), None)
             if _asked(question, key) and (question.at is None or position is not None):
-                yield self._history(program, history, key, position)
+                yield self._history(program, history, key, position, outcome)
 
-    def _history(self, program: Program, history: History, key: Mapping[str, Value], at: int | None) -> Why:
-        outcome, as_of = Outcome(), micros(self.as_of)
-        run_history(program, history, as_of, self.cap, outcome)
-        lacking = outcome.insufficient[0] if outcome.insufficient else None
-        answer = FIRED if outcome.findings else INSUFFICIENT if lacking else QUIET
+    def _history(
+        self, program: Program, history: History, key: Mapping[str, Value], at: int | None, outcome: Outcome
+    ) -> Why:
+        here = (history.source, history.key)
+        matches = [match for match in outcome.matches if (match.source, match.key) == here]
+        lacking = next((item for item in outcome.insufficient if (item.source, item.key) == here), None)
+        answer = FIRED if matches else INSUFFICIENT if lacking else QUIET
         shape: dict[str, Any] = {}
         if not (program.timed_only and not history.timed):
-            shape = self._shape(program, history, [finding.fired for finding in outcome.findings], at)
+            positions = {event.id: i for i, event in enumerate(history.events)}
+            shape = self._shape(program, history, [positions[match.fired.id] for match in matches], at)
         return Why(
             **_heading(program, history.source, key),
             events=len(history.events),
             timed=history.timed,
             answer=answer,
             reason=_reason(lacking.have, lacking.need, lacking.reason) if lacking else "",
-            fired=tuple(_fired(finding) for finding in outcome.findings),
+            fired=tuple(_fired(match) for match in matches),
             **shape,
         )
 
     def _shape(self, program: Program, history: History, fired: list[int], at: int | None) -> dict[str, Any]:
         match program.body:
             case SequenceProgram() as body:
-                return {"sequence": why_sequence(body, history, self.cap, at)}
+                return {"sequence": why_sequence(program, body, history, at)}
             case ThresholdProgram() as body:
-                return {"threshold": why_threshold(body, history, self.cap, fired, at)}
+                return {"threshold": why_threshold(body, history, fired, at)}
             case SilenceProgram() as body:
-                return {"silence": why_silence(body, history, self.cap, micros(self.as_of), at)}
+                return {"silence": why_silence(body, history, micros(self.as_of), at)}
         raise TypeError(f"no answer for {type(program.body).__name__}")
 
     def _of_detections(self, program: Program, question: Question) -> Iterator[Why]:
@@ -422,9 +427,8 @@ _SHAPES: Mapping[type, str] = {
 }
 
 
-def _fired(finding: Finding) -> Fired:
-    event = finding.history.events[finding.fired]
-    return Fired(event.id, moment(finding.detected_at), finding.severity, finding.confidence)
+def _fired(match: Match) -> Fired:
+    return Fired(match.fired.id, moment(match.detected_at), match.severity, match.confidence)
 
 
 def _reason(have: int, need: int, reason: str) -> str:

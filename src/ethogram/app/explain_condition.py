@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from ..engine.evaluate import NO_CHAIN, Chain, number, reader
-from ..engine.plain import Matcher, holds
+from ..engine.history import NO_CHAIN, Chain, History
+from ..engine.live.expressions import number, read_at
+from ..engine.live.sequence import Replay, Sequence, limit_of
 from ..fields import Ordinal
 from ..language.ast import And, AnyOf, Compare, Expr, Known, Limits, Member, Not, Number, Or, OrElse, Text
-from ..language.compiler import uses_steps
-from ..language.history import History
-from ..language.program import Place, SequenceProgram, SilenceProgram, ThresholdProgram
+from ..language.program import Place, Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ..language.three_valued import above
 from ..language.unparse import write, write_limits
 from ..language.visitor import MEASURES, children, walk
@@ -94,30 +93,30 @@ def spot(history: History, at: int) -> Spot:
     return Spot(event.id, event.at, at + 1)
 
 
-def judge(expr: Expr, history: History, at: int, cap: int, chain: Chain = NO_CHAIN) -> Judged:
+def judge(expr: Expr, history: History, at: int, chain: Chain = NO_CHAIN) -> Judged:
     """The condition at a position, with everything that went into its answer."""
 
     def read(item: Expr) -> Value | None:
-        value: Value | None = reader(item, cap)(history, at, chain)
+        value: Value | None = read_at(item, history, at, chain)
         return value
 
     comparisons = tuple(
         Comparison(
             write(question),
-            _truth(reader(question, cap)(history, at, chain)),
+            _truth(read(question)),
             question.op if isinstance(question, Compare) else None,
             tuple(Measured(write(side), read(side)) for side in _sides(question)),
         )
         for question in _questions(expr)
     )
-    truth = _truth(reader(expr, cap)(history, at, chain))
-    return Judged(write(expr), truth, comparisons, measures(expr, history, at, cap))
+    truth = _truth(read(expr))
+    return Judged(write(expr), truth, comparisons, measures(expr, history, at))
 
 
-def measures(expr: Expr, history: History, at: int, cap: int) -> tuple[Measured, ...]:
+def measures(expr: Expr, history: History, at: int) -> tuple[Measured, ...]:
     """Every measure inside an expression, with its value at a position."""
     found = dict.fromkeys(item for item in walk(expr) if isinstance(item, MEASURES))
-    return tuple(Measured(write(item), reader(item, cap)(history, at, NO_CHAIN)) for item in found)
+    return tuple(Measured(write(item), read_at(item, history, at)) for item in found)
 
 
 def _truth(value: object) -> bool | None:
@@ -151,21 +150,21 @@ def _looked_at(expr: Expr) -> Iterator[Expr]:
             yield expr
 
 
-def nearness(expr: Expr, history: History, at: int, cap: int, chain: Chain = NO_CHAIN) -> float:
+def nearness(expr: Expr, history: History, at: int, chain: Chain = NO_CHAIN) -> float:
     """How near a condition is to being true, 0 to 1: only for choosing which event to show.
 
     A false comparison of numbers counts by how far apart they are; unknown counts nothing.
     """
     match expr:
         case And() | Or():
-            parts = [nearness(item, history, at, cap, chain) for item in expr.items]
+            parts = [nearness(item, history, at, chain) for item in expr.items]
             return sum(parts) / len(parts) if isinstance(expr, And) else max(parts)
         case _:
-            truth = reader(expr, cap)(history, at, chain)
+            truth = read_at(expr, history, at, chain)
     if truth is True or not isinstance(expr, Compare):
         return float(truth is True)
-    left = number(reader(expr.left, cap)(history, at, chain))
-    right = number(reader(expr.right, cap)(history, at, chain))
+    left = number(read_at(expr.left, history, at, chain))
+    right = number(read_at(expr.right, history, at, chain))
     if left is None or right is None:
         return 0.0
     return 0.99 * (1 - abs(left - right) / max(abs(left) + abs(right), 1e-9))
@@ -222,30 +221,27 @@ class SilenceWhy(Record):
 
 
 def why_threshold(
-    body: ThresholdProgram, history: History, cap: int, opened: list[int], at: int | None = None
+    body: ThresholdProgram, history: History, opened: list[int], at: int | None = None
 ) -> ThresholdWhy:
     """The threshold in a history in which it opened at these positions."""
-    when = reader(body.when, cap)
     events = range(len(history.events))
-    truths = [when(history, event, NO_CHAIN) for event in events]
+    truths = [read_at(body.when, history, event) for event in events]
     if at is None:
-        at = opened[-1] if opened else max(events, key=lambda e: (nearness(body.when, history, e, cap), e))
+        at = opened[-1] if opened else max(events, key=lambda e: (nearness(body.when, history, e), e))
     return ThresholdWhy(
         true=truths.count(True),
         false=truths.count(False),
         unknown=truths.count(None),
         spot=spot(history, at),
-        when=judge(body.when, history, at, cap),
-        clears=None if body.clears is None else judge(body.clears, history, at, cap),
+        when=judge(body.when, history, at),
+        clears=None if body.clears is None else judge(body.clears, history, at),
         stays=body.stays,
     )
 
 
-def why_silence(
-    body: SilenceProgram, history: History, cap: int, as_of: int, at: int | None = None
-) -> SilenceWhy:
+def why_silence(body: SilenceProgram, history: History, as_of: int, at: int | None = None) -> SilenceWhy:
     """The silence in a history: the deadlines that passed, the one that came nearest, and the last."""
-    waits = [_wait(body, history, cap, as_of, event) for event in range(len(history.events))]
+    waits = [_wait(body, history, as_of, event) for event in range(len(history.events))]
     return SilenceWhy(
         longer_than=_limit(body.longer_than),
         after=None if body.after is None else write(body.after),
@@ -261,11 +257,11 @@ def _limit(expr: Expr) -> str:
     return f"{write(expr)} seconds"
 
 
-def _wait(body: SilenceProgram, history: History, cap: int, as_of: int, at: int) -> Wait:
+def _wait(body: SilenceProgram, history: History, as_of: int, at: int) -> Wait:
     ended = at + 1 < len(history.events)
     following = history.times[at + 1] if ended else as_of
-    after = None if body.after is None else judge(body.after, history, at, cap)
-    seconds = number(reader(body.longer_than, cap)(history, at, NO_CHAIN))
+    after = None if body.after is None else judge(body.after, history, at)
+    seconds = number(read_at(body.longer_than, history, at))
     counts = at + 1 >= body.at_least and (after is None or after.truth is True)
     deadline = None
     if counts and seconds is not None and not above(0.0, seconds):
@@ -274,7 +270,7 @@ def _wait(body: SilenceProgram, history: History, cap: int, as_of: int, at: int)
         spot(history, at),
         after,
         seconds,
-        measures(body.longer_than, history, at, cap),
+        measures(body.longer_than, history, at),
         None if deadline is None else moment(deadline),
         moment(following),
         ended,
@@ -339,9 +335,11 @@ class SequenceWhy(Record):
     complete: Spot | None
 
 
-def why_sequence(body: SequenceProgram, history: History, cap: int, at: int | None = None) -> SequenceWhy:
+def why_sequence(
+    program: Program, body: SequenceProgram, history: History, at: int | None = None
+) -> SequenceWhy:
     """Every step with how far it came; `at` is the position to look at, if one is asked for."""
-    walk = _Walk(body, history, cap)
+    walk = _Walk(program, body, history)
     steps = []
     blocked = False
     for first, last in _spans(body.places):
@@ -360,13 +358,14 @@ def _spans(places: tuple[Place, ...]) -> list[tuple[int, int]]:
 
 
 class _Walk:
-    """A history walked to its end by the matcher, and what can be read off afterwards."""
+    """A history gone through to its end, and what can be read off afterwards."""
 
-    def __init__(self, body: SequenceProgram, history: History, cap: int) -> None:
-        self.body, self.history, self.cap = body, history, cap
-        self.matcher = Matcher(body, history, cap)
-        self.fired = [at for at, _ in self.matcher.firings()]
-        self.standing = [sorted(before) for before in self.matcher.before]
+    def __init__(self, program: Program, body: SequenceProgram, history: History) -> None:
+        self.body, self.history = body, history
+        self.machine = Sequence(program, body)
+        replay = Replay(self.machine, history)
+        self.links, self.fired = replay.links, replay.fired
+        self.standing = [sorted(links) for links in self.links]
         self.hits: dict[Expr, list[int]] = {}
 
     def before(self, i: int, at: int) -> int | None:
@@ -378,14 +377,10 @@ class _Walk:
 
     def chain(self, i: int, at: int) -> Chain:
         previous = self.before(i, at)
-        if previous is None or not uses_steps(self.body.places[i].condition):
-            return NO_CHAIN
-        return self.matcher.chain(self.matcher.positions(i - 1, previous))
+        return NO_CHAIN if previous is None else self.links[i - 1][previous].last
 
     def truth(self, i: int, at: int) -> bool | None:
-        value: bool | None = reader(self.body.places[i].condition, self.cap)(
-            self.history, at, self.chain(i, at)
-        )
+        value: bool | None = read_at(self.body.places[i].condition, self.history, at, self.chain(i, at))
         return value
 
     def step(self, first: int, last: int, at: int | None, *, show: bool) -> StepWhy:
@@ -422,14 +417,14 @@ class _Walk:
         def miss(event: int) -> tuple[int, float, int]:
             failed = sum(not limit.holds for limit in self.limits(lacking, event))
             failed += self.truth(lacking, event) is not True
-            near = nearness(condition, self.history, event, self.cap, self.chain(lacking, event))
+            near = nearness(condition, self.history, event, self.chain(lacking, event))
             return (failed, -near, -event)
 
         return self.tried(lacking, min(events, key=miss), first)
 
     def tried(self, i: int, at: int, first: int) -> Tried:
         """What event `at` is to place i."""
-        condition = judge(self.body.places[i].condition, self.history, at, self.cap, chain=self.chain(i, at))
+        condition = judge(self.body.places[i].condition, self.history, at, chain=self.chain(i, at))
         return Tried(spot(self.history, at), i - first + 1, condition, self.limits(i, at))
 
     def limits(self, i: int, at: int) -> tuple[Limit, ...]:
@@ -445,7 +440,7 @@ class _Walk:
             text = f"{_events(between)} between, at most {place.max_gap} allowed"
             found.append(Limit("max_gap", between <= place.max_gap, text))
         if place.within:
-            held = holds(self.history, place.within, previous, at)
+            held = self._holds(place.within, previous, at)
             found.append(Limit("within", held, self._distance(previous, at, place.within)))
         return (*found, *self._nevers(place, previous, at))
 
@@ -461,10 +456,13 @@ class _Walk:
 
     def _hits(self, never: Expr) -> list[int]:
         if never not in self.hits:
-            meets = reader(never, self.cap)
             events = range(len(self.history.events))
-            self.hits[never] = [t for t in events if meets(self.history, t, NO_CHAIN) is True]
+            self.hits[never] = [t for t in events if read_at(never, self.history, t) is True]
         return self.hits[never]
+
+    def _holds(self, limits: Limits, start: int, end: int, ends: int = 0) -> bool:
+        limit, times = limit_of(limits), self.history.times
+        return limit is None or limit.holds(end - start + ends, times[end] - times[start], self.history.timed)
 
     def _place(self, i: int) -> str:
         place = self.body.places[i]
@@ -488,8 +486,8 @@ class _Walk:
         if not complete:
             return (), None
         event = complete[-1]
-        start = self.matcher.positions(last, event)[0]
-        within = holds(self.history, self.body.within, start, event, both_ends=True)
+        start = self.links[last][event].first.position
+        within = self._holds(self.body.within, start, event, ends=1)
         found = [Limit("within", within, self._distance(start, event, self.body.within, ends=1))]
         earlier = [item for item in self.fired if item < event]
         if earlier:

@@ -326,17 +326,17 @@ class Intake:
         A few more than needed, since looking for what is left of them takes long. A subject that has more
         than half of all histories by itself pushes out its own oldest first.
         """
-        order, stream = self.order, self.live.stream
-        if max(len(order), stream.held) <= self._most:
+        order, engine = self.order, self.live.engine
+        if max(len(order), engine.held) <= self._most:
             return []
         target = self._most - self._most // 32
         tolds: list[Told] = []
         gone: set[tuple[str, str]] = set()
         newest = next(reversed(order))
-        if stream.held_of(*newest) > self._most // 2:
+        if engine.held_of(*newest) > self._most // 2:
             tolds += self._trim(newest, self._most // 4)
         for whose in list(order)[:-1]:
-            if max(len(order), stream.held) <= target:
+            if max(len(order), engine.held) <= target:
                 break
             del order[whose]
             gone.add(whose)
@@ -349,9 +349,9 @@ class Intake:
         return tolds
 
     def _trim(self, whose: tuple[str, str], keep: int) -> list[Told]:
-        before = self.live.stream.held_of(*whose)
+        before = self.live.engine.held_of(*whose)
         told = self.live.forget(*whose, self._last(whose[0]), keep=max(1, keep))
-        self.evicted += before - self.live.stream.held_of(*whose)
+        self.evicted += before - self.live.engine.held_of(*whose)
         return told
 
     def _last(self, source: str) -> int:

@@ -163,7 +163,6 @@ class Job:
     settings: Settings
     as_of: datetime
     cap: int
-    runner: str
     measured: bool = False
 
 
@@ -186,7 +185,6 @@ def analyze_on_disk(
     *,
     as_of: datetime | None = None,
     cap: int = CAP,
-    runner: str = "stream",
     traced: bool = False,
     workers: int | None = None,
 ) -> Analysis:
@@ -194,7 +192,7 @@ def analyze_on_disk(
     asked = as_of or on_disk.newest or EPOCH
     if asked.tzinfo is None:
         raise BadUsage("as_of needs a time zone: datetime(..., tzinfo=UTC)")
-    job = Job(library.programs, settings, asked, cap, runner)
+    job = Job(library.programs, settings, asked, cap)
     whole, seen = Whole(library.programs, asked), Seen()
     with Prepared(on_disk.events, job) as prepared:
         seen.unused += prepared.unused
@@ -248,7 +246,7 @@ def look_at(job: Job, path: Path) -> Looked:
     who = {(event.source, event.subject) for event in events}
     known = known_signals(job.programs, load_vocabulary(job.settings.signals))
     names = first_strange(events, known, 10 * MOST_UNREAD)
-    part = find_part(job.programs, scored, as_of=job.as_of, cap=job.cap, runner=job.runner)
+    part = find_part(job.programs, scored, as_of=job.as_of, cap=job.cap)
     return Looked(part, len(events), len(who), unused, unmeasured, names)
 
 

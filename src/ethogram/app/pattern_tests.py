@@ -8,14 +8,15 @@ from typing import Any
 
 from ..config import Settings
 from ..engine.combination import parts_meant
-from ..engine.detect import RUNNERS, Found, find
-from ..engine.evaluate import NO_CHAIN, reader
-from ..engine.plain import Matcher
+from ..engine.detect import ENGINES, Found, find
+from ..engine.history import History, histories
+from ..engine.live.expressions import read_at
+from ..engine.live.sequence import Replay
+from ..engine.live.sequence import Sequence as SequenceMachine
 from ..errors import Conflict, Fault
 from ..fields import Count, Name, RecordStruct
 from ..ingest import in_order
 from ..language import ast
-from ..language.history import CAP, History, histories
 from ..language.program import Place, Program, SequenceProgram, ThresholdProgram
 from ..models import EPOCH, Detection, Event
 from ..models.record import Record
@@ -60,7 +61,8 @@ def _parts_seen(program: Program, result: Found) -> str:
 
 
 def _steps_met(program: Program, body: SequenceProgram, events: Sequence[Event], positions: Positions) -> str:
-    reached, at = max(_standing(body, history, positions) for history in histories(program, events))
+    machine = SequenceMachine(program, body)
+    reached, at = max(_standing(machine, history, positions) for history in histories(program, events))
     if reached < 0:
         return f"step {body.places[0].step!r} was not met at any event"
     if reached == len(body.places) - 1:
@@ -68,15 +70,12 @@ def _steps_met(program: Program, body: SequenceProgram, events: Sequence[Event],
     return _stuck(body.places, reached, at)
 
 
-def _standing(body: SequenceProgram, history: History, positions: Positions) -> tuple[int, int]:
+def _standing(machine: SequenceMachine, history: History, positions: Positions) -> tuple[int, int]:
     """The last place that ever stood, -1 for none, and the latest event at which it did."""
-    matcher = Matcher(body, history, CAP)
-    for _ in matcher.firings():
-        pass
-    for place in reversed(range(len(body.places))):
-        latest = matcher.latest[place]
-        if latest is not None:
-            event = history.events[latest]
+    links = Replay(machine, history).links
+    for place in reversed(range(len(links))):
+        if links[place]:
+            event = history.events[max(links[place])]
             return place, positions[(event.source, event.id)]
     return -1, 0
 
@@ -90,9 +89,8 @@ def _stuck(places: Sequence[Place], reached: int, at: int) -> str:
 
 
 def _truth(program: Program, body: ThresholdProgram, events: Sequence[Event]) -> str:
-    when = reader(body.when, CAP)
     truths = [
-        when(history, at, NO_CHAIN)
+        read_at(body.when, history, at)
         for history in histories(program, events)
         for at in range(len(history.events))
     ]
@@ -101,7 +99,7 @@ def _truth(program: Program, body: ThresholdProgram, events: Sequence[Event]) ->
     return f"its condition was never true (false: {truths.count(False)}, unknown: {truths.count(None)})"
 
 
-# Run every example of a pattern on every runner, and compare the result with what its author states.
+# Run every example of a pattern on both engines, and compare the result with what its author states.
 
 ALL = "all"
 FIRES_AT_ITS_LAST = (ast.Sequence, ast.Combination, ast.Spread)
@@ -112,13 +110,13 @@ FIRES_AT_ITS_LAST = (ast.Sequence, ast.Combination, ast.Spread)
 class ExampleResult(Record):
     """One example of a pattern: what it states, what came, and whether the two agree.
 
-    `runner` is "all" where every runner says the same, as they should; else there is one result for each.
+    `engine` is "all" where both engines say the same, as they should; else there is one result for each.
     """
 
     RECORD = "example"
 
     pattern: Name
-    runner: str
+    engine: str
     path: str
     line: Count
     column: Count
@@ -132,7 +130,7 @@ class ExampleResult(Record):
     def fault(self) -> Fault:
         """The failure as it is told."""
         text = f"{self.pattern}: {self.story!r} should {self.expected}, but {self.came}"
-        where = "" if self.runner == ALL else f" (runner {self.runner})"
+        where = "" if self.engine == ALL else f" ({self.engine} engine)"
         return Fault(self.path, self.line, self.column, text + where)
 
 
@@ -143,12 +141,12 @@ class ExampleSummary(RecordStruct):
 
     patterns: Count
     examples: Count
-    runners: Count
+    engines: Count
     failed: Count
 
 
 def run_examples(library: Library) -> list[ExampleResult]:
-    """Every example of every chosen pattern on every runner, in order of patterns, as written.
+    """Every example of every chosen pattern on both engines, in order of patterns, as written.
 
     A pattern's parts run with it; what they detect by themselves, and what it tells early as `name@k`, is
     neither asked for nor held against it.
@@ -157,25 +155,25 @@ def run_examples(library: Library) -> list[ExampleResult]:
 
 
 def summary(proofs: Sequence[ExampleResult]) -> dict[str, Any]:
-    """How much was proved, and how many examples did not come as stated, over all runners."""
+    """How much was proved, and how many examples did not come as stated, over both engines."""
     return ExampleSummary(
         patterns=len({proof.pattern for proof in proofs}),
         examples=len({(proof.path, proof.line, proof.column) for proof in proofs}),
-        runners=len(RUNNERS) if proofs else 0,
+        engines=len(ENGINES) if proofs else 0,
         failed=sum(not proof.ok for proof in proofs),
     ).to_dict()
 
 
 def summary_line(results: Sequence[ExampleResult]) -> str:
-    """The same for a person: '15 patterns, 52 examples, 1 runner: all passed'.
+    """The same for a person: '15 patterns, 52 examples, 2 engines: all passed'.
 
     >>> summary_line([])
-    '0 patterns, 0 examples, 0 runners: all passed'
+    '0 patterns, 0 examples, 0 engines: all passed'
     """
     record = summary(results)
     counts = [
         f"{record[key]} {key.removesuffix('s') if record[key] == 1 else key}"
-        for key in ("patterns", "examples", "runners")
+        for key in ("patterns", "examples", "engines")
     ]
     failed = record["failed"]
     return f"{', '.join(counts)}: {f'{failed} failed' if failed else 'all passed'}"
@@ -183,26 +181,26 @@ def summary_line(results: Sequence[ExampleResult]) -> str:
 
 def _run_file(library: Library, file: PatternFile) -> list[ExampleResult]:
     programs = replace(library, chosen=(file.name,)).programs
-    return [result for example in file.examples for result in _on_every_runner(file, programs, example)]
+    return [result for example in file.examples for result in _on_both_engines(file, programs, example)]
 
 
-def _on_every_runner(file: PatternFile, programs: Sequence[Program], example: Example) -> list[ExampleResult]:
-    results = [_run_example(file, programs, example, runner) for runner in RUNNERS]
+def _on_both_engines(file: PatternFile, programs: Sequence[Program], example: Example) -> list[ExampleResult]:
+    results = [_run_example(file, programs, example, engine) for engine in ENGINES]
     if len({(result.ok, result.came) for result in results}) == 1:
-        return [replace(results[0], runner=ALL)]
+        return [replace(results[0], engine=ALL)]
     return results
 
 
 def _run_example(
-    file: PatternFile, programs: Sequence[Program], example: Example, runner: str
+    file: PatternFile, programs: Sequence[Program], example: Example, engine: str
 ) -> ExampleResult:
     try:
-        ok, came = _compare(file, programs, example, runner)
+        ok, came = _compare(file, programs, example, engine)
     except Conflict as error:
         ok, came = False, str(error)
     return ExampleResult(
         pattern=file.name,
-        runner=runner,
+        engine=engine,
         path=file.path,
         line=example.line,
         column=example.column,
@@ -215,13 +213,13 @@ def _run_example(
 
 
 def _compare(
-    file: PatternFile, programs: Sequence[Program], example: Example, runner: str
+    file: PatternFile, programs: Sequence[Program], example: Example, engine: str
 ) -> tuple[bool, str]:
     """Whether an example comes as stated, and in words what came."""
     events, as_of = _asked(example)
     # The default settings: a result is the same on every machine.
     measured, _ = measured_events(events, programs, Settings())
-    found = find(programs, measured, as_of=as_of, runner=runner)
+    found = find(programs, measured, as_of=as_of, engine=engine)
     own = {pattern.name for pattern in file.patterns}
     first = next((detection for detection in found.detections if detection.pattern in own), None)
     positions = _positions(example)

@@ -109,7 +109,7 @@ def _run(
     detections = [
         detection
         for chunk in (events() if programs else ())
-        for detection in find(list(programs.values()), list(chunk), as_of=as_of, runner="batch").detections
+        for detection in find(list(programs.values()), list(chunk), as_of=as_of, engine="columns").detections
     ]
     for library in libraries:
         if library is None:

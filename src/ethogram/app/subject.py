@@ -8,18 +8,17 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from ..config import Settings
-from ..engine.live.engine import Stream
-from ..engine.live.groups import Track, Watched
-from ..engine.live.sequence import Link, SequenceMachine
-from ..engine.plain import Matcher
-from ..engine.values import mean, rise, tau
+from ..engine.aggregates import mean, rise, tau
+from ..engine.history import History, Seen, histories
+from ..engine.live.engine import Engine
+from ..engine.live.sequence import Link, Replay, SequenceState
+from ..engine.live.sequence import Sequence as SequenceMachine
 from ..errors import BadUsage, did_you_mean
 from ..fields import Count, Name, Ratio, RecordStruct, one_of
-from ..language.ast import Duration, Events, Limits
-from ..language.history import CAP, History, histories
 from ..language.program import Program, SequenceProgram
 from ..language.templates import rounded
 from ..models import Detection, Event, Value, micros
+from ..models.event import millionths
 from ..models.record import Record
 from ..models.slotted import dataclass, field
 from ..patterns.library import Library
@@ -53,59 +52,46 @@ def stages(programs: Sequence[Program], events: Sequence[Event], as_of: datetime
     for program in programs:
         if not isinstance(program.body, SequenceProgram):
             continue
+        machine = SequenceMachine(program, program.body)
         for history in histories(program, events):
             if program.timed_only and not history.timed:
                 continue
-            stage = _stage(program, program.body, history, micros(as_of))
-            if stage is not None:
-                yield stage
+            state = Replay(machine, history).state
+            link = _furthest(machine, history, state, history.n, micros(as_of))
+            if link is not None:
+                yield _stage(machine, history, link)
 
 
-def _stage(program: Program, body: SequenceProgram, history: History, now: int) -> Stage | None:
-    matcher = Matcher(body, history, CAP)
-    for _ in matcher.firings():
-        pass
-    for place in reversed(range(len(body.places) - 1)):
-        latest = matcher.latest[place]
-        if latest is None:
+def _stage(machine: SequenceMachine, history: History, link: Link) -> Stage:
+    program, reached = machine.program, len(link.chain())
+    return Stage(
+        pattern=program.name,
+        title=program.title,
+        history=dict(zip(program.group_by, history.key, strict=True)),
+        reached=reached,
+        steps=len(machine.steps),
+        step=machine.steps[reached - 1],
+        next=machine.steps[reached],
+        since=link.first.event.at,
+        at=link.seen.event.at,
+        event=link.seen.event.id,
+    )
+
+
+def _furthest(
+    machine: SequenceMachine, history: History, state: SequenceState | None, coming: int, now: int
+) -> Link | None:
+    """The furthest chain to which an event at a position and a time could be the next place."""
+    for i in range(len(machine.steps) - 2, -1, -1):
+        link = None if state is None else state.standing[i]
+        if state is None or link is None or link.first.position <= state.fired or state.blocked[i + 1]:
             continue
-        positions = matcher.positions(place, latest)
-        if positions[0] > matcher.last_fired and _goes_on(matcher, place, positions, now):
-            return Stage(
-                pattern=program.name,
-                title=program.title,
-                history=dict(zip(program.group_by, history.key, strict=True)),
-                reached=place + 1,
-                steps=len(body.places),
-                step=body.places[place].step,
-                next=body.places[place + 1].step,
-                since=history.events[positions[0]].at,
-                at=history.events[latest].at,
-                event=history.events[latest].id,
-            )
+        following = Seen(coming, link.seen.event, now, {})
+        if machine.reaches(i + 1, link.seen, coming, now, history.timed) and machine.inside(
+            link.first, following, history.timed
+        ):
+            return link
     return None
-
-
-def _goes_on(matcher: Matcher, place: int, positions: list[int], now: int) -> bool:
-    """Whether an event that came now could be the next place."""
-    history, following = matcher.history, matcher.body.places[place + 1]
-    latest, coming = positions[-1], len(matcher.history.events)
-    if following.max_gap is not None and coming - latest - 1 > following.max_gap:
-        return False
-    if matcher.last_never[place + 1] > latest or not _holds(
-        history, following.within, latest, coming, now, 0
-    ):
-        return False
-    return _holds(history, matcher.body.within, positions[0], coming, now, 1)
-
-
-def _holds(history: History, limits: Limits, start: int, coming: int, now: int, ends: int) -> bool:
-    for limit in limits:
-        if isinstance(limit, Events) and coming - start + ends > limit.n:
-            return False
-        if isinstance(limit, Duration) and history.timed and now - history.times[start] > limit.us:
-            return False
-    return True
 
 
 # Where a subject stands: what it did, where its readings go, what was detected, what is under way.
@@ -250,8 +236,12 @@ def _signal(name: str, values: list[Value], last: int) -> SignalContext:
     numbers = [float(item) for item in newest if not isinstance(item, str)]
     if len(numbers) < len(newest):
         return SignalContext(name, len(values), values[-1], values=_counted(str(item) for item in newest))
-    middle, gained, order = (rounded(measure(numbers)) for measure in (mean, rise, tau))
-    return SignalContext(name, len(values), values[-1], middle, gained, order)
+    xs = [millionths(number) for number in numbers]
+    n, total, weighted = len(xs), sum(xs), sum(k * x for k, x in enumerate(xs))
+    gained = rise(n, total, weighted) if n > 1 else None
+    return SignalContext(
+        name, len(values), values[-1], rounded(mean(n, total)), rounded(gained), rounded(tau(xs))
+    )
 
 
 def find_subject(store: Store, name: str, source: str | None = None) -> SubjectRow:
@@ -294,43 +284,44 @@ class Progress(Record):
     last: datetime
 
 
-def progress_of(stream: Stream, subject: str, source: str | None) -> list[Progress]:
+def progress_of(engine: Engine, subject: str, source: str | None) -> list[Progress]:
     """Every sequence that has come some way in a history of the subject."""
-    stream.cells.write_all()
-    return [
-        item
-        for track in stream.tracks
-        if isinstance(track.machine, SequenceMachine)
-        for watched in track.watched.values()
-        if watched.key[1 + track.subject] == subject and source in (None, watched.key[0])
-        for item in _standing(track, watched)
-    ]
+    progresses: list[Progress] = []
+    for group in engine.groups:
+        for k, machine in group.steps:
+            if not isinstance(machine, SequenceMachine):
+                continue
+            for key, history in group.histories.items():
+                if key[group.subject] == subject and source in (None, key[0]):
+                    progresses += _progress(machine, history, history.states[k])
+    return progresses
 
 
-def _standing(track: Track, watched: Watched) -> Iterator[Progress]:
+def _progress(machine: SequenceMachine, history: History, state: SequenceState | None) -> Iterator[Progress]:
     """The furthest chain that could still become a detection, if there is one."""
-    machine: SequenceMachine = track.machine
-    rows, places = watched.rows, machine.body.places
-    for i in range(len(places) - 1, -1, -1):
-        link: Link | None = watched.state.standing[i]
-        if link is None or link.first.position <= watched.state.fired:
+    steps = list(dict.fromkeys(machine.steps))
+    for i in range(len(machine.steps) - 1, -1, -1):
+        link = None if state is None else state.standing[i]
+        if state is None or link is None or link.first.position <= state.fired:
             continue
-        first = link.first
-        if not machine.goes_on(i, link, rows):
+        newest = Seen(history.n - 1, link.seen.event, history.us, {})
+        if i + 1 < len(machine.steps) and not machine.reaches(
+            i + 1, link.seen, newest.position, newest.us, history.timed
+        ):
             continue
-        if not machine.within.holds(rows.n - first.position, rows.us - first.mark.us, rows.timed):
+        if not machine.inside(link.first, newest, history.timed):
             continue
-        step = places[i].step
-        is_whole = i + 1 == len(places) or places[i + 1].step != step
+        step = machine.steps[i]
+        is_whole = i + 1 == len(machine.steps) or machine.steps[i + 1] != step
         yield Progress(
-            pattern=track.program.name,
-            source=watched.key[0],
-            history=dict(zip(track.program.group_by, watched.key[1:], strict=True)),
-            stage=machine.steps[i] + is_whole,
-            of=machine.steps[-1] + 1,
+            pattern=machine.program.name,
+            source=history.source,
+            history=dict(zip(machine.program.group_by, history.key, strict=True)),
+            stage=steps.index(step) + is_whole,
+            of=len(steps),
             step=step,
             events=i + 1,
-            since=first.mark.at,
-            last=link.seen.mark.at,
+            since=link.first.event.at,
+            last=link.seen.event.at,
         )
         return

@@ -12,12 +12,12 @@ from ..config import Settings
 from ..engine.combination import combine, parts_meant
 from ..engine.contagion import Contacts, contacts, spread
 from ..engine.detect import by_depth, find
-from ..engine.evaluate import NO_CHAIN, number, reader
+from ..engine.history import CAP, History, histories
+from ..engine.live.expressions import number, read_at
 from ..errors import BadUsage
 from ..fields import Count, RecordStruct
 from ..ingest.collector import latest_time
 from ..language.ast import Spread
-from ..language.history import CAP, History, histories
 from ..language.program import Program, SilenceProgram
 from ..models import Detection, Event, format_time, micros, rank, stable_hash
 from ..models.detection import STANDING
@@ -89,24 +89,24 @@ def next_due(
     for program in programs:
         if not isinstance(program.body, SilenceProgram):
             continue
-        for history in histories(program, events):
+        for history in histories(program, events, cap):
             if program.timed_only and not history.timed:
                 continue
-            deadline = deadline_of(program.body, history, cap)
+            deadline = deadline_of(program.body, history)
             if deadline is not None and now <= deadline < LATEST:
                 who = (history.source, history.events[-1].subject)
                 due[who] = min(deadline, due.get(who, deadline))
     return due
 
 
-def deadline_of(body: SilenceProgram, history: History, cap: int) -> int | None:
+def deadline_of(body: SilenceProgram, history: History) -> int | None:
     """When the silence after the last event would be too long, or None where it never is."""
     last = len(history.events) - 1
     if last < body.at_least - 1:
         return None
-    if body.after is not None and reader(body.after, cap)(history, last, NO_CHAIN) is not True:
+    if body.after is not None and read_at(body.after, history, last) is not True:
         return None
-    seconds = number(reader(body.longer_than, cap)(history, last, NO_CHAIN))
+    seconds = number(read_at(body.longer_than, history, last))
     if seconds is None or seconds < 0 or seconds > LATEST / 1e6:
         return None
     return history.times[last] + round(seconds * 1e6)
@@ -268,7 +268,6 @@ class Looking:
     programs: tuple[Program, ...]
     settings: Settings
     as_of: datetime
-    runner: str
     selection: str
     versions: str
 
@@ -299,7 +298,6 @@ def sweep(
     settings: Settings | None = None,
     since: datetime | None = None,
     min_events: int = 1,
-    runner: str = "plain",
     progress: Callable[[int, int], None] | None = None,
 ) -> Sweep:
     """What changed since the last sweep, written to the store before it is told.
@@ -309,7 +307,7 @@ def sweep(
     lock, and no sweep is as of a moment more than `settings.max_future` ahead of it.
     """
     settings = settings or Settings()
-    looking = look(store, library, settings, as_of, runner)
+    looking = look(store, library, settings, as_of)
     _check_moment(as_of, store.last_sweep(), clock(), settings.max_future)
     lock = store.lock("sweep", clock())
     try:
@@ -352,9 +350,7 @@ def reset_clock(store: Store, now: datetime) -> int:
         store.unlock(lock)
 
 
-def look(
-    store: Store, library: Library, settings: Settings, as_of: datetime, runner: str = "plain"
-) -> Looking:
+def look(store: Store, library: Library, settings: Settings, as_of: datetime) -> Looking:
     """What a sweep of these patterns looks for."""
     programs = library.programs
     names = sorted(program.name for program in programs)
@@ -364,7 +360,7 @@ def look(
     ours = [f"{item.name}@{item.version}" for item in plan(needed(programs))]
     how = [dict(settings.scorers), asdict(Options.of(settings)), ours]
     selection, versions = stable_hash("sweep", names)[:16], stable_hash(content, how)[:16]
-    return Looking(store, library, programs, settings, as_of, runner, selection, versions)
+    return Looking(store, library, programs, settings, as_of, selection, versions)
 
 
 def _sweep(
@@ -390,7 +386,7 @@ def _sweep(
     for chunk in chunks(touched):
         seen = chunk_events(looking, chunk, again, threads=threads)
         bare_runs = bare_runs or any(map(is_bare_step, seen))
-        found = find(alone, seen, as_of=as_of, runner=looking.runner)
+        found = find(alone, seen, as_of=as_of)
         whose = [item.who for item in chunk]
         kept = store.detections(subjects=whose, patterns=[item.name for item in alone])
         changes = list(compare(kept, found.detections, alone, store.purged_before()))

@@ -246,7 +246,7 @@ class Watch:
     def progress(self, subject: str, source: str | None = None) -> list[Progress]:
         """How far each sequence has come in each of a subject's histories: "stage 5 of 9"."""
         with self._lock:
-            return progress_of(self._intake.live.stream, subject, source)
+            return progress_of(self._intake.live.engine, subject, source)
 
     @property
     def late(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from ..engine.combination import Combining
-from ..engine.live.state import load_stream, save_stream, version_of
+from ..engine.live.state import load_engine, save_engine, version_of
 from ..engine.live_detections import Live, Source
 from ..errors import BadUsage
 from ..models import Detection, Evidence, micros, moment
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .watch import Watch
 
 
-FORMAT = 2
+FORMAT = 3
 
 
 def save(watch: Watch) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def save(watch: Watch) -> dict[str, Any]:
     live = intake.live
     return {
         "format": FORMAT,
-        "stream": save_stream(live.stream),
+        "engine": save_engine(live.engine),
         "joins": {
             join.program.name: {"version": version_of(join.program), "state": join.save(table.pack)}
             for join in live.joins
@@ -52,7 +52,7 @@ def load(watch: Watch, saved: Mapping[str, Any]) -> None:
         raise BadUsage(f"a saved watch has format {FORMAT}, not {saved.get('format')!r:.40}")
     intake, table = watch._intake, Table(list(saved["detections"]))
     live = intake.live
-    lost = load_stream(live.stream, saved["stream"])
+    lost = load_engine(live.engine, saved["engine"])
     for join in live.joins:
         data = saved["joins"].get(join.program.name)
         if data is None:
@@ -68,10 +68,8 @@ def load(watch: Watch, saved: Mapping[str, Any]) -> None:
     intake.arrivals.update({name: Arrivals.load(item) for name, item in saved["arrivals"].items()})
     intake.newest = None if saved["newest"] is None else moment(saved["newest"])
     intake.late, intake.repeated = saved["late"], saved["repeated"]
-    intake.refused, intake.evicted = saved.get("refused", 0), saved.get("evicted", 0)
-    # Saved before there was an order: any will do.
-    order = saved["order"] if "order" in saved else live.stream.subjects()
-    intake.order = dict.fromkeys((source, subject) for source, subject in order)
+    intake.refused, intake.evicted = saved["refused"], saved["evicted"]
+    intake.order = dict.fromkeys((source, subject) for source, subject in saved["order"])
     watch._teller.muter.muted.update(saved["muted"])
     watch.notes += [f"{name}: saved under another version of the pattern; it starts empty" for name in lost]
     if intake.measurer is not None and saved["signals"] is not None:

@@ -49,7 +49,6 @@ def analyze(
     deny: o.Deny = o.NONE,
     cwd: o.Cwd = "",
     parameters: o.Parameters = o.NONE,
-    runner: o.Runner = "stream",
 ) -> None:
     """Detect patterns in files of events."""
     from contextlib import ExitStack
@@ -91,7 +90,6 @@ def analyze(
                 library,
                 as_of=moment,
                 settings=settings,
-                runner=runner,
                 traced=bool(html),
                 evaluate=evaluate,
             )

@@ -77,7 +77,6 @@ Parameters = Annotated[
     list[str],
     opt("Override a pattern parameter.", "--set", metavar="PATTERN.PARAMETER=NUMBER", panel=ADVANCED),
 ]
-Runner = Annotated[str, opt("Choose the engine: stream, batch or plain.", metavar="NAME", panel=ADVANCED)]
 
 Task = Annotated[str, opt("State what the agent was asked to do.", metavar="TEXT", panel=RUNS)]
 Goal = Annotated[str, opt("State what the agent's actions should serve.", metavar="TEXT", panel=RUNS)]

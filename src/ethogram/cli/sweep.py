@@ -43,7 +43,6 @@ def sweep(
     ] = False,
     scorers: o.Scorers = o.NONE,
     parameters: o.Parameters = o.NONE,
-    runner: o.Runner = "stream",
 ) -> None:
     """Check subjects with something new in a store; report changes once."""
     from ..app.analyze import load_library
@@ -61,7 +60,7 @@ def sweep(
         if reset_clock:
             _reset_clock(opened)
         while True:
-            how = {"since": o.moment(since, "--since"), "min_events": min_events, "runner": runner}
+            how = {"since": o.moment(since, "--since"), "min_events": min_events}
             o.note_all(opened, "sweep")
             done = _sweep_once(opened, library, settings, options.moment() or o.now(), how)
             failing, done, shown = muted(done, options.mutes(loaded, untrusted=True), opened)

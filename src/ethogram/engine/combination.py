@@ -1,4 +1,4 @@
-"""Combinations: detections together, in order, or any of several; in batch and live."""
+"""Combinations: detections together, in order, or any of several. They come in output order."""
 
 from __future__ import annotations
 
@@ -7,71 +7,24 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from ..language.ast import Attribute, Combination, Expr, Slot
-from ..language.history import History
+from ..language.ast import Combination
+from ..language.history import FIELDS
 from ..language.program import Program
-from ..language.templates import write
-from ..models import EPOCH, Detection, Event, Evidence, micros
+from ..models import Detection, Event, Evidence, micros
 from ..models.detection import STANDING
 from .detections import build
-from .evaluate import number, reader
-
-# Expressions of combinations: they see the confidences of their parts, and no events.
-
-Values = dict[str, Any]
-
-
-def _read(expr: Expr, values: Values) -> Any:
-    # An empty event stands in for the one that a combination does not have.
-    subject, target, thread = (values.get(name) for name in ("subject", "target", "thread"))
-    event = Event("", EPOCH, str(subject or ""), target=target, thread=thread)
-    history = History((), "", True, [event], [0], [False])
-    return reader(expr)(history, 0, {"." + name: value for name, value in values.items()})
-
-
-def read_confidence(expr: Expr, values: Values) -> float:
-    """0..1; absent is 0."""
-    value = number(_read(expr, values))
-    return 0.0 if value is None else round(min(1.0, max(0.0, value)), 6)
-
-
-def read_severity(severities: tuple[tuple[str, Expr | None], ...], values: Values) -> str:
-    """The highest severity whose condition holds, else the lowest listed."""
-    for name, condition in reversed(severities):
-        if condition is None or _read(condition, values) is True:
-            return name
-    return severities[0][0]
-
-
-def read_details(details: tuple[tuple[str, Expr], ...], values: Values) -> dict[str, Any]:
-    """The named values, rounded to 6 places."""
-    found = {name: _read(expr, values) for name, expr in details}
-    return {name: round(value, 6) if isinstance(value, float) else value for name, value in found.items()}
-
-
-def read_slot(expr: Expr, values: Values) -> Any:
-    """A value for the explanation."""
-    if isinstance(expr, Attribute) and expr.name in values:
-        return values[expr.name]
-    return _read(expr, values)
-
-
-# Combinations: detections together, in order, or any of several.
+from .history import History
+from .live.expressions import Judge
 
 Key = tuple[str, ...]
+Parts = list[tuple[str, Detection]]
+"""Each part's name with its detection."""
 
 
 def combine(program: Program, detections: Iterable[Detection]) -> list[Detection]:
-    """The combination's own detections, from those of its parts in output order."""
-    body = program.body
-    assert isinstance(body, Combination)
-    joined: dict[Key, list[Detection]] = {}
-    for detection in sorted(detections, key=lambda d: d.order):
-        key = key_of(program, detection)
-        if key is not None and parts_meant(body.parts, detection.pattern) and detection.state in STANDING:
-            joined.setdefault(key, []).append(detection)
-    fire = {"all_of": _all_of, "in_order": _in_order, "any_of": _any_of}[body.kind]
-    return [_detection(program, parts) for seen in joined.values() for parts in fire(body, seen)]
+    """The combination's own detections, from those of its parts in any order."""
+    seen = [detection for detection in detections if detection.state in STANDING]
+    return Combining(program).see(sorted(seen, key=lambda item: item.order))
 
 
 def parts_meant(parts: Sequence[str], pattern: str) -> list[str]:
@@ -95,75 +48,6 @@ def key_of(program: Program, detection: Detection) -> Key | None:
     return tuple(values)
 
 
-Parts = list[tuple[str, Detection]]
-
-
-def _all_of(body: Combination, seen: Sequence[Detection]) -> list[Parts]:
-    fired: list[Parts] = []
-    newest: dict[str, Detection] = {}
-    for entry in seen:
-        newest |= dict.fromkeys(parts_meant(body.parts, entry.pattern), entry)
-        if len(newest) < len(body.parts) or not _together(body, newest, entry):
-            continue
-        # Of one detection that is two parts, the order of the file.
-        listed = [(part, newest[part]) for part in body.parts]
-        fired.append(sorted(listed, key=lambda item: item[1].order))
-        newest = {}
-    return fired
-
-
-def _together(body: Combination, newest: dict[str, Detection], last: Detection) -> bool:
-    times = [micros(item.detected_at) for item in newest.values()]
-    if body.within is not None and max(times) - min(times) > body.within:
-        return False
-    if not body.overlapping:
-        return True
-    ends = [
-        item.closed_at
-        for item in newest.values()
-        if item.closed_at is not None and item.closed_at <= last.detected_at
-    ]
-    return not ends or max(item.opened_at for item in newest.values()) <= min(ends)
-
-
-def _in_order(body: Combination, seen: Sequence[Detection]) -> list[Parts]:
-    """A sequence with one place per part, each strictly later than the one before."""
-    fired: list[Parts] = []
-    last_fired = -1
-    standing: list[list[tuple[int, ...]]] = [[] for _ in body.parts]
-    for at, item in enumerate(seen):
-        meant = parts_meant(body.parts, item.pattern)
-        for i in range(len(body.parts) - 1, -1, -1):
-            chain = _chain(standing, seen, i, at) if body.parts[i] in meant else None
-            if chain is None:
-                continue
-            standing[i].append(chain)
-            if i == len(body.parts) - 1 and chain[0] > last_fired and _in_time(body, seen, chain):
-                fired.append([(part, seen[t]) for part, t in zip(body.parts, chain, strict=True)])
-                last_fired = at
-    return fired
-
-
-def _chain(
-    standing: list[list[tuple[int, ...]]], seen: Sequence[Detection], i: int, at: int
-) -> tuple[int, ...] | None:
-    """The positions of parts 0..i where part i stands at a detection, or None where it does not."""
-    if i == 0:
-        return (at,)
-    before = (c for c in reversed(standing[i - 1]) if seen[c[-1]].detected_at < seen[at].detected_at)
-    earlier = next(before, None)
-    return None if earlier is None else (*earlier, at)
-
-
-def _in_time(body: Combination, seen: Sequence[Detection], chain: tuple[int, ...]) -> bool:
-    first, last = seen[chain[0]], seen[chain[-1]]
-    return body.within is None or micros(last.detected_at) - micros(first.detected_at) <= body.within
-
-
-def _any_of(body: Combination, seen: Sequence[Detection]) -> list[Parts]:
-    return [[(parts_meant(body.parts, item.pattern)[0], item)] for item in seen]
-
-
 def raised(confidence: float, multiplier: float) -> float:
     """A confidence whose odds are multiplied.
 
@@ -173,36 +57,34 @@ def raised(confidence: float, multiplier: float) -> float:
     return round(multiplier * confidence / (1 - confidence + multiplier * confidence), 6)
 
 
-def _detection(program: Program, parts: Parts) -> Detection:
-    body = program.body
-    assert isinstance(body, Combination)
-    return assemble(program, body.multiplier, parts, last=parts[-1][1])
-
-
-def assemble(program: Program, multiplier: float, parts: Parts, last: Detection) -> Detection:
+def assemble(judge: Judge, multiplier: float, parts: Parts, last: Detection) -> Detection:
     """The detection of a combination; key, id and times are those of `last`.
 
-    Parts count as they were when they were detected, so that live and batch agree.
+    Parts count as they were when they were detected, so that it does not matter how they went on.
     """
-    key = tuple(last.history[name] for name in program.group_by)
-    ones = [item for _, item in parts]
-    values: Values = {name: last.history.get(name) for name in ("subject", "target", "thread")}
+    program, ones = judge.program, [item for _, item in parts]
+    # Expressions read the key fields off an event that stands in for the one that there is not.
+    own = {name: last.history[name] for name in program.group_by}
+    named: dict[str, Any] = {name: value for name, value in own.items() if name in FIELDS}
+    rest = {name: value for name, value in own.items() if name not in FIELDS}
+    event = Event("", last.detected_at, **{"source": last.source, **named}, attributes=rest)
+    history = History((), last.source, True)
+    results: dict[str, float] = {}
     for part, item in parts:
         name = f"{part}.confidence"
-        values[name] = max(values.get(name, 0.0), item.fired_confidence)
-    highest = raised(max(item.fired_confidence for item in ones), multiplier)
-    confidence = highest if program.confidence is None else read_confidence(program.confidence, values)
-    evidence = tuple(
-        Evidence(part, item.fired_event, item.detected_at, {"confidence": item.fired_confidence})
-        for part, item in parts
-    )
+        results[name] = max(results.get(name, 0.0), item.fired_confidence)
+    history.results = results
+    if program.confidence is None:
+        confidence = raised(max(item.fired_confidence for item in ones), multiplier)
+    else:
+        confidence = judge.confidence(event, 0, history)
     at, final = micros(last.detected_at), parts[-1][1]
     return build(
         program,
         last.source,
-        key,
+        tuple(own.values()),
         last.id,
-        severity=read_severity(program.severities, values),
+        severity=judge.severity(event, 0, history),
         confidence=confidence,
         fired_confidence=confidence,
         opened_at=at,
@@ -212,24 +94,17 @@ def assemble(program: Program, multiplier: float, parts: Parts, last: Detection)
         fired_event=final.fired_event,
         last_event=final.fired_event,
         last_at=micros(final.detected_at),
-        count=len(evidence),
-        evidence=evidence,
-        details=read_details(program.details, values),
+        count=len(parts),
+        evidence=tuple(
+            Evidence(part, item.fired_event, item.detected_at, {"confidence": item.fired_confidence})
+            for part, item in parts
+        ),
+        details=judge.details(event, 0, history),
         scorer=", ".join(sorted({item.scorer for item in ones})),
-        explanation=_explain(program, values),
+        explanation=judge.explanation(event, 0, history),
         parts=tuple(item.id for item in ones),
     )
 
-
-def _explain(program: Program, values: Values) -> str:
-    written = [
-        write(read_slot(piece.of, values), piece.form) if isinstance(piece, Slot) else piece
-        for piece in program.explanation
-    ]
-    return "".join(written) or f"{values['subject']}: {program.title}."
-
-
-# Combinations live: detections of parts come in output order, and a few of them are remembered.
 
 Numbered = tuple[int, Detection]
 """A detection, and how many parts its key had seen before it."""
@@ -259,7 +134,7 @@ class Combining:
 
     def __init__(self, program: Program) -> None:
         assert isinstance(program.body, Combination)
-        self.program, self.body = program, program.body
+        self.program, self.body, self.judge = program, program.body, Judge(program)
         self.joined: dict[Key, Joined] = {}
 
     def see(self, batch: Sequence[Detection]) -> list[Detection]:
@@ -295,15 +170,25 @@ class Combining:
             del self.joined[key]
 
     def _made(self, parts: Parts) -> Detection:
-        return assemble(self.program, self.body.multiplier, parts, last=parts[-1][1])
+        return assemble(self.judge, self.body.multiplier, parts, last=parts[-1][1])
 
     def _all_of(self, joined: Joined, meant: list[str], detection: Detection) -> Iterator[Parts]:
         joined.newest |= dict.fromkeys(meant, detection)
-        if len(joined.newest) < len(self.body.parts) or not _together(self.body, joined.newest, detection):
+        if len(joined.newest) < len(self.body.parts) or not self._together(joined.newest, detection):
             return
+        # Of one detection that is two parts, the order of the file.
         listed = [(part, joined.newest[part]) for part in self.body.parts]
         joined.newest = {}
         yield sorted(listed, key=lambda item: item[1].order)
+
+    def _together(self, newest: dict[str, Detection], last: Detection) -> bool:
+        times = [micros(item.detected_at) for item in newest.values()]
+        if self.body.within is not None and max(times) - min(times) > self.body.within:
+            return False
+        ended = (item.closed_at for item in newest.values() if item.closed_at is not None)
+        ends = [at for at in ended if at <= last.detected_at]
+        latest = max(item.opened_at for item in newest.values())
+        return not self.body.overlapping or not ends or latest <= min(ends)
 
     def _in_order(self, joined: Joined, meant: list[str], detection: Detection) -> Iterator[Parts]:
         if joined.now is None or detection.detected_at > joined.now:

@@ -1,12 +1,12 @@
-"""Contagion: a pattern in one subject, contact, then a pattern in others; in batch and live."""
+"""Contagion: a pattern in one subject, contact, then a pattern in others."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from ..language.ast import Spread
@@ -14,8 +14,8 @@ from ..language.program import Program
 from ..models import Detection, Event, micros, moment, rank
 from ..models.detection import STANDING
 from .combination import assemble, parts_meant
-
-# Spread: a pattern in one subject, contact, then a pattern in others.
+from .live.expressions import Judge
+from .match import CLOSED, OPENED, ROSE
 
 Contacts = dict[tuple[str, str, str], list[datetime]]
 """Times of events between two subjects of a source, both ways, in order."""
@@ -37,61 +37,32 @@ def spread(
     program: Program, detections: Sequence[Detection], met: Contacts, as_of: datetime
 ) -> list[Detection]:
     """One detection for each start from which enough other subjects were reached."""
-    body = program.body
-    assert isinstance(body, Spread)
-    seen = [d for d in sorted(detections, key=lambda d: d.order) if d.state in STANDING]
-    starts = [d for d in seen if parts_meant((body.first,), d.pattern)]
-    ends = [d for d in seen if parts_meant((body.then,), d.pattern)]
-    found = [_from(program, body, start, ends, met, as_of) for start in starts]
-    return [item for item in found if item is not None]
+    spreading = Spreading(program)
+    seen = sorted((d for d in detections if d.state in STANDING), key=lambda d: d.order)
+    sources = {d.source for d in seen}
+    result: list[Detection] = []
+    for source in sorted(sources):
+        # Each meeting stands there both ways.
+        meetings = sorted(
+            (micros(at), a, b) for (of, a, b), times in met.items() if of == source and a < b for at in times
+        )
+        fed = 0
+        for at, batch in groupby(
+            (d for d in seen if d.source == source), key=lambda d: micros(d.detected_at)
+        ):
+            recent: list[Meeting] = []
+            while fed < len(meetings) and meetings[fed][0] <= at:
+                spreading.meet(source, meetings[fed])
+                recent.append(meetings[fed])
+                fed += 1
+            list(spreading.see(source, list(batch), [meeting for meeting in recent if meeting[0] == at]))
+        while fed < len(meetings):
+            spreading.meet(source, meetings[fed])
+            fed += 1
+        result += [closed for _, closed in spreading.advance(source, micros(as_of))]
+    return [*result, *spreading.open()]
 
 
-def _from(
-    program: Program, body: Spread, start: Detection, ends: list[Detection], met: Contacts, as_of: datetime
-) -> Detection | None:
-    reached: dict[str, Detection] = {}
-    for end in ends:
-        is_new = end.source == start.source and end.subject not in (start.subject, *reached)
-        if is_new and _connected(body, start, end, met):
-            reached[end.subject] = end
-    if len(reached) < body.at_least:
-        return None
-    until = moment(micros(start.detected_at) + body.within)
-    return reached_detection(program, body, start, reached.values(), until if as_of > until else None)
-
-
-def reached_detection(
-    program: Program, body: Spread, start: Detection, reached: Iterable[Detection], closed: datetime | None
-) -> Detection:
-    """The detection of a start from which these were reached; open while `closed` is None."""
-    others = sorted(reached, key=lambda d: d.order)
-    parts = [(body.first, start), *((body.then, other) for other in others)]
-    made = assemble(program, body.multiplier, parts, last=start)
-    then = assemble(program, body.multiplier, parts[: 1 + body.at_least], last=start)
-    return replace(
-        made,
-        state="opened" if closed is None else "closed",
-        detected_at=others[body.at_least - 1].detected_at,
-        closed_at=closed,
-        count=len(others),
-        fired_event=then.last_event,
-        fired_confidence=then.confidence,
-    )
-
-
-def _connected(body: Spread, start: Detection, end: Detection, met: Contacts) -> bool:
-    if not start.detected_at < end.detected_at:
-        return False
-    if micros(end.detected_at) - micros(start.detected_at) > body.within:
-        return False
-    times = met.get((start.source, start.subject, end.subject), [])
-    at = bisect_left(times, start.detected_at)
-    return at < len(times) and times[at] <= end.detected_at
-
-
-# Spread live: the starts that are not over yet, whom each has met since, and whom it has reached.
-
-OPENED, ROSE, CLOSED = "opened", "rose", "closed"
 Told = tuple[str, Detection]
 """What happened to a detection (opened, rose or closed), and the detection."""
 Meeting = tuple[int, str, str]
@@ -124,7 +95,7 @@ class Spreading:
 
     def __init__(self, program: Program) -> None:
         assert isinstance(program.body, Spread)
-        self.program, self.body = program, program.body
+        self.program, self.body, self.judge = program, program.body, Judge(program)
         self.starts: dict[str, deque[Start]] = {}
         """By source, the earliest first."""
         self._of: dict[tuple[str, str], list[Start]] = {}
@@ -187,8 +158,21 @@ class Spreading:
             start.severity = made.severity
 
     def _made(self, start: Start, *, closed: bool) -> Detection:
-        until = moment(start.us + self.body.within) if closed else None
-        return reached_detection(self.program, self.body, start.one, start.reached.values(), until)
+        """The detection of a start from which enough were reached."""
+        body = self.body
+        others = sorted(start.reached.values(), key=lambda item: item.order)
+        parts = [(body.first, start.one), *((body.then, other) for other in others)]
+        made = assemble(self.judge, body.multiplier, parts, last=start.one)
+        then = assemble(self.judge, body.multiplier, parts[: 1 + body.at_least], last=start.one)
+        return replace(
+            made,
+            state="closed" if closed else "opened",
+            detected_at=others[body.at_least - 1].detected_at,
+            closed_at=moment(start.us + body.within) if closed else None,
+            count=len(others),
+            fired_event=then.last_event,
+            fired_confidence=then.confidence,
+        )
 
     def advance(self, source: str, us: int) -> Iterator[Told]:
         """Close and forget the starts that were over before a moment."""

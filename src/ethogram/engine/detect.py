@@ -5,40 +5,33 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
 
-from ..errors import BadUsage, did_you_mean
 from ..language.ast import Spread
 from ..language.history import CAP, key_of
 from ..language.program import Program
 from ..models import Detection, Event, Value, micros
-from . import plain
 from .combination import combine, parts_meant
 from .contagion import contacts, spread
-from .detections import detection, detection_of
-from .match import NO_TIMES, Finding, Insufficient
-
-Runner = Callable[..., plain.Outcome]
+from .detections import detection_of
+from .match import NO_TIMES, Insufficient, Outcome
 
 
-def run_batch(programs: Iterable[Program], events: Sequence[Event], *, as_of: int, cap: int) -> plain.Outcome:
-    """The columnar runner; NumPy is loaded only when it is used."""
+def run_columns(programs: Iterable[Program], events: Sequence[Event], *, as_of: int, cap: int) -> Outcome:
+    """The columnar engine; NumPy is loaded only when it is used."""
     from .columns.run import run
 
     return run(programs, events, as_of=as_of, cap=cap)
 
 
-def run_stream(
-    programs: Iterable[Program], events: Sequence[Event], *, as_of: int, cap: int
-) -> plain.Outcome:
-    """The live runner, fed with all events in order; its code is written only when it is used."""
+def run_live(programs: Iterable[Program], events: Sequence[Event], *, as_of: int, cap: int) -> Outcome:
+    """The live engine, fed with all events in order."""
     from .live.engine import run
 
     return run(programs, events, as_of=as_of, cap=cap)
 
 
-RUNNERS: dict[str, Runner] = {"plain": plain.run, "batch": run_batch, "stream": run_stream}
-"""Every runner takes (programs, events, as_of=, cap=) and gives the same outcome."""
+ENGINES: dict[str, Callable[..., Outcome]] = {"columns": run_columns, "live": run_live}
+"""Both take (programs, events, as_of=, cap=) and give the same outcome."""
 
 
 class Found:
@@ -60,10 +53,10 @@ def find(
     *,
     as_of: datetime,
     cap: int = CAP,
-    runner: str = "plain",
+    engine: str = "live",
 ) -> Found:
     """What the programs find in events that are in order and not after `as_of`."""
-    outcome, detections = found_in_events(programs, events, as_of=as_of, cap=cap, runner=runner)
+    outcome, detections = found_in_events(programs, events, as_of=as_of, cap=cap, engine=engine)
     met = contacts(events) if any(isinstance(program.body, Spread) for program in programs) else {}
     untimed = {event.source for event in events if not event.timed}
     for program in by_depth(programs):
@@ -80,21 +73,11 @@ def find(
 
 
 def found_in_events(
-    programs: Sequence[Program], events: Sequence[Event], *, as_of: datetime, cap: int, runner: str
-) -> tuple[plain.Outcome, list[Detection]]:
+    programs: Sequence[Program], events: Sequence[Event], *, as_of: datetime, cap: int, engine: str = "live"
+) -> tuple[Outcome, list[Detection]]:
     """What is found in events themselves, without what is made of detections."""
-    if runner not in RUNNERS:
-        known = ", ".join(sorted(RUNNERS))
-        raise BadUsage(f"unknown runner {runner!r}{did_you_mean(runner, RUNNERS)}; known: {known}")
-    outcome = RUNNERS[runner](programs, events, as_of=micros(as_of), cap=cap)
-    return outcome, [_made(finding, cap) for finding in outcome.findings]
-
-
-def _made(finding: Any, cap: int) -> Detection:
-    # The live runner has no history to read from afterwards: its episodes hold what was read.
-    if isinstance(finding, Finding):
-        return detection(finding, cap)
-    return detection_of(finding)
+    outcome = ENGINES[engine](programs, events, as_of=micros(as_of), cap=cap)
+    return outcome, [detection_of(match) for match in outcome.matches]
 
 
 def without_times(program: Program, events: Sequence[Event]) -> list[Insufficient]:

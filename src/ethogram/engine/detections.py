@@ -8,18 +8,12 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from ..language.ast import Expr, Indicator, Signal, Slot
-from ..language.history import CAP
+from ..language.ast import Expr, Indicator, Signal
 from ..language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
-from ..language.templates import rounded, write
 from ..language.visitor import named, walk
-from ..models import GIVEN, Detection, Event, Evidence, Value, detection_id, micros, moment
+from ..models import GIVEN, Detection, Event, Evidence, Value, detection_id, moment
 from ..patterns.code_patterns import TOLD
-from .evaluate import reader
-from .evidence import counted
-from .live.buffer import Mark
-from .live.episode import Episode
-from .match import Finding
+from .match import Match
 
 # Detections of patterns in code: what the code told takes the place of what an expression would say.
 
@@ -56,9 +50,7 @@ def _evidence(value: object) -> Iterator[Evidence]:
                 yield Evidence("counted", event, moment(us), readings)
 
 
-# Matches to detections: evidence, details and the sentence a person reads.
-
-MOST_TEXT = 200
+# Matches to detections.
 
 
 def build(
@@ -124,116 +116,50 @@ def build(
     )
 
 
-def detection_of(episode: Episode) -> Detection:
-    """The detection an episode amounts to, as it is now."""
-    program, conditions = episode.program, _conditions(episode.program.body)
+def detection_of(match: Match) -> Detection:
+    """The detection a match amounts to, as it is now."""
+    program, conditions = match.program, _conditions(match.program)
     made = build(
         program,
-        episode.source,
-        episode.key,
-        episode.fired.id,
-        severity=episode.severity,
-        confidence=episode.confidence,
-        fired_confidence=episode.fired_confidence,
-        opened_at=episode.opened_at,
-        detected_at=episode.detected_at,
-        closed_at=episode.closed_at,
-        first_event=episode.first,
-        fired_event=episode.fired.id,
-        last_event=episode.last,
-        last_at=episode.last_at,
-        count=episode.count,
+        match.source,
+        match.key,
+        match.fired.id,
+        severity=match.severity,
+        confidence=match.confidence,
+        fired_confidence=match.fired_confidence,
+        opened_at=match.opened_at,
+        detected_at=match.detected_at,
+        closed_at=match.closed_at,
+        first_event=match.first,
+        fired_event=match.fired.id,
+        last_event=match.last,
+        last_at=match.last_at,
+        count=match.count,
         evidence=tuple(
-            Evidence(step, event.id, event.at, readings_of(event, conditions[step]))
-            for step, event in episode.evidence
+            Evidence(step, event.id, event.at, readings_of(event, conditions.get(step, conditions[""])))
+            for step, event in match.evidence
         ),
-        details=episode.details,
-        scorer=scorers_of(program, [event for _, event in episode.evidence]),
-        explanation=episode.explanation,
+        details=match.details,
+        scorer=scorers_of(program, [event for _, event in match.evidence]),
+        explanation=match.explanation,
     )
     return spoken(made)
 
 
-def detection(finding: Finding, cap: int = CAP) -> Detection:
-    """The detection a finding amounts to."""
-    program, history = finding.program, finding.history
-    last = history.events[finding.last]
-    return detection_of(
-        Episode(
-            program=program,
-            source=history.source,
-            key=history.key,
-            fired=history.events[finding.fired],
-            first=history.events[finding.first].id,
-            last=last.id,
-            last_at=micros(last.at),
-            count=finding.count,
-            severity=finding.severity,
-            confidence=finding.confidence,
-            fired_confidence=finding.fired_confidence,
-            opened_at=finding.opened_at,
-            detected_at=finding.detected_at,
-            closed_at=finding.closed_at,
-            evidence=tuple(evidence_events(finding, cap)),
-            details=details(program, finding, cap),
-            explanation=explain(program, finding, cap),
-        )
-    )
+def _conditions(program: Program) -> dict[str, Expr | None]:
+    """The condition an event of a step counted for, by step; under "" that of all others."""
+    match program.body:
+        case SequenceProgram() as body:
+            steps: dict[str, Expr | None] = {place.step: place.condition for place in body.places}
+            return steps | {optional.step: optional.condition for optional in body.optionals} | {"": None}
+        case ThresholdProgram() as body:
+            return {"": body.when}
+        case SilenceProgram() as body:
+            return {"": body.after}
+    return {"": None}
 
 
-def details(program: Program, finding: Finding, cap: int) -> dict[str, Any]:
-    """The pattern's own named values, read at the peak and rounded to 6 places; absent ones are None."""
-    return {
-        name: rounded(reader(expr, cap)(finding.history, finding.peak, finding.chain))
-        for name, expr in program.details
-    }
-
-
-def explain(program: Program, finding: Finding, cap: int) -> str:
-    """The explanation with its holes filled, or the pattern's title where it has none."""
-    pieces = []
-    for piece in program.explanation:
-        if isinstance(piece, Slot):
-            value = reader(piece.of, cap)(finding.history, finding.peak, finding.chain)
-            pieces.append(write(value, piece.form if not isinstance(value, str) else "")[:MOST_TEXT])
-        else:
-            pieces.append(piece)
-    return "".join(pieces) or f"{finding.history.events[finding.peak].subject}: {program.title}."
-
-
-# --- evidence -------------------------------------------------------------------------------
-
-
-def evidence_events(finding: Finding, cap: int) -> list[tuple[str, Event]]:
-    """(step, event) in the order evidence is listed."""
-    body, events = finding.program.body, finding.history.events
-    if isinstance(body, SequenceProgram):
-        matched = [(at, step) for step, positions in finding.chain.items() for at in positions]
-        return [(step, events[at]) for at, step in sorted(matched)]
-    if isinstance(body, SilenceProgram):
-        return [("before", events[finding.fired])]
-    assert isinstance(body, ThresholdProgram)
-    evidence = [("counted", event) for event in counted(body, finding.history, finding.fired, cap)]
-    evidence.append(("opened", events[finding.fired]))
-    if finding.peak != finding.fired:
-        evidence.append(("peak", events[finding.peak]))
-    return evidence
-
-
-def _conditions(body: object) -> Mapping[str, Expr | None]:
-    """The condition that events of each step count for."""
-    match body:
-        case SequenceProgram():
-            conditions = {place.step: place.condition for place in body.places}
-            return conditions | {optional.step: optional.condition for optional in body.optionals}
-        case ThresholdProgram():
-            return dict.fromkeys(("counted", "opened", "peak"), body.when)
-        case SilenceProgram():
-            return {"before": body.after}
-    raise AssertionError(body)
-
-
-def readings_of(event: Mark | Event, condition: Expr | None) -> Mapping[str, Value]:
+def readings_of(event: Event, condition: Expr | None) -> Mapping[str, Value]:
     """The readings on an event that a condition names; indicators only where they were found."""
     if condition is None:
         return {}
@@ -251,7 +177,7 @@ def _names(condition: Expr) -> tuple[tuple[str, ...], frozenset[str]]:
     return tuple(sorted(names)), frozenset(named(condition, Indicator))
 
 
-def scorers_of(program: Program, events: Sequence[Mark | Event]) -> str:
+def scorers_of(program: Program, events: Sequence[Event]) -> str:
     """Who measured what counted, with the context widths where known: 'local@3/4, local@3/20'."""
     found = set()
     for event in events:

@@ -15,8 +15,8 @@ from .combination import Combining, parts_meant
 from .contagion import Meeting, Spreading, Told
 from .detect import by_depth
 from .detections import detection_of
-from .live.engine import Stream
-from .live.episode import CLOSED, OPENED, Change
+from .live.engine import Engine
+from .match import CLOSED, OPENED, Change
 
 Queue = list[tuple[int, Any, int, Detection]]
 """Detections of parts that wait until no other of their time can come, in output order."""
@@ -43,7 +43,7 @@ class Live:
 
     def __init__(self, programs: Sequence[Program], cap: int = CAP) -> None:
         self.programs = tuple(programs)
-        self.stream = Stream(programs, cap)
+        self.engine = Engine(programs, cap)
         self.joins: list[Combining | Spreading] = [
             Spreading(item) if isinstance(item.body, Spread) else Combining(item)
             for item in by_depth(programs)
@@ -74,12 +74,12 @@ class Live:
         told = self.advance(name, us, concludes=False) if self._is_due(name, source, us) else []
         if self.spreads and (answered is not None or event.target is not None):
             self._meet(source, event, us, answered)
-        changes = self.stream.observe(event, us)
+        changes = self.engine.observe(event, us)
         return told + self._told(source, changes) if changes else told
 
     def _is_due(self, name: str, source: Source, us: int) -> bool:
         """Whether time alone makes something known: most events come before anything is due."""
-        queue = self.stream.deadlines.queues.get(name)
+        queue = self.engine.deadlines.queues.get(name)
         if (source.queue and source.queue[0][0] < us) or (queue and queue[0][0] < us):
             return True
         for spread in self.spreads:  # a loop, since `any` over so few takes longer
@@ -94,12 +94,12 @@ class Live:
         `concludes`: the moment is not that of an event, so what is told must be remembered as final.
         """
         source = self.source(name)
-        changes = self.stream.advance(name, us)
+        changes = self.engine.advance(name, us)
         tolds: list[Told] = []
         latest: int | None = None
         if changes:
             tolds = self._told(source, changes)
-            latest = max(change.episode.detected_at for change in changes)
+            latest = max(change.match.detected_at for change in changes)
         if source.queue and source.queue[0][0] < us:
             joined, latest = self._join(name, source, us, latest)
             tolds += joined
@@ -125,7 +125,7 @@ class Live:
 
         What combinations and spreads remember of it goes with `forget_joined`.
         """
-        return self._told(self.source(name), self.stream.forget(name, subject, us, keep=keep))
+        return self._told(self.source(name), self.engine.forget(name, subject, us, keep=keep))
 
     def forget_joined(self, whose: Collection[tuple[str, str]]) -> list[Told]:
         """Let go of what combinations and spreads remember of subjects, each with its source."""
@@ -140,13 +140,13 @@ class Live:
     def forget_source(self, name: str) -> None:
         """Let go of a source of which no history is left."""
         self.sources.pop(name, None)
-        self.stream.deadlines.forget(name)
+        self.engine.deadlines.forget(name)
         for spread in self.spreads:
             spread.starts.pop(name, None)
 
     def open(self) -> Iterator[Detection]:
         """Every detection that is open now, as far as it has come."""
-        yield from (detection_of(change.episode) for change in self.stream.open())
+        yield from (detection_of(change.match) for change in self.engine.open())
         for spread in self.spreads:
             yield from spread.open()
 
@@ -154,11 +154,11 @@ class Live:
 
     def _told(self, source: Source, changes: Sequence[Change]) -> list[Told]:
         tolds: list[Told] = []
-        for what, episode in changes:
-            made = detection_of(episode)
+        for what, match in changes:
+            made = detection_of(match)
             tolds.append((what, made))
             if self._parts(made.pattern):
-                if _is_new(what, episode.program):
+                if _is_new(what, match.program):
                     self._push(source, made)
                 elif what == CLOSED:
                     self._close(source, made)

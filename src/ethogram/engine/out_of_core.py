@@ -39,10 +39,9 @@ def find_part(
     *,
     as_of: datetime,
     cap: int = CAP,
-    runner: str = "stream",
 ) -> Part:
     """All that can be said within one part, whose events are in order and not after `as_of`."""
-    outcome, here = found_in_events(programs, events, as_of=as_of, cap=cap, runner=runner)
+    outcome, here = found_in_events(programs, events, as_of=as_of, cap=cap)
     checked = outcome.checked
     number = {program.name: place for place, program in enumerate(programs)}
     notes = list(_notes(outcome.insufficient, number, events))

@@ -1,44 +1,16 @@
-"""History: the events of one key in order, as a runner reads them."""
+"""Which history of a program an event belongs to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from ..models import Event, Value, is_evaluated, micros
-from ..models.slotted import dataclass, field
+from ..models import Event, Value, is_evaluated
 from .program import Program
 
 CAP = 512
 """Windows are cut from so many of the newest events, so that state is bounded."""
 
 FIELDS = ("kind", "source", "subject", "target", "thread", "session", "reply_to")
-
-
-@dataclass(slots=True)
-class History:
-    """Events of one key. `whole` is the subject's own history, of which this is a part.
-
-    `memo` holds the last value of each measure: one is often asked for more than once at an event.
-    """
-
-    key: tuple[Value, ...]
-    source: str
-    timed: bool
-    events: list[Event] = field(default_factory=list)
-    times: list[int] = field(default_factory=list)
-    evaluated: list[bool] = field(default_factory=list)
-    whole: History | None = None
-    index_in_whole: list[int] = field(default_factory=list)
-    memo: dict[object, tuple[int, Any]] = field(default_factory=dict)
-
-    def add(self, event: Event) -> None:
-        """Append the next event in order."""
-        self.events.append(event)
-        self.times.append(micros(event.at))
-        self.evaluated.append(is_evaluated(event.readings))
-        if self.whole is not None:
-            self.index_in_whole.append(len(self.whole.events) - 1)
 
 
 def attribute(event: Event, name: str) -> Value | None:
@@ -76,28 +48,3 @@ def belongs(program: Program, event: Event) -> bool:
     if any(name in event.readings for name in program.signals):
         return True
     return program.evaluated and is_evaluated(event.readings)
-
-
-def histories(program: Program, events: Iterable[Event]) -> list[History]:
-    """The program's histories, in order of their first event. Events must be in order."""
-    record: dict[tuple[Any, ...], History] = {}
-    subjects: dict[tuple[str, str], History] = {}
-    narrow = program.group_by != ("subject",)
-    for event in events:
-        if not belongs(program, event):
-            continue
-        whole = None
-        if narrow:
-            subject = (event.source, event.subject)
-            if subject not in subjects:
-                subjects[subject] = History((event.subject,), event.source, event.timed)
-            whole = subjects[subject]
-            whole.add(event)
-        key = key_of(program, event)
-        if key is None:
-            continue
-        full = (event.source, *key)
-        if full not in record:
-            record[full] = History(key, event.source, event.timed, whole=whole)
-        record[full].add(event)
-    return list(record.values())

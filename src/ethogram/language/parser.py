@@ -10,11 +10,11 @@ from ..errors import did_you_mean
 from ..models import SEVERITIES, stable_hash
 from ..models.constants import STATUSES
 from ..models.slotted import dataclass
-from .ast import Combination, Expr, Pattern, Sequence, Shape, Spread
+from .ast import Combination, Expr, Pattern, Sequence, Shape, Slot, Spread
 from .expressions import BROKEN, Scope, Typed
 from .fields import FieldReader
 from .shape_parser import RESULTS, parse_shape, read_name
-from .templates import parse_explanation
+from .templates import NUMBER_FORM, split_form
 from .vocabulary import Vocabulary
 from .yaml_source import Fields, Items, Node, Scalar, plain
 
@@ -68,7 +68,7 @@ def _pattern(read: FieldReader, fields: Fields, scope: Scope, suffix: str) -> Pa
         confidence=_confidence(read, fields, scope, shape),
         severities=_severities(read, fields, scope),
         details=tuple((key, typed[0]) for key, typed in details.items()),
-        explanation=parse_explanation(
+        explanation=_explanation(
             read, fields.get("explanation"), scope.at("in explanation", details=details)
         ),
         tell_at=_tell_at(read, fields.get("tell_at"), scope, shape),
@@ -287,3 +287,51 @@ def _status(read: FieldReader, node: Node | None) -> str:
         read.fault(node or Scalar("", 1, 1), f"unknown status {status!r:.80}{near}")
         return "stable"
     return status
+
+
+def _explanation(read: FieldReader, node: Node | None, scope: Scope) -> tuple[str | Slot, ...]:
+    """The pieces of the explanation in order: texts, and slots such as `{warm.count:time|times}`."""
+    text = read.text(node, "explanation")
+    if not isinstance(node, Scalar) or not text:
+        return ()
+    pieces: list[str | Slot] = []
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if text.startswith(("{{", "}}"), at):
+            pieces.append(char)
+            at += 2
+        elif char == "{":
+            end = text.find("}", at)
+            if end < 0:
+                _slot_fault(read, node, at, "a { has no }; write {{ for the sign itself")
+                break
+            pieces.append(_slot(read, node, text[at + 1 : end], at + 1, scope))
+            at = end + 1
+        elif char == "}":
+            _slot_fault(read, node, at, "a } has no {; write }} for the sign itself")
+            at += 1
+        else:
+            end = min((i for i in (text.find("{", at), text.find("}", at)) if i >= 0), default=len(text))
+            pieces.append(text[at:end])
+            at = end
+    return tuple(pieces)
+
+
+def _slot(read: FieldReader, node: Scalar, inner: str, offset: int, scope: Scope) -> Slot:
+    body, _, form = inner.partition(":")
+    line, column = node.place(offset)
+    number, words = split_form(form)
+    if not NUMBER_FORM.fullmatch(number) or not (words is None or words.strip() == words):
+        known = ".2f, .0%, d, time|times, .0f day|days or nothing"
+        _slot_fault(read, node, offset, f"format {form[:20]!r} is not known; write {known}")
+        form = ""
+    expr, kind = read.expression(Scalar(body, line, column, None, body), scope, "any", "{...}")
+    if kind in ("truth", "list"):
+        _slot_fault(read, node, offset, "a number or category is due in {...}")
+    return Slot(expr, form)
+
+
+def _slot_fault(read: FieldReader, node: Scalar, offset: int, message: str) -> None:
+    line, column = node.place(offset)
+    read.fault(Scalar("", line, column), message)

@@ -15,7 +15,8 @@ def above(a: float, b: float) -> bool:
     >>> above(0.1 + 0.2, 0.3), above(0.31, 0.3)
     (False, True)
     """
-    return a > b + TOLERANCE * max(1.0, abs(a), abs(b))
+    # Most are not above at all.
+    return a > b and a > b + TOLERANCE * max(1.0, abs(a), abs(b))
 
 
 def at_least(a: float, b: float) -> bool:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from .slotted import dataclass, field
@@ -14,6 +15,25 @@ from .timestamps import format_time
 
 Value = float | str
 """What a reading or attribute can be compared with: a number or a category."""
+
+MILLION = 1_000_000
+
+_LARGE = 1e9
+"""From here on a float has no more than six decimals or so of its own."""
+
+
+def millionths(value: float) -> int:
+    """A finite number in fixed point: the nearest integer of millionths, halves to the even one.
+
+    >>> millionths(0.1 + 0.2), millionths(-2), millionths(1e300) == int(1e300) * 10**6
+    (300000, -2000000, True)
+    """
+    return round(value * 1e6) if -1e15 < value < 1e15 else int(value) * MILLION
+
+
+def _rounded(value: Any) -> Any:
+    return round(value * 1e6) / 1e6 if value.__class__ is float and -_LARGE < value < _LARGE else value
+
 
 GIVEN = "given"
 """The scorer of a reading that came with the event without a scorer."""
@@ -34,7 +54,11 @@ class Event:
     """One thing a subject did or met.
 
     `at` is UTC. `timed` is false where the source has no times: then `at` only keeps order.
-    `readings` holds plain values; `scorers` and `widths` name who measured those that say so.
+    `readings` holds plain values, numbers rounded to six decimals; `scorers` and `widths` name who measured
+    those that say so.
+
+    >>> Event.sample(readings={"risk": 0.12345678}).readings
+    {'risk': 0.123457}
     """
 
     id: str
@@ -54,6 +78,14 @@ class Event:
     readings: Mapping[str, Value] = field(default_factory=dict)
     scorers: Mapping[str, str] = field(default_factory=dict)
     widths: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for value in self.readings.values():
+            # The remainder is a quick look that most values pass; what does not may still be rounded.
+            if value.__class__ is float and value * 1e6 % 1.0 and _rounded(value) != value:
+                readings = {name: _rounded(value) for name, value in self.readings.items()}
+                object.__setattr__(self, "readings", readings)
+                return
 
     @property
     def order(self) -> tuple[datetime, int, str]:
@@ -168,6 +200,7 @@ _TRAITS = frozenset(TRAITS)
 _INDICATOR = re.compile(r"[A-Z]{3}_[A-Z0-9_]+")
 
 
+@lru_cache(maxsize=4096)
 def is_indicator_name(name: str) -> bool:
     """Whether a reading's name has the form of an indicator's.
 
@@ -183,4 +216,4 @@ def is_evaluated(readings: Mapping[str, Any]) -> bool:
     >>> is_evaluated({"compassion": 0.2}), is_evaluated({"error_key": "ENOENT"})
     (True, False)
     """
-    return any(name in _TRAITS or is_indicator_name(name) for name in readings)
+    return not _TRAITS.isdisjoint(readings) or any(map(is_indicator_name, readings))

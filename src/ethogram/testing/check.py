@@ -1,4 +1,4 @@
-"""What a pattern says of a history: by every runner and live alike, or an AssertionError that tells why."""
+"""What a pattern says of a history, by both engines and a watch alike; or an AssertionError that says why."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def assert_fires(
 ) -> Detection:
     """The first detection of a pattern; AssertionError where there is none, or not as stated.
 
-    `at` is the position of the event it fires at, from 1, `severity` what it reaches. Every runner and a
+    `at` is the position of the event it fires at, from 1, `severity` what it reaches. Both engines and a
     watch that is saved and loaded half-way must find the same.
     """
     return _checked(pattern, events, Example("the history", True, (), at, severity))[0]
 
 
 def assert_quiet(pattern: Named, events: Events) -> None:
-    """Nothing; AssertionError where the pattern finds something, by any runner or live."""
+    """Nothing; AssertionError where the pattern finds something, by either engine or a watch."""
     _checked(pattern, events, Example("the history", False, ()))
 
 

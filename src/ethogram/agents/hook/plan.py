@@ -20,7 +20,6 @@ from ...config import Loaded, Settings, load_settings
 from ...config.layers import CONFIG_VARIABLE
 from ...config.learned import LEARNED_FILE
 from ...config.trust import CONFIG_FILE, HIDDEN_FILE, record_file, user_file
-from ...engine.live import buffer
 from ...errors import EthogramError
 from ...language import ast
 from ...language.history import CAP
@@ -109,7 +108,10 @@ def _reach(window: ast.Window) -> int:
     if window.keep is not None:
         # Rows it drops lie in between; at most seven of eight are assumed to be such.
         return min(CAP, 8 * window.keep)
-    return buffer.rows_needed(window, CAP)
+    counts = [item.n for item in window.last if isinstance(item, ast.Events)]
+    if not counts or isinstance(window.skip, ast.Duration):
+        return CAP
+    return min(CAP, min(counts) + (window.skip.n if window.skip is not None else 0))
 
 
 def make_plan(selection: Selection, settings: Settings, folder: str | None = None) -> Plan:

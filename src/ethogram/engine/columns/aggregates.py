@@ -1,527 +1,439 @@
-"""Aggregates over all windows at once."""
+"""Aggregates over all windows at once: sums by prefix sums, extremes by tables, the rest window by window.
+
+The formulas are those of `engine/aggregates.py`; only how sums and slices are found is here.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ...language.ast import Compare, Cover, Difference, Expr, Measure, Number, Signal
+from ...language.ast import Compare, Cover, Difference, Expr, Measure, Number
 from ...language.visitor import needs_time
 from ...models.timestamps import HOUR
-from ..aggregates import Selected, _surprise, _value, count_surprise
-from ..values import top
-from ..window import View
-from .blocks import group_codes
-from .contrast import difference
-from .expressions import INEXACT, PREFIX
-from .numbers import ULP, Num, as_floats
-from .table import Floats, Ints, Mask, Values
-from .windows import (
-    KNOWN,
-    WILD,
-    Look,
-    Pieces,
-    Ranges,
-    SoFar,
-    extremes,
-    highest,
-    is_so_far,
-    ranges,
-    run_starts,
-    until,
+from ..aggregates import (
+    AGGREGATES,
+    Sides,
+    contrast,
+    count_surprise,
+    fading,
+    mean,
+    rise,
+    surprise,
+    top,
+    usual,
 )
-
-if TYPE_CHECKING:
-    from .expressions import At
-
-
-# Cover over all windows at once: which indicators of a set were found in each, by their counts.
-
-
-def cover(at: At, expr: Cover) -> Num:
-    """The weights of the indicators found in each window, added up."""
-    from .expressions import At as Reader
-
-    window = expr.window
-    here = at.arranged.whole if window.over_subject else at.arranged
-    read, found = Reader(here, at.cap), ranges(at, window)
-    kept = None if window.where is None else read.holds(window.where)
-    x: Floats = np.zeros(at.size)
-    for item, weight in zip(expr.items, expr.weights, strict=True):
-        held = read.holds(Compare(">", item, Number(0.0)))
-        held = held if kept is None else held & kept
-        if weight and held.any():
-            marks = _before(held)
-            x += weight * (marks[found.high] > marks[found.low])
-    if window.at_least:
-        known = _before(_known(read, expr.items, kept))
-        x[known[found.high] - known[found.low] < window.at_least] = np.nan
-    size = sum(map(abs, expr.weights))
-    return Num(x, 2 * ULP * len(expr.weights) * size if len(expr.weights) > 1 else 0.0)
-
-
-def _known(read: At, items: tuple[Expr, ...], mask: Mask | None) -> Mask:
-    """Where one of the indicators is known."""
-    out = np.zeros(read.size, bool)
-    for item in items:
-        num = read.value(item).num
-        if num is not None:
-            out |= num == num
-    return out if mask is None else out & mask
-
-
-def _before(mask: Mask) -> Ints:
-    """How many are set before each position, and before the end."""
-    return np.concatenate(([0], np.cumsum(mask)))
-
-
-# Few: the windows of a measure at some positions, read one by one. Nothing is worked out for the others.
-
-SHARE = 2
-"""Windows that together hold less than one in so many positions are read one by one."""
-
-SHORT = 4096
-"""Windows up to this length may be summed in order without losing too many places."""
-
-
-def few(at: At, expr: Measure) -> Few | None:
-    """The windows, where there are few and they are short."""
-    if at.rows is None or at.exact or expr.name not in KNOWN or expr.window.keep is not None:
-        return None
-    # Even windows of one event would be too many.
-    if SHARE * at.size > at.arranged.size:
-        return None
-    found = ranges(at, expr.window)
-    n = found.high - found.low
-    if SHARE * int(n.sum()) > at.arranged.size or int(n.max(initial=0)) > SHORT:
-        return None
-    return Few(at, expr, found)
-
-
-class Few:
-    """What `Look` gives, for such windows. `valid` are the positions that count, None where all do."""
-
-    def __init__(self, at: At, expr: Measure, found: Ranges) -> None:
-        from .expressions import At as Reader
-
-        self.at, self.expr = at, expr
-        here = at.arranged.whole if expr.window.over_subject else at.arranged
-        self.pieces = Pieces(found.low, found.high)
-        read = Reader(here, at.cap, self.pieces.at)
-        self.true: Mask | None = None
-        self.num: Floats | None = None
-        self.valid: Mask | None = None
-        if expr.condition:
-            self.true = read.holds(expr.of)
-            self.valid = self.true | read.fails(expr.of)
-        else:
-            values = read._as_value(expr.of)
-            self.num = values.num
-            if not (isinstance(expr.of, Signal) and here.is_full(expr.of.name)):
-                self.valid = values.present(read.size) if expr.name == "count" else _numbers(values.num, read)
-        if expr.window.where is not None:
-            held = read.holds(expr.window.where)
-            self.valid = held if self.valid is None else self.valid & held
-
-    @cached_property
-    def n(self) -> Ints:
-        """How many readings each window has."""
-        return self.pieces.lengths if self.valid is None else self.pieces.count(self.valid)
-
-    @cached_property
-    def counts(self) -> Floats:
-        """The same as floats."""
-        return self.n.astype(np.float64)
-
-    @property
-    def has_numbers(self) -> bool:
-        return self.num is not None
-
-    @cached_property
-    def values(self) -> Floats:
-        """The values that count; 0 for others."""
-        if self.num is None:
-            return np.empty(0)
-        return self.num if self.valid is None else np.where(self.valid, self.num, 0.0)
-
-    @cached_property
-    def largest(self) -> float:
-        """The largest size of a reading."""
-        return highest(self.values)
-
-    @cached_property
-    def middle(self) -> float:
-        """About the mean of all readings: a point from which their distances are small."""
-        return float(self.values.mean()) if len(self.values) else 0.0
-
-    @property
-    def widest(self) -> int:
-        return self.pieces.widest
-
-    def sums(self, what: str, make: Callable[[Floats], Floats]) -> tuple[Floats, float]:
-        """The sums of something made of each value over the windows, and the error per value summed."""
-        made = make(self.values)
-        return self.pieces.sums(made if self.valid is None else np.where(self.valid, made, 0.0))
-
-    def total(self) -> tuple[Floats, float]:
-        return self.pieces.sums(self.values)
-
-    def moments(self) -> tuple[Floats, float, float]:
-        """The sums of value times place in the window, from 0; the error per value; the largest factor."""
-        place = self.pieces.place if self.valid is None else self.pieces.places(self.valid)
-        return *self.pieces.sums(self.values * place), 0.0
-
-    def trues(self) -> Ints:
-        """How many are true, or with a value how many there are."""
-        if self.true is None:
-            return self.n
-        return self.pieces.count(self.true if self.valid is None else self.true & self.valid)
-
-
-def _numbers(num: Floats | None, read: At) -> Mask:
-    return np.zeros(read.size, bool) if num is None else num == num
-
-
-# Measures that need the list of values: the plain functions on slices of a column, window by window.
-
-
-def sliced(at: Any, look: Look) -> Floats:
-    """What the plain reader gives at each row asked about."""
-    expr, n = look.expr, look.n
-    out = np.full(len(n), np.nan)
-    rows = np.flatnonzero(n >= max(0, expr.window.at_least))
-    values, times = look.shared("array", lambda: _array(look)), _times(look)
-    # A list is quicker to cut, but to make one of everything for a few short windows is not.
-    if int(n[rows].sum()) > len(values):
-        values = look.shared("list", values.tolist)
-    here = _here(at, look) if expr.name == "surprise" else None
-    bounds = zip(rows.tolist(), look.a[rows].tolist(), look.b[rows].tolist(), strict=True)
-    now = look.ranges.now.tolist() if expr.name == "fading" else None
-    for k, a, b in bounds:
-        part = values[a:b] if isinstance(values, list) else values[a:b].tolist()
-        if here is not None:
-            value = _surprise(_selected(part), None if here[k] != here[k] else here[k], expr)
-        elif now is not None:
-            value = _faded(expr, part, times[a:b], now[k])
-        else:
-            value = _value(expr, _selected(part))
-        if value is not None:
-            out[k] = value
-    return out
-
-
-def most_frequent(look: Look) -> Floats:
-    """Which reading of each window is the newest with its most frequent value; absent where there is none."""
-    values: list[Any] = look.shared("list", lambda: look.shared("array", lambda: _array(look)).tolist())
-    times = (look.expr.option("times") or (1.0,))[0]
-    out = np.full(len(look.n), np.nan)
-    for k, (a, b) in enumerate(zip(look.a.tolist(), look.b.tolist(), strict=True)):
-        part = values[a:b]
-        most = top(part, times)
-        if most is not None:
-            out[k] = b - 1 - part[::-1].index(most)
-    return out
-
-
-def _array(look: Look) -> Any:
-    """All readings; where there are texts, numbers stand for values, which are then only told apart."""
-    read = look.read
-    if read.code is not None:
-        return group_codes(Values(read.num, read.code), len(read.at))
-    return np.empty(0) if read.num is None else read.num
-
-
-def _times(look: Look) -> list[int]:
-    times: list[int] = look.here.times[look.read.at].tolist() if look.expr.name == "fading" else []
-    return times
-
-
-def _here(at: Any, look: Look) -> list[float]:
-    """The value at each row itself."""
-    from .expressions import At, exactly
-
-    values: list[float] = exactly(At(look.here, at.cap, look.ranges.at), look.expr.of).tolist()
-    return values
-
-
-_NO_VIEW = View(0, (), (), None)
-
-
-def _selected(values: list[Any]) -> Selected:
-    """Values alone, for measures that ask for nothing else."""
-    return None, 0, _NO_VIEW, [], values  # type: ignore[return-value]
-
-
-class _Clock:
-    """Just enough of a history to ask for times."""
-
-    def __init__(self, times: list[int]) -> None:
-        self.times = times
-
-
-def _faded(expr: Measure, values: list[Any], times: list[int], now: int) -> float | None:
-    result: Any = (_Clock(times), 0, View(now, (), (), None), list(range(len(values))), values)
-    value: float | None = _value(expr, result)
-    return value
-
-
-# surprise_count over all windows at once: the counts in columns, what they mean one by one.
-
-
-def surprise_count(at: At, expr: Measure) -> Floats:
-    """What the plain reader gives at each row asked about."""
-    from .expressions import At as Reader
-
-    here, positions = at.arranged, at.positions
-    span, last = (int((expr.option(name) or (0,))[0]) for name in ("span", "last"))
-    k, h = expr.option("prior") or (0.0, 0.0)
-    before = np.concatenate(([0], np.cumsum(Reader(here, at.cap).holds(expr.of))))
-    times, now = here.times, here.times[positions]
-    first = here.start_of(positions)
-    oldest = np.maximum(first, positions + 1 - at.cap)
-    # Windows are (now - span, now] and (now - span - last, now - span], cut to the newest events.
-    turn = np.maximum(until(here, positions, span), oldest)
-    past = np.maximum(until(here, positions, span + last), oldest)
-    counts = (before[positions + 1] - before[turn]).tolist()
-    shapes = (before[turn] - before[np.minimum(past, turn)]).tolist()
-    start = np.maximum(now - span - last, times[oldest])
-    rates = (np.maximum(0, now - span - start) / HOUR).tolist()
-    unknown = ((oldest > first) & (times[oldest] > now - span)).tolist()
-    found = (
-        None if cut else count_surprise(count, k + shape, h + rate, span / HOUR)
-        for count, shape, rate, cut in zip(counts, shapes, rates, unknown, strict=True)
-    )
-    return np.array([np.nan if value is None else value for value in found], np.float64)
-
-
-# Measures over all windows at once: from prefix sums, tables of extremes and runs.
-#
-# What is rare or complicated is asked of the plain reader, row by row, and only where it is needed.
-
-Windows = Look | SoFar | Few
-
-
-def number_measure(at: At, expr: Measure | Cover | Difference) -> Num:
-    """A measure that gives a number, at the rows asked about."""
-    if needs_time(expr) and not at.arranged.timed:
-        return Num(np.nan)
-    if isinstance(expr, Cover) and expr.window.keep is None and not at.exact:
-        return cover(at, expr)
-    if isinstance(expr, Difference) and not at.exact:
-        num = difference(at, expr)
-        if num is not None:
-            return num
-    if not isinstance(expr, Measure):
-        return Num(once(at, expr, lambda some: as_floats(some.plain(expr))))
-    if expr.name == "surprise_count":
-        return Num(once(at, expr, lambda some: surprise_count(some, expr)))
-    if expr.name in ("rate", "span") and not at.arranged.timed:
-        return Num(np.nan)
-    look = windows(at, expr)
-    if expr.name not in PREFIX or (expr.name in INEXACT and (at.exact or look.largest > WILD)):
-        return Num(once(at, expr, lambda some: sliced(some, Look(some, expr))))
+from .expressions import Reader
+from .histories import group_codes
+from .numbers import as_floats, counts, prefix
+from .table import Column, Floats, Ints, Mask
+from .windows import Ranges, Selection, after, window_value
+
+ROOT = 2.0**31
+"""Integers below this have squares with room in an int64."""
+ROWS_AT_ONCE = 1_000_000
+"""Cells of a table of windows by strata that are held at a time."""
+
+
+def number_aggregate(reader: Reader, expr: Measure | Cover | Difference) -> Floats | float:
+    """An aggregate that gives a number, at the rows of a reader."""
+    timed = reader.histories.timed
+    if not timed and (needs_time(expr) or (isinstance(expr, Measure) and expr.name in ("rate", "span"))):
+        return math.nan
     with np.errstate(all="ignore"):
-        num = _COMPUTE[expr.name](look)
-        if expr.window.at_least:
-            num = Num(_hidden(num.x, look.n < expr.window.at_least), num.err, num.doubt)
-    return num
+        if isinstance(expr, Cover):
+            return _cover(reader, expr)
+        if isinstance(expr, Difference):
+            return _difference(reader, expr)
+        if expr.name in KERNELS:
+            selection = Selection(reader, expr)
+            x: Floats = KERNELS[expr.name](selection, expr)
+            x[selection.n < max(expr.window.at_least, LEAST.get(expr.name, 0))] = np.nan
+            return x
+    if expr.name == "surprise_count":
+        return per_row(reader, expr, lambda some: _surprise_count(some, expr))
+    return per_row(reader, expr, lambda some: _sliced(some, expr))
 
 
-def windows(at: At, expr: Measure) -> Windows:
-    """The windows of a measure at the rows asked about."""
-    return SoFar(at, expr) if is_so_far(at, expr) else few(at, expr) or Look(at, expr)
-
-
-def _hidden(x: Floats | float, mask: Mask) -> Floats:
-    """Absent where a mask says so."""
-    out = np.broadcast_to(x, mask.shape).copy() if isinstance(x, float) or not x.flags.writeable else x
-    np.copyto(out, np.nan, where=mask)
-    return out
-
-
-def value_measure(at: At, expr: Measure) -> Values:
+def value_aggregate(reader: Reader, expr: Measure) -> Column:
     """`top`, `oldest` and `newest`, which may give texts."""
-    if needs_time(expr) and not at.arranged.timed:
-        return Values(None, None)
-    look = Look(at, expr)
-    some = (look.n > 0) & (look.n >= expr.window.at_least)
-    read = look.read
-    if not len(read.at):
-        return Values(None, None)
-    pick = look.a if expr.name == "oldest" else look.b - 1
+    if needs_time(expr) and not reader.histories.timed:
+        return Column()
     if expr.name == "top":
-        floats = once(at, expr, lambda asked: most_frequent(Look(asked, expr)))
-        some &= floats == floats
-        pick = np.where(some, floats, 0).astype(np.intp)
-    pick = np.where(some, pick, 0)
-    num = None if read.num is None else np.where(some, read.num[pick], np.nan)
-    return Values(num, None if read.code is None else np.where(some, read.code[pick], -1))
+        at = per_row(reader, expr, lambda some: _top(Selection(some, expr), expr))
+        known, histories = at == at, Ranges(reader, expr.window).histories
+    else:
+        selection = Selection(reader, expr)
+        known, histories = (selection.n > 0) & (selection.n >= expr.window.at_least), selection.histories
+        pick = selection.first if expr.name == "oldest" else selection.last - 1
+        at = np.full(reader.size, -1)
+        at[known] = selection.positions(selection.at[pick[known]])
+    column = window_value(Reader(histories, reader.cap, np.where(known, at, 0).astype(np.int64)), expr.of)
+    num = None if column.num is None else np.where(known, column.num, np.nan)
+    return Column(num, None if column.code is None else np.where(known, column.code, -1))
 
 
-def once(at: At, expr: Expr, compute: Callable[[At], Floats]) -> Floats:
-    """What a costly measure gives; each position is asked about once."""
-    memo, token = at.arranged.memo, ("once", expr, at.cap)
-    if token not in memo:
-        memo[token] = (np.full(at.arranged.size, np.nan), np.zeros(at.arranged.size, bool))
-    values, done = memo[token]
-    positions = at.positions
-    new = ~done[positions]
-    if new.any():
-        asked = at.some(new)
-        asked.chain = None
-        values[asked.positions] = compute(asked)
-        done[asked.positions] = True
-    floats: Floats = values[positions]
+def newest_values(reader: Reader, expr: Measure) -> list[Any]:
+    """`values`: for each row the newest different values; None where it is absent."""
+    if needs_time(expr) and not reader.histories.timed:
+        return [None] * reader.size
+    selection = Selection(reader, expr)
+    values = selection.readings.to_list(reader.histories.block.table.texts, len(selection.at))
+    windows = zip(selection.first.tolist(), selection.last.tolist(), strict=True)
+    formula = AGGREGATES["values"].formula
+    return [
+        formula(values[first:last], {}) if last - first >= expr.window.at_least else None
+        for first, last in windows
+    ]
+
+
+def per_row(reader: Reader, expr: Expr, compute: Callable[[Reader], Floats]) -> Floats:
+    """A costly aggregate at the rows of a reader; each position is computed once."""
+    here = reader.histories
+
+    def make() -> tuple[Floats, Mask]:
+        return np.full(here.size, np.nan), np.zeros(here.size, bool)
+
+    values, done = here.once(("per row", expr, reader.cap), make)
+    at = reader.positions
+    missing = np.unique(at[~done[at]])
+    if len(missing):
+        values[missing] = compute(Reader(here, reader.cap, missing))
+        done[missing] = True
+    floats: Floats = values[at]
     return floats
 
 
-def _count(look: Windows) -> Num:
-    return Num(look.trues().astype(np.float64))
+# From sums.
 
 
-def _share(look: Windows) -> Num:
-    return Num(look.trues() / look.n)
+def _counted(selection: Selection, expr: Measure) -> Floats:
+    return selection.trues.astype(np.float64)
 
 
-def _sum(look: Windows) -> Num:
-    if not look.has_numbers:
-        return Num(np.zeros(len(look.n)))
-    total, err = look.total()
-    return Num(total, err * look.widest)
+def _share(selection: Selection, expr: Measure) -> Floats:
+    return selection.trues / selection.n
 
 
-def _mean(look: Windows) -> Num:
-    if not look.has_numbers:
-        return Num(np.full(len(look.n), np.nan))
-    total, err = look.total()
-    total /= look.counts
-    return Num(total, err + ULP * look.largest)
+def _sum(selection: Selection, expr: Measure) -> Floats:
+    return as_floats(selection.sums("s", 1)) / 1e6
 
 
-def _usual(look: Windows) -> Num:
-    m, n0 = look.expr.option("prior") or (0.0, 0.0)
-    total, err = look.total() if look.has_numbers else (np.zeros(len(look.n)), 0.0)
-    weight = n0 + look.n
-    known = weight != 0
-    smallest = float(np.abs(weight[known]).min(initial=1.0))
-    x = (n0 * m + total) / np.where(known, weight, np.nan)
-    size = abs(n0 * m) + look.widest * look.largest
-    return Num(x, (err * look.widest + 4 * ULP * size) / smallest)
+def _mean(selection: Selection, expr: Measure) -> Floats:
+    floats: Floats = mean(selection.n, as_floats(selection.sums("s", 1)))
+    return floats
 
 
-def _std(look: Windows) -> Num:
-    if not look.has_numbers:
-        return Num(np.full(len(look.n), np.nan))
-    # About their middle, so that squares do not swallow the spread.
-    middle = look.middle
-    item, err1 = look.sums("centred", lambda values: values - middle)
-    two, err2 = look.sums("squares", lambda values: _squares(values, middle))
-    item /= look.counts
-    two /= look.counts
-    item *= item
-    two -= item
-    size = look.largest + abs(middle)
-    err = err2 + 2 * size * err1 + err1 * err1 + 8 * ULP * size * size
-    # Under a root a small variance is not to be trusted; and equal values have no spread at all.
-    edge = max(1e3 * err, 1e-6 * size * size)
-    close = (two < edge) & (look.n >= max(1, look.expr.window.at_least))
-    np.maximum(two, 0.0, out=two)
-    x = np.sqrt(two, out=two)
-    return Num(x, err / math.sqrt(edge) if err else 0.0, _spread(look, x, close) if close.any() else None)
+def _usual(selection: Selection, expr: Measure) -> Floats:
+    m, n0 = expr.option("prior") or (0.0, 0.0)
+    floats: Floats = usual(selection.n, as_floats(selection.sums("s", 1)), m, n0)
+    return np.where(np.isfinite(floats), floats, np.nan)
 
 
-def _squares(values: Floats, middle: float) -> Floats:
-    out = values - middle
-    out *= out
-    return out
+def _std(selection: Selection, expr: Measure) -> Floats:
+    n = selection.n.astype(np.int64, copy=False)
+    # What has room in the end may wrap around on the way.
+    room = selection.largest * 1e6 * int(n.max(initial=0)) < ROOT
+    s, q = (selection.sums(what, 0.0 if room else math.inf) for what in "sq")
+    v = as_floats(n * q - s * s)
+    np.sqrt(v, out=v)
+    v /= n * 1e6
+    return v
 
 
-def _spread(look: Windows, x: Floats, close: Mask) -> Mask | None:
-    """Set 0 where the values of a window are equal; gives where they are not."""
-    inner = Look(look.at.some(close), look.expr)
-    some = (inner.n > 1) & (_equal_since(inner) > inner.a)
-    at = np.flatnonzero(close)
-    x[at[~some]] = 0.0
-    close[at] = some
-    return close if some.any() else None
+def _rise(selection: Selection, expr: Measure) -> Floats:
+    n = selection.n.astype(np.int64, copy=False)
+    s, t = selection.sums("s", 16.0 * max(1, int(n.max(initial=0)))), selection.sums("t", 16.0)
+    if s.dtype == object or t.dtype == object:
+        s, t, n = s.astype(object), t.astype(object), n.astype(object)
+        top_, below = 6 * (2 * t - (n - 1) * s), n * (n + 1)
+        return as_floats(top_) / (as_floats(below) * 1e6)
+    floats: Floats = rise(n, s, t)
+    return floats
 
 
-def _equal_since(look: Look) -> Ints:
-    """For each window, where the run of equal readings at its end began."""
-    if not len(look.read.at):
-        return look.a
-    starts: Ints = look.shared("runs", lambda: run_starts(look.read))
-    return starts[np.maximum(look.b - 1, 0)]
+def _extreme(selection: Selection, expr: Measure) -> Floats:
+    """The smallest (or largest) reading of each window.
+
+    Table k holds the extreme of the 2^k readings from each on; two overlapping pieces cover any window.
+    """
+    n, first, last = selection.n, selection.first, selection.last
+    out = np.full(len(n), np.nan)
+    table = selection.readings.num
+    if table is None or not len(table):
+        return out
+    join = np.minimum if expr.name == "min" else np.maximum
+    width, widest = 1, int(n.max(initial=0))
+    while True:
+        mine = np.flatnonzero((n >= width) & (n < 2 * width))
+        if len(mine):
+            out[mine] = join(table[first[mine]], table[last[mine] - width])
+        if 2 * width > widest:
+            return out
+        wider = join(table[:-width], table[width:])
+        table, width = wider, 2 * width
 
 
-def _extreme(look: Look) -> Num:
-    if look.read.num is None or not len(look.read.num):
-        return Num(np.full(len(look.n), np.nan))
-    lowest = look.expr.name == "min"
-    widest = int(look.n.max(initial=0))
-    return Num(extremes(look.values, look.a, look.b, lowest, widest, look.shared))
+def _run(selection: Selection, expr: Measure) -> Floats:
+    tokens = selection.tokens
+    if not len(tokens):
+        return np.zeros(len(selection.n))
+
+    def make() -> Ints:
+        """For each reading where the run that it ends began; runs may cross histories."""
+        new = np.append(True, tokens[1:] != tokens[:-1])
+        return np.maximum.accumulate(np.where(new, np.arange(len(tokens)), 0))
+
+    began = selection.once("runs", make)[np.maximum(selection.last - 1, 0)]
+    return np.where(selection.n > 0, selection.last - np.maximum(began, selection.first), 0).astype(float)
 
 
-def _run(look: Look) -> Num:
-    length = look.b - np.maximum(_equal_since(look), look.a)
-    return Num(np.where(look.n > 0, length, 0).astype(np.float64))
+def _rate(selection: Selection, expr: Measure) -> Floats:
+    ranges, times = selection.ranges, selection.histories.times
+    count = selection.trues
+    hours = (ranges.now - times[np.minimum(ranges.cut, len(times) - 1)]) / HOUR
+    x = np.where((selection.n > 0) & (hours > 0), count / hours, np.nan)
+    if ranges.whole is not None and ranges.duration is not None:
+        x = np.where(ranges.whole, count / (ranges.duration / HOUR), x)
+    return x
 
 
-def _rise(look: Windows) -> Num:
-    if not look.has_numbers:
-        return Num(np.full(len(look.n), np.nan))
-    n = look.counts
-    total, err1 = look.total()
-    moment, err2, farthest = look.moments()
-    x = (moment - total * ((n - 1) / 2)) * (12 / (n * (n + 1)))
-    err = 6 * (err1 + err2) + 32 * ULP * (farthest + 1.0) * look.largest
-    return Num(_hidden(x, look.n < 2), err)
-
-
-def _rate(look: Look) -> Num:
-    found, count, times = look.ranges, look.trues(), look.here.times
-    oldest = found.cut
-    if look.expr.window.keep is not None and len(look.read.at):
-        oldest = look.read.at[np.minimum(look.a, len(look.read.at) - 1)]
-    hours = (found.now - times[np.minimum(oldest, len(times) - 1)]) / HOUR
-    x = _where((look.n > 0) & (hours > 0), count / hours)
-    if found.whole is not None and found.duration is not None:
-        x = np.where(found.whole, count / (found.duration / HOUR), x)
-    return Num(x)
-
-
-def _span(look: Look) -> Num:
-    true, at, a, b = look.read.true, look.read.at, look.a, look.b
-    if true is not None:
-        ints: Ints = look.shared("kept", lambda: np.flatnonzero(true))
-        before: Ints = look.shared("trues", lambda: np.concatenate(([0], np.cumsum(true))))
-        a, b, at = before[a], before[b], at[ints]
+def _span(selection: Selection, expr: Measure) -> Floats:
+    first, last, at = selection.first, selection.last, selection.at
+    if selection.condition:
+        before = selection.true_before
+        first, last = before[selection.ranges.low], before[selection.ranges.high]
+        at = np.flatnonzero(selection.true if selection.valid is None else selection.true & selection.valid)
     if not len(at):
-        return Num(np.full(len(a), np.nan))
-    times = look.here.times[at]
-    x = (times[np.maximum(b - 1, 0)] - times[np.minimum(a, len(at) - 1)]) / 1e6
-    return Num(_where(b > a, x))
+        return np.full(len(first), np.nan)
+    times = selection.histories.times[selection.positions(at)]
+    x = (times[np.maximum(last - 1, 0)] - times[np.minimum(first, len(at) - 1)]) / 1e6
+    return np.where(last > first, x, np.nan)
 
 
-def _where(known: Any, x: Floats) -> Floats:
-    return np.where(known, x, np.nan)
-
-
-_COMPUTE: dict[str, Callable[[Any], Num]] = {
-    "count": _count,
+KERNELS: dict[str, Callable[[Selection, Measure], Floats]] = {
+    "count": _counted,
     "share": _share,
     "sum": _sum,
     "mean": _mean,
     "usual": _usual,
     "std": _std,
+    "rise": _rise,
     "min": _extreme,
     "max": _extreme,
     "run": _run,
-    "rise": _rise,
     "rate": _rate,
     "span": _span,
 }
+"""Aggregates that are computed for all windows at once."""
+
+LEAST = {"share": 1, "mean": 1, "std": 1, "rise": 2}
+"""How many readings they need."""
+
+
+# Window by window.
+
+
+def _sliced(reader: Reader, expr: Measure) -> Floats:
+    """An aggregate of the list of values in each window, by its formula."""
+    selection = Selection(reader, expr)
+    if expr.name == "surprise":
+        return _surprise(reader, expr, selection)
+    rows = np.flatnonzero(selection.n >= expr.window.at_least)
+    out = np.full(reader.size, np.nan)
+    first, last = selection.first[rows].tolist(), selection.last[rows].tolist()
+    tokens = selection.tokens
+    # A list is quicker to cut, but not worth making for a few short windows.
+    values = tokens.tolist() if int(selection.n[rows].sum()) > len(tokens) else tokens
+    formula, options = AGGREGATES.get(expr.name), dict(expr.options)
+    if expr.name == "fading":
+        half, now = options["half"][0], selection.ranges.now[rows].tolist()
+        times = selection.histories.times[selection.positions(selection.at)]
+    for k, (row, a, b) in enumerate(zip(rows.tolist(), first, last, strict=True)):
+        part = values[a:b] if isinstance(values, list) else values[a:b].tolist()
+        try:
+            if expr.name == "fading":
+                x = fading(part, (now[k] - times[a:b]).tolist(), half)
+            else:
+                assert formula is not None
+                x = formula.formula(part, options)
+        except OverflowError:
+            x = None
+        if x is not None and math.isfinite(x):
+            out[row] = x
+    return out
+
+
+def _surprise(reader: Reader, expr: Measure, selection: Selection) -> Floats:
+    prior = expr.option("prior") or (0.0, 0.0, 0.0)
+    here = Reader(selection.histories, reader.cap, selection.ranges.at).number(expr.of)
+    xs = np.broadcast_to(here, (reader.size,)).tolist()
+    n, s, q = selection.n.tolist(), selection.sums("s", 1).tolist(), selection.sums("q", 1).tolist()
+    out = [
+        surprise(x, count, total, squares, prior) if x == x and count >= expr.window.at_least else None
+        for x, count, total, squares in zip(xs, n, s, q, strict=True)
+    ]
+    return np.array([math.nan if x is None else x for x in out], np.float64)
+
+
+def _top(selection: Selection, expr: Measure) -> Floats:
+    """For each window the position of the newest reading that has its most frequent value, or NaN."""
+    tokens, times = selection.tokens.tolist(), (expr.option("times") or (1.0,))[0]
+    out = np.full(len(selection.n), np.nan)
+    for row, (first, last) in enumerate(zip(selection.first.tolist(), selection.last.tolist(), strict=True)):
+        part = tokens[first:last]
+        most = top(part, times) if len(part) >= expr.window.at_least else None
+        if most is not None:
+            out[row] = last - 1 - part[::-1].index(most)
+    some = out == out
+    out[some] = selection.positions(selection.at[out[some].astype(np.int64)])
+    return out
+
+
+def _surprise_count(reader: Reader, expr: Measure) -> Floats:
+    here, at = reader.histories, reader.positions
+    span, last = (int((expr.option(name) or (0,))[0]) for name in ("span", "last"))
+    k, h = expr.option("prior") or (0.0, 0.0)
+    before = counts(reader.over(here).holds(expr.of))
+    now, start, number = here.times[at], here.start_of(at), here.number_of(at)
+    oldest = np.maximum(start, at + 1 - reader.cap)
+    cut = at + 1 - start + here.before[number] > reader.cap
+    # Windows are (now - span, now] and (now - span - last, now - span], cut to the newest events.
+    turn = np.maximum(after(here, at, span), oldest)
+    past = np.minimum(np.maximum(after(here, at, span + last), oldest), turn)
+    begin = np.maximum(now - span - last, np.where(cut, here.times[oldest], here.first_times[number]))
+    hours = np.maximum(0, now - span - begin) / HOUR
+    unknown = cut & (here.times[np.maximum(oldest - 1, 0)] > now - span)
+    columns = (before[at + 1] - before[turn], before[turn] - before[past], hours, unknown)
+    out = [
+        None if absent else count_surprise(count, k + earlier, h + length, span / HOUR)
+        for count, earlier, length, absent in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+    return np.array([math.nan if x is None else x for x in out], np.float64)
+
+
+# Cover and contrast.
+
+
+def _cover(reader: Reader, expr: Cover) -> Floats:
+    """The weights of the indicators above 0 in each window, added up."""
+    selection = Selection(reader, expr)
+    marks: list[Mask] = []
+    valid = True if selection.valid is None else selection.valid
+    for item in expr.items:
+        held = selection.reader.holds(Compare(">", item, Number(0.0))) & valid
+        marks.append(selection.ranges.over(counts(held)) > 0 if held.any() else np.zeros(reader.size, bool))
+    x = np.zeros(reader.size)
+    for weight, seen in zip(expr.weights, marks, strict=True):
+        x += weight * seen
+    if not all((weight * 1024).is_integer() for weight in expr.weights):
+        # What does not add up exactly is added exactly.
+        several = np.flatnonzero(np.sum(marks, axis=0) > 2)
+        for row in several.tolist():
+            x[row] = math.fsum(w for w, seen in zip(expr.weights, marks, strict=True) if seen[row])
+    x[selection.n < expr.window.at_least] = np.nan
+    return x
+
+
+def sides_of(selection: Selection, expr: Difference) -> tuple[Mask, Mask]:
+    """The readings on each side of a contrast, at all positions of a selection."""
+    sides = selection.reader.holds(expr.where), selection.reader.holds(expr.against)
+    first, second = (side if selection.valid is None else side & selection.valid for side in sides)
+    return first, second
+
+
+class _Stratum:
+    """Counts and sums of the two sides of a contrast in one stratum, from which windows are read."""
+
+    def __init__(self, whole: Any, first: Mask, second: Mask) -> None:
+        self.tables = [
+            sums
+            for mask in (first, second)
+            for sums in (counts(mask), prefix(whole * mask), prefix(whole * whole * mask))
+        ]
+
+    def over(self, ranges: Ranges) -> list[Any]:
+        """n, sum and sum of squares of the first side, then of the second."""
+        return [ranges.over(table) for table in self.tables]
+
+
+def _difference(reader: Reader, expr: Difference) -> Floats:
+    """One number of a contrast."""
+    ranges = Ranges(reader, expr.window)
+    strata = _strata(reader.over(ranges.histories), expr)
+    if len(strata) == 2 and expr.name != "t":
+        return _two_means(expr, strata[1].over(ranges), strata[0].over(ranges))
+    return per_row(reader, expr, lambda some: _contrasts(some, expr, strata))
+
+
+def _two_means(expr: Difference, stratum: list[Any], everything: list[Any]) -> Floats:
+    """A difference or a count where there is one stratum."""
+    n1, s1, _, n2, s2, _ = stratum
+    both = (n1 > 0) & (n2 > 0) if expr.within_each is not None else True
+    if expr.name in ("n_where", "n_against"):
+        return np.where(both, n1 if expr.name == "n_where" else n2, 0).astype(np.float64)
+    enough = np.minimum(n1, n2) >= max(2, expr.at_least)
+    if expr.name == "plain_difference":
+        n1, s1, _, n2, s2, _ = everything
+    n1, n2 = (np.maximum(n, 1).astype(s1.dtype) for n in (n1, n2))
+    x = as_floats(s1 * n2 - s2 * n1) / (as_floats(n1 * n2) * 1e6)
+    return np.where(enough, x, np.nan)
+
+
+def _contrasts(reader: Reader, expr: Difference, strata: list[_Stratum]) -> Floats:
+    """Row by row, some at a time where there are many strata."""
+    out = np.full(reader.size, np.nan)
+    step = max(1, ROWS_AT_ONCE // len(strata))
+    for begin in range(0, reader.size, step):
+        part = Reader(reader.histories, reader.cap, reader.positions[begin : begin + step])
+        ranges = Ranges(part, expr.window)
+        columns = [[column.tolist() for column in stratum.over(ranges)] for stratum in strata]
+        rows = [[Sides(*row) for row in zip(*stratum, strict=True)] for stratum in columns]
+        for k, (everything, *each) in enumerate(zip(*rows, strict=True)):
+            strata_ = each if expr.within_each is not None else None
+            x = contrast(expr.name, everything, strata_, expr.at_least)
+            if x is not None:
+                out[begin + k] = x
+    return out
+
+
+def _strata(reader: Reader, expr: Difference) -> list[_Stratum]:
+    """Everything as one stratum, then each that has readings on both sides in some history."""
+
+    def make() -> list[_Stratum]:
+        selection = Selection(reader, expr)
+        first, second = sides_of(selection, expr)
+        whole = selection.whole
+        # Products of a sum and a count, and squares, must have room.
+        widest = min(reader.histories.longest, expr.window.keep or reader.cap)
+        if selection.largest * 1e6 * max(1, widest) >= ROOT:
+            whole = whole.astype(object)
+        everything = _Stratum(whole, first, second)
+        if expr.within_each is None:
+            return [everything, everything]
+        codes = group_codes(reader.value(expr.within_each), reader.size)
+        number = _numbered(reader.histories.which, codes, first, second)
+        local = range(int(number.max(initial=-1)) + 1)
+        return [everything, *(_Stratum(whole, first & (number == k), second & (number == k)) for k in local)]
+
+    token = ("strata", expr.of, expr.where, expr.against, expr.within_each, expr.window.where, reader.cap)
+    strata: list[_Stratum] = reader.histories.once(token, make)
+    return strata
+
+
+def _numbered(which: Ints, codes: Ints, first: Mask, second: Mask) -> Ints:
+    """The number of each position's stratum among those of its history that have both sides, else -1."""
+    width = int(codes.max(initial=0)) + 1
+    pairs = which * width + codes
+    known = codes >= 0
+    both = np.intersect1d(pairs[first & known], pairs[second & known])
+    owner = both // width
+    begins = np.searchsorted(owner, owner, "left")
+    place = np.searchsorted(both, pairs)
+    found = np.minimum(place, max(len(both) - 1, 0))
+    if not len(both):
+        return np.full(len(which), -1)
+    return np.where(known & (both[found] == pairs), found - begins[found], -1)

@@ -1,4 +1,4 @@
-"""Expressions over columns: nodes to masks, numbers or values."""
+"""Expressions over columns: nodes to masks, numbers and values."""
 
 from __future__ import annotations
 
@@ -36,634 +36,416 @@ from ...language.ast import (
     StepValue,
     Text,
 )
-from ...language.three_valued import FLIPPED
-from ...language.visitor import children, walk
-from ..evaluate import _OPERATIONS, reader
-from ..values import finite
-from .blocks import Arranged
+from ...language.visitor import walk
+from ..aggregates import mean
+from .histories import NO_TIME, Histories, first_known
 from .numbers import (
-    ULP,
-    Num,
     above_array,
-    equal_to,
-    first_known,
-    gather,
-    highest_below,
-    joined,
-    lowest_above,
-    near,
-    only_where,
-    step_mean,
+    as_floats,
+    between,
+    largest_of,
+    millionths_of,
+    side,
 )
-from .table import Floats, Ints, Mask, Values
+from .table import Column, Floats, Ints, Mask, fixed
 
-# Comparisons of columns: where they are true, where false, and where rounding could turn them.
+Chain = Mapping[str, Sequence[Ints]]
+"""The positions each step matched at each row, the last one last; -1 for none."""
 
-Judged = tuple[Mask, Mask | None]
-"""Where a comparison is as wanted, and where the plain reader must be asked."""
+MANY = 0.5
+"""With more than this share of rows left, an expression is read at all of them, so that others can use it."""
 
-
-def simple_mask(arranged: Arranged, expr: Expr, rows: Ints | None) -> Mask | None:
-    """Where the reading of a signal lies on one side of a number; None for any other condition."""
-    if (
-        not isinstance(expr, Compare)
-        or not isinstance(expr.left, Signal)
-        or not isinstance(expr.right, Number)
-    ):
-        return None
-    if expr.op not in FLIPPED:
-        return None
-    found, c = arranged.column("reading", expr.left.name).num, float(expr.right.value)
-    if found is None or c != c:
-        return np.zeros(arranged.size if rows is None else len(rows), bool)
-    return _side(expr.op, found if rows is None else found[rows], c, True)
-
-
-def order_masks(op: str, a: Num, b: Num, wanted: bool, size: int) -> Judged:
-    """`a op b` is true (or, not wanted, false)."""
-    if isinstance(a.x, float) and not isinstance(b.x, float):
-        op, a, b = FLIPPED[op], b, a
-    if isinstance(b.x, float) and not isinstance(a.x, float):
-        return _with_constant(op, a, b, wanted)
-    known = np.equal(a.x, a.x) & np.equal(b.x, b.x)
-    # `a >= b` is not (b > a), so two of the four ask the other way round.
-    over = above_array(a.x, b.x) if op in (">", "<=") else above_array(b.x, a.x)
-    found = over if (op in (">", "<")) == wanted else ~over
-    return np.broadcast_to(known & found, (size,)), near(a, b)
-
-
-def _with_constant(op: str, a: Num, b: Num, wanted: bool) -> Judged:
-    c = b.x
-    assert isinstance(c, float)
-    if c != c:
-        return np.zeros(len(np.asarray(a.x)), bool), near(a, b)
-    return _side(op, np.asarray(a.x), c, wanted), near(a, b)
-
-
-def _side(op: str, x: Floats, c: float, wanted: bool) -> Mask:
-    """Where numbers lie on one side of another, as wanted."""
-    mask: Mask
-    if op in (">", "<="):
-        edge = lowest_above(c)
-        mask = x >= edge if (op == ">") == wanted else x < edge
-    else:
-        edge = highest_below(c)
-        mask = x <= edge if (op == "<") == wanted else x > edge
-    return mask
-
-
-def equal_masks(a: Values | Num, b: Values | Num, same: bool, size: int) -> Judged:
-    """Both are known and equal (or, not `same`, known and different)."""
-    first, second = _parts(a), _parts(b)
-    numbers, unsure = _equal_numbers(first[0], second[0], size)
-    equal = numbers
-    if first[1] is not None and second[1] is not None:
-        equal = equal | ((first[1] == second[1]) & (first[1] >= 0))
-    if same:
-        return equal, unsure
-    known = _known(first, size) & _known(second, size)
-    return known & ~equal, unsure
-
-
-_Parts = tuple[Num | None, np.ndarray | None]
-
-
-def _parts(side: Values | Num) -> _Parts:
-    if isinstance(side, Num):
-        return side, None
-    return None if side.num is None else Num(side.num), side.code
-
-
-def _known(parts: _Parts, size: int) -> Mask:
-    out = np.zeros(size, bool)
-    if parts[0] is not None:
-        out |= np.equal(parts[0].x, parts[0].x)
-    if parts[1] is not None:
-        out |= parts[1] >= 0
-    return out
-
-
-def _equal_numbers(a: Num | None, b: Num | None, size: int) -> Judged:
-    if a is None or b is None:
-        doubts = [item.doubt for item in (a, b) if item is not None]
-        return np.zeros(size, bool), joined(*doubts)
-    for x, c in ((a.x, b.x), (b.x, a.x)):
-        if isinstance(c, float) and not isinstance(x, float):
-            return (equal_to(x, c) if c == c else np.zeros(size, bool)), near(a, b)
-    found = ~above_array(a.x, b.x) & ~above_array(b.x, a.x) & np.equal(a.x, a.x) & np.equal(b.x, b.x)
-    return np.broadcast_to(found, (size,)), near(a, b)
-
-
-# What kind of thing an expression gives, what it costs to read, and whether columns can say it at all.
-
-PREFIX = frozenset(
-    (
-        "count", "share", "sum", "mean", "min", "max", "std", "oldest", "newest", "run", "rise", "rate",
-        "usual", "span",
-    )
-)  # fmt: skip
-"""Measures worked out from prefix sums and the like: all positions at once."""
-
-INEXACT = frozenset(("sum", "mean", "usual", "std", "rise"))
-"""Those of them that may differ from the plain readers in the last places."""
+_MIRROR = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 
 
 @lru_cache(maxsize=4096)
 def kind(expr: Expr) -> str:
-    """truth, number, value (a number or a text), or none where columns cannot say it."""
+    """What an expression gives: truth, number, value (a number or a text) or list."""
     match expr:
         case Compare() | Member() | Not() | And() | Or() | AnyOf() | Known():
             return "truth"
-        case Text() | Signal() | Indicator() | Attribute():
+        case Text() | Signal() | Indicator() | Attribute() | Result():
             return "value"
         case StepValue():
             return kind(expr.of)
         case Measure(name="top" | "oldest" | "newest"):
-            return "truth" if expr.condition else "value"
+            return "value"
+        case Measure(name="values"):
+            return "list"
         case OrElse():
             kinds = {kind(expr.of), kind(expr.default)}
-            if "truth" in kinds:
-                return "truth" if len(kinds) == 1 else "none"
-            return "number" if kinds == {"number"} else "value"
-        case Result() | Measure(name="values"):
-            return "none"
+            return kinds.pop() if len(kinds) == 1 else "value"
     return "number"
 
 
 @lru_cache(maxsize=4096)
-def measures_in(expr: Expr) -> tuple[Expr, ...]:
-    """The measures an expression is made of."""
-    return tuple(item for item in walk(expr) if isinstance(item, (Measure, Cover, Difference)))
-
-
-@lru_cache(maxsize=4096)
 def cost(expr: Expr) -> int:
-    """0 without measures, 1 with columnar ones, 2 where the plain reader must be asked row by row."""
-    return max(
-        (
-            1 if isinstance(item, Measure) and item.name in PREFIX else 2
-            for item in walk(expr)
-            if isinstance(item, (Measure, Cover, Difference))
-        ),
-        default=0,
-    )
+    """0 without aggregates, 1 with those that are read from sums, 2 with others."""
+    from .aggregates import KERNELS
+
+    costs = (1 if isinstance(node, Measure) and node.name in KERNELS else 2 for node in aggregates_in(expr))
+    return max(costs, default=0)
 
 
 @lru_cache(maxsize=4096)
-def sayable(expr: Expr) -> bool:
-    """Whether columns can say an expression: conditions stand only where conditions are due."""
-    if any(kind(item) == "none" for item in walk(expr)):
-        return False
-    return all(_fits(item) for item in walk(expr))
+def aggregates_in(expr: Expr) -> tuple[Measure | Cover | Difference, ...]:
+    """The aggregates an expression is made of."""
+    return tuple(node for node in walk(expr) if isinstance(node, (Measure, Cover, Difference)))
 
 
-def _fits(expr: Expr) -> bool:
-    match expr:
-        case Compare() | Member():
-            return all(kind(child) != "truth" for child in children(expr))
-        case And() | Or() | Not():
-            return all(kind(child) == "truth" for child in children(expr))
-        case StepMean():
-            return kind(expr.of) != "truth"
-        case Measure():
-            return (kind(expr.of) == "truth") == expr.condition and kind(expr) != "truth"
-    return True
+class Reader:
+    """Reads expressions at all positions of histories, or at some, each with its chain.
 
-
-# Expressions over the positions of an arrangement: as masks, numbers or values.
-#
-# `holds` and `fails` are where a condition is true and where it is false; elsewhere it is unknown.
-
-Chain = Mapping[str, Sequence[Ints]]
-"""The positions each step matched, the last one last, for each row asked about; -1 for none."""
-
-MANY = 0.5
-"""With more than this share of positions left, all are worked out, so that others can use them."""
-
-
-class At:
-    """Reads expressions at all positions of an arrangement, or at some, each with its chain."""
+    `holds` and `fails` are where a condition is true and where it is false: elsewhere it is unknown.
+    Numbers are NaN where they are absent; one that is the same everywhere may be a float.
+    """
 
     def __init__(
         self,
-        arranged: Arranged,
+        histories: Histories,
         cap: int,
         rows: Ints | None = None,
         chain: Chain | None = None,
-        *,
-        exact: bool = False,
-        fresh: bool = False,
+        results: Mapping[str, Column] | None = None,
     ) -> None:
-        self.arranged, self.cap, self.rows, self.chain, self.exact = arranged, cap, rows, chain, exact
-        # Numbers worked out for these rows alone have a smaller error than those kept for all.
-        self.fresh = fresh or exact
-        self.size = arranged.size if rows is None else len(rows)
+        self.histories, self.cap, self.rows, self.chain, self.results = histories, cap, rows, chain, results
+        self.size = histories.size if rows is None else len(rows)
 
-    def some(self, mask: Mask, *, exact: bool = False) -> At:
-        """The same at the rows of a mask; `exact` with numbers that are right to the last bit."""
-        kept = np.flatnonzero(mask)
-        chain = None
-        if self.chain is not None:
-            chain = {step: [at[kept] for at in matched] for step, matched in self.chain.items()}
-        rows = kept if self.rows is None else self.rows[kept]
-        return At(self.arranged, self.cap, rows, chain, exact=exact or self.exact)
+    def over(self, histories: Histories) -> Reader:
+        """A reader at all positions of histories."""
+        if histories is self.histories and self.rows is None and self.chain is None:
+            return self
+        return Reader(histories, self.cap)
+
+    def some(self, mask: Mask) -> Reader:
+        """A reader at the rows of a mask."""
+        rows = np.flatnonzero(mask)
+        chain, results = self.chain, self.results
+        if chain is not None:
+            chain = {step: [at[rows] for at in matched] for step, matched in chain.items()}
+        if results is not None:
+            results = {name: column.at(rows) for name, column in results.items()}
+        return Reader(
+            self.histories, self.cap, rows if self.rows is None else self.rows[rows], chain, results
+        )
 
     @property
     def positions(self) -> Ints:
-        return np.arange(self.size) if self.rows is None else self.rows
+        return self.histories.positions if self.rows is None else self.rows
 
-    def _once(self, what: str, expr: Expr, compute: Callable[[At], Any]) -> Any:
-        """The result at all positions is kept, since several programs may ask for it."""
-        memo, token = self.arranged.memo, (what, expr, self.cap)
+    def _once(self, what: str, expr: Expr, read: Callable[[], Any]) -> Any:
+        """What is read at all positions is kept for other programs and for rows asked about later."""
+        memo, token = self.histories.memo, (what, expr, self.cap)
+        if self.chain is not None or self.results is not None:
+            return read()
         if self.rows is None:
             if token not in memo:
-                memo[token] = compute(self)
+                memo[token] = read()
             return memo[token]
-        if self.chain is None and token in memo and not (self.fresh and what == "number"):
-            return gather(memo[token], self.rows)
-        return compute(self)
+        if token not in memo:
+            return read()
+        known = memo[token]
+        if isinstance(known, float):
+            return known
+        return known.at(self.rows) if isinstance(known, Column) else known[self.rows]
 
     # Conditions.
 
     def holds(self, expr: Expr) -> Mask:
         """Where a condition is true."""
-        memo, token = self.arranged.memo, ("holds", expr, self.cap)
-        mask: Mask | None = memo.get(token) if self.chain is None else None
-        if mask is not None:
-            return mask if self.rows is None else mask[self.rows]
-        mask = simple_mask(self.arranged, expr, self.rows)
-        if mask is None:
-            mask = self._truth(expr, True)
-        if self.rows is None:
-            memo[token] = mask
+        mask: Mask = self._once("holds", expr, lambda: self._truth(expr, True))
         return mask
 
     def fails(self, expr: Expr) -> Mask:
         """Where a condition is false."""
-        mask: Mask = self._once("fails", expr, lambda at: at._truth(expr, False))
+        mask: Mask = self._once("fails", expr, lambda: self._truth(expr, False))
         return mask
-
-    def _truth(self, expr: Expr, wanted: bool) -> Mask:
-        match expr:
-            case And():
-                return self._every(expr.items, True) if wanted else self._some(expr.items, False)
-            case Or():
-                return self._some(expr.items, True) if wanted else self._every(expr.items, False)
-            case Not():
-                return self.fails(expr.of) if wanted else self.holds(expr.of)
-            case AnyOf():
-                items = Or(tuple(Compare(">", item, Number(0.0)) for item in expr.items))
-                return self._truth(items, wanted)
-            case Known():
-                known = self.known(expr.of)
-                return known if wanted else ~known
-            case OrElse():
-                first, default = self._truth(expr.of, wanted), self._truth(expr.default, wanted)
-                return np.where(self.known(expr.of), first, default)
-            case Compare():
-                return self._compared(expr, wanted)
-            case Member():
-                return self._member(expr, wanted)
-            case StepValue():
-                return self._on_step(expr, wanted)
-        raise TypeError(f"{type(expr).__name__} is no condition")
-
-    def _every(self, items: tuple[Expr, ...], wanted: bool) -> Mask:
-        """Where all items are true (or all false), the cheap ones first and the others only where needed."""
-        out: Mask | None = None
-        for item in self._rarest_first(items, wanted):
-            if out is None:
-                out = self._noted(item, wanted).copy()
-            elif cost(item) == 0 or np.count_nonzero(out) > MANY * self.size:
-                out &= self._noted(item, wanted)
-            elif out.any():
-                out[np.flatnonzero(out)] = self.some(out)._item(item, wanted)
-        return np.ones(self.size, bool) if out is None else out
-
-    def _some(self, items: tuple[Expr, ...], wanted: bool) -> Mask:
-        """Where one of the items is true (or one false)."""
-        out = np.zeros(self.size, bool)
-        for item in self._likeliest_first(items, wanted):
-            left = ~out
-            if cost(item) == 0 or np.count_nonzero(left) > MANY * self.size:
-                out |= self._noted(item, wanted)
-            elif left.any():
-                out[np.flatnonzero(left)] = self.some(left)._item(item, wanted)
-        return out
-
-    def _ready(self, item: Expr) -> bool:
-        """Whether the measures in a condition have been worked out at all positions."""
-        return all(("number", entry, self.cap) in self.arranged.memo for entry in measures_in(item))
-
-    def _rarest_first(self, items: tuple[Expr, ...], wanted: bool) -> list[Expr]:
-        """The cheap ones first; of the others, the one that was rarest where it was last asked."""
-        shares = self.arranged.block.columns.shares
-        return sorted(items, key=lambda item: (cost(item), shares.get((item, wanted), MANY)))
-
-    def _likeliest_first(self, items: tuple[Expr, ...], wanted: bool) -> list[Expr]:
-        """The cheap ones first, then those worked out already, then the most frequent."""
-        shares = self.arranged.block.columns.shares
-        return sorted(
-            items, key=lambda item: (cost(item), not self._ready(item), -shares.get((item, wanted), MANY))
-        )
-
-    def _noted(self, item: Expr, wanted: bool) -> Mask:
-        mask = self._item(item, wanted)
-        if cost(item):
-            shares = self.arranged.block.columns.shares
-            shares[item, wanted] = np.count_nonzero(mask) / max(1, self.size)
-        return mask
-
-    def _item(self, item: Expr, wanted: bool) -> Mask:
-        return self.holds(item) if wanted else self.fails(item)
 
     def known(self, expr: Expr) -> Mask:
         """Where an expression has a value, or a condition is true or false."""
         if kind(expr) == "truth":
             return self.holds(expr) | self.fails(expr)
         if kind(expr) == "value":
-            return self.value(expr).present(self.size)
-        num = self.number(expr)
-        out = np.broadcast_to(np.equal(num.x, num.x), (self.size,)).copy()
-        if num.doubt is not None and num.doubt.any():
-            out[num.doubt] = self.some(num.doubt, exact=True).known(expr)
+            return self.value(expr).known(self.size)
+        x = self.number(expr)
+        return np.full(self.size, x == x) if isinstance(x, float) else x == x
+
+    def _is(self, expr: Expr, wanted: bool) -> Mask:
+        return self.holds(expr) if wanted else self.fails(expr)
+
+    def _truth(self, expr: Expr, wanted: bool) -> Mask:
+        match expr:
+            case And():
+                return self._every(expr.items, True) if wanted else self._any(expr.items, False)
+            case Or():
+                return self._any(expr.items, True) if wanted else self._every(expr.items, False)
+            case Not():
+                return self._is(expr.of, not wanted)
+            case AnyOf():
+                return self._truth(Or(tuple(Compare(">", item, Number(0.0)) for item in expr.items)), wanted)
+            case Known():
+                known = self.known(expr.of)
+                return known if wanted else ~known
+            case OrElse():
+                return np.where(
+                    self.known(expr.of), self._is(expr.of, wanted), self._is(expr.default, wanted)
+                )
+            case Compare():
+                return self._compare(expr, wanted)
+            case Member():
+                options = Or(tuple(Compare("==", expr.of, option) for option in expr.options))
+                inside = self._truth(options, wanted != expr.negated)
+                # An empty list holds nothing, unless the value itself is absent.
+                return inside if expr.options else inside & self.known(expr.of)
+            case StepValue():
+                there, matched = self._step(expr.step)
+                return there._is(expr.of, wanted) & matched
+        raise TypeError(f"{type(expr).__name__} is not a condition")
+
+    def _every(self, items: tuple[Expr, ...], wanted: bool) -> Mask:
+        """Where all items are true (or all false): the rarest first, the others only where needed."""
+        shares = self.histories.block.table.shares
+        out: Mask | None = None
+        for item in sorted(items, key=lambda item: (cost(item), shares.get((item, wanted), MANY))):
+            if out is None:
+                out = self._noted(item, wanted).copy()
+            elif cost(item) == 0 or np.count_nonzero(out) > MANY * self.size:
+                out &= self._noted(item, wanted)
+            elif out.any():
+                out[out] = self.some(out)._is(item, wanted)
+        return np.ones(self.size, bool) if out is None else out
+
+    def _any(self, items: tuple[Expr, ...], wanted: bool) -> Mask:
+        """Where one of the items is true (or one false): the cheapest first."""
+        shares = self.histories.block.table.shares
+        out = np.zeros(self.size, bool)
+        for item in sorted(items, key=lambda item: (self._cost(item), -shares.get((item, wanted), MANY))):
+            left = ~out
+            if cost(item) == 0 or np.count_nonzero(left) > MANY * self.size:
+                out |= self._noted(item, wanted)
+            elif left.any():
+                out[left] = self.some(left)._is(item, wanted)
         return out
 
-    def _compared(self, expr: Compare, wanted: bool) -> Mask:
-        if wanted and self.rows is None and cost(expr):
-            from .screen import may_hold
+    def _cost(self, expr: Expr) -> int:
+        """The cost of an expression, next to nothing where its aggregates have been read at all positions."""
+        memo = self.histories.memo
+        return 0 if all(("number", node, self.cap) in memo for node in aggregates_in(expr)) else cost(expr)
 
-            asked = may_hold(self, expr)
-            if asked is not None and len(asked) <= MANY * self.size:
-                out = np.zeros(self.size, bool)
-                out[asked] = At(self.arranged, self.cap, asked)._compared(expr, True)
-                return out
-        if expr.op in ("==", "!="):
-            same = wanted == (expr.op == "==")
-            out, unsure = equal_masks(self._side(expr.left), self._side(expr.right), same, self.size)
-        else:
-            a, b = self.number(expr.left), self.number(expr.right)
-            out, unsure = order_masks(expr.op, a, b, wanted, self.size)
-        return self._settled(out, unsure, expr, wanted)
+    def _noted(self, item: Expr, wanted: bool) -> Mask:
+        mask = self._is(item, wanted)
+        if cost(item):
+            share = np.count_nonzero(mask) / max(1, self.size)
+            self.histories.block.table.shares[item, wanted] = share
+        return mask
 
-    def _settled(self, out: Mask, unsure: Mask | None, expr: Compare, wanted: bool) -> Mask:
-        """The mask, worked out exactly where rounding could turn it."""
-        if unsure is not None and unsure.any():
-            out = out.copy()
-            out[unsure] = self.some(unsure, exact=True)._compared(expr, wanted)
+    def _compare(self, expr: Compare, wanted: bool) -> Mask:
+        op, left, right = expr.op, expr.left, expr.right
+        if op in ("==", "!="):
+            return self._equal(left, right, wanted == (op == "=="))
+        if isinstance(left, Signal) and isinstance(right, Number):
+            return self._signal_compare(op, left, float(right.value), wanted)
+        a, b = self.number(left), self.number(right)
+        if isinstance(a, float):
+            op, a, b = _MIRROR[op], b, a
+        if isinstance(a, float):
+            a = np.full(self.size, a)
+        if isinstance(b, float):
+            return side(op, a, b, wanted)
+        known = (a == a) & (b == b)
+        # `a >= b` is not (b > a), so two of the four ask the other way round.
+        above = above_array(a, b) if op in (">", "<=") else above_array(b, a)
+        out: Mask = known & (above if (op in (">", "<")) == wanted else ~above)
         return out
 
-    def _side(self, expr: Expr) -> Values | Num:
-        return self.number(expr) if kind(expr) == "number" else self.value(expr)
+    def _signal_compare(self, op: str, signal: Signal, c: float, wanted: bool) -> Mask:
+        """A reading against a number, without rounding the readings one by one."""
+        column = self.histories.column("reading", signal.name)
+        if column.num is None:
+            return np.zeros(self.size, bool)
+        num = column.num if self.rows is None else column.num[self.rows]
+        return side(op, num, c, wanted, column.rounded)
 
-    def _member(self, expr: Member, wanted: bool) -> Mask:
-        options = Or(tuple(Compare("==", expr.of, option) for option in expr.options))
-        out = self._truth(options, wanted != expr.negated)
-        # An empty list is known to hold nothing, unless the value itself is absent.
-        return out if expr.options else out & self.known(expr.of)
+    def _equal(self, left: Expr, right: Expr, same: bool) -> Mask:
+        """Where both are known and equal (or, not `same`, different)."""
+        if isinstance(left, Number):
+            left, right = right, left
+        a = self.value(left)
+        if isinstance(right, Number):
+            equal = np.zeros(self.size, bool) if a.num is None else between(a.num, float(right.value))
+            return equal if same else a.known(self.size) & ~equal
+        b, equal = self.value(right), np.zeros(self.size, bool)
+        if a.num is not None and b.num is not None:
+            above = above_array(a.num, b.num) | above_array(b.num, a.num)
+            equal |= ~above & (a.num == a.num) & (b.num == b.num)
+        if a.code is not None and b.code is not None:
+            equal |= (a.code == b.code) & (a.code >= 0)
+        return equal if same else a.known(self.size) & b.known(self.size) & ~equal
 
-    def _on_step(self, expr: StepValue, wanted: bool) -> Mask:
-        there, matched = self._step(expr.step)
-        return there._item(expr.of, wanted) & matched
-
-    def _step(self, step: str, which: int = -1) -> tuple[At, Mask]:
-        """The same at an event matched by a step, by default the last; and where there is one."""
-        found = None if self.chain is None else self.chain.get(step)
-        at = np.full(self.size, -1) if found is None else found[which]
-        return At(self.arranged, self.cap, np.maximum(at, 0), exact=self.exact), at >= 0
+    def _step(self, step: str, which: int = -1) -> tuple[Reader, Mask]:
+        """A reader at the event that a step matched, by default the last; and where there is one."""
+        matched = None if self.chain is None else self.chain.get(step)
+        at = np.full(self.size, -1) if not matched else matched[which]
+        return Reader(self.histories, self.cap, np.maximum(at, 0)), at >= 0
 
     # Values.
 
-    def value(self, expr: Expr) -> Values:
+    def value(self, expr: Expr) -> Column:
         """Numbers or texts."""
-        values: Values = self._once("value", expr, lambda at: at._value(expr))
-        return values
+        column: Column = self._once("value", expr, lambda: self._value(expr))
+        return column
 
-    def _value(self, expr: Expr) -> Values:
+    def _value(self, expr: Expr) -> Column:
         match expr:
             case Text():
-                return Values(None, np.full(self.size, self.arranged.block.columns.texts.code(expr.value)))
+                code = self.histories.block.table.texts.code(expr.value)
+                return Column(code=np.full(self.size, code, np.int32))
             case Signal() | Attribute() | Indicator():
                 return self._leaf(expr)
-            case StepValue():
+            case Result():
+                return (self.results or {}).get(expr.name, Column())
+            case StepValue() if kind(expr.of) != "number":
                 there, matched = self._step(expr.step)
-                return only_where(matched, there._as_value(expr.of))
-            case OrElse():
-                first, other = self._as_value(expr.of), self._as_value(expr.default)
-                return first_known(first, other, self.size)
+                column = there.value(expr.of)
+                num = None if column.num is None else np.where(matched, column.num, np.nan)
+                return Column(num, None if column.code is None else np.where(matched, column.code, -1))
+            case OrElse() if kind(expr) == "value":
+                return first_known(self.value(expr.of), self.value(expr.default), self.size)
             case Measure() if kind(expr) == "value":
-                from .aggregates import value_measure
+                from .aggregates import value_aggregate
 
-                return value_measure(self, expr)
-        return self._as_value(expr)
+                return value_aggregate(self, expr)
+        x = self.number(expr)
+        return Column(np.full(self.size, x) if isinstance(x, float) else x)
 
-    def _as_value(self, expr: Expr) -> Values:
-        if kind(expr) == "value":
-            return self.value(expr)
-        num = self.number(expr)
-        numbers = np.broadcast_to(np.asarray(num.x, np.float64), (self.size,))
-        if not num.exact:
-            numbers = numbers.copy()
-            unsure = np.ones(self.size, bool) if num.err else num.doubt
-            assert unsure is not None
-            numbers[unsure] = self.some(unsure, exact=True).number(expr).x
-        return Values(numbers, None)
+    def _leaf(self, expr: Signal | Attribute | Indicator) -> Column:
+        here, rows = self.histories, self.rows
+        column = here.block.column("attribute" if isinstance(expr, Attribute) else "reading", expr.name)
+        if here.index is not None or rows is not None:
+            column = column.at(here.block_rows(self.positions))
+        evaluated = None
+        if isinstance(expr, Indicator):
+            evaluated = here.evaluated if rows is None else here.evaluated[rows]
+        num = column.num
+        if num is not None and not column.rounded:
+            num = fixed(num)
+        if evaluated is not None:
+            # Not found on an evaluated event reads 0.
+            absent = evaluated & ~(column.known(self.size) if column.carried is None else column.carried)
+            num = np.where(absent, 0.0, np.nan if num is None else num)
+        return Column(num, column.code)
 
-    def _leaf(self, expr: Signal | Attribute | Indicator) -> Values:
-        if self.rows is not None:
-            return At(self.arranged, self.cap).value(expr).at(self.rows)
-        if not isinstance(expr, Indicator):
-            return self.arranged.column("reading" if isinstance(expr, Signal) else "attribute", expr.name)
-        read = self.arranged.column("reading", expr.name)
-        zero = self.arranged.evaluated & ~read.present(self.size)
-        num = np.full(self.size, np.nan) if read.num is None else read.num
-        return Values(np.where(zero, 0.0, num), read.code, read.odd)
-
-    def number(self, expr: Expr) -> Num:
+    def number(self, expr: Expr) -> Any:
         """Numbers; a text where a number is due is absent."""
-        num: Num = self._once("number", expr, lambda at: at._number(expr))
-        return num
+        return self._once("number", expr, lambda: self._number(expr))
 
-    def _number(self, expr: Expr) -> Num:
+    def _number(self, expr: Expr) -> Any:
         match expr:
             case Number():
-                return Num(float(expr.value))
+                return float(expr.value)
             case Elapsed():
-                return Num(self._elapsed(expr.name))
-            case Measure() | Cover() | Difference() if kind(expr) == "number":
-                from .aggregates import number_measure
-
-                return number_measure(self, expr)
+                return self._elapsed(expr.name)
+            case Negative():
+                return self._arithmetic("negative", (expr.of,))
+            case Arithmetic():
+                return self._arithmetic(expr.op, (expr.left, expr.right))
+            case Function():
+                return self._arithmetic(expr.name, expr.args)
             case StepValue() if kind(expr.of) == "number":
                 there, matched = self._step(expr.step)
-                num = there.number(expr.of)
-                return Num(np.where(matched, num.x, np.nan), num.err, num.doubt)
+                return np.where(matched, there.number(expr.of), np.nan)
             case StepCount() | StepMean():
                 return self._over_step(expr)
             case OrElse() if kind(expr) == "number":
-                first, other = self.number(expr.of), self.number(expr.default)
-                x = np.where(np.equal(first.x, first.x), first.x, other.x)
-                x = np.broadcast_to(x, (self.size,))
-                return Num(x, max(first.err, other.err), joined(first.doubt, other.doubt))
-        if kind(expr) == "truth":
-            return Num(np.nan)
-        if kind(expr) == "value":
-            numbers = self.value(expr).num
-            return Num(np.nan) if numbers is None else Num(numbers)
+                first, default = self.number(expr.of), self.number(expr.default)
+                if isinstance(first, float):
+                    return default if first != first else first
+                return np.where(first == first, first, default)
+            case Measure() | Cover() | Difference() if kind(expr) == "number":
+                from .aggregates import number_aggregate
 
-        return arithmetic(self, expr)
+                return number_aggregate(self, expr)
+        if kind(expr) != "value":
+            return math.nan
+        num = self.value(expr).num
+        return math.nan if num is None else num
 
-    def _over_step(self, expr: StepCount | StepMean) -> Num:
+    def _over_step(self, expr: StepCount | StepMean) -> Floats:
         """How many events a step matched, or the mean of a value over them."""
-        rounds = range(len((self.chain or {}).get(expr.step, ())))
-        matched = [self._step(expr.step, k) for k in rounds]
+        matched = [self._step(expr.step, k) for k in range(len((self.chain or {}).get(expr.step, ())))]
         if isinstance(expr, StepCount):
-            return Num(sum((mask.astype(np.float64) for _, mask in matched), np.zeros(self.size)))
-        found = [np.where(mask, exactly(at, expr.of), np.nan) for at, mask in matched]
-        return step_mean(np.array(found).reshape(len(found), self.size), self.exact)
+            return sum((mask.astype(np.float64) for _, mask in matched), np.zeros(self.size))
+        values = [np.where(mask, there.number(expr.of), np.nan) for there, mask in matched]
+        x = np.array(values).reshape(len(values), self.size)
+        known = x == x
+        largest = largest_of(x.ravel())
+        whole = millionths_of(x.ravel(), largest, known.ravel()).reshape(x.shape)
+        if largest * 1e6 * len(values) >= 2**62:
+            whole = whole.astype(object)
+        n = known.sum(axis=0)
+        return np.where(n > 0, mean(np.maximum(n, 1), as_floats(whole.sum(axis=0))), np.nan)
 
     def _elapsed(self, name: str) -> Floats | float:
-        if not self.arranged.timed:
-            return np.nan
-        at, times = self.positions, self.arranged.times
-        start = self.arranged.start_of(at)
+        here = self.histories
+        if not here.timed:
+            return math.nan
+        at, times = self.positions, here.times
         if name == "age":
-            return (times[at] - times[start]) / 1e6
-        return np.where(at > start, (times[at] - times[np.maximum(at - 1, 0)]) / 1e6, np.nan)
+            return (times[at] - here.first_times[here.number_of(at)]) / 1e6
+        previous = here.previous[at]
+        return np.where(previous > NO_TIME, (times[at] - previous) / 1e6, np.nan)
 
-    # The plain reader, where columns will not do.
+    def _arithmetic(self, name: str, args: tuple[Expr, ...]) -> Floats | float:
+        xs = [self.number(arg) for arg in args]
+        with np.errstate(all="ignore"):
+            x = _compute(name, xs)
+            out: Floats = np.where(np.isfinite(x), x, np.nan)
+        return float(out) if all(isinstance(x, float) for x in xs) else out
 
-    def plain(self, expr: Expr) -> list[Any]:
-        """What the plain reader gives at each row."""
-        read, arranged = reader(expr, self.cap), self.arranged
-        positions, steps = self.positions.tolist(), dict(self.chain or {})
-        which = arranged.number_of(self.positions).tolist()
-        starts = arranged.starts[which].tolist() if which else []
-        out = []
-        for k, (at, number, start) in enumerate(zip(positions, which, starts, strict=True)):
-            chain = {
-                step: [int(found[k]) - start for found in matched if found[k] >= 0]
-                for step, matched in steps.items()
-            }
-            out.append(read(arranged.history(number), at - start, chain))
-        return out
+    # Values of a few rows.
 
+    def values(self, expr: Expr) -> list[Any]:
+        """The value at each row as Python has it; None where it is absent or unknown."""
+        if kind(expr) == "truth":
+            both = zip(self.holds(expr).tolist(), self.fails(expr).tolist(), strict=True)
+            return [True if holds else False if fails else None for holds, fails in both]
+        if isinstance(expr, Measure) and kind(expr) == "list":
+            from .aggregates import newest_values
 
-def exactly(at: At, expr: Expr) -> Floats:
-    """Numbers right to the last bit, one for each row."""
-    num = at.number(expr)
-    if not num.exact:
-        num = At(at.arranged, at.cap, at.positions, at.chain, exact=True).number(expr)
-    return np.broadcast_to(np.asarray(num.x, np.float64), (at.size,))
+            return newest_values(self, expr)
+        return self.value(expr).to_list(self.histories.block.table.texts, self.size)
 
 
-# Arithmetic on columns, with the same operations in the same order as the plain readers.
-
-SMALL = 1e-3
-"""An inexact number nearer to 0 than this may not be divided by: the plain reader is asked."""
-
-
-def arithmetic(at: At, expr: Expr) -> Num:
-    """The value of a negation, an operation or a function."""
-    match expr:
-        case Negative():
-            name, args = "negative", [at.number(expr.of)]
-        case Arithmetic():
-            name, args = expr.op, [at.number(expr.left), at.number(expr.right)]
-        case Function():
-            name, args = expr.name, [at.number(arg) for arg in expr.args]
-        case _:
-            raise TypeError(f"{type(expr).__name__} is no arithmetic")
-    if all(isinstance(arg.x, float) and arg.exact for arg in args):
-        return Num(_constant(name, [float(arg.x) for arg in args]))
-    with np.errstate(all="ignore"):
-        if name == "log" and at.exact:
-            return Num(np.array([_constant(name, [x]) for x in np.asarray(args[0].x).tolist()]))
-        x = _compute(name, [arg.x for arg in args])
-        x = np.where(np.isfinite(x), x, np.nan)
-        return _bounded(name, args, x)
-
-
-def _constant(name: str, values: list[float]) -> float:
-    found = None if any(map(math.isnan, values)) else finite(lambda: _OPERATIONS[name](*values))
-    return math.nan if found is None else float(found)
-
-
-def _compute(name: str, xs: list[Floats | float]) -> Floats:
+def _compute(name: str, xs: list[Any]) -> Any:
     match name:
         case "negative":
-            return -np.asarray(xs[0])
+            return np.negative(xs[0])
         case "+":
-            return np.asarray(xs[0] + xs[1])
+            return np.add(xs[0], xs[1])
         case "-":
-            return np.asarray(xs[0] - xs[1])
+            return np.subtract(xs[0], xs[1])
         case "*":
-            return np.asarray(xs[0] * xs[1])
+            return np.multiply(xs[0], xs[1])
         case "/":
-            return np.asarray(xs[0] / np.where(_is_zero(xs[1]), np.nan, xs[1]))
+            return np.divide(xs[0], np.where(_is_zero(xs[1]), np.nan, xs[1]))
         case "abs":
             return np.abs(xs[0])
         case "min" | "max":
-            return _extreme(name, xs)
+            join = np.minimum if name == "min" else np.maximum
+            out = xs[0]
+            for x in xs[1:]:
+                out = join(out, x)
+            return out
         case "clip":
             return np.minimum(np.maximum(xs[0], xs[1]), xs[2])
         case "log":
-            return np.log(np.where(above_array(xs[0], 0.0), xs[0], np.nan))
+            # One by one, since NumPy's logarithm may differ in the last place.
+            x = np.asarray(np.where(above_array(xs[0], 0.0), xs[0], np.nan))
+            return np.array([math.log(value) for value in x.ravel().tolist()]).reshape(x.shape)
         case "sqrt":
             return np.sqrt(np.where(_is_zero(xs[0]), 0.0, xs[0]))
-    raise TypeError(f"no operation {name!r}")
+    raise TypeError(f"unknown operation {name!r}")
 
 
-def _extreme(name: str, xs: list[Floats | float]) -> Floats:
-    join = np.minimum if name == "min" else np.maximum
-    out = np.asarray(xs[0])
-    for x in xs[1:]:
-        out = join(out, x)
-    return out
-
-
-def _is_zero(x: Floats | float) -> Mask:
-    known: Mask = ~above_array(x, 0.0) & ~above_array(0.0, x) & np.equal(x, x)
-    return known
-
-
-def _bounded(name: str, args: list[Num], x: Floats) -> Num:
-    """The result with its error; log is never exact, since NumPy's may differ in the last place."""
-    doubt = joined(*(arg.doubt for arg in args))
-    errs = [arg.err for arg in args]
-    if name == "log":
-        far = _near_zero(args[0], x) if errs[0] else None
-        return Num(x, errs[0] / SMALL + 4 * ULP * _largest(x), joined(doubt, far))
-    if not any(errs):
-        return Num(x, 0.0, doubt)
-    rounding = 4 * ULP * _largest(x)
-    match name:
-        case "*":
-            err = errs[0] * _largest(args[1].x) + errs[1] * _largest(args[0].x) + errs[0] * errs[1]
-        case "/":
-            if errs[1]:
-                doubt = joined(doubt, _near_zero(args[1], x))
-                err = (errs[0] + errs[1] * _largest(x)) / (SMALL / 2)
-            else:
-                smallest = np.nanmin(np.abs(args[1].x), initial=np.inf)
-                err = errs[0] / max(float(smallest), SMALL)
-                doubt = joined(doubt, _near_zero(args[1], x))
-        case "sqrt":
-            doubt = joined(doubt, _near_zero(args[0], x))
-            err = errs[0] / math.sqrt(SMALL)
-        case "+" | "-":
-            err = sum(errs)
-        case _:
-            err = max(errs)
-    err += rounding
-    return Num(x, err if math.isfinite(err) else math.inf, doubt)
-
-
-def _near_zero(num: Num, like: Floats) -> Mask:
-    """Where a number is too near 0, or below it, to be trusted under a division, logarithm or root."""
-    small: Mask = np.abs(num.x) < SMALL
-    return np.broadcast_to(small, like.shape)
-
-
-def _largest(x: Floats | float) -> float:
-    return float(np.nanmax(np.abs(x), initial=0.0))
+def _is_zero(x: Any) -> Any:
+    return ~above_array(x, 0.0) & ~above_array(0.0, x) & np.equal(x, x)

@@ -1,155 +1,157 @@
-"""Computed columns: numbers with a bound on their error, and comparison with tolerance."""
+"""Numbers in columns: fixed point, and comparison with the tolerance of the language."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ...language.three_valued import TOLERANCE, above
-from .table import Floats, Ints, Mask, Values
+from ...models.event import millionths
+from .table import FITS, Floats, Ints, Mask, fixed
 
-# Computed columns: numbers with a bound on their error, and comparison with the page's tolerance.
+_LARGEST = 1e15
+"""Numbers from here on have no decimals."""
+_ROUND = 6755399441055744.0
+"""1.5 * 2**52: adding it rounds a number below 2**51 to an integer in the lowest bits."""
+_ROUND_BITS = int(np.float64(_ROUND).view(np.int64))
 
-ULP = 2.3e-16
-CACHED = 32_768
+
+def in_window(x: Floats) -> Floats:
+    """Numbers rounded to six decimals, as windows round what they read."""
+    rounded: Floats = fixed(x, _LARGEST)
+    return rounded
 
 
-@dataclass(frozen=True, slots=True)
-class Num:
-    """Numbers, NaN where absent. `x` is one float where all are the same.
+def millionths_of(x: Floats, largest: float, valid: Mask | None = None) -> Any:
+    """Numbers of at most that size as integers of millionths, 0 where they are not valid.
 
-    `err` bounds how far they may be from what the plain readers give (0: the same to the last bit); where
-    `doubt` is set nothing is promised. Both make a comparison ask the plain reader where it could matter.
+    Python integers where int64 has no room. Numbers that are not valid may be absent.
     """
-
-    x: Floats | float
-    err: float = 0.0
-    doubt: Mask | None = None
-
-    @property
-    def exact(self) -> bool:
-        return self.err == 0.0 and self.doubt is None
-
-
-def joined(*doubts: Mask | None) -> Mask | None:
-    """Where any doubts."""
-    result = [doubt for doubt in doubts if doubt is not None]
-    if not result:
-        return None
-    out = result[0]
-    for item in result[1:]:
-        out = out | item
+    if largest * 1e6 >= FITS:
+        marks = [True] * len(x) if valid is None else valid.tolist()
+        whole = [millionths(value) if mark else 0 for value, mark in zip(x.tolist(), marks, strict=True)]
+        return np.array([*whole, None], object)[:-1]
+    if largest * 1e6 < 2**51:
+        rounded = x * 1e6
+        rounded += _ROUND
+        out: Any = rounded.view(np.int64)
+        out -= _ROUND_BITS
+    else:
+        out = np.rint(x * 1e6).astype(np.int64)
+    if valid is not None:
+        # Quicker than choosing, and right whatever the bits of what is absent say.
+        out *= valid
     return out
 
 
-def above_array(a: Floats | float, b: Floats | float) -> Mask:
-    """`truth.above`, row by row; false where one is absent."""
+def largest_of(x: Floats) -> float:
+    """The largest size of a number; 0 where there is none."""
+    if not len(x):
+        return 0.0
+    high, low = float(x.max()), float(x.min())
+    if high != high:
+        high, low = float(np.fmax.reduce(x)), float(np.fmin.reduce(x))
+    return max(high, -low) if high == high else 0.0
+
+
+def as_floats(whole: Any) -> Floats:
+    """Integers as floats, the nearest; NaN where they are too large for any."""
+    if whole.dtype != object:
+        floats: Floats = whole.astype(np.float64)
+        return floats
+    return np.array([_float(value) for value in whole], np.float64)
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
+
+
+def above_array(a: Any, b: Any) -> Mask:
+    """The language's a > b, row by row; false where one is absent."""
     out: Mask = a > b + TOLERANCE * np.maximum(np.maximum(1.0, np.abs(a)), np.abs(b))
     return out
 
 
-def near(a: Num, b: Num) -> Mask | None:
-    """Where the error could turn a comparison; None where it cannot."""
-    err = a.err + b.err
-    doubt = joined(a.doubt, b.doubt)
-    if err == 0.0:
-        return doubt
-    if isinstance(b.x, float) and not isinstance(a.x, float):
-        return joined(_near_constant(a.x, b.x, err), doubt)
-    size = np.maximum(np.maximum(1.0, np.abs(a.x)), np.abs(b.x))
-    edge = np.abs(np.abs(np.asarray(a.x) - b.x) - TOLERANCE * size) <= err + 8 * ULP * size
-    return joined(edge, doubt)
-
-
-def equal_to(x: Floats, c: float) -> Mask:
-    """`truth.equal` with one number; false where it is absent."""
-    out = np.empty(len(x), bool)
-    high, low = lowest_above(c), highest_below(c)
-    # A cache's worth at a time, since each is looked at twice.
-    for k in range(0, len(x), CACHED):
-        some, part = x[k : k + CACHED], out[k : k + CACHED]
-        np.less(some, high, out=part)
-        part &= some > low
-    return out
-
-
-def _near_constant(x: Floats, c: float, err: float) -> Mask | None:
-    """The same against one number, looking closely only at what is not far from it."""
-    size = max(1.0, abs(c))
-    reach = 1.001 * (TOLERANCE * size + err + 8 * ULP * size)
-    found = (x >= c - reach) & (x <= c + reach)
-    close = np.flatnonzero(found) if found.any() else ()
-    if not len(close):
-        return None
-    sizes, apart = np.maximum(size, np.abs(x[close])), np.abs(x[close] - c)
-    found[close] = np.abs(apart - TOLERANCE * sizes) <= err + 8 * ULP * sizes
-    return found
-
-
 @lru_cache(maxsize=4096)
-def lowest_above(c: float) -> float:
+def lowest_above(c: float, rounded: bool = True) -> float:
     """The lowest float that is above a number: `x >= lowest_above(c)` is `above(x, c)`.
+
+    With `rounded` false, the lowest that is above it once it is rounded to six decimals.
 
     >>> above(lowest_above(0.5), 0.5), above(math.nextafter(lowest_above(0.5), 0), 0.5)
     (True, False)
     """
-    low, high = c, c + 2 * TOLERANCE * max(1.0, abs(c))
-    while True:
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        low, high = (low, middle) if above(middle, c) else (middle, high)
-    return high if above(high, c) else math.inf
+    return _lowest(lambda x: above(x, c), c) if rounded else _lowest(lambda x: above(_fixed(x), c), c)
 
 
 @lru_cache(maxsize=4096)
-def highest_below(c: float) -> float:
-    """The highest float that a number is above: `x <= highest_below(c)` is `above(c, x)`.
-
-    >>> above(0.5, highest_below(0.5)), above(0.5, math.nextafter(highest_below(0.5), 1))
-    (True, False)
-    """
-    return -lowest_above(-c)
+def highest_below(c: float, rounded: bool = True) -> float:
+    """The highest float that a number is above: `x <= highest_below(c)` is `above(c, x)`."""
+    return -lowest_above(-c, rounded)
 
 
-# Small things done to computed columns.
+def _fixed(x: float) -> float:
+    return round(x * 1e6) / 1e6 if abs(x) < 1e9 else x
 
 
-def as_floats(values: list[Any]) -> Floats:
-    """Python numbers as floats, anything else as NaN."""
-    plain = [x if isinstance(x, (int, float)) and not isinstance(x, bool) else np.nan for x in values]
-    return np.array(plain, np.float64)
+def _lowest(holds: Callable[[float], bool], c: float) -> float:
+    """The lowest float near a number at which a condition that never turns false again holds."""
+    size = max(1.0, abs(c))
+    low, high = c - 2e-6 * size, c + 2e-6 * size
+    if not holds(high):
+        return math.inf
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
-def step_mean(values: Floats, exact: bool) -> Num:
-    """The mean of the known values of each column."""
-    known = values == values
-    n = known.sum(axis=0)
-    if exact:
-        each = [column[column == column].tolist() for column in values.T]
-        return Num(np.array([math.fsum(item) / len(item) if item else np.nan for item in each]))
-    x = np.where(known, values, 0.0).sum(axis=0) / np.where(n > 0, n, np.nan)
-    return Num(x, ULP * (len(values) + 1) * float(np.nanmax(np.abs(values), initial=0.0)))
+def side(op: str, x: Floats, c: float, wanted: bool, rounded: bool = True) -> Mask:
+    """Where `x op c` is true (or, not wanted, false); absent numbers are neither."""
+    out: Mask
+    if c != c:
+        return np.zeros(len(x), bool)
+    if op in (">", "<="):
+        edge = lowest_above(c, rounded)
+        out = x >= edge if (op == ">") == wanted else x < edge
+    else:
+        edge = highest_below(c, rounded)
+        out = x <= edge if (op == "<") == wanted else x > edge
+    return out
 
 
-def only_where(mask: Mask, values: Values) -> Values:
-    num = None if values.num is None else np.where(mask, values.num, np.nan)
-    return Values(num, None if values.code is None else np.where(mask, values.code, -1))
+def between(x: Floats, c: float) -> Mask:
+    """Where numbers equal another one up to the tolerance."""
+    out: Mask = x < lowest_above(c)
+    out &= x > highest_below(c)
+    return out
 
 
-def gather(value: Any, rows: Ints) -> Any:
-    if isinstance(value, Num):
-        x = value.x if isinstance(value.x, float) else value.x[rows]
-        return Num(x, value.err, None if value.doubt is None else value.doubt[rows])
-    return value.at(rows) if isinstance(value, Values) else value[rows]
+def prefix(values: Any) -> Any:
+    """Sums of all values before each position and before the end. int64 sums wrap around: differences are
+    right wherever they have room."""
+    out = np.empty(len(values) + 1, values.dtype if values.dtype == object else np.int64)
+    out[0] = 0
+    np.add.accumulate(values, out=out[1:], dtype=out.dtype)
+    return out
 
 
-def first_known(first: Values, other: Values, size: int) -> Values:
-    known = first.present(size)
-    nums = [np.full(size, np.nan) if item.num is None else item.num for item in (first, other)]
-    codes = [np.full(size, -1, np.int32) if item.code is None else item.code for item in (first, other)]
-    return Values(np.where(known, *nums), np.where(known, *codes))
+def counts(mask: Mask) -> Any:
+    """How many are set before each position and before the end."""
+    out = np.empty(len(mask) + 1, np.int32)
+    out[0] = 0
+    np.cumsum(mask, out=out[1:], dtype=np.int32)
+    return out
+
+
+def pieces(starts: Ints, lengths: Ints) -> Ints:
+    """The positions of some ranges, one after another."""
+    begins = np.cumsum(lengths) - lengths
+    out: Ints = np.arange(int(lengths.sum())) + np.repeat(starts - begins, lengths)
+    return out

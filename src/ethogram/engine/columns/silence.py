@@ -6,77 +6,54 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...language.ast import Expr
 from ...language.program import SilenceProgram
-from .expressions import At, exactly
+from .expressions import Reader
 from .numbers import highest_below
-from .table import Floats, Ints, Mask
+from .table import Ints, Mask
 
-FAR = 2.0**62
-"""Microseconds beyond any time there is."""
+NEVER = 2**62
+"""The time of what has not come."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silences:
-    """The positions before silences, their deadlines, and the times of the next events (`FAR`: none).
+    """The positions before silences, their deadlines, and the times of the next events (`NEVER`: none).
 
-    `unknown` are the histories in which it could not be said how long is too long.
+    `known` marks the histories in which it is known how long is too long; None where it was not asked.
     """
 
     before: Ints
     deadline: Ints
     following: Ints
-    unknown: Ints
+    asked: Mask
+    known: Mask
 
 
-def silences(body: SilenceProgram, at: At, as_of: int) -> Silences:
-    """Everything a silence finds in the histories of a block."""
-    arranged = at.arranged
-    asked = np.arange(at.size) - arranged.start >= body.at_least - 1
+def silences(body: SilenceProgram, reader: Reader, as_of: int | None) -> Silences:
+    """Everything a silence finds; without `as_of` the last event of a history is left to the next chunk."""
+    here = reader.histories
+    times = here.times
+    asked = np.arange(here.size) - here.start + here.before[here.which] >= body.at_least - 1
+    last = here.ends - 1
+    if here.old is not None:
+        # Of events from earlier chunks only the last has not been followed yet.
+        newest = here.old.copy()
+        newest[:-1] &= ~here.old[1:]
+        newest[last] = here.old[last]
+        asked &= ~here.old | newest
     if body.after is not None:
-        asked &= _held(at, body.after, asked)
-    following = np.full(at.size, int(FAR))
-    following[:-1] = arranged.times[1:]
-    following[arranged.ends - 1] = int(FAR)
-    until = np.where(following == int(FAR), as_of, following)
-    seconds = _seconds(at, body, asked, until)
-    unknown = _unknown(at, body, asked, seconds == seconds)
-    asked = asked & (seconds > highest_below(0.0))
-    wait = np.rint(np.where(asked, seconds, 0.0) * 1e6)
-    asked &= wait < FAR / 2
-    deadline = arranged.times + np.maximum(np.where(asked, wait, 0.0), 0.0).astype(np.int64)
-    found = np.flatnonzero(asked & (until > deadline))
-    return Silences(found, deadline[found], following[found], unknown)
-
-
-def _unknown(at: At, body: SilenceProgram, mask: Mask, known: Mask) -> Ints:
-    arranged = at.arranged
-    short = arranged.ends - arranged.starts < body.at_least
-    tried = np.logical_or.reduceat(mask, arranged.starts)
-    told = np.logical_or.reduceat(mask & known, arranged.starts)
-    return np.flatnonzero(short | (tried & ~told))
-
-
-def _held(at: At, condition: Expr, mask: Mask) -> Mask:
-    """Where a condition holds among the positions asked about."""
-    out = np.zeros(at.size, bool)
-    out[mask] = at.some(mask).holds(condition)
-    return out
-
-
-def _seconds(at: At, body: SilenceProgram, mask: Mask, until: Ints) -> Floats:
-    """How long to wait at each position asked about, to the last bit wherever it could matter."""
-    out = np.full(at.size, np.nan)
-    some = at.some(mask)
-    found = some.number(body.longer_than)
-    out[mask] = found.x
-    if found.exact:
-        return out
-    # Only a wait that may have run out needs to be known exactly.
-    left = (until[mask] - at.arranged.times[mask]) / 1e6
-    unsure = np.broadcast_to(found.x <= left + found.err + 1e-6, left.shape).copy()
-    if found.doubt is not None:
-        unsure |= found.doubt
-    rows = np.flatnonzero(mask)[unsure]
-    out[rows] = exactly(some.some(unsure, exact=True), body.longer_than)
-    return out
+        asked[asked] = reader.some(asked).holds(body.after)
+    rows = np.flatnonzero(asked)
+    seconds = np.broadcast_to(Reader(here, reader.cap, rows).number(body.longer_than), rows.shape)
+    following = np.append(times[1:], NEVER)
+    following[last] = NEVER
+    until = np.where(following == NEVER, -NEVER if as_of is None else as_of, following)
+    known = np.zeros(here.size, bool)
+    known[rows] = seconds == seconds
+    wait = np.where(seconds > highest_below(0.0), np.maximum(np.rint(seconds * 1e6), 0.0), np.inf)
+    stays = wait < NEVER / 2
+    rows, deadline = rows[stays], times[rows[stays]] + wait[stays].astype(np.int64)
+    stays = until[rows] > deadline
+    rows, deadline = rows[stays], deadline[stays]
+    reduce = np.logical_or.reduceat
+    return Silences(rows, deadline, following[rows], reduce(asked, here.starts), reduce(known, here.starts))

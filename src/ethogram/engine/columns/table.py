@@ -1,25 +1,22 @@
-"""Columns: the events of an input, one array per field or reading."""
+"""EventTable: the events of an input as columns."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from typing import Any, ClassVar, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...language.ast import Attribute, Expr, Indicator, Signal
-from ...language.history import FIELDS, attribute
-from ...language.visitor import walk
-from ...models import TRAITS, Event, Value, default_id, is_evaluated, is_indicator_name, micros, moment
-
-# Columns: the events of a whole input, one array per field or reading that a program names.
+from ...language.ast import Expr
+from ...language.history import FIELDS
+from ...models import TRAITS, Event, default_id, is_indicator_name, micros, moment
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -27,42 +24,14 @@ Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 Rows = slice | Ints
 
-ABSENT = -1
-LARGEST_WHOLE = 2**53
-
-
-@dataclass(frozen=True, slots=True)
-class Values:
-    """One value per row: `num` is NaN where it is no number, `code` -1 where it is no text.
-
-    Either is None where no row has one. `odd`: a value is neither (a truth, a NaN), so that only the plain
-    runner reads it rightly.
-    """
-
-    num: Floats | None
-    code: Codes | None
-    odd: bool = False
-    there: Mask | None = None
-    """Where an odd column has anything at all."""
-    full: bool = False
-    """Whether it is known that every row has a number. Where it is not known, it is looked at when asked."""
-
-    def at(self, rows: Rows) -> Values:
-        """The values at some rows."""
-        there = None if self.there is None else self.there[rows]
-        num = None if self.num is None else self.num[rows].astype(np.float64, copy=False)
-        return Values(num, None if self.code is None else self.code[rows], self.odd, there, self.full)
-
-    def present(self, rows: int) -> Mask:
-        """Where there is a value."""
-        if self.there is not None:
-            return self.there
-        found = np.zeros(rows, bool) if self.num is None else self.num == self.num
-        return found if self.code is None else found | (self.code >= 0)
+FITS = 2**62
+"""Integers below this have room in an int64."""
+BATCH_ROWS = 131_072
+"""Rows of a Parquet column that are read at a time."""
 
 
 class Texts:
-    """A number for each different text. Equal texts have equal numbers, in all columns."""
+    """Codes of texts: equal texts have equal codes in all columns of a table."""
 
     def __init__(self) -> None:
         self.codes: dict[str, int] = {}
@@ -70,168 +39,259 @@ class Texts:
         self._lock = RLock()
 
     def code(self, text: str) -> int:
-        """The number of a text; a new one where it has not been seen."""
-        value = self.codes.get(text)
-        if value is None:
+        """The code of a text, a new one where it has none yet."""
+        code = self.codes.get(text)
+        if code is None:
             with self._lock:
-                value = self.codes.setdefault(text, len(self.texts))
-                if value == len(self.texts):
+                code = self.codes.setdefault(text, len(self.texts))
+                if code == len(self.texts):
                     self.texts.append(text)
-        return value
+        return code
 
     def encode(self, values: Iterable[Any]) -> Codes:
-        """The numbers of texts, -1 for anything else."""
+        """The codes of texts, -1 for anything else."""
         code = self.code
-        return np.array([code(value) if isinstance(value, str) else ABSENT for value in values], np.int32)
+        return np.array([code(value) if isinstance(value, str) else -1 for value in values], np.int32)
 
 
-def changes(column: NDArray[Any]) -> Ints:
-    """The rows whose value is not that of the row before; none where all share one cell of memory."""
-    if column.strides == (0,):
-        return np.empty(0, np.int64)
-    return np.flatnonzero(column[1:] != column[:-1]) + 1
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One value per row: `num` is NaN where it is no number, `code` -1 where it is no text.
+
+    Either is None where no row has one.
+    `carried` marks the rows that have a reading at all, where some is neither (NaN, a list). `rounded` is
+    false for readings that are not in fixed point yet: they are rounded to millionths when they are read.
+    """
+
+    num: NDArray[Any] | None = None
+    code: Codes | None = None
+    carried: Mask | None = None
+    rounded: bool = True
+
+    def at(self, rows: Rows) -> Column:
+        """The values at some rows."""
+        num, code, carried = self.num, self.code, self.carried
+        return Column(
+            None if num is None else num[rows].astype(np.float64, copy=False),
+            None if code is None else code[rows],
+            None if carried is None else carried[rows],
+            self.rounded,
+        )
+
+    def known(self, rows: int) -> Mask:
+        """Where there is a number or a text."""
+        known = np.zeros(rows, bool) if self.num is None else self.num == self.num
+        return known if self.code is None else known | (self.code >= 0)
+
+    def to_list(self, texts: Texts, rows: int) -> list[Any]:
+        """The values as Python has them, numbers rounded to millionths; None where they are absent."""
+        out: list[Any] = [None] * rows
+        if self.num is not None:
+            num = self.num if self.rounded else fixed(self.num)
+            out = [None if x != x else x for x in num.tolist()]
+        if self.code is not None:
+            names = texts.texts
+            out = [names[code] if code >= 0 else x for code, x in zip(self.code.tolist(), out, strict=True)]
+        return out
 
 
-class Columns(ABC):
-    """What a runner reads of an input. Rows of one subject are in order (at, seq, id)."""
+def fixed(x: Any, largest: float = 1e9) -> Any:
+    """Numbers below a size rounded to six decimals, as events round their readings."""
+    out = np.rint(x * 1e6)
+    out /= 1e6
+    if len(x) and not (np.fmax.reduce(np.abs(x)) < largest):
+        out = np.where(np.abs(x) < largest, out, x)
+    return out
 
-    def __init__(self) -> None:
-        self.texts = Texts()
-        self._lock = RLock()
-        self._kept: dict[tuple[str, str], Values] = {}
-        self.shares: dict[tuple[Expr, bool], float] = {}
-        """How often a condition was true (or false) where it was last asked: the rarer is asked first."""
 
-    rows: int
+def column_of(values: list[Any], texts: Texts) -> Column:
+    """A column of Python values; None is absent, true and false are 1 and 0.
+
+    >>> column_of([0.5, None, "a", True], Texts()).code.tolist()
+    [-1, -1, 0, -1]
+    """
+    kinds = set(map(type, values)) - {type(None)}
+    code = texts.encode(values) if any(issubclass(kind, str) for kind in kinds) else None
+    if not any(issubclass(kind, (int, float)) for kind in kinds):
+        num = None
+    elif kinds == {float}:
+        num = np.array(values, np.float64)
+    else:
+        num = np.array([_float(value) for value in values], np.float64)
+    strange = bool(kinds - {float, int, bool, str})
+    if num is not None and not np.isfinite(num).all():
+        strange = strange or any(isinstance(x, float) and not math.isfinite(x) for x in values)
+        num[~np.isfinite(num)] = np.nan
+    carried = np.array([value is not None for value in values]) if strange else None
+    return Column(num, code, carried)
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value) if isinstance(value, (int, float)) else math.nan
+    except OverflowError:
+        return math.nan
+
+
+class EventTable(ABC):
+    """The events of an input. Rows of one subject are in order (at, seq, id).
+
+    `who` numbers the subjects of all sources, `names` gives source and subject of each number.
+    """
+
     times: Ints
     timed: Mask
-    subject: Ints
-    """A number for each (source, subject)."""
+    who: Ints
+    names: list[tuple[str, str]]
 
-    @cached_property
-    def turns(self) -> Ints:
-        """The rows at which another subject begins, in the order they are in."""
-        return changes(self.subject)
+    def __init__(self, texts: Texts | None = None) -> None:
+        self.texts = texts or Texts()
+        self._columns: dict[tuple[str, str], Column] = {}
+        self._lowest: dict[str, float] = {}
+        self._lock = RLock()
+        self.shares: dict[tuple[Expr, bool], float] = {}
+        """How often a condition was true (or false) in an earlier block: the rarest is asked first."""
 
     @abstractmethod
     def event(self, row: int) -> Event:
-        """The event of a row, with at least what programs read."""
+        """The event of a row."""
 
     @abstractmethod
-    def who(self, row: int) -> tuple[str, str]:
-        """Source and subject of a row."""
+    def id_of(self, row: int) -> str:
+        """The id of the event in a row."""
 
     @abstractmethod
+    def events(self, rows: Ints, names: Collection[str]) -> list[Event]:
+        """The events of some rows, with at least the readings of some names."""
+
+    @abstractmethod
+    def _load(self, kind: str, name: str) -> Column: ...
+
+    @abstractmethod
+    def _evaluated(self) -> Mask: ...
+
+    @abstractmethod
+    def take(self, rows: Ints) -> EventTable:
+        """A table of some rows that holds on to no others."""
+
+    @abstractmethod
+    def followed_by(self, later: EventTable) -> EventTable:
+        """The rows of two tables of the same kind, these first."""
+
+    @property
+    def rows(self) -> int:
+        return len(self.times)
+
+    @cached_property
     def evaluated(self) -> Mask:
         """Where an event carries a trait or an indicator."""
+        return self._evaluated()
 
-    @abstractmethod
-    def _column(self, kind: str, name: str) -> Values: ...
-
-    def reading(self, name: str) -> Values:
-        """The readings of a signal or indicator."""
-        return self._get("reading", name)
-
-    def attribute(self, name: str) -> Values:
-        """A field or attribute of the events."""
-        return self._get("attribute", name)
-
-    def is_odd(self, expr: Expr) -> bool:
-        """Whether some reading or attribute in an expression holds what columns cannot."""
-        return any(
-            (isinstance(item, (Signal, Indicator)) and self.reading(item.name).odd)
-            or (isinstance(item, Attribute) and self.attribute(item.name).odd)
-            for item in walk(expr)
-        )
-
-    def _get(self, kind: str, name: str) -> Values:
-        value = self._kept.get((kind, name))
-        if value is None:
+    def column(self, kind: str, name: str) -> Column:
+        """The values of a `reading` or of an `attribute` (a field of the event included)."""
+        column = self._columns.get((kind, name))
+        if column is None:
             with self._lock:
-                value = self._kept.get((kind, name)) or self._column(kind, name)
-                self._kept[kind, name] = value
-        return value
+                column = self._columns.get((kind, name)) or self._load(kind, name)
+                self._columns[kind, name] = column
+        return column
+
+    def lowest(self, name: str) -> float:
+        """The lowest reading of a name where every row has a number, else NaN."""
+        if name not in self._lowest:
+            num = self.column("reading", name).num
+            # The least of anything with a NaN in it is NaN.
+            self._lowest[name] = math.nan if num is None or not len(num) else float(num.min())
+        return self._lowest[name]
+
+    def is_full(self, name: str) -> bool:
+        """Whether every row has a number as its reading."""
+        low = self.lowest(name)
+        return low == low
+
+    def values(self, kind: str, name: str, rows: Ints) -> list[Any]:
+        """Values at some rows; None where they are absent."""
+        return self.column(kind, name).at(rows).to_list(self.texts, len(rows))
+
+    def value(self, kind: str, name: str, row: int) -> Any:
+        """One value; None where it is absent."""
+        return self.values(kind, name, np.array([row]))[0]
 
 
-class EventColumns(Columns):
-    """Columns of Event objects that are in order."""
+class EventRows(EventTable):
+    """A table of Event objects that are in order; columns are made when a program names them."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         super().__init__()
-        self.events = events
-        self.rows = len(events)
-        self.times = np.fromiter((micros(event.at) for event in events), np.int64, self.rows)
-        self.timed = np.fromiter((event.timed for event in events), bool, self.rows)
+        self._events, rows = events, len(events)
+        self.times = np.fromiter((micros(event.at) for event in events), np.int64, rows)
+        self.timed = np.fromiter((event.timed for event in events), bool, rows)
         numbers: dict[tuple[str, str], int] = {}
-        who = (numbers.setdefault((e.source, e.subject), len(numbers)) for e in events)
-        self.subject = np.fromiter(who, np.int64, self.rows)
-        self._evaluated: Mask | None = None
+        who = (numbers.setdefault((event.source, event.subject), len(numbers)) for event in events)
+        self.who = np.fromiter(who, np.int64, rows)
+        self.names = list(numbers)
 
     def event(self, row: int) -> Event:
-        return self.events[row]
+        return self._events[row]
 
-    def who(self, row: int) -> tuple[str, str]:
-        return self.events[row].source, self.events[row].subject
+    def id_of(self, row: int) -> str:
+        return self._events[row].id
 
-    def evaluated(self) -> Mask:
-        if self._evaluated is None:
-            found = (is_evaluated(event.readings) for event in self.events)
-            self._evaluated = np.fromiter(found, bool, self.rows)
-        return self._evaluated
+    def events(self, rows: Ints, names: Collection[str]) -> list[Event]:
+        return [self._events[row] for row in rows.tolist()]
 
-    def _column(self, kind: str, name: str) -> Values:
+    def take(self, rows: Ints) -> EventTable:
+        return EventRows([self._events[row] for row in rows.tolist()])
+
+    def followed_by(self, later: EventTable) -> EventTable:
+        assert isinstance(later, EventRows)
+        return EventRows([*self._events, *later._events])
+
+    def _evaluated(self) -> Mask:
+        return np.fromiter(map(_Evaluated(), self._events), bool, self.rows)
+
+    def _load(self, kind: str, name: str) -> Column:
         if kind == "reading":
-            return values_of([event.readings.get(name) for event in self.events], self.texts)
+            return column_of([event.readings.get(name) for event in self._events], self.texts)
         if name in FIELDS:
-            return values_of([getattr(event, name) for event in self.events], self.texts)
-        return values_of([attribute(event, name) for event in self.events], self.texts)
+            return column_of([getattr(event, name) for event in self._events], self.texts)
+        return column_of([_attribute(event, name) for event in self._events], self.texts)
 
 
-def values_of(values: list[Any], texts: Texts) -> Values:
-    """A column of Python values; None is absent.
-
-    >>> values_of([0.5, None, "a"], Texts()).code.tolist()
-    [-1, -1, 0]
-    """
-    kinds = set(map(type, values)) - {type(None)}
-    strings = any(issubclass(kind, str) for kind in kinds)
-    numbers = any(issubclass(kind, (int, float)) for kind in kinds)
-    odd = any(issubclass(kind, bool) or not issubclass(kind, (str, int, float)) for kind in kinds)
-    code = texts.encode(values) if strings else None
-    there = np.fromiter((x is not None for x in values), bool, len(values))
-    if odd:
-        return Values(None, code, True, there)
-    if not numbers:
-        return Values(None, code)
-    if any(isinstance(x, int) and abs(x) >= LARGEST_WHOLE for x in values if kinds - {float}):
-        return Values(None, code, True, there)
-    num = np.array(
-        [x if isinstance(x, (int, float)) else None for x in values] if kinds - {float} else values
-    )
-    num = num.astype(np.float64)
-    known = there if code is None else there & (code < 0)
-    if not np.isfinite(num[known]).all():
-        return Values(None, code, True, there)
-    return Values(num, code, full=code is None and bool(there.all()))
+def _attribute(event: Event, name: str) -> Any:
+    value = event.attributes.get(name)
+    return event.readings.get(name) if value is None else value
 
 
-# Columns of a table whose columns are loaded when they are needed.
+class _Evaluated:
+    """Whether an event carries a trait or an indicator; each name is looked at once."""
 
-Load = Callable[[str], Values]
+    def __init__(self) -> None:
+        self.names: dict[str, bool] = dict.fromkeys(TRAITS, True)
+
+    def __call__(self, event: Event) -> bool:
+        names = self.names
+        for name in event.readings:
+            if name not in names:
+                names[name] = is_indicator_name(name)
+            if names[name]:
+                return True
+        return False
 
 
-class TableColumns(Columns):
-    """Columns of one source; `load` gives the values under a column's name.
+class PlainColumns(EventTable):
+    """A table of one source made of columns; `load` gives the column under a name when it is needed.
 
-    `readings` and `attributes` name the columns of each sort, `fields` those that are fields of an event.
+    `readings` and `attributes` name the columns of each kind, `fields` those that are fields of an event.
+    `ids` gives the id of the event in a row, or None where it has none of its own.
     """
 
     def __init__(
         self,
         times: Ints,
-        subjects: Ints,
-        names: list[str],
-        load: Load,
+        who: Ints,
+        subjects: Sequence[str],
+        load: Callable[[str], Column],
         *,
         readings: Collection[str],
         attributes: Collection[str] = (),
@@ -242,239 +302,195 @@ class TableColumns(Columns):
         timed: bool = True,
         texts: Texts | None = None,
     ) -> None:
-        super().__init__()
-        self.texts = texts or self.texts
-        self.rows, self.times, self.source, self.is_timed = len(times), times, source, timed
-        self.subject, self.names, self.seq, self.ids = subjects, names, seq, ids
-        self.timed = np.broadcast_to(np.array(timed), (self.rows,))
-        self.readings, self.attributes = dict.fromkeys(readings), frozenset(attributes)
-        self.fields = frozenset(fields)
-        self._load = load
-        self._evaluated: Mask | None = None
-
-    def _column(self, kind: str, name: str) -> Values:
-        if kind == "reading":
-            return self._load(name) if name in self.readings else Values(None, None)
-        if name == "subject":
-            codes = self.texts.encode(self.names)
-            return Values(None, codes[self.subject])
-        if name == "source":
-            return Values(None, np.full(self.rows, self.texts.code(self.source), np.int32))
-        if name in FIELDS:
-            return self._field(name)
-        found = self._load(name) if name in self.attributes else Values(None, None)
-        return found if name in self.attributes or name not in self.readings else self.reading(name)
-
-    def _field(self, name: str) -> Values:
-        if name in self.fields:
-            return self._load(name)
-        kind = np.full(self.rows, self.texts.code("event"), np.int32) if name == "kind" else None
-        return Values(None, kind)
-
-    def who(self, row: int) -> tuple[str, str]:
-        return self.source, self.names[self.subject[row]]
-
-    def evaluated(self) -> Mask:
-        if self._evaluated is None:
-            names = [name for name in self.readings if name in TRAITS or is_indicator_name(name)]
-            if any(self.reading(name).full for name in names):
-                self._evaluated = np.broadcast_to(np.array(True), (self.rows,))
-                return self._evaluated
-            found = np.zeros(self.rows, bool)
-            for name in names:
-                if not found.all():
-                    found |= self.reading(name).present(self.rows)
-            self._evaluated = found
-        return self._evaluated
-
-    def cell(self, kind: str, name: str, row: int) -> Value | None:
-        """One value as Python has it; None where it is absent."""
-        found = self._kept.get((kind, name)) or self._get(kind, name)
-        if found.code is not None and found.code[row] >= 0:
-            return self.texts.texts[int(found.code[row])]
-        if found.num is None:
-            return None
-        value = float(found.num[row])
-        return None if value != value else value
+        super().__init__(texts)
+        self.times, self.who, self.source = times, who, source
+        self.names = [(source, subject) for subject in subjects]
+        self.timed = np.broadcast_to(np.array(timed), (len(times),))
+        self.seq, self.ids, self.loader, self.is_timed = seq, ids, load, timed
+        self.readings, self.attributes = tuple(readings), tuple(attributes)
+        self.fields = tuple(name for name in fields if name in FIELDS)
+        self._same: dict[str, Any] = {
+            "readings": self.readings, "attributes": self.attributes, "fields": self.fields,
+            "source": source, "timed": timed, "texts": self.texts,
+        }  # fmt: skip
 
     def event(self, row: int) -> Event:
-        """The event of a row; what it says is looked up when it is read."""
-        return cast(Event, Row(self, row))
+        return self.events(np.array([row]), self.readings)[0]
+
+    def events(self, rows: Ints, names: Collection[str]) -> list[Event]:
+        def read(kind: str, names: Iterable[str]) -> list[dict[str, Any]]:
+            out: list[dict[str, Any]] = [{} for _ in rows]
+            for name in names:
+                for values, value in zip(out, self.values(kind, name, rows), strict=True):
+                    if value is not None:
+                        values[name] = value
+            return out
+
+        columns = zip(
+            rows.tolist(),
+            self.times[rows].tolist(),
+            self.who[rows].tolist(),
+            (rows if self.seq is None else self.seq[rows]).tolist(),
+            read("attribute", self.fields),
+            read("attribute", self.attributes),
+            read("reading", (name for name in self.readings if name in names)),
+            strict=True,
+        )
+        return [
+            Event(
+                self.id_of(row), moment(at), self.names[who][1], seq, self.source, self.is_timed, None,
+                field.get("target"), field.get("reply_to"), field.get("thread"), field.get("session"),
+                field.get("kind", "event"), None, attributes, readings,
+            )
+            for row, at, who, seq, field, attributes, readings in columns
+        ]  # fmt: skip
 
     def id_of(self, row: int) -> str:
-        """The id of the event in a row."""
-        return self._id(row, row if self.seq is None else int(self.seq[row]))
+        own = None if self.ids is None else self.ids(row)
+        if own is not None:
+            return own
+        readings = {name: self.value("reading", name, row) for name in self.readings}
+        content = {"subject": self.names[self.who[row]][1], "at": int(self.times[row]), "readings": readings}
+        seq = row if self.seq is None else int(self.seq[row])
+        return default_id(self.source, seq, content)
 
-    def _id(self, row: int, seq: int) -> str:
-        found = None if self.ids is None else self.ids(row)
-        if found is not None:
-            return found
-        record: dict[str, Any] = {"subject": self.names[self.subject[row]], "at": int(self.times[row])}
-        record["readings"] = {name: self.cell("reading", name, row) for name in self.readings}
-        return default_id(self.source, seq, record)
+    def _evaluated(self) -> Mask:
+        names = [name for name in self.readings if name in TRAITS or is_indicator_name(name)]
+        if any(map(self.is_full, names)):
+            return np.broadcast_to(np.array(True), (self.rows,))
+        evaluated = np.zeros(self.rows, bool)
+        for name in names:
+            evaluated |= self.column("reading", name).known(self.rows)
+        return evaluated
 
+    def _load(self, kind: str, name: str) -> Column:
+        if kind == "reading":
+            return self.loader(name) if name in self.readings else Column()
+        if name == "subject":
+            return Column(code=self.texts.encode(subject for _, subject in self.names)[self.who])
+        if name in self.fields or name in self.attributes:
+            return self.loader(name)
+        if name in ("source", "kind"):
+            text = self.source if name == "source" else "event"
+            return Column(code=np.full(self.rows, self.texts.code(text), np.int32))
+        return self.column("reading", name) if name not in FIELDS else Column()
 
-class Row:
-    """An event of a table. Of the many that a history has, few are ever read, and of those a field or two."""
+    def take(self, rows: Ints) -> EventTable:
+        codes, who = np.unique(self.who[rows], return_inverse=True)
+        columns = {name: self.column(kind, name).at(rows) for name, kind in self._kinds().items()}
+        return PlainColumns(
+            self.times[rows],
+            who,
+            [self.names[code][1] for code in codes.tolist()],
+            columns.__getitem__,
+            seq=rows if self.seq is None else self.seq[rows],
+            ids=[self.id_of(row) for row in rows.tolist()].__getitem__,
+            **self._same,
+        )
 
-    __slots__ = ("columns", "row")
-    received_at = text = None
-    scorers: ClassVar[Mapping[str, str]] = {}
-    widths: ClassVar[Mapping[str, int]] = {}
+    def followed_by(self, later: EventTable) -> EventTable:
+        assert isinstance(later, PlainColumns)
+        recode, size = self.texts.encode(later.texts.texts), self.rows
+        subjects = {subject: number for number, (_, subject) in enumerate(self.names)}
+        who = np.array([subjects.setdefault(name, len(subjects)) for _, name in later.names], np.int64)
+        seqs = [np.arange(table.rows) if table.seq is None else table.seq for table in (self, later)]
+        columns = {
+            name: _joined(self.column(kind, name), later.column(kind, name), size, later.rows, recode)
+            for name, kind in self._kinds().items()
+        }
+        return PlainColumns(
+            np.concatenate((self.times, later.times)),
+            np.concatenate((self.who, who[later.who])),
+            list(subjects),
+            columns.__getitem__,
+            seq=np.concatenate(seqs),
+            ids=lambda row: self.id_of(row) if row < size else later.id_of(row - size),
+            **self._same,
+        )
 
-    def __init__(self, columns: TableColumns, row: int) -> None:
-        self.columns, self.row = columns, row
-
-    @property
-    def id(self) -> str:
-        return self.columns.id_of(self.row)
-
-    @property
-    def at(self) -> datetime:
-        return moment(int(self.columns.times[self.row]))
-
-    @property
-    def seq(self) -> int:
-        seq = self.columns.seq
-        return self.row if seq is None else int(seq[self.row])
-
-    @property
-    def subject(self) -> str:
-        return str(self.columns.names[self.columns.subject[self.row]])
-
-    @property
-    def source(self) -> str:
-        return self.columns.source
-
-    @property
-    def timed(self) -> bool:
-        return self.columns.is_timed
-
-    @property
-    def order(self) -> tuple[datetime, int, str]:
-        return (self.at, self.seq, self.id)
-
-    @property
-    def readings(self) -> Cells:
-        return Cells(self.columns, "reading", self.row)
-
-    @property
-    def attributes(self) -> Cells:
-        return Cells(self.columns, "attribute", self.row)
-
-    @property
-    def kind(self) -> Any:
-        return self._field("kind") or "event"
-
-    @property
-    def target(self) -> Any:
-        return self._field("target")
-
-    @property
-    def thread(self) -> Any:
-        return self._field("thread")
-
-    @property
-    def session(self) -> Any:
-        return self._field("session")
-
-    @property
-    def reply_to(self) -> Any:
-        return self._field("reply_to")
-
-    def _field(self, name: str) -> Any:
-        return self.columns.cell("attribute", name, self.row) if name in self.columns.fields else None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Row) and (self.columns, self.row) == (other.columns, other.row)
-
-    def __hash__(self) -> int:
-        return hash(self.row)
+    def _kinds(self) -> dict[str, str]:
+        attributes = dict.fromkeys((*self.fields, *self.attributes), "attribute")
+        return dict.fromkeys(self.readings, "reading") | attributes
 
 
-class Cells(Mapping[str, Any]):
-    """The readings or attributes of one row."""
-
-    __slots__ = ("columns", "kind", "row")
-
-    def __init__(self, columns: TableColumns, kind: str, row: int) -> None:
-        self.columns, self.kind, self.row = columns, kind, row
-
-    def _names(self) -> Collection[str]:
-        return self.columns.readings if self.kind == "reading" else self.columns.attributes
-
-    def get(self, name: str, default: Any = None) -> Any:
-        found = self.columns.cell(self.kind, name, self.row) if name in self._names() else None
-        return default if found is None else found
-
-    def __getitem__(self, name: str) -> Value:
-        value: Value | None = self.get(name)
-        if value is None:
-            raise KeyError(name)
-        return value
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self.get(name) is not None
-
-    def __iter__(self) -> Iterator[str]:
-        return (name for name in self._names() if self.columns.cell(self.kind, name, self.row) is not None)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+def _joined(first: Column, second: Column, rows: int, more: int, recode: Codes) -> Column:
+    """One column of two, the codes of the second replaced by those of the first."""
+    num: Any = None
+    code: Any = None
+    if first.num is not None or second.num is not None:
+        num = np.concatenate([_filled(first.num, rows, np.nan), _filled(second.num, more, np.nan)])
+    if first.code is not None or second.code is not None:
+        later = _filled(second.code, more, -1)
+        later = np.where(later < 0, -1, recode[later] if len(recode) else -1)
+        code = np.concatenate([_filled(first.code, rows, -1), later]).astype(np.int32)
+    return Column(num, code, rounded=first.rounded and second.rounded)
 
 
-# Columns of a flat Parquet file, each read when it is needed.
-
-AT_ONCE = 131_072
-"""Rows of a column read in one piece."""
+def _filled(values: Any, rows: int, absent: float) -> Any:
+    return np.full(rows, absent, np.int32 if absent == -1 else np.float64) if values is None else values
 
 
-def from_parquet(path: Path | str, *, signals: Collection[str] = (), source: str = "input") -> TableColumns:
-    """A flat Parquet file: fields of events, readings (traits, indicators, `signals`), else attributes.
+# Arrow and Parquet.
 
-    Rows of one subject must stand in order of time, or they are put so; columns are read when needed.
-    """
+
+def from_parquet(path: Path | str, *, signals: Collection[str] = (), source: str = "input") -> EventTable:
+    """The table of a flat Parquet file; each column is read when it is needed."""
     import pyarrow.parquet
 
     file = pyarrow.parquet.ParquetFile(path)
-    names = list(file.schema_arrow.names)
-    known = {*FIELDS, "id", "at", "seq"}
-    readings = [n for n in names if n not in known and (n in TRAITS or is_indicator_name(n) or n in signals)]
-    texts = Texts()
-    timed = "at" in names
-    seq = _ints(file, "seq") if "seq" in names else None
-    subjects, people = _subjects(file)
-    rows = len(subjects)
-    times = _times(file) if timed else (np.arange(rows) if seq is None else seq) * 1_000_000
-    order = in_order(times, subjects, np.arange(rows) if seq is None else seq)
+    names = file.schema_arrow.names
+
+    def load(name: str) -> Any:
+        batches = [batch.column(0) for batch in file.iter_batches(BATCH_ROWS, columns=[name])]
+        return pyarrow.chunked_array(batches, file.schema_arrow.field(name).type).combine_chunks()
+
+    return from_arrow(names, load, signals=signals, source=source)
+
+
+def from_arrow(
+    names: Sequence[str], load: Callable[[str], Any], *, signals: Collection[str] = (), source: str = "input"
+) -> EventTable:
+    """The table of Arrow columns that `load` gives by name: fields of events, readings, else attributes.
+
+    Traits, indicators and `signals` are readings. Rows are sorted by subject, time and `seq` where they are
+    not yet. Without a column `at` the source has no times.
+    """
+    own = {*FIELDS, "id", "at", "seq"}
+    texts, timed = Texts(), "at" in names
+    readings = [n for n in names if n not in own and (n in TRAITS or is_indicator_name(n) or n in signals)]
+    people = load("subject").dictionary_encode()
+    who = np.asarray(people.indices.to_numpy(zero_copy_only=False)).astype(np.int64)
+    seq = np.asarray(load("seq").to_numpy(zero_copy_only=False)).astype(np.int64) if "seq" in names else None
+    count = np.arange(len(who)) if seq is None else seq
+    times = _times(load("at")) if timed else count * 1_000_000
+    order = in_order(times, who, count)
+    identifiers: list[Any] = []
 
     def put(values: Any) -> Any:
         return values if order is None else values[order]
 
-    def load(name: str) -> Values:
-        result = _values(file, name, texts)
-        return result if order is None else result.at(order)
-
-    text: list[Any] = []
+    def column(name: str) -> Column:
+        result = _column(load(name), texts)
+        result = result if order is None else result.at(order)
+        return replace(result, rounded=name not in readings)
 
     def event_id(row: int) -> str | None:
-        if not text:
+        if not identifiers:
             # Many texts that only detections ask for.
-            text.append(_column_of(file, "id") if "id" in names else None)
-        found = None if text[0] is None else text[0][row if order is None else int(order[row])].as_py()
-        return None if found is None else str(found)
+            identifiers.append(load("id") if "id" in names else None)
+        column = identifiers[0]
+        value = None if column is None else column[row if order is None else int(order[row])].as_py()
+        return None if value is None else str(value)
 
-    if order is not None:
-        seq = order if seq is None else seq[order]
-    return TableColumns(
+    return PlainColumns(
         put(times),
-        put(subjects).astype(np.int64),
-        people,
-        load,
+        put(who),
+        [str(name) for name in people.dictionary.to_pylist()],
+        column,
         readings=readings,
-        attributes=[n for n in names if n not in known and n not in readings],
-        fields=[n for n in names if n in known],
-        seq=seq,
+        attributes=[name for name in names if name not in own and name not in readings],
+        fields=[name for name in names if name in own],
+        seq=seq if order is None else count[order],
         ids=event_id,
         source=source,
         timed=timed,
@@ -482,65 +498,33 @@ def from_parquet(path: Path | str, *, signals: Collection[str] = (), source: str
     )
 
 
-def in_order(times: Ints, subjects: Codes, seq: Ints) -> Ints | None:
-    """An order by subject, time and sequence, or None where rows of each subject are so already."""
-    if not len(times):
-        return None
-    same = subjects[1:] == subjects[:-1]
+def in_order(times: Ints, who: Ints, seq: Ints) -> Ints | None:
+    """An order by subject, time and sequence, or None where the rows of each subject are so already."""
+    same = who[1:] == who[:-1]
     later = (times[1:] > times[:-1]) | ((times[1:] == times[:-1]) & (seq[1:] >= seq[:-1]))
-    together = int(np.count_nonzero(~same)) + 1 == len(np.unique(subjects))
-    if together and bool((later | ~same).all()):
-        return None
-    return np.lexsort((seq, times, subjects))
+    together = not len(who) or int(np.count_nonzero(~same)) + 1 == len(np.unique(who))
+    return None if together and bool((later | ~same).all()) else np.lexsort((seq, times, who))
 
 
-def _column_of(file: Any, name: str) -> Any:
-    table = file.read(columns=[name])
-    return table.column(0).combine_chunks() if table.num_rows else table.column(0)
-
-
-def _ints(file: Any, name: str) -> Ints:
-    return np.asarray(_column_of(file, name).to_numpy(zero_copy_only=False)).astype(np.int64)
-
-
-def _times(file: Any) -> Ints:
+def _times(column: Any) -> Ints:
     import pyarrow
 
-    column = _column_of(file, "at")
     if pyarrow.types.is_timestamp(column.type):
         column = column.cast(pyarrow.timestamp("us", column.type.tz), safe=False)
     return np.asarray(column.cast(pyarrow.int64()).to_numpy(zero_copy_only=False))
 
 
-def _subjects(file: Any) -> tuple[Codes, list[str]]:
-    column = _column_of(file, "subject").dictionary_encode()
-    codes = np.asarray(column.indices.to_numpy(zero_copy_only=False)).astype(np.int32)
-    return codes, [str(name) for name in column.dictionary.to_pylist()]
-
-
-def _values(file: Any, name: str, texts: Texts) -> Values:
+def _column(column: Any, texts: Texts) -> Column:
     import pyarrow
 
-    kind = file.schema_arrow.field(name).type
+    kind = column.type
+    if pyarrow.types.is_boolean(kind):
+        column = column.cast("int8")
     if pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind) or pyarrow.types.is_boolean(kind):
-        floats = _numbers(file, name, np.float32 if kind == pyarrow.float32() else np.float64)
-        return Values(floats, None, full=not len(floats) or not np.isnan(floats.min()))
-    column = _column_of(file, name)
+        num = column.to_numpy(zero_copy_only=False)
+        return Column(num if kind == pyarrow.float32() else num.astype(np.float64, copy=False))
     if not pyarrow.types.is_dictionary(kind):
         column = column.dictionary_encode()
-    new = texts.encode([str(item) for item in column.dictionary.to_pylist()])
+    new = texts.encode([str(text) for text in column.dictionary.to_pylist()])
     codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return Values(None, np.where(codes < 0, -1, new[codes] if len(new) else -1).astype(np.int32))
-
-
-def _numbers(file: Any, name: str, kind: Any) -> Floats:
-    """A column of numbers, filled piece by piece, so that it is in memory only once."""
-    out = np.empty(file.metadata.num_rows, kind)
-    start = 0
-    for batch in file.iter_batches(AT_ONCE, columns=[name]):
-        column = batch.column(0)
-        if column.type == "bool":
-            column = column.cast("int8")
-        out[start : start + len(column)] = column.to_numpy(zero_copy_only=False)
-        start += len(column)
-    return out
+    return Column(code=np.where(codes < 0, -1, new[codes] if len(new) else -1).astype(np.int32))

@@ -1,3 +1,1 @@
-"""The live runner: one event after the other, with state bounded by the windows of the patterns."""
-
-from __future__ import annotations
+"""The live engine: events one by one, standard library only."""

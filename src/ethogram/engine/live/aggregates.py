@@ -1,455 +1,370 @@
-"""Aggregates over the rows of a history."""
+"""Aggregates over rolling windows: each read from a column, by the formula both engines share."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import lru_cache
-from itertools import accumulate, repeat
-from operator import mul, sub
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from ...language import three_valued
-from ...language.ast import Cover, Difference, Events, Measure
-from ...models.timestamps import HOUR
-from .. import values as st
-from ..aggregates import _PLAIN, Readings, _checked, _level_strata, _surprise, _value, count_surprise
-from ..values import Numbers, welch
-from .buffer import Columns, Compute, Cut, Rows, cutter, kind_of, picker, slicer
-from .source import LOGICAL
+from ...language.aggregates import MEASURES as CATALOGUE
+from ...language.ast import Cover, Difference, Duration, Events, Expr, Indicator, Measure, Signal
+from ...language.three_valued import above
+from ...language.visitor import MEASURES, needs_time, walk
+from ...models.event import Event, is_evaluated, millionths
+from ...models.timestamps import HOUR, micros
+from ..aggregates import AGGREGATES, Sides, contrast, count_surprise, fading, run, surprise, top
+from ..history import History
+from .expressions import Read, holds, number, reader
+from .rolling import Bounds, Column, Seen, Series, bounds_of, converted, viewer
 
-# The same numbers as statistics.py, to the last bit, with more of the work left to Python itself.
+# One series for equal expressions, so that programs of one history share their columns.
 
-
-@lru_cache(maxsize=1024)
-def _weights(n: int) -> tuple[float, ...]:
-    middle = (n - 1) / 2
-    return tuple(i - middle for i in range(n))
+_SERIES: dict[Any, Series] = {}
 
 
-def rise(values: Numbers) -> float | None:
-    """How much the fitted line rises over the values."""
-    n = len(values)
-    if n < 2:
-        return None
-    return math.fsum(map(mul, _weights(n), values)) / (n * (n * n - 1) / 12) * (n - 1)
-
-
-def tau(values: Numbers) -> float | None:
-    """Kendall's tau-b against the order of time; 0 where all are equal."""
-    n = len(values)
-    if n < 2:
-        return None
-    score, ordered = 0, [values[0]]
-    for k in range(1, n):
-        x = values[k]
-        below = bisect_left(ordered, x)
-        above = bisect_right(ordered, x)
-        score += below + above - k
-        ordered.insert(above, x)
-    pairs, tied = n * (n - 1) / 2, 0.0
-    if len(set(values)) < n:
-        tied = sum(c * (c - 1) / 2 for c in Counter(values).values())
-    return 0.0 if tied == pairs else score / math.sqrt(pairs * (pairs - tied))
-
-
-def excess(values: Numbers, over: float) -> float | None:
-    """Largest sum of x - over among the ends of the values, not below 0."""
-    if not values:
-        return None
-    sums: list[float] = list(accumulate(map(sub, reversed(values), repeat(over))))
-    return max(0.0, max(sums))
-
-
-def top_count(values: Sequence[Any]) -> float:
-    """How often the most frequent value occurs."""
-    different = set(values)
-    if len(different) > 8:
-        return float(max(Counter(values).values(), default=0))
-    return float(max(map(list(values).count, different), default=0))
-
-
-def legs(values: Numbers, by: float) -> list[float]:
-    """Sizes of the legs between turning points, the one under way included."""
-    if not values:
-        return []
-    low = high = values[0]
-    sizes: list[float] = []
-    start, extreme, up = 0.0, 0.0, None
-    for x in values:
-        if up is None:
-            low = x if x < low else low
-            high = x if x > high else high
-            if x - low >= by or not three_valued.above(by, x - low):
-                start, extreme, up = low, x, True
-            elif high - x >= by or not three_valued.above(by, high - x):
-                start, extreme, up = high, x, False
-        elif x > extreme if up else x < extreme:
-            extreme = x
-        elif (back := abs(extreme - x)) >= by or not three_valued.above(by, back):
-            sizes.append(abs(extreme - start))
-            start, extreme, up = extreme, x, not up
-    return sizes if up is None else [*sizes, abs(extreme - start)]
-
-
-def swings(values: Numbers, by: float) -> float:
-    """How many legs there are besides the first."""
-    return float(max(0, len(legs(values, by)) - 1))
-
-
-def swing_growth(values: Numbers, by: float) -> float | None:
-    """The size of the last leg over that of the first."""
-    sizes = legs(values, by)
-    return sizes[-1] / sizes[0] if len(sizes) >= 2 and sizes[0] else None
-
-
-MEASURES: dict[str, Callable[[Any], Any]] = {"rise": rise, "tau": tau, "top_count": top_count}
-
-
-# surprise_count over rows: how unusual the number of events in the newest span is.
-
-
-def spanned(rows: Rows, column: int, cap: int, span: int) -> list[int]:
-    """The rows in the span of a surprise_count at which its condition is true."""
-    seen, now = rows.columns[column], rows.us
-    oldest = max(0, len(rows.times) - cap)
-    first = bisect_right(rows.times, now - span, oldest)
-    return [i for i in range(first, len(rows.times)) if seen[i] is True]
-
-
-def surprise_count_of(expr: Measure, columns: Columns) -> Compute:
-    """A function that gives how unusual the count is, as a signed -log10."""
-    column, cap = columns.column("true", expr.of), columns.cap
-    span, last = int((expr.option("span") or (0,))[0]), int((expr.option("last") or (0,))[0])
-    k, h = expr.option("prior") or (0.0, 0.0)
-
-    def compute(rows: Rows) -> float | None:
-        if not rows.timed:
-            return None
-        times, now, seen = rows.times, rows.us, rows.columns[column]
-        oldest = max(0, len(times) - cap)
-        if rows.n > cap and times[oldest] > now - span:
-            return None
-        border = bisect_right(times, now - span, oldest)
-        far = bisect_right(times, now - span - last, oldest)
-        count, past = seen[border:].count(True), seen[far:border].count(True)
-        start = max(now - span - last, times[oldest])
-        shape, rate = k + past, h + max(0, now - span - start) / HOUR
-        return count_surprise(count, shape, rate, span / HOUR)
-
-    return compute
-
-
-# Measures over rows: each reads slices of columns, so that most of the work is done by Python itself.
-
-
-def compute_of(expr: Measure, columns: Columns) -> Compute:
-    """A function that gives a measure's value at the row its history stands at."""
-    if expr.name == "surprise_count":
-        return surprise_count_of(expr, columns)
-    if expr.window.keep is None and _is_fast(expr):
-        return _fast(expr, columns)
-    if expr.window.keep is None and expr.name == "span" and expr.condition and isinstance(expr.of, LOGICAL):
-        return _span(expr, columns)
-    pick, at_least = picker(kind_of(expr), expr.of, expr.window, columns), expr.window.at_least
-    here = columns.column("number", expr.of) if expr.name == "surprise" else None
-
-    def compute(rows: Rows) -> Any:
-        if not rows.timed and expr.name in ("rate", "span", "fading"):
-            return None
-        picked = pick(rows)
-        if len(picked.values) < at_least:
-            return None
-        found = (picked.rows, 0, picked.view, picked.positions, picked.values)
-        if here is not None:
-            return _surprise(found, rows.columns[here][-1], expr)
-        return _value(expr, found)
-
-    return compute
-
-
-def _span(expr: Measure, columns: Columns) -> Compute:
-    """Seconds from the oldest to the newest event that meets a condition."""
-    window, at_least = expr.window, expr.window.at_least
-    column = columns.column("value", expr.of, window.where)
-    since = None if window.since is None else columns.column("true", window.since)
-    left = slicer(window, columns.cap, since)
-
-    def compute(rows: Rows) -> float | None:
-        if not rows.timed:
-            return None
-        first, end, _, _ = left(rows)
-        seen = rows.columns[column][first:end]
-        if True not in seen or (at_least and len(seen) - seen.count(None) < at_least):
-            return None
-        oldest = first + seen.index(True)
-        seen.reverse()
-        return (rows.times[end - 1 - seen.index(True)] - rows.times[oldest]) / 1e6
-
-    return compute
-
-
-def _is_fast(expr: Measure) -> bool:
-    if expr.condition:
-        # What is only sometimes a condition could be 1.0, which Python takes for True.
-        return expr.name in ("count", "share") and isinstance(expr.of, LOGICAL)
-    return expr.name in _PLAIN or expr.name in ("usual", "count", "top", "excess", "swings", "swing_growth")
-
-
-def _fast(expr: Measure, columns: Columns) -> Compute:
-    """Measures that need only the values: a slice without what is absent."""
-    window, at_least = expr.window, expr.window.at_least
-    column = columns.column(kind_of(expr), expr.of, window.where)
-    since = None if window.since is None else columns.column("true", window.since)
-    left, value = slicer(window, columns.cap, since), _of_values(expr)
-
-    def compute(rows: Rows) -> Any:
-        first, end, _, _ = left(rows)
-        seen = rows.columns[column][first:end]
-        if None in seen:
-            seen = [x for x in seen if x is not None]
-        return None if len(seen) < at_least else value(seen)
-
-    if at_least or expr.name not in ("sum", "mean", "usual"):
-        return compute
-
-    def added(rows: Rows) -> Any:
-        first, end, _, _ = left(rows)
-        seen = rows.columns[column][first:end]
-        try:
-            return value(seen)
-        except TypeError:  # one of them is None, which cannot be added
-            return value([x for x in seen if x is not None])
-
-    return added
-
-
-def _of_values(expr: Measure) -> Callable[[list[Any]], Any]:
-    if expr.name == "count":
-        return (lambda values: float(values.count(True))) if expr.condition else (lambda v: float(len(v)))
-    if expr.name == "usual":
-        m, n0 = expr.option("prior") or (0.0, 0.0)
-        if n0 > 0:
-            return lambda values: _checked((n0 * m + math.fsum(values)) / (n0 + len(values)))
-        return lambda values: st.finite(lambda: (n0 * m + math.fsum(values)) / (n0 + len(values)))
-    if expr.name == "share":
-        return lambda values: values.count(True) / len(values) if values else None
-    if expr.name == "top":
-        times = (expr.option("times") or (1.0,))[0]
-        return lambda values: st.top(values, times)
-    if expr.name == "excess":
-        over = (expr.option("over") or (0.0,))[0]
-        return lambda values: _checked(excess(values, over))
-    if expr.name in ("swings", "swing_growth"):
-        by = (expr.option("by") or (0.0,))[0]
-        of = swings if expr.name == "swings" else swing_growth
-        return lambda values: _checked(of(values, by))
-    plain = MEASURES.get(expr.name) or _PLAIN[expr.name]
-    return lambda values: _checked(plain(values))
-
-
-# Contrast over rows: the two sides are two columns, and its five numbers are computed together.
-
-"""The two sides, and the two sides before strata were levelled."""
-
-
-def difference_of(expr: Difference, columns: Columns) -> Callable[[Rows], float | None]:
-    """A function that gives one number of the contrast."""
-    window = expr.window
-    where = columns.column("number", expr.of, expr.where)
-    against = columns.column("number", expr.of, expr.against)
-    allowed = None if window.where is None else columns.column("true", window.where)
-    stratum = None if expr.within_each is None else columns.column("value", expr.within_each)
-    since = None if window.since is None else columns.column("true", window.since)
-    left, fewest = slicer(window, columns.cap, since), max(2, expr.at_least)
-
-    def compute(rows: Rows) -> float | None:
-        first, end, _, _ = left(rows)
-        a, b = rows.columns[where][first:end], rows.columns[against][first:end]
-        if expr.name not in ("n_where", "n_against") and (
-            len(a) - a.count(None) < fewest or len(b) - b.count(None) < fewest
-        ):
-            return None
-        groups = [None] * (end - first) if stratum is None else rows.columns[stratum][first:end]
-        allow = [True] * (end - first) if allowed is None else rows.columns[allowed][first:end]
-        return _number(expr, _readings(a, groups, allow), _readings(b, groups, allow), fewest)
-
-    return compute
-
-
-def _readings(side: list[Any], groups: list[Any], allow: list[bool]) -> Readings:
-    return [(x, g) for x, g, ok in zip(side, groups, allow, strict=True) if ok and x is not None]
-
-
-def _number(expr: Difference, first: Readings, second: Readings, fewest: int) -> float | None:
-    plain_a, plain_b = [x for x, _ in first], [x for x, _ in second]
-    a, b = (plain_a, plain_b) if expr.within_each is None else _level_strata(first, second)
-    if expr.name == "n_where":
-        return float(len(a))
-    if expr.name == "n_against":
-        return float(len(b))
-    if min(len(a), len(b)) < fewest:
-        return None
-    if expr.name == "plain_difference":
-        a, b = plain_a, plain_b
-    if expr.name == "t":
-        return welch(b, a)
-    return math.fsum(a) / len(a) - math.fsum(b) / len(b)
-
-
-# Cover over rows: which indicators of a set were seen.
-
-
-def cover_of(expr: Cover, columns: Columns) -> Compute:
-    """A function that gives the weight of the different indicators seen."""
-    pick_kept = None
-    if expr.window.keep is not None:
-        pick_kept = picker("found", expr.items, expr.window, columns)
-        column, left = 0, cutter(expr.window, columns.cap)
+def series_of(expr: Measure | Cover) -> Series:
+    """The series an aggregate is computed from."""
+    window, sums = expr.window, ""
+    keep = (
+        0 if window.keep is None else window.keep + (window.skip.n if isinstance(window.skip, Events) else 0)
+    )
+    if isinstance(expr, Cover):
+        # Events with none of the set matter only where readings are counted.
+        counts = bool(window.at_least or keep)
+        kind, of = "raw", _found(expr, none=0 if counts else None)
+        key: Any = (expr.items, window.where, keep, counts)
     else:
-        column = columns.column("found", expr.items, expr.window.where)
-        since = None if expr.window.since is None else columns.column("true", expr.window.since)
-        left = slicer(expr.window, columns.cap, since)
-    bits = [(1 << j, weight) for j, weight in enumerate(expr.weights)]
-    if expr.window.keep is None and expr.window.at_least == 0 and expr.window.skip is None:
-        return _last_seen(column, left, bits)
+        kind = _kind(expr)
+        sums = AGGREGATES[expr.name].sums if expr.name in AGGREGATES else _SUMS.get(expr.name, "")
+        key, of = (kind, expr.of, window.where, sums, keep), reader(expr.of)
+    if key not in _SERIES:
+        if len(_SERIES) > 10_000:
+            _SERIES.clear()
+        _SERIES[key] = Series(converted(kind, of, window.where), sums, keep, key)
+    return _SERIES[key]
 
-    def compute(rows: Rows) -> float | None:
-        if pick_kept is not None:
-            seen = pick_kept(rows).values
-        else:
-            first, end, _, _ = left(rows)
-            seen = rows.columns[column][first:end]
-        if expr.window.at_least and len(seen) - seen.count(None) < expr.window.at_least:
+
+def kept_series(expr: Expr, *, over_subject: bool) -> Iterator[Series]:
+    """The series of `keep` windows inside an expression: they must be read from the first event on."""
+    for item in walk(expr):
+        if not isinstance(item, (Measure, Cover)) or item.window.keep is None:
+            continue
+        if item.window.over_subject == over_subject:
+            yield series_of(item)
+
+
+_SUMS = {"surprise": "sq", "rate": "s"}
+
+
+def _kind(expr: Measure) -> str:
+    if expr.name == "surprise_count":
+        return "true"
+    if expr.condition:
+        return "truth"
+    if expr.name in ("count", "rate"):
+        return "present"
+    if CATALOGUE[expr.name].of == "number":
+        return "number"
+    # Readings are rounded already.
+    return "raw" if isinstance(expr.of, (Signal, Indicator)) else "value"
+
+
+def _found(expr: Cover, none: int | None) -> Read:
+    """Which of the set are above 0, as bits; `none` where there are none on an event that has a reading."""
+    names = [(item.name, 1 << k) for k, item in enumerate(expr.items)]
+
+    def read(event: Event, at: int, history: History) -> int | None:
+        bits, known = 0, False
+        readings: Mapping[str, Any] = event.readings
+        for name, bit in names:
+            value = readings.get(name)
+            if value is not None and value.__class__ is not str:
+                known = True
+                if above(value, 0.0):
+                    bits |= bit
+        return bits or (none if known or is_evaluated(readings) else None)
+
+    return read
+
+
+def aggregate_reader(expr: Measure | Cover | Difference) -> Read:
+    """A function that reads an aggregate."""
+    compute: Callable[[History, int, Event], Any]
+    if isinstance(expr, Difference):
+        compute = _difference(expr)
+    elif isinstance(expr, Cover):
+        compute = _cover(expr)
+    elif expr.name == "surprise_count":
+        compute = _surprise_count(expr)
+    elif expr.name in AGGREGATES and AGGREGATES[expr.name].sums:
+        compute = _from_sums(expr)
+    else:
+        compute = _from_values(expr)
+    over_subject = expr.window.over_subject
+    timed_only = needs_time(expr) or (isinstance(expr, Measure) and expr.name in ("rate", "span", "fading"))
+
+    def read(event: Event, at: int, history: History) -> Any:
+        if timed_only and not history.timed:
             return None
-        together = 0
-        for mask in set(seen):
-            together |= mask or 0
-        return math.fsum(weight for bit, weight in bits if together & bit)
+        if over_subject and history.whole is not None:
+            at, history = history.whole_at[at - history.base], history.whole
+        known = history.memo.get(read)
+        if known is not None and known[0] == at:
+            return known[1]
+        try:
+            value = compute(history, at, event)
+        except (OverflowError, ValueError):  # too large for a number
+            value = None
+        if value.__class__ is float and not math.isfinite(value):
+            value = None
+        history.memo[read] = (at, value)
+        return value
+
+    return read
+
+
+def _options(expr: Measure) -> dict[str, tuple[float, ...]]:
+    given = {name: option.default or (0.0,) for name, option in CATALOGUE[expr.name].options.items()}
+    return given | dict(expr.options)
+
+
+def _from_sums(expr: Measure) -> Callable[[History, int, Event], Any]:
+    view, at_least = viewer(series_of(expr), expr.window), expr.window.at_least
+    formula, options = AGGREGATES[expr.name].formula, _options(expr)
+    only_s = AGGREGATES[expr.name].sums == "s"
+
+    def compute(history: History, at: int, event: Event) -> Any:
+        column, lo, hi = view(history, at)
+        if hi - lo < at_least:
+            return None
+        if only_s:
+            return formula(hi - lo, column.s[hi] - column.s[lo], 0, 0, options)
+        return formula(hi - lo, *column.sums(lo, hi), options)
 
     return compute
 
 
-def _last_seen(column: int, left: Callable[[Rows], Cut], bits: list[tuple[int, float]]) -> Compute:
-    """The weight of indicators seen in a window that ends here: each is in it if it was seen last in it."""
+def _from_values(expr: Measure) -> Callable[[History, int, Event], Any]:
+    name, here, at_least, options = expr.name, reader(expr.of), expr.window.at_least, _options(expr)
+    view, cut = viewer(series_of(expr), expr.window), bounds_of(expr.window)
 
-    def compute(rows: Rows) -> float:
-        upto, last = rows.distances.get(column) or (0, dict[int, int]())
-        length, seen = len(rows.times), rows.columns[column]
-        past = rows.n - length
-        for i in range(max(0, upto - past), length):
-            if mask := seen[i]:
-                for bit, _ in bits:
-                    if mask & bit:
-                        last[bit] = past + i
-        rows.distances[column] = (rows.n, last)
-        first = left(rows)[0] + past
-        return math.fsum(weight for bit, weight in bits if last.get(bit, -1) >= first)
+    def compute(history: History, at: int, event: Event) -> Any:
+        column, lo, hi = view(history, at)
+        if hi - lo < at_least:
+            return None
+        if name in AGGREGATES:
+            return AGGREGATES[name].formula(column.values[lo:hi], options)
+        if name == "surprise":
+            x = number(here(event, at, history))
+            s, q, _ = column.sums(lo, hi)
+            return None if x is None else surprise(x, hi - lo, s, q, options["prior"])
+        if name == "rate":
+            return _rate(expr, history, cut(history, at), (column, lo, hi))
+        us = [_us(column, history, index) for index in range(lo, hi)]
+        if name == "fading":
+            return fading(
+                column.values[lo:hi], [cut(history, at)[2] - item for item in us], options["half"][0]
+            )
+        assert name == "span"
+        counting = [
+            t for t, x in zip(us, column.values[lo:hi], strict=True) if x is True or not expr.condition
+        ]
+        return (counting[-1] - counting[0]) / 1e6 if counting else None
 
     return compute
 
 
-# Whether a contrast is far below its limit, from running sums: most events then need no exact look.
-#
-# Sums that are added to and taken from drift by rounding; so they only ever say "far", with a margin many
-# times larger, and are made anew now and then.
+def _us(column: Column, history: History, index: int) -> int:
+    position = column.positions[index]
+    return (
+        history.times[position - history.base]
+        if position >= history.base
+        else micros(column.events[index].at)
+    )
 
-MARGIN = 1e-6
-ANEW = 1024
+
+def _rate(expr: Measure, history: History, bounds: Bounds, seen: Seen) -> float | None:
+    _, _, now, cut, whole = bounds
+    column, lo, hi = seen
+    counting = column.sums(lo, hi)[0]
+    if whole and expr.window.keep is None:
+        us = min(limit.us for limit in expr.window.last if isinstance(limit, Duration))
+    elif lo == hi:
+        return None
+    elif expr.window.keep is None:
+        us = now - history.times[cut - history.base]
+    else:
+        us = now - _us(column, history, lo)
+    return counting / (us / HOUR) if us > 0 else None
 
 
-class Sums:
-    """Counts and sums of both sides in each stratum, for the newest rows up to the n-th event."""
+def _surprise_count(expr: Measure) -> Callable[[History, int, Event], Any]:
+    spanned, options = _spanned(expr), _options(expr)
+    k, h = options["prior"]
+    span, last = int(options["span"][0]), int(options["last"][0])
 
-    __slots__ = ("added", "far", "few", "largest", "limit", "n", "strata")
+    def compute(history: History, at: int, event: Event) -> float | None:
+        columns = spanned(history, at)
+        if columns is None:
+            return None
+        column, first, inside, end = columns
+        times, base, border = history.times, history.base, history.times[at - history.base] - span
+        older = bisect_right(times, border - last, first - base, max(first, inside) - base) + base
+        met = column.positions
+        recent = bisect_left(met, inside)
+        past = recent - bisect_left(met, older)
+        hours = max(0, border - max(times[first - base], border - last)) / HOUR
+        return count_surprise(bisect_left(met, end) - recent, k + past, h + hours, span / HOUR)
+
+    return compute
+
+
+def _spanned(expr: Measure) -> Callable[[History, int], tuple[Column, int, int, int] | None]:
+    """A function that gives the column, and where the cap, the span and the window's end lie; None where the
+    cap cut inside the span."""
+    series, span = series_of(expr), int(_options(expr)["span"][0])
+
+    def spanned(history: History, at: int) -> tuple[Column, int, int, int] | None:
+        times, base = history.times, history.base
+        border, first = times[at - base] - span, max(0, at + 1 - history.cap)
+        if first > base and times[first - 1 - base] > border:
+            return None
+        inside = bisect_right(times, border, first - base, at + 1 - base) + base
+        return series.column(history, at + 1), first, inside, at + 1
+
+    return spanned
+
+
+def _cover(expr: Cover) -> Callable[[History, int, Event], Any]:
+    view, at_least = viewer(series_of(expr), expr.window), expr.window.at_least
+    weights = expr.weights or (1.0,) * len(expr.items)
+
+    def compute(history: History, at: int, event: Event) -> float | None:
+        column, lo, hi = view(history, at)
+        if hi - lo < at_least:
+            return None
+        bits = 0
+        for value in set(column.values[lo:hi]):
+            bits |= value
+        return math.fsum(weight for k, weight in enumerate(weights) if bits >> k & 1)
+
+    return compute
+
+
+# Contrasts: the window's sums by stratum and side, moved on with the window.
+
+
+class Sliding:
+    """The sums of the readings lo to hi of a column of (millionths, on side 1, on side 2, stratum)."""
+
+    __slots__ = ("all", "at", "hi", "lo", "strata")
 
     def __init__(self) -> None:
-        self.n = -1
-        self.far = self.few = False
-        self.limit = math.nan
-        self.added = 0
-        self.largest = 1.0
-        self.strata: dict[Any, list[float]] = {}
+        self.lo = self.hi = 0
+        self.at = -1
+        self.all = Sides()
+        self.strata: dict[Any, Sides] = {}
+
+    def move(self, column: Column, lo: int, hi: int) -> None:
+        """Take in what has come and leave out what has gone."""
+        if lo + column.started == self.lo and hi + column.started == self.hi:
+            return
+        # The column may have forgotten readings since, so count from its first one ever.
+        own_lo, own_hi = self.lo - column.started, self.hi - column.started
+        if not own_lo <= lo <= own_hi <= hi or own_lo < 0:
+            self.all, self.strata = Sides(), {}
+            own_lo = own_hi = lo
+        for item in column.values[own_lo:lo]:
+            self._count(item, -1)
+        for item in column.values[own_hi:hi]:
+            self._count(item, 1)
+        self.lo, self.hi = lo + column.started, hi + column.started
+
+    def _count(self, item: tuple[int, bool, bool, Any], way: int) -> None:
+        x, first, second, stratum = item
+        groups = [self.all]
+        if stratum is not None:
+            groups.append(self.strata.setdefault(stratum, Sides()))
+        for group in groups:
+            if first:
+                group.n1, group.s1, group.q1 = group.n1 + way, group.s1 + way * x, group.q1 + way * x * x
+            if second:
+                group.n2, group.s2, group.q2 = group.n2 + way, group.s2 + way * x, group.q2 + way * x * x
+        if stratum is not None and not groups[1].n1 and not groups[1].n2:
+            del self.strata[stratum]
+
+    # It lies among the columns of a history, and has nothing to read on or to forget.
+    def catch_up(self, history: History) -> None: ...
+    def trim(self, base: int) -> None: ...
 
 
-class Distance(NamedTuple):
-    """Two questions about a contrast: whether it is far below a limit, and, after that was asked at an
-    event, whether there are too few readings for it to have a value there."""
-
-    far: Callable[[Rows, float], bool]
-    few: Callable[[Rows], bool]
+_SLIDES: dict[Any, object] = {}
 
 
-def distance_of(expr: Difference, columns: Columns) -> Distance | None:
-    """What is known without an exact look, or None where nothing is."""
-    window = expr.window
-    counts = [limit.n for limit in window.last if isinstance(limit, Events)]
-    is_plain = len(counts) == len(window.last) == 1 and window.skip is None and window.since is None
-    if not is_plain or window.where is not None or expr.name != "difference":
-        return None
-    where = columns.column("number", expr.of, expr.where)
-    against = columns.column("number", expr.of, expr.against)
-    stratum = None if expr.within_each is None else columns.column("value", expr.within_each)
-    size, fewest, slot = min(counts[0], columns.cap), max(2, expr.at_least), where
+def _difference_series(expr: Difference) -> Series:
+    key = (expr.of, expr.where, expr.against, expr.within_each, expr.window.where)
+    if key not in _SERIES:
+        of, where, against = reader(expr.of), holds(expr.where), holds(expr.against)
+        stratum = None if expr.within_each is None else reader(expr.within_each)
 
-    def put(sums: Sums, rows: Rows, i: int, sign: int) -> bool:
-        a, b = rows.columns[where][i], rows.columns[against][i]
-        if a is None and b is None:
-            return False
-        group = 0 if stratum is None else rows.columns[stratum][i]
-        if group is None:
-            return False
-        item = sums.strata.setdefault(group, [0, 0.0, 0, 0.0])
-        for k, x in ((0, a), (2, b)):
-            if x is not None:
-                item[k] += sign
-                item[k + 1] += sign * x
-                sums.largest = max(sums.largest, abs(x))
-        if not item[0] and not item[2]:
-            del sums.strata[group]
-        return True
+        def read(event: Event, at: int, history: History) -> tuple[int, bool, bool, Any] | None:
+            first, second = where(event, at, history), against(event, at, history)
+            x = number(of(event, at, history)) if first or second else None
+            if x is None:
+                return None
+            return millionths(x), first, second, None if stratum is None else stratum(event, at, history)
 
-    def far(rows: Rows, limit: float) -> bool:
-        sums: Sums | None = rows.distances.get(slot)
-        if sums is not None and sums.n == rows.n and sums.limit == limit:
-            return sums.far
-        length = len(rows.times)
-        if sums is None or sums.n != rows.n - 1 or sums.added >= ANEW or (rows.n > size and length <= size):
-            sums = rows.distances[slot] = Sums()
-            for i in range(max(0, length - size), length):
-                put(sums, rows, i, 1)
-        else:
-            moved = put(sums, rows, length - 1, 1)
-            if length > size:
-                moved = put(sums, rows, length - size - 1, -1) or moved
-            sums.added += 1
-            if not moved and sums.limit == limit:
-                sums.n = rows.n
-                return sums.far
-        sums.n, sums.limit = rows.n, limit
-        sums.far = _is_far(sums, fewest, limit)
-        return sums.far
-
-    def few(rows: Rows) -> bool:
-        sums: Sums | None = rows.distances.get(slot)
-        return sums is not None and sums.n == rows.n and sums.few
-
-    return Distance(far, few)
+        _SERIES[key] = Series(converted("raw", read, expr.window.where))
+    return _SERIES[key]
 
 
-def _is_far(sums: Sums, fewest: int, limit: float) -> bool:
-    many_a = many_b = 0.0
-    left_a = left_b = 0.0
-    for count_a, sum_a, count_b, sum_b in sums.strata.values():
-        if count_a and count_b:
-            middle = (sum_a / count_a + sum_b / count_b) / 2
-            many_a += count_a
-            many_b += count_b
-            left_a += sum_a - count_a * middle
-            left_b += sum_b - count_b * middle
-    sums.few = many_a < fewest or many_b < fewest
-    if sums.few:
-        return True
-    return left_a / many_a - left_b / many_b < limit - MARGIN * sums.largest
+def _difference(expr: Difference) -> Callable[[History, int, Event], Any]:
+    view = viewer(_difference_series(expr), expr.window)
+    name, slide = expr.name, _SLIDES.setdefault((_difference_series(expr), expr.window), object())
+
+    def compute(history: History, at: int, event: Event) -> float | None:
+        sliding = history.columns.get(slide)
+        if sliding is None:
+            sliding = history.columns[slide] = Sliding()
+        if sliding.at != at:  # most often two of its numbers are asked for
+            sliding.at = at
+            sliding.move(*view(history, at))
+        if sliding.lo == sliding.hi:
+            return None if name not in ("n_where", "n_against") else 0.0
+        strata = None if expr.within_each is None else sliding.strata.values()
+        return contrast(name, sliding.all, strata, expr.at_least)
+
+    return compute
+
+
+# Evidence: the events an aggregate counted.
+
+
+def counted(expr: Expr, history: History, at: int) -> list[Event]:
+    """The events an aggregate counts at a position, oldest first."""
+    if not isinstance(expr, MEASURES):
+        return []
+    if expr.window.over_subject and history.whole is not None:
+        at, history = history.whole_at[at - history.base], history.whole
+    if not history.timed and needs_time(expr):
+        return []
+    if isinstance(expr, Measure) and expr.name == "surprise_count":
+        found = _spanned(expr)(history, at)
+        if found is None:
+            return []
+        column, _, inside, end = found
+        lo, hi = bisect_left(column.positions, inside), bisect_left(column.positions, end)
+        return [column.event(history, index) for index in range(lo, hi)]
+    series = _difference_series(expr) if isinstance(expr, Difference) else series_of(expr)
+    column, lo, hi = viewer(series, expr.window)(history, at)
+    values = column.values[lo:hi]
+    wanted: Any = range(len(values))
+    if isinstance(expr, Cover) or (isinstance(expr, Measure) and expr.condition):
+        wanted = [k for k, value in enumerate(values) if value]
+    elif isinstance(expr, Measure) and expr.name == "run":
+        wanted = wanted[len(values) - int(run(values)) :]
+    elif isinstance(expr, Measure) and expr.name in ("top", "top_count"):
+        most = top(values)
+        wanted = [k for k, value in enumerate(values) if value == most]
+    return [column.event(history, lo + k) for k in wanted]

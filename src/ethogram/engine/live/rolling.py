@@ -1,243 +1,248 @@
-"""Rolling sums: aggregates without a look at the whole window."""
+"""Rolling windows: readings of a history as columns with running integer sums, and aggregates over them.
+
+A column holds the readings of one expression, without those that `where` leaves out or that are absent. It is
+read on when somebody asks (events in between are still in the history), and sums of a window are differences
+of running sums: integers, so nothing drifts and any position can be asked about.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from typing import Any
 
-from ...language.ast import Cover, Duration, Events, Expr, Measure, StepValue, Window
-from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
-from ...language.visitor import children
-from .buffer import Columns, Rows, kind_of
-from .layout import Measures
-from .source import LOGICAL
+from ...language.ast import (
+    Cover,
+    Difference,
+    Duration,
+    Elapsed,
+    Events,
+    Expr,
+    Measure,
+    Window,
+)
+from ...language.visitor import MEASURES, walk
+from ...models.event import Event, millionths
+from ..history import History
+from .expressions import Read, holds, reader
 
-# Running sums: what a measure comes to, nearly, without looking at its whole window.
-#
-# Sums that are added to and taken from drift by rounding. So they only ever say that a condition cannot be
-# true, with a margin many times larger, and are made anew now and then; what may be true is looked at
-# exactly.
-# They are never saved: where they are lacking or of an earlier event, they are made anew.
+HUGE = 1e308
+"""Numbers beyond this are no readings."""
 
-SUMMED = ("count", "mean", "share", "std", "sum", "usual")
-MARGIN, WIDE = "1e-6", "1e-4"
-"""Of the largest value: far more than a thousand additions can drift; a root drifts by more."""
-ANEW, ANEW_COVER = 1000, 64
-
-HEAD, EACH = 1, 4
-"""What runs along with rows is one list: up to how many events it may go on before it is made anew; then for
-each measure how many values, their sum, the sum of squares, and the largest."""
+# Columns.
 
 
-class Sums(NamedTuple):
-    """Sums over a column from `reach` rows back up to `skip` rows back."""
+class Series:
+    """What a column holds: the readings of an expression, where a condition holds.
 
-    column: int
-    skip: int
-    reach: int
-    squares: bool
-
-    def update(self, k: int, value: str) -> list[str]:
-        """Source that moves running sum k on by one event, whose value is in a local name."""
-        n, enters = HEAD + EACH * k, f"if {value} is not None:"
-        if self.skip:
-            enters = f"if L > {self.skip} and ({value} := c[{self.column}][-{self.skip + 1}]) is not None:"
-        return [
-            enters,
-            f" b[{n}] += 1; b[{n + 1}] += {value}"
-            + (f"; b[{n + 2}] += {value} * {value}" if self.squares else ""),
-            f" if not -1.0 <= {value} <= 1.0: b[{n + 3}] = max(b[{n + 3}], abs({value}))",
-        ]
-
-    def leave(self, k: int) -> list[str]:
-        """Source that takes out what has left the window; there are more than `reach` rows."""
-        n = HEAD + EACH * k
-        return [
-            f"if (y := c[{self.column}][-{self.reach + 1}]) is not None:",
-            f" b[{n}] -= 1; b[{n + 1}] -= y" + (f"; b[{n + 2}] -= y * y" if self.squares else ""),
-        ]
-
-    def anew(self, rows: Rows) -> list[Any]:
-        """Its part of the list, made anew from the rows."""
-        column = rows.columns[self.column]
-        end = len(column) - self.skip
-        seen = [x for x in column[max(0, len(column) - self.reach) : max(0, end)] if x is not None]
-        squares = sum(x * x for x in seen) if self.squares else 0.0
-        return [len(seen), sum(seen), squares, max(1.0, max(map(abs, seen), default=0.0))]
-
-
-class Signs(NamedTuple):
-    """Which indicators of a cover may be in its window, as bits, and what they weigh together."""
-
-    column: int
-    weights: tuple[float, ...]
-
-    def update(self, k: int, value: str) -> list[str]:
-        """Source that moves it on by one event, whose indicators are in a local name."""
-        return [f"if {value}: anew(S)"]
-
-    def anew(self, rows: Rows) -> list[Any]:
-        """Its part of the list, made anew from all rows, which are the window's and more."""
-        together = 0
-        for mask in set(rows.columns[self.column]):
-            together |= mask or 0
-        weight = sum(weight for j, weight in enumerate(self.weights) if together >> j & 1)
-        return [together, weight * (1 + 1e-9) + 1e-9, 0.0, 1.0]
-
-
-class Trues(NamedTuple):
-    """How often a condition may have been true in a window: how often it was in all rows there are."""
-
-    column: int
-
-    def update(self, k: int, value: str) -> list[str]:
-        """Source that moves it on by one event; what has left is forgotten when it is made anew."""
-        return [f"if {value} is True: b[{HEAD + EACH * k + 1}] += 1"]
-
-    def anew(self, rows: Rows) -> list[Any]:
-        """Its part of the list, made anew from the rows."""
-        return [0, rows.columns[self.column].count(True), 0.0, 1.0]
-
-
-Running = Sums | Signs | Trues
-
-
-def maker(running: Sequence[Running]) -> Callable[[Rows], None]:
-    """A function that makes all that runs along with some rows anew."""
-    often = ANEW if all(isinstance(item, Sums) for item in running) else ANEW_COVER
-
-    def make(rows: Rows) -> None:
-        rows.running[:] = [rows.n + often, *(x for item in running for x in item.anew(rows))]
-
-    return make
-
-
-def update_source(running: Sequence[Running], values: Sequence[str], anew: str) -> list[str]:
-    """Source that moves all that runs along on by the event that was just entered."""
-    lines = ["b = S.running", f"if n > b[0]: {anew}(S)", "else:"]
-    for k, (item, value) in enumerate(zip(running, values, strict=True)):
-        lines += [f" {line.replace('anew(S)', f'{anew}(S)')}" for line in item.update(k, value)]
-    summed = [(k, item) for k, item in enumerate(running) if isinstance(item, Sums)]
-    for reach in sorted({item.reach for _, item in summed}):
-        lines.append(f" if L > {reach}:")
-        lines += [f"  {line}" for k, item in summed if item.reach == reach for line in item.leave(k)]
-    return lines
-
-
-def running_of(expr: Expr, columns: Columns) -> Running | None:
-    """What runs along with a measure, or None where nothing is known that would."""
-    match expr:
-        case Cover() if expr.window.keep is None and expr.weights and min(expr.weights) >= 0:
-            return Signs(columns.column("found", expr.items, expr.window.where), expr.weights)
-        case Measure(name="count", condition=True) if _is_timed(expr) and isinstance(expr.of, LOGICAL):
-            return Trues(columns.column(kind_of(expr), expr.of, expr.window.where))
-        case Measure() if expr.name in SUMMED and _is_counted(expr.window):
-            if expr.condition and expr.name not in ("count", "share"):
-                return None
-            reach, skip = _reach(expr.window, columns.cap), getattr(expr.window.skip, "n", 0)
-            if skip >= reach:
-                return None
-            if expr.name == "count" and not expr.condition and kind_of(expr) != "number":
-                return None
-            column = columns.column(kind_of(expr), expr.of, expr.window.where)
-            return Sums(column, skip, reach, expr.name == "std")
-    return None
-
-
-def _is_timed(expr: Measure) -> bool:
-    return expr.window.keep is None and not _is_counted(expr.window)
-
-
-def _is_counted(window: Window) -> bool:
-    """Whether only numbers of events say what is in a window."""
-    durations = any(isinstance(item, Duration) for item in (*window.last, window.skip))
-    return not durations and window.keep is None and window.since is None
-
-
-def _reach(window: Window, cap: int) -> int:
-    """How many rows back a window goes, what it skips included."""
-    counts = [item.n for item in window.last if isinstance(item, Events)]
-    skip = window.skip.n if isinstance(window.skip, Events) else 0
-    return min(cap, min(counts) + skip) if counts else cap
-
-
-def bounds_of(expr: Measure, name: str, k: int) -> tuple[list[str], str, str]:
-    """What must hold for a summed measure to have a value, and source of its lowest and highest.
-
-    `name` is that of the list, `k` the measure's place in it.
-
-    Rounding never reverses an order, so a margin on the sum alone holds through what is computed of it.
+    `sums`: the running sums kept, some of s, q and t. `keep`: so many readings are kept however old they are.
+    `key`: what tells it from other series.
     """
-    fewest = expr.window.at_least
-    count, total, squares, largest = (f"{name}[{HEAD + EACH * k + j}]" for j in range(EACH))
-    margin = f"{MARGIN} * {largest}"
-    match expr.name:
-        case "count":
-            value = total if expr.condition else count
-            return ([f"{count} >= {fewest}"] if fewest else []), value, value
-        case "sum":
-            low, high = f"({total} - {margin})", f"({total} + {margin})"
-            return ([f"{count} >= {fewest}"] if fewest else []), low, high
-        case "usual":
-            m, n0 = expr.option("prior") or (0.0, 0.0)
-            below = f"({n0 * m!r} + {total} {{}} {margin}) / ({n0!r} + {count})"
-            least = max(fewest, 0 if n0 > 0 else 1)
-            checks = [f"{count} >= {least}"] if least else []
-            return checks, f"({below.format('-')})", f"({below.format('+')})"
-        case "std":
-            spread = f"sqrt(abs({squares} / {count} - (y := {total} / {count}) * y))"
-            wide = f"{WIDE} * {largest}"
-            return [f"{count} >= {max(1, fewest)}"], f"({spread} - {wide})", f"({spread} + {wide})"
-    below = f"(({total} {{}} {margin}) / {count})"
-    return [f"{count} >= {max(1, fewest)}"], below.format("-"), below.format("+")
+
+    __slots__ = ("keep", "key", "read", "sums")
+
+    def __init__(self, read: Read, sums: str = "", keep: int = 0, key: Any = None) -> None:
+        self.read, self.sums, self.keep, self.key = read, sums, keep, key
+
+    def column(self, history: History, end: int) -> Column:
+        """The column of a history, read on up to a position."""
+        column: Column | None = history.columns.get(self)
+        if column is None:
+            column = history.columns[self] = Column(self)
+        if column.next < end:
+            column.extend(history, end)
+        return column
 
 
-# What runs along with a program: one running sum for each measure its conditions compare.
+def converted(kind: str, of: Read, where: Expr | None) -> Read:
+    """A function that gives a reading as a column holds it, or None where there is none.
+
+    `kind`: number (millionths), value (any, numbers rounded), raw (any, as it is), truth, true (where a
+    condition is true) or present (true where there is a reading).
+    """
+
+    def read(event: Event, at: int, history: History) -> Any:
+        value = of(event, at, history)
+        if value is None:
+            return None
+        if kind == "number":
+            return None if value.__class__ is str or not -HUGE < value < HUGE else millionths(value)
+        if kind == "value" and value.__class__ is float:
+            return millionths(value) / 1e6 if -HUGE < value < HUGE else None
+        if kind == "present":
+            return True
+        return None if kind == "true" and value is not True else value
+
+    if where is None:
+        return of if kind in ("raw", "truth") else read
+    condition = holds(where)
+    return lambda event, at, history: read(event, at, history) if condition(event, at, history) else None
 
 
-class Along(NamedTuple):
-    """The running sums of a program's own rows and of the subject's whole ones; `of`: where each is."""
+class Column:
+    """Readings in order. Running sums have one item more than there are readings."""
 
-    own: tuple[Running, ...]
-    whole: tuple[Running, ...]
-    of: dict[Expr, tuple[bool, int]]
-    compared: tuple[Expr, ...] = ()
-    """All measures that conditions compare."""
+    __slots__ = ("events", "next", "positions", "q", "s", "series", "started", "t", "values")
+
+    def __init__(self, series: Series) -> None:
+        self.series, self.next, self.started = series, 0, 0
+        self.positions: list[int] = []
+        self.values: list[Any] = []
+        self.events: list[Event] = []
+        self.s, self.q, self.t = [0], [0], [0]
+
+    def extend(self, history: History, end: int) -> None:
+        """Read on up to a position."""
+        read, base = self.series.read, history.base
+        for position in range(self.next if self.next > base else base, end):
+            event = history.events[position - base]
+            value = read(event, position, history)
+            if value is not None:
+                self.add(position, value, event)
+        self.next = end
+
+    def add(self, position: int, value: Any, event: Event) -> None:
+        """One reading more."""
+        series = self.series
+        sums = series.sums
+        if sums:
+            if sums == "st":
+                self.t.append(self.t[-1] + (self.started + len(self.values)) * value)
+            elif sums == "sq":
+                self.q.append(self.q[-1] + value * value)
+            self.s.append(self.s[-1] + value)
+        self.positions.append(position)
+        self.values.append(value)
+        if series.keep:
+            self.events.append(event)
+
+    def catch_up(self, history: History) -> None:
+        """Read what is about to be forgotten, where it may be asked for later."""
+        if self.series.keep:
+            self.extend(history, history.n)
+
+    def trim(self, base: int) -> None:
+        """Forget readings before a position, apart from those that are kept."""
+        cut = bisect_left(self.positions, base)
+        if self.series.keep:
+            cut = min(cut, max(0, len(self.positions) - self.series.keep))
+        if cut:
+            self.started += cut
+            del self.positions[:cut], self.values[:cut], self.events[:cut]
+            del self.s[:cut], self.q[:cut], self.t[:cut]
+
+    def sums(self, lo: int, hi: int) -> tuple[int, int, int]:
+        """The sums of x, x² and k·x (k from 0) over the readings lo to hi."""
+        s = self.s[hi] - self.s[lo]
+        names = self.series.sums
+        if names == "s":
+            return s, 0, 0
+        if names == "sq":
+            return s, self.q[hi] - self.q[lo], 0
+        return s, 0, self.t[hi] - self.t[lo] - (self.started + lo) * s
+
+    def event(self, history: History, index: int) -> Event:
+        """The event of a reading."""
+        return (
+            self.events[index] if self.series.keep else history.events[self.positions[index] - history.base]
+        )
 
 
-def conditions_of(program: Program) -> list[Expr]:
-    """The conditions that are asked at every event."""
-    match program.body:
-        case SequenceProgram() as body:
-            places = [never for place in body.places for never in (place.condition, *place.nevers)]
-            return places + [optional.condition for optional in body.optionals]
-        case ThresholdProgram() as body:
-            return [body.when]
-        case SilenceProgram(after=after) if after is not None:
-            return [after]
-    return []
+# Windows.
+
+Bounds = tuple[int, int, int, int, bool]
+"""Start and end (exclusive) of a window, its *now*, its start before `since`, and whether its duration alone
+decided where it starts."""
 
 
-def along(program: Program, measures: Measures) -> Along:
-    """What runs along with a program."""
-    own: list[Running] = []
-    whole: list[Running] = []
-    of: dict[Expr, tuple[bool, int]] = {}
-    compared = tuple(dict.fromkeys(item for each in conditions_of(program) for item in _measured(each)))
-    for expr in compared:
-        assert isinstance(expr, (Measure, Cover))
-        over_subject = measures.narrow and expr.window.over_subject
-        running = running_of(expr, measures.columns_for(expr))
-        if running is not None:
-            into = whole if over_subject else own
-            of[expr] = (over_subject, len(into))
-            into.append(running)
-    return Along(tuple(own), tuple(whole), of, compared)
+def bounds_of(window: Window) -> Callable[[History, int], Bounds]:
+    """A function that cuts a window at a position, `where` and absent readings aside."""
+    skip_events = window.skip.n if isinstance(window.skip, Events) else 0
+    skip_us = window.skip.us if isinstance(window.skip, Duration) else 0
+    count = min((limit.n for limit in window.last if isinstance(limit, Events)), default=0)
+    duration = min((limit.us for limit in window.last if isinstance(limit, Duration)), default=0)
+    keep = window.keep is not None
+    since = None if window.since is None else Series(converted("true", reader(window.since), None))
+
+    def bounds(history: History, at: int) -> Bounds:
+        times, base, end = history.times, history.base, at + 1 - skip_events
+        moment = times[at - base] - skip_us
+        if skip_us:
+            end = bisect_right(times, moment, 0, end - base) + base
+        start = 0 if keep else max(0, at + 1 - history.cap)
+        if count:
+            start = max(start, end - count)
+        end, whole = max(start, end), False
+        if duration and (history.timed or not count):
+            inside = bisect_right(times, moment - duration, 0, max(0, end - base)) + base
+            start, whole = max(start, inside), inside >= start
+        cut = start
+        if since is not None:
+            met = since.column(history, end).positions
+            newest = bisect_left(met, end) - 1
+            if newest >= 0 and met[newest] >= start:
+                start = met[newest] + 1
+        return start, end, moment, cut, whole
+
+    return bounds
 
 
-def _measured(expr: Expr) -> Iterator[Expr]:
-    if isinstance(expr, (Measure, Cover)):
-        yield expr
-    elif not isinstance(expr, StepValue):
-        for child in children(expr):
-            yield from _measured(child)
+Seen = tuple["Column", int, int]
+"""A column, and which of its readings are in a window: from, to."""
+
+
+def viewer(series: Series, window: Window) -> Callable[[History, int], Seen]:
+    """A function that gives the readings of a window."""
+    skip = window.skip.n if isinstance(window.skip, Events) else 0
+    count = min((limit.n for limit in window.last if isinstance(limit, Events)), default=0)
+    keep, cut = window.keep, bounds_of(window)
+    simple = keep is None and window.since is None and not isinstance(window.skip, Duration)
+    simple = simple and not any(isinstance(limit, Duration) for limit in window.last)
+
+    def view(history: History, at: int) -> Seen:
+        if simple:  # most windows, written out
+            end = at + 1 - skip
+            start = at + 1 - history.cap
+            if count and end - count > start:
+                start = end - count
+        else:
+            start, end = cut(history, at)[:2]
+        column = history.columns.get(series)
+        if column is None:
+            column = history.columns[series] = Column(series)
+        if column.next < end:
+            column.extend(history, end)
+        positions = column.positions
+        hi = len(positions) if column.next <= end else bisect_left(positions, end)
+        if keep is not None:
+            return column, max(0, hi - keep), hi
+        return column, min(hi, bisect_left(positions, start)), hi
+
+    return view
+
+
+def lookback(expr: Expr, cap: int) -> int:
+    """How many of the newest events an expression may read, this one included where it reads others."""
+    needs = [0]
+    for item in walk(expr):
+        if isinstance(item, Elapsed):
+            needs.append(2)
+        if isinstance(item, MEASURES):
+            # One more where the event before the window matters: to its first gap, or to a rate, whose hours
+            # depend on whether an event inside the duration was left out.
+            more = any(isinstance(inner, Elapsed) for inner in walk(item))
+            more = more or (isinstance(item, Measure) and item.name == "rate")
+            needs.append(_reach(item, cap) + more)
+    return max(needs)
+
+
+def _reach(expr: Measure | Cover | Difference, cap: int) -> int:
+    window = expr.window
+    if isinstance(expr, Measure) and expr.name == "surprise_count":
+        return cap + 1
+    if window.keep is not None:
+        return 1
+    counts = [limit.n for limit in window.last if isinstance(limit, Events)]
+    if not counts or isinstance(window.skip, Duration):
+        return cap
+    return min(cap, min(counts) + (window.skip.n if window.skip is not None else 0))

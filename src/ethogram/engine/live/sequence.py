@@ -1,86 +1,24 @@
-"""Sequences live: for each place, the latest chain that stands there."""
+"""Sequences: for each place the latest chain that stands there, and what was read along it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ...language.ast import Duration, Events, Limits, StepValue
+from ...language.ast import Duration, Events, Expr, Limits, StepMean, StepValue
 from ...language.program import Program, SequenceProgram
-from ...language.visitor import MEASURES, walk
-from ..plain import MOST_ALSO
-from .buffer import Mark, Rows
-from .episode import CLOSED, Change, Episode
-from .plan import Ask, Judge, Plan
-from .source import Captured
+from ...language.visitor import expressions, walk
+from ...models.event import Event
+from ..history import NO_CHAIN, Chain, History, Seen
+from ..match import CLOSED, Change, Match
+from .expressions import Judge, holds, reader
 
-# Chains: the events that stand at the places of a sequence, and what a history remembers of them.
-
-
-class Seen(NamedTuple):
-    """A matched event: where it was, and what its step captured there."""
-
-    position: int
-    mark: Mark
-    captured: Captured
-
-
+MOST_ALSO = 50
 Fill = tuple[Seen | None, ...]
 """The events that fill the optional steps of one gap, in the order of the steps."""
 
 
-class Link(NamedTuple):
-    """One place standing at an event, with the chain behind it.
-
-    `last` is what each step captured last along the chain; `also` are further events of the step, oldest
-    first; `fill` the optional steps between the place before and this one.
-    """
-
-    seen: Seen
-    before: Link | None
-    first: Seen
-    last: tuple[Captured | None, ...]
-    also: tuple[Seen, ...]
-    fill: Fill
-
-
-# Makes a named tuple of a tuple: what the class itself does, without matching names to values.
-new: Any = tuple.__new__
-
-
-def link_of(*fields: Any) -> Link:
-    """A link of its fields, in order."""
-    made: Link = new(Link, fields)
-    return made
-
-
-class SequenceState:
-    """What a sequence remembers of one history: a chain per place, whatever the length of the history.
-
-    `blocked`: a `never` was met since the place before stood. `runs`: for each step that collects, the
-    newest events at which its first place stood, each within reach of the next.
-    """
-
-    __slots__ = ("blocked", "fills", "fired", "idle", "known", "runs", "standing")
-
-    def __init__(self, places: int, gaps: list[int]) -> None:
-        self.standing: list[Link | None] = [None] * places
-        self.blocked = [False] * places
-        self.runs: list[tuple[Seen, ...]] = [()] * places
-        # fills[a][j]: the best filling of the first j + 1 optional steps after place a, up to now.
-        self.fills: list[list[Fill]] = [unfilled(n) for n in gaps]
-        self.fired = -1
-        self.known = False
-        self.idle = False
-        """Whether nothing stands, so that only the first place need be looked at."""
-
-
-def unfilled(n: int) -> list[Fill]:
-    return [(None,) * (j + 1) for j in range(n)]
-
-
 class Limit(NamedTuple):
-    """Limits as two numbers; None where there is none."""
+    """Limits as two numbers; None where there is none. Durations are inclusive."""
 
     events: int | None
     us: int | None
@@ -92,317 +30,289 @@ class Limit(NamedTuple):
         return self.us is None or us <= self.us or not timed
 
 
-def limit_of(limits: Limits) -> Limit:
+def limit_of(limits: Limits) -> Limit | None:
     """The narrowest of each kind."""
     events = [limit.n for limit in limits if isinstance(limit, Events)]
     durations = [limit.us for limit in limits if isinstance(limit, Duration)]
-    return Limit(min(events, default=None), min(durations, default=None))
+    return Limit(min(events, default=None), min(durations, default=None)) if limits else None
 
 
-def chain(link: Link) -> list[Link]:
-    """The links of a chain, first place first."""
-    found = [link]
-    while found[-1].before is not None:
-        found.append(found[-1].before)
-    return found[::-1]
+class Link(NamedTuple):
+    """One place standing at an event, with the chain behind it.
+
+    `last` is the newest event of each step along the chain; `also` are further events of the step, oldest
+    first; `fill` the optional steps between the place before and this one.
+    """
+
+    seen: Seen
+    before: Link | None
+    first: Seen
+    last: Chain
+    also: tuple[Seen, ...]
+    fill: Fill
+
+    def chain(self) -> list[Link]:
+        """The links of the chain, first place first."""
+        found = [self]
+        while found[-1].before is not None:
+            found.append(found[-1].before)
+        return found[::-1]
 
 
-# What is told of a sequence that fires, read where it does.
+class SequenceState:
+    """What a sequence remembers of one history: a chain per place, whatever the length of the history.
+
+    `blocked`: a `never` was met since the place before stood. `runs`: for each step that collects, the
+    newest events at which its first place stood, each within reach of the next. `fills[i][j]`: the best
+    filling of the first j + 1 optional steps after place i, up to now.
+    """
+
+    __slots__ = ("blocked", "fills", "fired", "runs", "standing")
+
+    def __init__(self, optionals: list[int]) -> None:
+        places = len(optionals)
+        self.standing: list[Link | None] = [None] * places
+        self.blocked = [False] * places
+        self.runs: list[tuple[Seen, ...]] = [()] * places
+        self.fills: list[list[Fill]] = [unfilled(n) for n in optionals]
+        self.fired = -1
 
 
-class Fired:
-    """Makes detections of chains. `steps`: of which step each place is; `optionals`: behind each place."""
+def unfilled(n: int) -> list[Fill]:
+    return [(None,) * (j + 1) for j in range(n)]
 
-    def __init__(
-        self,
-        plan: Plan,
-        body: SequenceProgram,
-        judge: Judge,
-        steps: Sequence[int],
-        optionals: Sequence[Sequence[tuple[Ask, int]]],
-    ) -> None:
-        self.plan, self.body, self.judge = plan, body, judge
-        self.steps, self.optionals = steps, optionals
+
+class Sequence:
+    """A sequence program: moves the state of a history on by one event."""
+
+    def __init__(self, program: Program, body: SequenceProgram) -> None:
+        self.program, self.body, self.judge = program, body, Judge(program)
+        places = body.places
+        self.conditions = [holds(place.condition) for place in places]
+        self.first = reader(places[0].condition)
+        # Places of the first step ask the same of an event, so it is asked once.
+        self.alike = [place.condition == places[0].condition for place in places]
+        self.nevers = [[holds(never) for never in place.nevers] for place in places]
+        self.max_gaps = [place.max_gap for place in places]
+        self.limits = [limit_of(place.within) for place in places]
         self.within = limit_of(body.within)
-
-    def change(
-        self, program: Program, source: str, key: Any, subject: str, rows: Rows, fired: Link
-    ) -> Change:
-        """The detection of a chain, read where it fires."""
-        places = chain(fired)
-        all_: list[list[Captured]] = [[] for _ in self.plan.captures.steps]
-        last = list(fired.last)
-        evidence: list[tuple[int, str, Mark]] = []
-        for i, link in enumerate(places):
-            step = self.steps[i]
-            seen = [item for item in link.also if self._inside(item, fired, rows.timed)] + [link.seen]
-            evidence += [(item.position, self.body.places[i].step, item.mark) for item in seen]
-            all_[step] += [item.captured for item in seen]
-            for filled, (_, optional) in zip(link.fill, self.optionals[i - 1] if i else (), strict=False):
-                if filled is not None:
-                    evidence.append((filled.position, self.plan.captures.steps[optional], filled.mark))
-                    all_[optional] = [filled.captured]
-                    last[optional] = filled.captured
-        evidence.sort(key=lambda item: item[:2])
-        confidence = self.judge.confidence(rows, last, all_)
-        us = fired.seen.mark.us
-        return Change(
-            CLOSED,
-            Episode(
-                program, source, key,
-                fired=fired.seen.mark,
-                first=fired.first.mark.id,
-                last=fired.seen.mark.id,
-                last_at=us,
-                count=len(evidence),
-                severity=self.judge.severity(rows, last, all_),
-                confidence=confidence,
-                fired_confidence=confidence,
-                opened_at=fired.first.mark.us,
-                detected_at=us,
-                closed_at=us,
-                evidence=tuple((step, mark) for _, step, mark in evidence),
-                details=self.judge.details(rows, last, all_),
-                explanation=self.judge.explanation(rows, subject, last, all_),
-            ),
-        )  # fmt: skip
-
-    def _inside(self, seen: Seen, fired: Link, timed: bool) -> bool:
-        events = fired.seen.position - seen.position + 1
-        return self.within.holds(events, fired.seen.mark.us - seen.mark.us, timed)
-
-
-# Sequences live: for each place, the latest chain that stands there, and what was read along it.
-
-
-class SequenceMachine:
-    """Moves a sequence's state on by one event."""
-
-    def __init__(self, plan: Plan, body: SequenceProgram) -> None:
-        self.plan, self.body, self.judge = plan, body, Judge(plan)
-        steps = plan.captures.steps
-        self.steps = [steps.index(place.step) for place in body.places]
-        self.conditions = [plan.must_ask(f"place {i}") for i in range(len(body.places))]
-        self.nevers = [
-            plan.must_ask(f"never {i}") if place.nevers else None for i, place in enumerate(body.places)
-        ]
-        self.max_gaps = [place.max_gap for place in body.places]
-        self.limits = [limit_of(place.within) if place.within else None for place in body.places]
-        self.within = limit_of(body.within)
-        firsts = {place.step: i for i, place in reversed(list(enumerate(body.places)))}
+        self.steps = [place.step for place in places]
         self.collects = [
-            place.step in body.collects and firsts[place.step] == i for i, place in enumerate(body.places)
+            place.step in body.collects and self.steps.index(place.step) == i
+            for i, place in enumerate(places)
         ]
-        self.optionals: list[list[tuple[Ask, int]]] = [[] for _ in body.places]
-        for k, optional in enumerate(body.optionals):
-            self.optionals[optional.after].append(
-                (plan.must_ask(f"optional {k}"), steps.index(optional.step))
-            )
-        self.captures = [plan.ask(f"capture {s}") for s in range(len(steps))]
-        self.known = plan.must_ask("first known")
-        self.rest = plan.nothing[1:]
-        self.fired = Fired(self.plan, self.body, self.judge, self.steps, self.optionals)
-        self.last = len(body.places) - 1
-        self.later = range(self.last, 0, -1)
+        self.optionals = [
+            [optional for optional in body.optionals if optional.after == i] for i in range(len(places))
+        ]
+        self.captured: dict[str, list[tuple[Expr, Any]]] = {}
+        for outer in expressions(
+            (body, program.confidence, program.severities, program.details, program.explanation)
+        ):
+            for item in walk(outer):
+                if isinstance(item, (StepValue, StepMean)):
+                    pair = (item.of, reader(item.of))
+                    if pair not in self.captured.setdefault(item.step, []):
+                        self.captured[item.step].append(pair)
+        self.later = range(len(places) - 1, 0, -1)
         # Places before which something may lie that matters: a never, or an optional step.
         self.watched = [
-            never is not None or bool(i and self.optionals[i - 1]) for i, never in enumerate(self.nevers)
+            bool(never) or bool(i and self.optionals[i - 1]) for i, never in enumerate(self.nevers)
         ]
 
     def start(self) -> SequenceState:
-        """The state of a history with no events."""
-        return SequenceState(len(self.body.places), [len(optional) for optional in self.optionals])
+        """The state of a history in which nothing stands."""
+        return SequenceState([len(optional) for optional in self.optionals])
 
-    def step(self, state: SequenceState, rows: Rows, mark: Mark) -> Link | None:
-        """Move on by the event the rows stand at; the last place's link where the whole fires.
+    def step(self, k: int, event: Event, us: int, history: History) -> Change | None:
+        """Move the k-th state of the history on by the newest event; a match where the whole fires."""
+        link = self.advance(k, event, us, history)
+        if link is None or not self.may_fire(history.states[k], link, history):
+            return None
+        state = history.states[k]
+        state.fired = link.seen.position
+        # Whatever stands now starts too early to fire again.
+        state.standing, state.runs = [None] * len(self.steps), [()] * len(self.steps)
+        return Change(CLOSED, self.match(link, history))
 
-        A chain that can never fire is let go: later chains of a place never start earlier, so nothing that
+    def advance(self, k: int, event: Event, us: int, history: History) -> Link | None:
+        """Move on by the newest event; the link of the last place, if that stands now.
+
+        A chain that can never go on is let go: later chains of a place never start earlier, so nothing that
         could fire is missed.
         """
-        at, us, standing, none = rows.n - 1, mark.us, state.standing, self.plan.none
-        fired = None
-        # From the last place to the first, so that what stands before still speaks of earlier events.
-        for i in self.later:
-            before = standing[i - 1]
-            if before is None:
-                continue
-            start, max_gap, limit = before.seen, self.max_gaps[i], self.limits[i]
-            if (max_gap is not None and at - start.position - 1 > max_gap) or (
-                limit is not None and not limit.holds(at - start.position, us - start.mark.us, rows.timed)
-            ):
-                standing[i - 1] = None
-                continue
-            if not state.blocked[i] and self.conditions[i](rows, before.last, none):
-                link = self._link(state, rows, mark, i, before)
+        at, state, last = history.n - 1, history.states[k], None
+        begins: bool | None = None
+        if state is not None:
+            # From the last place to the first, so that what stands before still speaks of earlier events.
+            standing = state.standing
+            for i in self.later:
+                before = standing[i - 1]
+                if before is None:
+                    continue
+                if not self.reaches(i, before.seen, at, us, history.timed):
+                    standing[i - 1] = None
+                    continue
+                stands = not state.blocked[i]
+                if stands and self.alike[i]:
+                    if begins is None:
+                        begins = bool(self.conditions[0](event, at, history))
+                    stands = begins
+                elif stands:
+                    history.chain = before.last
+                    stands = self.conditions[i](event, at, history)
+                    history.chain = NO_CHAIN
+                link = self._link(state, event, us, history, i, before) if stands else None
                 if self.watched[i]:
-                    self._between(state, rows, mark, i)
-                standing[i] = link
-                if i == self.last:
-                    fired = link
-                elif self.watched[i + 1]:
-                    self._stood(state, i)
-            elif self.watched[i]:
-                self._between(state, rows, mark, i)
-        if self.conditions[0](rows, self.plan.nothing, none):
-            state.known = True
-            standing[0] = link = self._link(state, rows, mark, 0, None)
-            if not self.last:
-                fired = link
+                    self._between(state, event, us, history, i)
+                if link is not None:
+                    standing[i] = link
+                    if i + 1 == len(standing):
+                        last = link
+                    elif self.watched[i + 1]:
+                        self._clear_between(state, i)
+        bit = 1 << k
+        if begins is None:
+            begins = bool(self.conditions[0](event, at, history))
+        if begins:
+            history.known |= bit
+            if state is None:
+                state = history.states[k] = self.start()
+            state.standing[0] = link = self._link(state, event, us, history, 0, None)
+            if not self.later:
+                last = link
             elif self.watched[1]:
-                self._stood(state, 0)
-        elif not state.known:
-            state.known = self.known(rows, self.plan.nothing, none)
-        state.idle = not any(standing)
-        return None if fired is None else self._fire(state, rows, fired)
+                self._clear_between(state, 0)
+        else:
+            if not history.known & bit and self.first(event, at, history) is not None:
+                history.known |= bit
+            if state is not None and not any(state.standing) and not any(state.runs):
+                history.states[k] = None  # what begins later begins after the last firing
+        return last
 
-    def _fire(self, state: SequenceState, rows: Rows, link: Link) -> Link | None:
-        """The chain, if it lies within the limits and after the last firing."""
-        at, first = link.seen.position, link.first
-        if first.position <= state.fired:
-            return None
-        if not self.within.holds(at - first.position + 1, link.seen.mark.us - first.mark.us, rows.timed):
-            return None
-        state.fired = at
-        # Whatever stands now starts too early to fire again.
-        state.standing = [None] * len(state.standing)
-        state.runs = [()] * len(state.runs)
-        return link
-
-    def _reaches(self, i: int, start: Seen, at: int, us: int, timed: bool) -> bool:
+    def reaches(self, i: int, start: Seen, at: int, us: int, timed: bool) -> bool:
         """Whether max_gap and within of place i hold from one matched event to the next."""
         max_gap, limit = self.max_gaps[i], self.limits[i]
         if max_gap is not None and at - start.position - 1 > max_gap:
             return False
-        return limit is None or limit.holds(at - start.position, us - start.mark.us, timed)
+        return limit is None or limit.holds(at - start.position, us - start.us, timed)
 
-    def goes_on(self, i: int, link: Link, rows: Rows) -> bool:
-        """Whether the place behind place i could stand after the event the rows stand at, or at it."""
-        return i >= self.last or self._reaches(i + 1, link.seen, rows.n - 1, rows.us, rows.timed)
+    def may_fire(self, state: SequenceState, link: Link, history: History) -> bool:
+        """Whether a chain of all places lies within the limits and after the last firing."""
+        return link.first.position > state.fired and self.inside(link.first, link.seen, history.timed)
 
-    def _link(self, state: SequenceState, rows: Rows, mark: Mark, i: int, before: Link | None) -> Link:
+    def inside(self, first: Seen, last: Seen, timed: bool) -> bool:
+        """Whether two events lie within `within` of each other, both ends counted."""
+        return self.within is None or self.within.holds(
+            last.position - first.position + 1, last.us - first.us, timed
+        )
+
+    def _seen(self, event: Event, us: int, history: History, step: str) -> Seen:
+        at, captured = history.n - 1, self.captured.get(step)
+        values = {of: read(event, at, history) for of, read in captured} if captured else {}
+        return Seen(at, event, us, values)
+
+    def _link(
+        self, state: SequenceState, event: Event, us: int, history: History, i: int, before: Link | None
+    ) -> Link:
         step = self.steps[i]
-        capture = self.captures[step]
-        captured = () if capture is None else capture(rows, self.plan.nothing, self.plan.none)
-        seen = new(Seen, (rows.n - 1, mark, captured))
+        seen = self._seen(event, us, history, step)
         also: tuple[Seen, ...] = ()
-        if before is None:
-            if self.collects[i]:
-                also = self._also(state, rows, i, seen, -1)
-            return link_of(seen, None, seen, (captured, *self.rest), also, ())
-        behind = before.last
-        last = (*behind[:step], captured, *behind[step + 1 :])
         if self.collects[i]:
-            also = self._also(state, rows, i, seen, before.seen.position)
+            also = self._also(state, history, i, seen, -1 if before is None else before.seen.position)
+        if before is None:
+            return Link(seen, None, seen, {step: (seen,)}, also, ())
         fills = state.fills[i - 1]
-        return link_of(seen, before, before.first, last, also, fills[-1] if fills else ())
+        last = {**before.last, step: (seen,)}
+        return Link(seen, before, before.first, last, also, fills[-1] if fills else ())
 
-    def _seen(self, rows: Rows, mark: Mark, step: int) -> Seen:
-        capture = self.captures[step]
-        captured = () if capture is None else capture(rows, self.plan.nothing, self.plan.none)
-        return Seen(rows.n - 1, mark, captured)
-
-    def _also(self, state: SequenceState, rows: Rows, i: int, seen: Seen, before: int) -> tuple[Seen, ...]:
+    def _also(
+        self, state: SequenceState, history: History, i: int, seen: Seen, before: int
+    ) -> tuple[Seen, ...]:
         """Earlier events of a collecting step, as far back as each is within reach of the next."""
         run = state.runs[i]
-        if run and not self._reaches(i, run[-1], seen.position, seen.mark.us, rows.timed):
+        if run and not self.reaches(i, run[-1], seen.position, seen.us, history.timed):
             run = ()
         state.runs[i] = (*run[1 - MOST_ALSO :], seen)
         floor = max(before, state.fired)
-        if not run or run[0].position > floor:
-            return run
         return tuple([item for item in run if item.position > floor])
 
-    def _between(self, state: SequenceState, rows: Rows, mark: Mark, i: int) -> None:
+    def _between(self, state: SequenceState, event: Event, us: int, history: History, i: int) -> None:
         """Note what this event is to a chain that waits for place i: a never, or an optional step."""
-        never = self.nevers[i]
-        if never is not None and not state.blocked[i] and never(rows, self.plan.nothing, self.plan.none):
+        at = history.n - 1
+        if not state.blocked[i] and any(never(event, at, history) for never in self.nevers[i]):
             state.blocked[i] = True
         fills = state.fills[i - 1]
         if fills:
-            old, meets = list(fills), self.optionals[i - 1]
-            for j, (ask, step) in enumerate(meets):
-                if ask(rows, self.plan.nothing, self.plan.none):
-                    fills[j] = (*(old[j - 1] if j else ()), self._seen(rows, mark, step))
+            old = list(fills)
+            for j, optional in enumerate(self.optionals[i - 1]):
+                if holds(optional.condition)(event, at, history):
+                    fills[j] = (*(old[j - 1] if j else ()), self._seen(event, us, history, optional.step))
                 elif old[j][j] is None:
                     fills[j] = (*(fills[j - 1] if j else ()), None)
 
-    def _stood(self, state: SequenceState, i: int) -> None:
+    def _clear_between(self, state: SequenceState, i: int) -> None:
         """Place i stands at this event: what lies between it and the next place starts anew."""
         state.blocked[i + 1] = False
-        if self.optionals[i]:
-            state.fills[i] = unfilled(len(self.optionals[i]))
+        state.fills[i] = unfilled(len(self.optionals[i]))
 
-    def change(
-        self, program: Program, source: str, key: Any, subject: str, rows: Rows, fired: Link
-    ) -> Change:
-        """The detection of a chain, read where it fires."""
-        return self.fired.change(program, source, key, subject, rows, fired)
-
-
-# Contiguous sequences: no event lies between two places, so one bit per place says all there is to say.
-#
-# Bit i is set where places 1 to i+1 stand at the newest event. One event moves all bits on at once:
-# shifted by
-# one, and kept where the event meets the condition of the place. Chains are made of the newest marks only
-# where somebody asks for them.
-
-MOST_PLACES = 60
-
-
-def is_contiguous(plan: Plan) -> bool:
-    """Whether a program is a sequence whose places follow each other, each judged by its event alone."""
-    body = plan.program.body
-    if not isinstance(body, SequenceProgram) or body.optionals or body.collects:
-        return False
-    if len(body.places) > MOST_PLACES or any(plan.captures.wanted):
-        return False
-    return all(
-        (i == 0 or place.max_gap == 0)
-        and not place.within
-        and not place.nevers
-        and not any(isinstance(item, (*MEASURES, StepValue)) for item in walk(place.condition))
-        for i, place in enumerate(body.places)
-    )
-
-
-def chain_of(plan: Plan, steps: Sequence[int], rows: Rows, marks: Sequence[Mark], length: int) -> Link:
-    """The chain of so many places that ends at the newest of the marks."""
-    link: Link | None = None
-    for i in range(length):
-        seen = Seen(rows.n - length + i, marks[len(marks) - length + i], ())
-        behind = plan.nothing if link is None else link.last
-        last = (*behind[: steps[i]], (), *behind[steps[i] + 1 :])
-        link = Link(seen, link, seen if link is None else link.first, last, (), ())
-    assert link is not None
-    return link
+    def match(self, fired: Link, history: History) -> Match:
+        """The match of a chain, read where it fires."""
+        chain: dict[str, list[Seen]] = {}
+        evidence: list[tuple[int, int, str, Event]] = []
+        for i, link in enumerate(fired.chain()):
+            also = [item for item in link.also if self.inside(item, fired.seen, history.timed)]
+            optionals = zip(self.optionals[i - 1] if i else (), link.fill, strict=True)
+            filled = [(item.step, seen) for item, seen in optionals if seen is not None]
+            for step, seen in (*filled, *((self.steps[i], item) for item in (*also, link.seen))):
+                chain.setdefault(step, []).append(seen)
+                evidence.append((seen.position, len(evidence), step, seen.event))
+        evidence.sort(key=lambda item: item[:2])
+        history.chain = chain
+        event, at, us = fired.seen.event, fired.seen.position, fired.seen.us
+        judge = self.judge
+        confidence = judge.confidence(event, at, history)
+        made = Match(
+            self.program,
+            history.source,
+            history.key,
+            fired=event,
+            first=fired.first.event.id,
+            last=event.id,
+            last_at=us,
+            count=len(evidence),
+            severity=judge.severity(event, at, history),
+            confidence=confidence,
+            fired_confidence=confidence,
+            opened_at=fired.first.us,
+            detected_at=us,
+            closed_at=us,
+            evidence=tuple((step, event) for _, _, step, event in evidence),
+            details=judge.details(event, at, history),
+            explanation=judge.explanation(event, at, history),
+        )
+        history.chain = NO_CHAIN
+        return made
 
 
-def stand_by(
-    state: SequenceState, bits: int, plan: Plan, steps: Sequence[int], rows: Rows, marks: Sequence[Mark]
-) -> None:
-    """Write into the state what the bits say. All that stands starts after the last firing."""
-    state.fired = rows.n - len(state.standing) - 1
-    state.standing = [
-        chain_of(plan, steps, rows, marks, i + 1) if bits >> i & 1 else None
-        for i in range(len(state.standing))
-    ]
+class Replay:
+    """A sequence over a full history: the link of each place at every event where it stood, and all firings.
 
+    Nothing is forgotten at a firing, as nothing is in the meaning of a sequence.
+    """
 
-def bits_of(state: SequenceState, rows: Rows) -> int:
-    """The bits that say what a state does: a chain that ended earlier cannot go on."""
-    return sum(
-        1 << i
-        for i, link in enumerate(state.standing)
-        if link is not None and link.seen.position == rows.n - 1
-    )
-
-
-def marks_of(state: SequenceState, rows: Rows) -> list[Mark]:
-    """The newest marks that the chains of a state are made of, oldest first."""
-    standing = [link for link in state.standing if link is not None and link.seen.position == rows.n - 1]
-    marks: list[Mark] = []
-    link = max(standing, key=lambda item: item.seen.position - item.first.position, default=None)
-    while link is not None:
-        marks.append(link.seen.mark)
-        link = link.before
-    return marks[::-1]
+    def __init__(self, machine: Sequence, history: History) -> None:
+        self.links: list[dict[int, Link]] = [{} for _ in machine.steps]
+        self.fired: list[int] = []
+        history.states, history.known, total = [None], 0, history.n
+        for at in range(total):
+            history.n = at + 1
+            last = machine.advance(0, history.events[at], history.times[at], history)
+            state = history.states[0]
+            for i, link in enumerate(state.standing if state is not None else ()):
+                if link is not None and link.seen.position == at:
+                    self.links[i][at] = link
+            if last is not None and machine.may_fire(state, last, history):
+                self.fired.append(at)
+                state.fired = at
+        history.n = total
+        self.state: SequenceState | None = history.states[0]

@@ -1,159 +1,111 @@
-"""Silences live: the deadline after the newest event, and whether it has passed."""
+"""Silences: the deadline after the newest event, and whether it has passed."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import Any
 
-from ...language.ast import Expr, Function, Number, OrElse
 from ...language.program import Program, SilenceProgram
 from ...language.three_valued import above
 from ...language.visitor import MEASURES, expressions, walk
-from ...models import format_time, moment
-from .buffer import Mark, Rows
-from .episode import Change, Episode
-from .plan import Judge, Plan
+from ...models.event import Event
+from ...models.slotted import dataclass
+from ...models.timestamps import format_time, moment
+from ..history import History
+from ..match import CLOSED, OPENED, Change, Match
+from .expressions import Judge, holds, number, reader
 
 
 @dataclass(slots=True)
-class Read:
-    """What is told of a silence, read at the event before it."""
+class Waiting:
+    """The silence after an event. `read` is what will be told of it, once that was read."""
 
-    severity: str
-    confidence: float
-    details: dict[str, Any]
-    explanation: str
-
-
-class SilenceState:
-    """What a silence remembers of one history. `deadline` is None where nothing is waited for.
-
-    `is_early`: the deadline is not before this, and is worked out only if that much time passes.
-    """
-
-    __slots__ = ("asked", "before", "deadline", "is_early", "is_open", "known", "read")
-
-    def __init__(self) -> None:
-        self.deadline: int | None = None
-        self.before: Mark | None = None
-        self.is_early = False
-        self.is_open = False
-        self.read: Read | None = None
-        self.asked = False
-        self.known = False
+    before: Event
+    us: int
+    deadline: int
+    is_open: bool = False
+    read: tuple[str, float, dict[str, Any], str] | None = None
 
 
-class SilenceMachine:
-    """Moves a silence's state on by one event."""
+class Silence:
+    """A silence program: moves the state of a history (None or what it waits for) on by one event."""
 
-    def __init__(self, plan: Plan, body: SilenceProgram) -> None:
-        self.plan, self.body, self.judge = plan, body, Judge(plan)
-        self.longer, self.after = plan.must_ask("longer than"), plan.ask("after")
-        # Rows stand still until the history's next event, so what is told is read only when it is told;
-        # a subject's whole history may move on before that.
-        program = plan.program
+    def __init__(self, program: Program, body: SilenceProgram) -> None:
+        self.program, self.body, self.judge = program, body, Judge(program)
+        self.longer = reader(body.longer_than)
+        self.after = None if body.after is None else holds(body.after)
+        # A history stands still until its next event, so what is told can be read when it is told; a
+        # subject's whole history may move on before that.
         told = (program.confidence, program.severities, program.details, program.explanation)
-        self.at_once = plan.whole_layout is not None and any(
+        self.at_once = any(
             isinstance(item, MEASURES) and item.window.over_subject
             for outer in expressions(told)
             for item in walk(outer)
         )
 
-        lowest = lowest_of(body.longer_than)
-        self.soonest = None if self.at_once or lowest <= 0 else math.floor(lowest * 1e6)
+    def step(self, k: int, event: Event, us: int, history: History) -> Change | None:
+        """Close what is open, and set the deadline after the newest event."""
+        at, before = history.n - 1, history.states[k]
+        deadline = self.deadline(k, event, us, at, history)
+        history.states[k] = None if deadline is None else Waiting(event, us, deadline)
+        if deadline is not None and self.at_once:
+            self.read(history.states[k], at, history)
+        if before is None or not before.is_open:
+            return None
+        return Change(CLOSED, self.match(before, history, us))
 
-    def start(self) -> SilenceState:
-        """The state of a history with no events."""
-        return SilenceState()
+    def deadline(self, k: int, event: Event, us: int, at: int, history: History) -> int | None:
+        """When the silence after an event is too long; notes whether that was asked and known."""
+        if at + 1 < self.body.at_least:
+            return None
+        seconds, bit = number(self.longer(event, at, history)), 1 << k
+        # The rest matters only where there is a deadline, or to say why there never was one.
+        if seconds is None and history.asked & bit:
+            return None
+        if self.after is not None and not self.after(event, at, history):
+            return None
+        history.asked |= bit
+        if seconds is None:
+            return None
+        history.known |= bit
+        return None if above(0.0, seconds) else us + max(0, round(seconds * 1e6))
 
-    def step(self, state: SilenceState, rows: Rows, mark: Mark, subject: str) -> None:
-        """Set the deadline after the event the rows stand at; what was open has been closed before."""
-        state.deadline, state.read, state.is_open, state.before = None, None, False, mark
-        state.is_early = False
-        rows.deadline_text = None
-        if rows.n < self.body.at_least:
-            return
-        if self.after is not None and not self.after(rows, self.plan.nothing, self.plan.none):
-            return
-        if self.soonest is not None and state.known:
-            state.asked, state.is_early, state.deadline = True, True, mark.us + self.soonest
-            return
-        self._work_out(state, rows, mark)
-        if self.at_once:
-            self._read_now(state, rows, subject)
+    def passed(self, k: int, history: History) -> Change:
+        """The silence whose deadline has passed."""
+        state = history.states[k]
+        state.is_open = True
+        self.read(state, history.n - 1, history)
+        return Change(OPENED, self.match(state, history, None))
 
-    def _read_now(self, state: SilenceState, rows: Rows, subject: str) -> None:
-        if state.deadline is not None:
-            state.read = self.read(state, rows, subject)
+    def read(self, state: Waiting, at: int, history: History) -> None:
+        """Read what is told of a silence, at the event before it."""
+        if state.read is None:
+            judge, event = self.judge, state.before
+            confidence = judge.confidence(event, at, history)
+            history.results = {"deadline": format_time(moment(state.deadline))}
+            severity, details = judge.severity(event, at, history), judge.details(event, at, history)
+            state.read = (severity, confidence, details, judge.explanation(event, at, history))
+            history.results = {}
 
-    def settle(self, state: SilenceState, rows: Rows) -> None:
-        """Work the deadline out, if it was not; the rows still stand at the event before."""
-        if state.is_early:
-            assert state.before is not None
-            state.is_early = False
-            self._work_out(state, rows, state.before)
-
-    def _work_out(self, state: SilenceState, rows: Rows, mark: Mark) -> None:
-        state.deadline = None
-        seconds = self.longer(rows, self.plan.nothing, self.plan.none)
-        state.asked, state.known = True, state.known or seconds is not None
-        if seconds is not None and not above(0.0, seconds):
-            state.deadline = mark.us + max(0, round(seconds * 1e6))
-
-    def read(self, state: SilenceState, rows: Rows, subject: str) -> Read:
-        """What would be told, read where the rows stand: at the event before."""
-        if state.read is not None:
-            return state.read
-        assert state.deadline is not None
-        confidence = self.judge.confidence(rows)
-        rows.deadline_text = format_time(moment(state.deadline))
-        return Read(
-            self.judge.severity(rows),
-            confidence,
-            self.judge.details(rows),
-            self.judge.explanation(rows, subject),
-        )
-
-    def change(
-        self, what: str, program: Program, source: str, key: Any, state: SilenceState, closed: int | None
-    ) -> Change:
+    def match(self, state: Waiting, history: History, closed: int | None) -> Match:
         """The silence as it is now."""
-        mark, deadline, read = state.before, state.deadline, state.read
-        assert mark is not None
-        assert deadline is not None
-        assert read is not None
-        return Change(
-            what,
-            Episode(
-                program, source, key,
-                fired=mark,
-                first=mark.id,
-                last=mark.id,
-                last_at=mark.us,
-                count=1,
-                severity=read.severity,
-                confidence=read.confidence,
-                fired_confidence=read.confidence,
-                opened_at=deadline,
-                detected_at=deadline,
-                closed_at=closed,
-                evidence=(("before", mark),),
-                details=read.details,
-                explanation=read.explanation,
-            ),
-        )  # fmt: skip
-
-
-def lowest_of(expr: Expr) -> float:
-    """The least that a value can be, where it is there at all; minus infinity where that is not clear."""
-    match expr:
-        case Number():
-            return expr.value
-        case Function(name="max"):
-            return max(map(lowest_of, expr.args))
-        case Function(name="min"):
-            return min(map(lowest_of, expr.args))
-        case OrElse():
-            return min(lowest_of(expr.of), lowest_of(expr.default))
-    return -math.inf
+        assert state.read is not None
+        severity, confidence, details, explanation = state.read
+        return Match(
+            self.program,
+            history.source,
+            history.key,
+            fired=state.before,
+            first=state.before.id,
+            last=state.before.id,
+            last_at=state.us,
+            count=1,
+            severity=severity,
+            confidence=confidence,
+            fired_confidence=confidence,
+            opened_at=state.deadline,
+            detected_at=state.deadline,
+            closed_at=closed,
+            evidence=(("before", state.before),),
+            details=details,
+            explanation=explanation,
+        )

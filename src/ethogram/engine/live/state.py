@@ -6,40 +6,49 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...language.program import Program
-from ...models import moment, stable_hash
-from .buffer import Kept, Layout, Mark, Rows
-from .engine import Stream
-from .groups import Key, Track, Watched
-from .sequence import Fill, Link, Seen, SequenceState
-from .silence import Read, SilenceState
-from .threshold import Open, ThresholdState
+from ...models.event import Event, stable_hash
+from ...models.timestamps import micros, moment
+from ..history import History, Seen
+from .engine import Engine, Group, Key, Machine
+from .rolling import Column, Series
+from .sequence import Link, Sequence, SequenceState
+from .silence import Silence, Waiting
+from .threshold import Open, Threshold
 
-# Packing: marks and links as rows of plain data, each written once, and back.
+_FIELDS = (
+    "id", "seq", "source", "subject", "timed", "kind", "target", "reply_to", "thread", "session",
+    "attributes", "readings", "scorers", "widths",
+)  # fmt: skip
+
+
+def version_of(program: Program) -> str:
+    """What must be the same for saved state to be of use: all of the program, its wording too."""
+    return stable_hash("state", program.version, program.to_json())[:20]
 
 
 class Packer:
-    """Numbers marks and links, so that each is written once."""
+    """Numbers events and links, so that each is written once."""
 
     def __init__(self) -> None:
-        self.marks: list[Any] = []
+        self.events: list[Any] = []
         self.links: list[Any] = []
         self._numbers: dict[int, int] = {}
         self._held: list[Any] = []
 
-    def mark(self, mark: Mark) -> int:
-        """The number of a mark."""
-        number = self._numbers.get(id(mark))
+    def event(self, event: Event) -> int:
+        """The number of an event."""
+        number = self._numbers.get(id(event))
         if number is None:
-            number = self._numbers[id(mark)] = len(self.marks)
-            self._held.append(mark)
-            self.marks.append(
-                [mark.id, mark.us, mark.seq, dict(mark.readings), dict(mark.scorers), dict(mark.widths)]
-            )
+            number = self._numbers[id(event)] = len(self.events)
+            self._held.append(event)
+            self.events.append([micros(event.at), *(_plain(getattr(event, name)) for name in _FIELDS)])
         return number
 
     def seen(self, seen: Seen | None) -> Any:
         """A matched event as plain data."""
-        return None if seen is None else [seen.position, self.mark(seen.mark), list(seen.captured)]
+        if seen is None:
+            return None
+        return [seen.position, self.event(seen.event), list(seen.values.values())]
 
     def link(self, link: Link | None) -> int | None:
         """The number of a link; those behind it come first."""
@@ -48,204 +57,232 @@ class Packer:
         number = self._numbers.get(id(link))
         if number is None:
             before = self.link(link.before)
-            last = [None if item is None else list(item) for item in link.last]
             also, fill = [self.seen(item) for item in link.also], [self.seen(item) for item in link.fill]
-            self.links.append([self.seen(link.seen), before, last, also, fill])
+            self.links.append([self.seen(link.seen), before, also, fill])
             self._held.append(link)
             number = self._numbers[id(link)] = len(self.links) - 1
         return number
 
 
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value
+
+
 class Unpacker:
-    """The reverse of a packer."""
+    """The reverse of a packer. Links name no steps, so they are made by their sequence."""
 
-    def __init__(self, marks: list[Any], links: list[Any]) -> None:
-        self.marks = [
-            Mark(name, moment(us), us, seq, readings, scorers, widths)
-            for name, us, seq, readings, scorers, widths in marks
-        ]
-        self.links: list[Link] = []
-        for seen, before, last, also, fill in links:
-            here, behind = self.seen(seen), None if before is None else self.links[before]
-            assert here is not None
-            self.links.append(
-                Link(
-                    here,
-                    behind,
-                    here if behind is None else behind.first,
-                    tuple(None if item is None else tuple(item) for item in last),
-                    self.seens(also),
-                    tuple(self.seen(item) for item in fill),
-                )
-            )
+    def __init__(self, events: list[Any], links: list[Any]) -> None:
+        self.us = [row[0] for row in events]
+        self.events = [Event(at=moment(us), **dict(zip(_FIELDS, rest, strict=True))) for us, *rest in events]
+        self.links = links
+        self._made: dict[int, Link] = {}
 
-    def seen(self, data: Any) -> Seen | None:
+    def seen(self, data: Any, machine: Sequence, step: str) -> Seen | None:
         """The matched event that was packed."""
-        return None if data is None else Seen(data[0], self.marks[data[1]], tuple(data[2]))
+        if data is None:
+            return None
+        position, number, values = data
+        names = [of for of, _ in machine.captured.get(step, ())]
+        return Seen(position, self.events[number], self.us[number], dict(zip(names, values, strict=True)))
 
-    def seens(self, data: list[Any]) -> tuple[Seen, ...]:
+    def seens(self, data: list[Any], machine: Sequence, step: str) -> tuple[Seen, ...]:
         """Several of them."""
-        return tuple(seen for datum in data if (seen := self.seen(datum)) is not None)
+        return tuple(seen for datum in data if (seen := self.seen(datum, machine, step)) is not None)
 
-    def link(self, number: int | None) -> Link | None:
-        """The link under a number."""
-        return None if number is None else self.links[number]
+    def link(self, number: int | None, machine: Sequence, i: int) -> Link | None:
+        """The link of place i under a number."""
+        if number is None:
+            return None
+        if number not in self._made:
+            seen, before, also, fill = self.links[number]
+            step, behind = machine.steps[i], self.link(before, machine, i - 1)
+            here = self.seen(seen, machine, step)
+            assert here is not None
+            last = {**({} if behind is None else behind.last), step: (here,)}
+            self._made[number] = Link(
+                here,
+                behind,
+                here if behind is None else behind.first,
+                last,
+                self.seens(also, machine, step),
+                self.fill(fill, machine, i - 1),
+            )
+        return self._made[number]
+
+    def fill(self, data: list[Any], machine: Sequence, gap: int) -> tuple[Seen | None, ...]:
+        """The optional steps behind a place."""
+        steps = machine.optionals[gap][: len(data)]
+        return tuple(self.seen(datum, machine, step.step) for datum, step in zip(data, steps, strict=True))
 
 
-# Saving what a program remembers of one history: its rows and its state, and back.
+# One history: its events, the readings that are kept for long, and what each program has under way.
 
 
-def save_rows(rows: Rows, layout: Layout, packer: Packer) -> list[Any]:
-    """The rows that windows may still look at."""
-    need = layout.need
-
-    def newest(values: list[Any]) -> list[Any]:
-        return values[-need:] if need else []
-
-    kept = [
-        [[item.position, item.us, item.value, packer.mark(item.mark)] for item in ones[-most:]]
-        for ones, most in zip(rows.kept, layout.keeps, strict=True)
+def _save_history(history: History, need: int, record: Mapping[Series, Any], packer: Packer) -> list[Any]:
+    newest = history.events[-need:] if need else []
+    columns = []
+    for series in record:
+        column = series.column(history, history.n)
+        rows = list(zip(column.positions, column.values, column.events, strict=True))[-series.keep :]
+        columns.append([[position, value, packer.event(event)] for position, value, event in rows])
+    whole_at = history.whole_at[-need:] if need else []
+    return [
+        history.timed,
+        history.n,
+        history.us,
+        history.first_us,
+        [packer.event(item) for item in newest],
+        whole_at,
+        columns,
     ]
-    marks = [packer.mark(mark) for mark in newest(rows.marks)]
-    columns = [newest(column) for column in rows.columns]
-    return [rows.timed, rows.n, rows.us, rows.first, newest(rows.times), marks, columns, kept]
 
 
-def load_rows(data: list[Any], layout: Layout, unpacker: Unpacker, whole: Rows | None = None) -> Rows:
-    """The rows that were saved."""
-    timed, n, us, first, times, marks, columns, kept = data
-    rows = Rows(timed, layout.columns, len(layout.keeps), whole)
-    rows.n, rows.us, rows.first, rows.times = n, us, first, list(times)
-    rows.marks = [unpacker.marks[number] for number in marks]
-    rows.columns = [list(column) for column in columns]
-    rows.kept = [[Kept(p, t, value, unpacker.marks[m]) for p, t, value, m in ones] for ones in kept]
-    return rows
+def _load_history(
+    history: History, data: list[Any], record: Mapping[Series, int | None], unpacker: Unpacker
+) -> None:
+    """`kept` says which of the saved columns is that of a series, None where there is none."""
+    _, history.n, history.us, history.first_us, events, history.whole_at, columns = data
+    history.events = [unpacker.events[number] for number in events]
+    history.times = [unpacker.us[number] for number in events]
+    history.base = history.n - len(events)
+    for series, place in record.items():
+        column: Column = series.column(history, 0)
+        for position, value, number in () if place is None else columns[place]:
+            column.add(position, value, unpacker.events[number])
+        column.next = history.n
 
 
-def save_state(track: Track, watched: Watched, packer: Packer) -> list[Any]:
-    """What a program remembers of a history, its rows apart."""
-    state = watched.state
+def _save_state(machine: Machine, state: Any, history: History, packer: Packer) -> Any:
     match state:
         case SequenceState():
             fills = [[[packer.seen(s) for s in fill] for fill in gap] for gap in state.fills]
             runs = [[packer.seen(s) for s in run] for run in state.runs]
             standing = [packer.link(link) for link in state.standing]
-            return [standing, state.blocked, runs, fills, state.fired, state.known]
-        case ThresholdState():
-            item = state.open
-            if item is None:
-                return [None, state.known]
-            marks = [
-                packer.mark(item.opened),
-                packer.mark(item.peak),
-                [packer.mark(m) for m in item.evidence],
+            return [standing, state.blocked, runs, fills, state.fired]
+        case Open():
+            events = [
+                packer.event(state.opened),
+                packer.event(state.peak),
+                [packer.event(e) for e in state.evidence],
             ]
-            rest = [item.fired_confidence, item.confidence, item.severity, item.peak_confidence, item.details]
-            return [[*marks, *rest, item.explanation, item.last, item.count, item.last_at], state.known]
-        case SilenceState():
-            read = None
-            track.machine.settle(state, watched.rows)
-            if state.deadline is not None:
-                # Read now: after loading there is no event to read it from.
-                subject = str(watched.key[1 + track.subject])
-                told = track.machine.read(state, watched.rows, subject)
-                read = [told.severity, told.confidence, told.details, told.explanation]
-            before = None if state.before is None else packer.mark(state.before)
-            return [before, state.deadline, state.is_open, read, state.asked, state.known]
-    raise TypeError(f"no state: {state!r}")
+            read = [state.fired_confidence, state.confidence, state.severity, state.peak_confidence]
+            return [*events, *read, state.details, state.explanation, state.last, state.last_us, state.count]
+        case Waiting():
+            assert isinstance(machine, Silence)
+            # Read now: after loading the history may stand elsewhere.
+            machine.read(state, history.n - 1, history)
+            return [packer.event(state.before), state.deadline, state.is_open, state.read]
+    return None
 
 
-def load_state(state: Any, data: list[Any], unpacker: Unpacker) -> None:
-    """Make a new state remember what was saved."""
-    match state:
-        case SequenceState():
-            standing, state.blocked, runs, fills, state.fired, state.known = data
-            state.standing = [unpacker.link(number) for number in standing]
-            state.runs = [unpacker.seens(run) for run in runs]
-            state.fills = [[_fill(fill, unpacker) for fill in gap] for gap in fills]
-        case ThresholdState():
-            item, state.known = data
-            if item is not None:
-                opened, peak, evidence, fired, highest, severity, at_peak, details, text, last, count, *at = (
-                    item
-                )
-                marks = unpacker.marks
-                # Saved before the time was kept: the peak is the newest that is known.
-                last_at = at[0] if at else marks[peak].us
-                counted = tuple(marks[number] for number in evidence)
-                state.open = Open(
-                    marks[opened],
-                    counted,
-                    fired,
-                    highest,
-                    severity,
-                    marks[peak],
-                    at_peak,
-                    details,
-                    text,
-                    last,
-                    last_at,
-                    count,
-                )
-        case SilenceState():
-            before, state.deadline, state.is_open, read, state.asked, state.known = data
-            state.before = None if before is None else unpacker.marks[before]
-            state.read = None if read is None else Read(*read)
+def _load_state(machine: Machine, data: Any, unpacker: Unpacker) -> Any:
+    if data is None:
+        return None
+    match machine:
+        case Sequence():
+            state = machine.start()
+            standing, state.blocked, runs, fills, state.fired = data
+            state.standing = [unpacker.link(number, machine, i) for i, number in enumerate(standing)]
+            state.runs = [unpacker.seens(run, machine, machine.steps[i]) for i, run in enumerate(runs)]
+            state.fills = [[unpacker.fill(fill, machine, i) for fill in gap] for i, gap in enumerate(fills)]
+            return state
+        case Threshold():
+            opened, peak, evidence, *data = data
+            fired, confidence, severity, at_peak, details, text, last, last_us, count = data
+            events = unpacker.events
+            counted = tuple(events[number] for number in evidence)
+            return Open(
+                events[opened], unpacker.us[opened], counted, fired, confidence, severity, events[peak],
+                at_peak, details, text, last, last_us, count,
+            )  # fmt: skip
+        case Silence():
+            before, deadline, is_open, read = data
+            event, us = unpacker.events[before], unpacker.us[before]
+            return Waiting(event, us, deadline, is_open, tuple(read))
 
 
-def _fill(data: list[Any], unpacker: Unpacker) -> Fill:
-    return tuple(unpacker.seen(datum) for datum in data)
+# The engine.
 
 
-# Saving a stream: everything it remembers as plain JSON data, and back.
+def save_engine(engine: Engine) -> dict[str, Any]:
+    """Everything an engine remembers."""
+    packer = Packer()
+    groups = [_save_group(group, packer) for group in engine.groups]
+    return {"groups": groups, "events": packer.events, "links": packer.links}
 
 
-def version_of(program: Program) -> str:
-    """What must be the same for saved state to be of use: all of the program, its wording too."""
-    return stable_hash("state", program.version, program.to_json())[:20]
+def _save_group(group: Group, packer: Packer) -> dict[str, Any]:
+    return {
+        "of": [list(group.fields), list(group.signals), group.evaluated],
+        "need": [group.need, group.need_whole],
+        "kept": [[_name(series) for series in kept] for kept in (group.kept, group.kept_whole)],
+        "programs": [[program.name, version_of(program)] for program in group.programs],
+        "wholes": [
+            [list(who), _save_history(history, group.need_whole, group.kept_whole, packer)]
+            for who, history in group.wholes.items()
+        ],
+        "histories": [
+            [
+                list(key),
+                _save_history(history, group.need, group.kept, packer),
+                history.known,
+                history.asked,
+                [
+                    _save_state(machine, state, history, packer)
+                    for machine, state in zip(group.machines, history.states, strict=True)
+                ],
+            ]
+            for key, history in group.histories.items()
+        ],
+    }
 
 
-def save_stream(stream: Stream) -> dict[str, Any]:
-    """Everything a stream remembers."""
-    packer, tracks = Packer(), {}
-    stream.cells.write_all()
-    for track in stream.tracks:
-        layout, whole = track.plan.layout, track.plan.whole_layout
-        watched = [
-            [list(key), save_rows(item.rows, layout, packer), save_state(track, item, packer)]
-            for key, item in track.watched.items()
-        ]
-        wholes = [
-            [list(name), save_rows(rows, whole, packer)]
-            for name, rows in track.wholes.items()
-            if whole is not None
-        ]
-        version = version_of(track.program)
-        tracks[track.program.name] = {"version": version, "watched": watched, "wholes": wholes}
-    return {"tracks": tracks, "marks": packer.marks, "links": packer.links}
+def _name(series: Series) -> str:
+    return stable_hash("series", repr(series.key))[:20]
 
 
-def load_stream(stream: Stream, saved: Mapping[str, Any]) -> list[str]:
+def load_engine(engine: Engine, saved: Mapping[str, Any]) -> list[str]:
     """Remember what was saved; the names of programs whose state was of no use, being of other versions."""
-    unpacker, lost = Unpacker(saved["marks"], saved["links"]), []
-    for track in stream.tracks:
-        data = saved["tracks"].get(track.program.name)
-        if data is None:
-            continue
-        if data["version"] != version_of(track.program):
-            lost.append(track.program.name)
-            continue
-        whole = track.plan.whole_layout
-        for name, rows in data["wholes"]:
-            if whole is not None:
-                track.wholes[(name[0], name[1])] = load_rows(rows, whole, unpacker)
-        for key, rows, state in data["watched"]:
-            stream.put(track, _watched(track, tuple(key), rows, state, unpacker))
+    unpacker = Unpacker(saved["events"], saved["links"])
+    versions = {name: version for group in saved["groups"] for name, version in group["programs"]}
+    by_key = {str(data["of"]): data for data in saved["groups"]}
+    lost: list[str] = []
+    for group in engine.groups:
+        data = by_key.get(str([list(group.fields), list(group.signals), group.evaluated]))
+        known = {
+            program.name for program in group.programs if versions.get(program.name) == version_of(program)
+        }
+        if data is None or group.need > data["need"][0] or group.need_whole > data["need"][1]:
+            known = set()  # too few events were kept for these programs
+        lost += [
+            program.name
+            for program in group.programs
+            if program.name in versions and program.name not in known
+        ]
+        if known and data is not None:
+            _load_group(engine, group, data, known, unpacker)
     return lost
 
 
-def _watched(track: Track, key: Key, rows: list[Any], state: list[Any], unpacker: Unpacker) -> Watched:
-    whole = track.wholes.get((key[0], str(key[1 + track.subject])))
-    watched = Watched(key, load_rows(rows, track.plan.layout, unpacker, whole), track.machine.start())
-    load_state(watched.state, state, unpacker)
-    return watched
+def _load_group(
+    engine: Engine, group: Group, data: Mapping[str, Any], known: set[str], unpacker: Unpacker
+) -> None:
+    kept, kept_whole = (
+        {series: names.index(_name(series)) if _name(series) in names else None for series in own}
+        for own, names in zip((group.kept, group.kept_whole), data["kept"], strict=True)
+    )
+    places = [name for name, _ in data["programs"]]
+    was = {k: places.index(program.name) for k, program in enumerate(group.programs) if program.name in known}
+    for (source, subject), rows in data["wholes"]:
+        _load_history(group.start_whole(source, subject, rows[0]), rows, kept_whole, unpacker)
+    for values, rows, known_bits, asked_bits, states in data["histories"]:
+        key: Key = tuple(values)
+        history = group.start(key, rows[0])
+        _load_history(history, rows, kept, unpacker)
+        for k, place in was.items():
+            history.known |= (known_bits >> place & 1) << k
+            history.asked |= (asked_bits >> place & 1) << k
+            history.states[k] = _load_state(group.machines[k], states[place], unpacker)
+        for k, _ in group.silences:
+            if history.states[k] is not None and not history.states[k].is_open:
+                engine.deadlines.wait(group, k, history)

@@ -1,205 +1,151 @@
-"""Thresholds live: closed, or open with the highest severity and confidence so far."""
+"""Thresholds: closed, or open with the highest severity and confidence so far."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
-from ...language.ast import Cover, Difference, Expr, Measure
 from ...language.program import Program, ThresholdProgram
-from ...models import rank
-from ..aggregates import MOST_COUNTED, counted_positions
-from .aggregates import spanned
-from .buffer import Mark, Rows, kind_of, picker, slicer
-from .episode import CLOSED, OPENED, ROSE, Change, Episode
-from .layout import Measures
-from .plan import Judge, Plan
-
-# Which events the measures of a threshold counted when it opened: its evidence.
-
-Counter = Callable[[Rows], list[Mark]]
-
-
-def counted(counters: Iterable[Counter], rows: Rows, opened: Mark) -> tuple[Mark, ...]:
-    """The newest 20 events before the opening one that a measure counted, in order."""
-    limit = opened.order
-    found = {mark.id: mark for count in counters for mark in count(rows) if mark.order < limit}
-    return tuple(sorted(found.values(), key=lambda mark: mark.order)[-MOST_COUNTED:])
-
-
-def counter(expr: Expr, measures: Measures) -> Counter:
-    """A function that gives the events a measure counts where its history stands."""
-    assert isinstance(expr, (Measure, Cover, Difference))
-    columns = measures.columns_for(expr)
-    find: Counter
-    match expr:
-        case Measure(name="surprise_count"):
-            column = columns.column("true", expr.of)
-            span = int((expr.option("span") or (0,))[0])
-
-            def find(rows: Rows) -> list[Mark]:
-                return [rows.marks[i] for i in spanned(rows, column, columns.cap, span)]
-
-        case Measure():
-            pick = picker(kind_of(expr), expr.of, expr.window, columns)
-
-            def find(rows: Rows) -> list[Mark]:
-                picked = pick(rows)
-                return [picked.marks[i] for i in counted_positions(expr, picked.positions, picked.values)]
-
-        case Cover():
-            pick = picker("found", expr.items, expr.window, columns)
-
-            def find(rows: Rows) -> list[Mark]:
-                picked = pick(rows)
-                pairs = zip(picked.positions, picked.values, strict=True)
-                return [picked.marks[i] for i, mask in pairs if mask]
-
-        case Difference():
-            find = _sides(expr, columns)
-    over_subject = columns is measures.whole
-    return lambda rows: find(rows.whole if over_subject and rows.whole is not None else rows)
-
-
-def _sides(expr: Difference, columns: Any) -> Counter:
-    where = columns.column("number", expr.of, expr.where)
-    against = columns.column("number", expr.of, expr.against)
-    allowed = None if expr.window.where is None else columns.column("true", expr.window.where)
-    since = None if expr.window.since is None else columns.column("true", expr.window.since)
-    left = slicer(expr.window, columns.cap, since)
-
-    def find(rows: Rows) -> list[Mark]:
-        first, end, _, _ = left(rows)
-        sides = rows.columns[where], rows.columns[against]
-        return [
-            rows.marks[i]
-            for i in range(first, end)
-            if any(side[i] is not None for side in sides) and (allowed is None or rows.columns[allowed][i])
-        ]
-
-    return find
-
-
-# Thresholds live: closed, or open with the highest severity and confidence so far.
+from ...models.event import Event
+from ...models.severity import rank
+from ...models.slotted import dataclass
+from ..history import History
+from ..match import CLOSED, MOST_COUNTED, OPENED, ROSE, Change, Match
+from .aggregates import counted
+from .expressions import Judge, holds, reader
 
 
 @dataclass(slots=True)
 class Open:
     """An open episode. Details and explanation were read at the peak, evidence where it opened."""
 
-    opened: Mark
-    evidence: tuple[Mark, ...]
+    opened: Event
+    opened_us: int
+    evidence: tuple[Event, ...]
     fired_confidence: float
     confidence: float
     severity: str
-    peak: Mark
+    peak: Event
     peak_confidence: float
     details: dict[str, Any]
     explanation: str
     last: str
-    last_at: int
+    last_us: int
     count: int = 1
 
 
-class ThresholdState:
-    """What a threshold remembers of one history, its rows apart."""
+class Threshold:
+    """A threshold program: moves the state of a history (None or an open episode) on by one event."""
 
-    __slots__ = ("known", "open")
+    def __init__(self, program: Program, body: ThresholdProgram) -> None:
+        self.program, self.body, self.judge = program, body, Judge(program)
+        self.when, self.holds = reader(body.when), holds(body.when)
+        self.clears = None if body.clears is None else holds(body.clears)
 
-    def __init__(self) -> None:
-        self.open: Open | None = None
-        self.known = False
-
-
-class ThresholdMachine:
-    """Moves a threshold's state on by one event."""
-
-    def __init__(self, plan: Plan, body: ThresholdProgram) -> None:
-        self.plan, self.body, self.judge = plan, body, Judge(plan)
-        self.when, self.not_when = plan.must_ask("when"), plan.must_ask("not when")
-        self.clears = plan.ask("clears")
-
-    def start(self) -> ThresholdState:
-        """The state of a history with no events."""
-        return ThresholdState()
-
-    def step(
-        self, state: ThresholdState, rows: Rows, mark: Mark, subject: str
-    ) -> tuple[str, Open, int | None] | None:
-        """What this event changes: what it is, the episode, and when it closed."""
-        nothing, none, now = self.plan.nothing, self.plan.none, state.open
+    def step(self, k: int, event: Event, us: int, history: History) -> Change | None:
+        """Move the k-th state of the history on by the newest event."""
+        at, now = history.n - 1, history.states[k]
         if now is None:
-            if self.when(rows, nothing, none):
-                state.known = True
-                if self.clears is None or not self.clears(rows, nothing, none):
-                    state.open = self._open(rows, mark, subject)
-                    return OPENED, state.open, None
-            elif not state.known:
-                state.known = self.not_when(rows, nothing, none)
+            if self.opens(k, event, at, history):
+                history.states[k] = now = self._open(event, us, at, history)
+                return Change(OPENED, self.match(now, history, None))
             return None
-        if not self.body.stays:
-            clears = self.clears or self.not_when
-            if clears(rows, nothing, none):
-                state.open = None
-                return CLOSED, now, mark.us
-        return (ROSE, now, None) if self._extend(now, rows, mark, subject) else None
-
-    def _open(self, rows: Rows, mark: Mark, subject: str) -> Open:
-        confidence = self.judge.confidence(rows)
-        return Open(
-            opened=mark,
-            evidence=counted(self.plan.counted, rows, mark),
-            fired_confidence=confidence,
-            confidence=confidence,
-            severity=self.judge.severity(rows),
-            peak=mark,
-            peak_confidence=confidence,
-            details=self.judge.details(rows),
-            explanation=self.judge.explanation(rows, subject),
-            last=mark.id,
-            last_at=mark.us,
+        if self.closes(event, at, history):
+            history.states[k] = None
+            return Change(CLOSED, self.match(now, history, us))
+        return (
+            Change(ROSE, self.match(now, history, None))
+            if self._extend(now, event, us, at, history)
+            else None
         )
 
-    def _extend(self, now: Open, rows: Rows, mark: Mark, subject: str) -> bool:
+    def opens(self, k: int, event: Event, at: int, history: History) -> bool:
+        """Whether a closed threshold opens at an event; notes whether its condition was known."""
+        bit = 1 << k
+        if not history.known & bit:
+            truth = self.when(event, at, history)
+            if truth is not None:
+                history.known |= bit
+            if truth is not True:
+                return False
+        elif not self.holds(event, at, history):
+            return False
+        return self.clears is None or not self.clears(event, at, history)
+
+    def closes(self, event: Event, at: int, history: History) -> bool:
+        """Whether an open threshold closes at an event."""
+        if self.body.stays:
+            return False
+        if self.clears is None:
+            return self.when(event, at, history) is False
+        return bool(self.clears(event, at, history))
+
+    def _open(self, event: Event, us: int, at: int, history: History) -> Open:
+        judge = self.judge
+        confidence = judge.confidence(event, at, history)
+        return Open(
+            opened=event,
+            opened_us=us,
+            evidence=evidence_of(self.body, history, at, event),
+            fired_confidence=confidence,
+            confidence=confidence,
+            severity=judge.severity(event, at, history),
+            peak=event,
+            peak_confidence=confidence,
+            details=judge.details(event, at, history),
+            explanation=judge.explanation(event, at, history),
+            last=event.id,
+            last_us=us,
+        )
+
+    def _extend(self, now: Open, event: Event, us: int, at: int, history: History) -> bool:
         """Whether the severity rose with this further event of the episode."""
-        severity, confidence = self.judge.severity(rows), self.judge.confidence(rows)
+        judge = self.judge
+        severity, confidence = judge.severity(event, at, history), judge.confidence(event, at, history)
         now.count += 1
-        now.last, now.last_at = mark.id, mark.us
+        now.last, now.last_us = event.id, us
         now.confidence = max(now.confidence, confidence)
         height = rank(severity) - rank(now.severity)
         if height < 0 or (height == 0 and confidence < now.peak_confidence):
             return False
-        now.severity, now.peak, now.peak_confidence = severity, mark, confidence
-        now.details = self.judge.details(rows)
-        now.explanation = self.judge.explanation(rows, subject)
+        now.severity, now.peak, now.peak_confidence = severity, event, confidence
+        now.details = judge.details(event, at, history)
+        now.explanation = judge.explanation(event, at, history)
         return height > 0
 
-    def change(
-        self, what: str, program: Program, source: str, key: Any, item: Open, closed: int | None
-    ) -> Change:
+    def match(self, item: Open, history: History, closed: int | None) -> Match:
         """The episode as it is now."""
-        evidence = [("counted", mark) for mark in item.evidence]
+        evidence = [("counted", event) for event in item.evidence]
         evidence.append(("opened", item.opened))
         if item.peak.order != item.opened.order:
             evidence.append(("peak", item.peak))
-        return Change(
-            what,
-            Episode(
-                program, source, key,
-                fired=item.opened,
-                first=item.opened.id,
-                last=item.last,
-                last_at=item.last_at,
-                count=item.count,
-                severity=item.severity,
-                confidence=item.confidence,
-                fired_confidence=item.fired_confidence,
-                opened_at=item.opened.us,
-                detected_at=item.opened.us,
-                closed_at=closed,
-                evidence=tuple(evidence),
-                details=item.details,
-                explanation=item.explanation,
-            ),
-        )  # fmt: skip
+        return Match(
+            self.program,
+            history.source,
+            history.key,
+            fired=item.opened,
+            first=item.opened.id,
+            last=item.last,
+            last_at=item.last_us,
+            count=item.count,
+            severity=item.severity,
+            confidence=item.confidence,
+            fired_confidence=item.fired_confidence,
+            opened_at=item.opened_us,
+            detected_at=item.opened_us,
+            closed_at=closed,
+            evidence=tuple(evidence),
+            details=item.details,
+            explanation=item.explanation,
+        )
+
+
+def evidence_of(body: ThresholdProgram, history: History, at: int, opened: Event) -> tuple[Event, ...]:
+    """The newest 20 events before the opening one that an aggregate of `when` counted, in order."""
+    limit = opened.order
+    found = {
+        event.id: event
+        for item in body.counted
+        for event in counted(item, history, at)
+        if event.order < limit
+    }
+    return tuple(sorted(found.values(), key=lambda event: event.order)[-MOST_COUNTED:])

@@ -1,0 +1,340 @@
+"""Matches of a program in a block: positions first, events and texts only for what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...language.ast import Compare, Cover, Difference, Expr, Indicator, Measure, Number, Signal, Slot
+from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
+from ...language.templates import rounded, write
+from ...language.visitor import expressions, walk
+from ...models import format_time, moment, rank
+from ..match import MOST_COUNTED, MOST_TEXT, Match
+from .aggregates import sides_of
+from .expressions import Reader
+from .numbers import pieces
+from .sequence import Firings
+from .silence import NEVER, Silences
+from .table import Column, Floats, Ints, Mask
+from .threshold import Episodes
+from .windows import Selection, after
+
+NAMED = (Signal, Indicator)
+_PLACES = 1e6
+
+
+@dataclass(slots=True)
+class Found:
+    """What a program found in a block, one row each; positions count through its histories.
+
+    `peak` is where details and explanation are read, by `reader`. `carried` marks episodes that opened in an
+    earlier chunk: of those only what came since is here, and `count` may be 0.
+    """
+
+    program: Program
+    reader: Reader
+    fired: Ints
+    first: Ints
+    last: Ints
+    peak: Ints
+    count: Ints
+    severity: Ints
+    confidence: Floats
+    fired_confidence: Floats
+    peak_confidence: Floats
+    opened_at: Ints
+    closed_at: Ints
+    firings: Firings | None = None
+    carried: Mask | None = None
+
+
+def of_sequence(program: Program, firings: Firings, cap: int) -> Found:
+    """The firings of a sequence."""
+    here, fired, first, steps = firings.histories, firings.fired, firings.chains[0], firings.steps
+    reader = Reader(here, cap, fired, steps)
+    confidence = confidence_at(program, reader)
+    count = np.sum([positions >= 0 for matched in steps.values() for positions in matched], axis=0)
+    return Found(
+        program,
+        reader,
+        fired=fired,
+        first=first,
+        last=fired,
+        peak=fired,
+        count=count,
+        severity=severity_at(program, reader),
+        confidence=confidence,
+        fired_confidence=confidence,
+        peak_confidence=confidence,
+        opened_at=here.times[first],
+        closed_at=here.times[fired],
+        firings=firings,
+    )
+
+
+def of_threshold(program: Program, episodes: Episodes, whole: Reader) -> Found:
+    """The episodes of a threshold, each with the event of its highest severity and confidence."""
+    here, opened, closed = whole.histories, episodes.opened, episodes.closed
+    ends = np.where(closed < 0, here.ends[here.number_of(opened)], closed)
+    length = ends - opened
+    some = np.flatnonzero(length)
+    rows = pieces(opened[some], length[some])
+    begins = np.cumsum(length[some]) - length[some]
+    reader = Reader(here, whole.cap, rows)
+    sure, severity = confidence_at(program, reader), severity_at(program, reader)
+    ranks = np.array([rank(name) for name, _ in program.severities])[severity]
+    score = ranks * 10_000_000 + np.rint(sure * _PLACES).astype(np.int64)
+    best = np.repeat(np.maximum.reduceat(score, begins), length[some])
+    peak = np.maximum.reduceat(np.where(score == best, rows, -1), begins)
+    at_peak = peak - opened[some] + begins
+
+    def spread(values: Any, absent: Any) -> Any:
+        out = np.full(len(opened), absent, values.dtype)
+        out[some] = values
+        return out
+
+    peaks = spread(peak, -1)
+    return Found(
+        program,
+        Reader(here, whole.cap, np.maximum(peaks, 0)),
+        fired=opened,
+        first=opened,
+        last=np.maximum(ends - 1, opened),
+        peak=peaks,
+        count=length,
+        severity=spread(severity[at_peak], 0),
+        confidence=spread(np.maximum.reduceat(sure, begins), 0.0),
+        fired_confidence=spread(sure[begins], 0.0),
+        peak_confidence=spread(sure[at_peak], 0.0),
+        opened_at=here.times[opened],
+        closed_at=np.where(closed < 0, NEVER, here.times[closed]),
+        carried=episodes.carried,
+    )
+
+
+def of_silence(program: Program, silences: Silences, whole: Reader) -> Found:
+    """The silences; `deadline` is their result."""
+    here, before, deadline = whole.histories, silences.before, silences.deadline
+    texts = here.block.table.texts.encode(format_time(moment(us)) for us in deadline.tolist())
+    reader = Reader(here, whole.cap, before, results={"deadline": Column(code=texts)})
+    confidence = confidence_at(program, reader)
+    return Found(
+        program,
+        reader,
+        fired=before,
+        first=before,
+        last=before,
+        peak=before,
+        count=np.ones(len(before), np.int64),
+        severity=severity_at(program, reader),
+        confidence=confidence,
+        fired_confidence=confidence,
+        peak_confidence=confidence,
+        opened_at=deadline,
+        closed_at=silences.following,
+    )
+
+
+def confidence_at(program: Program, reader: Reader) -> Floats:
+    """The confidence at each row: 0..1 to six places; absent is 0."""
+    if program.confidence is None:
+        return np.zeros(reader.size)
+    x = reader.number(program.confidence)
+    if isinstance(x, float):
+        return np.full(reader.size, round(min(1.0, max(0.0, x)), 6) if x == x else 0.0)
+    x = np.minimum(np.maximum(np.where(x == x, x, 0.0), 0.0), 1.0)
+    scaled = x * _PLACES
+    out: Floats = np.rint(scaled)
+    halves = np.flatnonzero(np.abs(np.abs(scaled - out) - 0.5) < 1e-6)
+    out /= _PLACES
+    # Halfway between two, Python looks at all digits.
+    out[halves] = [round(value, 6) for value in x[halves].tolist()]
+    return out
+
+
+def severity_at(program: Program, reader: Reader) -> Ints:
+    """The number of the highest severity whose condition holds at each row, in the order they are listed."""
+    out = np.zeros(reader.size, np.int64)
+    for k, (_, condition) in enumerate(program.severities):
+        if condition is None:
+            out[:] = k
+        else:
+            out[reader.holds(condition)] = k
+    return out
+
+
+# Matches.
+
+
+def matches(result: Found, shown: Sequence[str]) -> Iterator[tuple[int, int, float, Match]]:
+    """The matches, each with its history's number, the row of its first event, and the peak's confidence.
+
+    Detections show the readings of some names.
+    """
+    program, reader = result.program, result.reader
+    here, table = reader.histories, reader.histories.block.table
+    numbers = here.number_of(result.fired)
+    details = [(name, reader.values(expr)) for name, expr in program.details]
+    texts = [reader.values(piece.of) if isinstance(piece, Slot) else piece for piece in program.explanation]
+    forms = [piece.form if isinstance(piece, Slot) else "" for piece in program.explanation]
+    names = [name for name, _ in program.severities]
+    is_sequence = isinstance(program.body, SequenceProgram)
+    fired, first, starts, last = (
+        here.rows(at).tolist() for at in (result.fired, result.first, here.starts[numbers], result.last)
+    )
+    last_at, evidence = here.times[result.last].tolist(), list(_evidence(result))
+    listed = sorted({row for own in evidence for _, row in own}.union(fired))
+    events = dict(zip(listed, table.events(np.array(listed), shown), strict=True))
+    for k, own in enumerate(evidence):
+        source, key = here.key_at(starts[k])
+        closed = int(result.closed_at[k])
+        text = "".join(
+            piece if isinstance(piece, str) else write(piece[k], form)[:MOST_TEXT]
+            for piece, form in zip(texts, forms, strict=True)
+        )
+        match = Match(
+            program,
+            source,
+            key,
+            fired=events[fired[k]],
+            first=table.id_of(first[k]),
+            last=table.id_of(last[k]),
+            last_at=last_at[k],
+            count=int(result.count[k]),
+            severity=names[int(result.severity[k])],
+            confidence=float(result.confidence[k]),
+            fired_confidence=float(result.fired_confidence[k]),
+            opened_at=int(result.opened_at[k]),
+            detected_at=closed if is_sequence else int(result.opened_at[k]),
+            closed_at=None if closed == NEVER else closed,
+            evidence=tuple((step, events[row]) for step, row in own),
+            details={name: rounded(values[k]) for name, values in details},
+            explanation=text or f"{events[fired[k]].subject}: {program.title}.",
+        )
+        yield int(numbers[k]), starts[k], float(result.peak_confidence[k]), match
+
+
+def continued(earlier: Match, peak_confidence: float, later: Match, later_peak: float) -> tuple[Match, float]:
+    """An episode that opened in an earlier chunk with what came since, and its peak's confidence."""
+    if not later.count:
+        return replace(earlier, closed_at=later.closed_at), peak_confidence
+    rises = (rank(later.severity), later_peak) >= (rank(earlier.severity), peak_confidence)
+    match = replace(
+        earlier,
+        last=later.last,
+        last_at=later.last_at,
+        count=earlier.count + later.count,
+        confidence=max(earlier.confidence, later.confidence),
+        closed_at=later.closed_at,
+    )
+    if not rises:
+        return match, peak_confidence
+    peak = later.evidence[-1][1]
+    return replace(
+        match,
+        severity=later.severity,
+        evidence=(*(pair for pair in earlier.evidence if pair[0] != "peak"), ("peak", peak)),
+        details=later.details,
+        explanation=later.explanation,
+    ), later_peak
+
+
+def named(program: Program) -> tuple[str, ...]:
+    """The readings that a detection of a program may name."""
+    shown = {
+        node.name for expr in expressions(program.body) for node in walk(expr) if isinstance(node, NAMED)
+    }
+    return tuple(sorted(shown.union(program.signals)))
+
+
+# Evidence.
+
+
+def _evidence(result: Found) -> Iterator[list[tuple[str, int]]]:
+    """For each match (step, row of the table) in the order evidence is listed."""
+    here, body = result.reader.histories, result.program.body
+    fired = here.rows(result.fired).tolist()
+    if isinstance(body, SilenceProgram):
+        yield from ([("before", row)] for row in fired)
+    elif isinstance(body, ThresholdProgram):
+        peaks = here.rows(np.maximum(result.peak, 0)).tolist()
+        counted = _counted(body, Reader(here, result.reader.cap, result.fired))
+        for opened, peak, rows in zip(fired, peaks, counted, strict=True):
+            last = [("peak", peak)] if peak != opened else []
+            yield [*(("counted", row) for row in rows), ("opened", opened), *last]
+    elif result.firings is not None:
+        columns = [
+            (number, step, at.tolist(), here.rows(at).tolist())
+            for number, (step, rounds) in enumerate(result.firings.steps.items())
+            for at in rounds
+        ]
+        for k in range(len(fired)):
+            listed = sorted(
+                (at[k], number, step, rows[k]) for number, step, at, rows in columns if at[k] >= 0
+            )
+            yield [(step, row) for _, _, step, row in listed]
+
+
+def _counted(body: ThresholdProgram, reader: Reader) -> list[list[int]]:
+    """For each row the newest 20 events before it that an aggregate of the threshold counted."""
+    here = reader.histories
+    at = here.block_rows(reader.positions)
+    intseses: list[list[Ints]] = [[] for _ in range(reader.size)]
+    for expr in body.counted:
+        histories, positions = _counted_by(expr, reader)
+        for k, own in enumerate(positions):
+            rows = histories.block_rows(own)
+            intseses[k].append(rows[rows < at[k]])
+    newest = [np.unique(np.concatenate(rows or [at[:0]]))[-MOST_COUNTED:] for rows in intseses]
+    return [here.block.numbers(rows).tolist() for rows in newest]
+
+
+def _counted_by(expr: Expr, reader: Reader) -> tuple[Any, list[Ints]]:
+    """The histories an aggregate looks at, and for each row the positions there that it counted."""
+    here = reader.histories
+    assert isinstance(expr, (Measure, Cover, Difference))
+    if isinstance(expr, Measure) and expr.name == "surprise_count":
+        at, span = reader.positions, int((expr.option("span") or (0,))[0])
+        low = np.maximum(np.maximum(after(here, at, span), here.start_of(at)), at + 1 - reader.cap)
+        return here, _inside(reader.over(here).holds(expr.of), low, at + 1)
+    selection = Selection(reader, expr)
+    low, high = selection.ranges.low, selection.ranges.high
+    every = selection.reader
+    match expr:
+        case Cover():
+            held = [every.holds(Compare(">", item, Number(0.0))) for item in expr.items]
+            mask = np.logical_or.reduce(held) & selection.valid
+            return selection.histories, _inside(mask, low, high, selection)
+        case Difference():
+            first, second = sides_of(selection, expr)
+            return selection.histories, _inside(first | second, low, high, selection)
+    if expr.condition:
+        mask = selection.true if selection.valid is None else selection.true & selection.valid
+        return selection.histories, _inside(mask, low, high, selection)
+    windows = zip(selection.first.tolist(), selection.last.tolist(), strict=True)
+    out = []
+    for first, last in windows:
+        at = selection.at[first:last]
+        if expr.name in ("run", "top", "top_count") and len(at):
+            tokens = selection.tokens[first:last]
+            if expr.name == "run":
+                other = np.flatnonzero(tokens != tokens[-1])
+                at = at[other[-1] + 1 :] if len(other) else at
+            else:
+                _, place, count = np.unique(tokens, return_inverse=True, return_counts=True)
+                newest = np.flatnonzero(count[place] == count.max())[-1]
+                at = at[tokens == tokens[newest]]
+        out.append(selection.positions(at))
+    return selection.histories, out
+
+
+def _inside(mask: Mask, low: Ints, high: Ints, selection: Selection | None = None) -> list[Ints]:
+    """The positions that a mask marks in each range."""
+    at = np.flatnonzero(mask)
+    first, last = np.searchsorted(at, low), np.searchsorted(at, high)
+    at = at if selection is None else selection.positions(at)
+    return [at[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True)]

@@ -1,0 +1,126 @@
+"""Histories cut into chunks anywhere, with the state carried, give what they give as a whole."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agreement import _row as row_of
+from agreement import differences
+from benchmarks.speed.data import TRAITS, six_programs
+from ethogram.engine.columns.chunks import State, run_chunk
+from ethogram.engine.columns.run import run_table
+from ethogram.engine.columns.table import Column, EventRows, EventTable, PlainColumns
+from ethogram.engine.detections import detection_of
+from ethogram.engine.match import Outcome
+from ethogram.language.compiler import compile_patterns
+from ethogram.language.program import Program
+from ethogram.models import micros
+from strategies import KINDS, MEASURES, Case, random_case
+
+CASES = 250 if os.environ.get("ETHOGRAM_TESTS") == "long" else 30
+OF_EVENTS = tuple(kind for kind in KINDS if kind not in ("combination", "spread"))
+
+
+def rows(outcome: Outcome) -> dict[str, dict[str, Any]]:
+    return {item.id: row_of(item) for item in map(detection_of, outcome.matches)}
+
+
+def lacking(outcome: Outcome) -> set[tuple[Any, ...]]:
+    return {
+        (item.program.name, item.source, item.key, item.have, item.need, item.reason)
+        for item in outcome.insufficient
+    }
+
+
+def cuts(size: int, rng: random.Random) -> list[tuple[int, int]]:
+    """A range cut in a few places, or after every event; some chunks are empty."""
+    places = sorted(rng.randrange(size + 1) for _ in range(rng.choice((1, 2, 5, min(size, 60)))))
+    return list(zip([0, *places], [*places, size], strict=True))
+
+
+def check(
+    programs: tuple[Program, ...],
+    cut: Callable[[int, int], EventTable],
+    size: int,
+    as_of: int,
+    cap: int,
+    seed: int,
+) -> int:
+    """How much is found, after making sure that chunks give the same as the whole."""
+    whole = run_table(programs, cut(0, size), as_of=as_of, cap=cap)
+    state, found = State(), {}
+    for start, end in cuts(size, random.Random(seed)):
+        outcome, state = run_chunk(programs, cut(start, end), state, cap=cap)
+        found |= rows(outcome)
+        assert not outcome.insufficient
+    outcome, state = run_chunk(programs, cut(size, size), state, as_of=as_of, cap=cap)
+    found |= rows(outcome)
+    theirs = rows(whole)
+    assert differences([found[k] for k in sorted(found)], [theirs[k] for k in sorted(theirs)]) == []
+    assert lacking(outcome) == lacking(whole)
+    assert outcome.checked == whole.checked
+    return len(found)
+
+
+def check_case(case: Case, seed: int) -> int:
+    events = sorted(case.events, key=lambda event: event.order)
+    as_of = case.as_of or max(event.at for event in events)
+    events = [event for event in events if event.at <= as_of]
+    programs = compile_patterns(case.patterns)
+
+    def cut(start: int, end: int) -> EventTable:
+        return EventRows(events[start:end])
+
+    return check(programs, cut, len(events), micros(as_of), case.cap, seed)
+
+
+@pytest.mark.parametrize("kind", OF_EVENTS)
+def test_shapes_in_chunks(kind: str):
+    assert sum(check_case(random_case(seed, kind), seed) for seed in range(CASES)) > CASES / 3
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_aggregates_in_chunks(measure: str):
+    assert sum(check_case(random_case(seed, measure=measure), seed) for seed in range(CASES)) > CASES / 3
+
+
+def table_of(start: int, end: int) -> EventTable:
+    """Rows of a table of four subjects by turns, whose readings are not rounded yet."""
+    rng = np.random.default_rng(3)
+    columns = {name: Column(rng.random(800)[start:end], rounded=False) for name in TRAITS}
+    columns["observed"] = Column((rng.random(800) < 0.5).astype(np.float64)[start:end])
+    numbers = np.arange(start, end)
+    return PlainColumns(
+        numbers * 60_000_000,
+        numbers % 4,
+        ["ann", "bo", "cy", "di"],
+        columns.__getitem__,
+        readings=TRAITS,
+        attributes=["observed"],
+        seq=numbers,
+    )
+
+
+@pytest.mark.parametrize("cap", [30, 512])
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_tables_of_columns_in_chunks(cap: int, seed: int):
+    assert check(six_programs(), table_of, 800, 800 * 60_000_000, cap, seed) > 10
+
+
+def test_a_state_keeps_no_more_than_can_be_seen():
+    programs, state = six_programs(), State()
+    for start in range(0, 800, 100):
+        _, state = run_chunk(programs, table_of(start, start + 100), state, cap=20)
+        assert state.rows is not None
+        # Each of four sequences looks at 256 events of each subject.
+        assert state.rows.rows <= min(start + 100, 4 * (256 + 20))
+    threshold = [program for program in programs if program.name == "intermittent_reward"]
+    _, state = run_chunk(threshold, table_of(0, 800), cap=20)
+    assert state.rows is not None
+    assert state.rows.rows == 4 * 20
