@@ -125,7 +125,7 @@ class Checked(Record):
         return not self.detections and self.histories > self.insufficient
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class Analysis:
     """What was found. Iterating gives the detections; `kept` are those of shadow patterns.
 
