@@ -377,7 +377,7 @@ def test_a_file_that_cannot_be_read_goes_as_a_whole(folder, capsys):
 def test_a_purge_asks_on_a_terminal_and_nowhere_else(folder, capsys, monkeypatch):
     remember("s", time.time(), (advice(1, text=SECRET), "open", 0))
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    assert "say --yes" in run(capsys, "purge", code=2)
+    assert "pass --yes" in run(capsys, "purge", code=2)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     texts: list[str] = []
     monkeypatch.setattr("typer.confirm", lambda text: bool(texts.append(text)))

@@ -125,7 +125,7 @@ def test_purge_says_what_is_gone_and_needs_to_know_what(folder, capsys):
     run("store", "import", ".", "--store", "s.db")
     capsys.readouterr()
     run("store", "purge", "--store", "s.db", code=2)
-    assert "--subject NAME or --before TIME" in capsys.readouterr().err
+    assert "expected --subject NAME, --before TIME or both" in capsys.readouterr().err
     run("store", "purge", "--store", "s.db", "--before", "yesterday", code=2)
     assert "--before: 'yesterday' is not a time" in capsys.readouterr().err
     run("store", "purge", "--store", "s.db", "--subject", "ann")

@@ -149,7 +149,7 @@ def test_a_key_is_turned_and_checked(recorded, capsys):
         (["usage", "record", "usage.csv", "--store", "usage.db", "--retention", "long"], "--retention"),
         (
             ["usage", "record", "usage.csv", "--store", "usage.db", "--retention", "1h"],
-            "one day or more, as 90d",
+            "one day or more, like 90d",
         ),
         (["usage", "record", "usage.csv", "--store", "usage.db", "--keep", "all"], "events or aggregates"),
     ],

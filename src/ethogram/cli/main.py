@@ -86,12 +86,23 @@ def _show_version(chosen: bool) -> None:
 
 def _install_completion(context: typer.Context, param: typer.CallbackParam, chosen: bool) -> None:
     completion_init()
-    typer.completion.install_callback(context, param, chosen)
+    typer.completion.install_callback(context, param, chosen and _shell())
 
 
 def _show_completion(context: typer.Context, param: typer.CallbackParam, chosen: bool) -> None:
     completion_init()
-    typer.completion.show_callback(context, param, chosen)
+    typer.completion.show_callback(context, param, chosen and _shell())
+
+
+def _shell() -> str:
+    """The name of the shell that runs us; that of $SHELL where none does, as under a supervisor."""
+    from typer._completion_shared import _get_shell_name
+
+    from ..errors import BadUsage
+
+    if shell := _get_shell_name() or os.path.basename(os.environ.get("SHELL", "")):  # noqa: PTH119
+        return shell
+    raise BadUsage("no shell was detected: set SHELL, like SHELL=/bin/bash")
 
 
 def _options(
