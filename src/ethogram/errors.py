@@ -1,7 +1,7 @@
-"""Every error this package raises on purpose.
+"""The exceptions of this package.
 
     EthogramError
-    ├── BadInput            something given was wrong; carries every fault found (exit code 2)
+    ├── BadInput            input was wrong; carries every fault (exit code 2)
     │   ├── BadPattern      in pattern files
     │   ├── BadEvents       in event files
     │   ├── BadLabels       in files of labels
@@ -9,9 +9,9 @@
     │   └── BadUsage        in how a command or function was called
     ├── Conflict            one event id with two different contents (exit code 2)
     ├── MissingExtra        an optional package is not installed (exit code 2)
-    └── EvaluatorStopped    an evaluator turned down a question in a way it will all others (exit code 2)
+    └── EvaluatorStopped    an evaluator cannot answer any question (exit code 2)
 
-A fault says what was wrong, where (file:line:column) and what would be right.
+A fault says where (file:line:column), what is wrong and what was expected.
 """
 
 from __future__ import annotations
@@ -54,19 +54,18 @@ class Fault(Record):
 
 
 class EthogramError(Exception):
-    """The root: whoever catches this catches everything the package raises on purpose."""
+    """The base of all exceptions of this package."""
 
     exit_code = 2
 
 
 class BadInput(EthogramError):
-    """Something given was wrong. `faults` holds all that was found, in order of place."""
+    """Input was wrong. `faults` holds every fault; `more` counts those left out."""
 
     SHOWN = 50
 
     def __init__(self, faults: Iterable[Fault] | str, *, more: int = 0) -> None:
-        given = [Fault("", 0, 0, faults)] if isinstance(faults, str) else list(faults)
-        self.faults: tuple[Fault, ...] = tuple(given)
+        self.faults = (Fault("", 0, 0, faults),) if isinstance(faults, str) else tuple(faults)
         self.more = more
         lines = [str(fault) for fault in self.faults[: self.SHOWN]]
         hidden = len(self.faults) - len(lines) + more
@@ -92,7 +91,7 @@ class BadConfig(BadInput):
 
 
 class BadUsage(BadInput):
-    """A command or function was called in a way that makes no sense."""
+    """A command or function was called wrongly."""
 
 
 class Conflict(EthogramError):
@@ -107,9 +106,9 @@ class MissingExtra(EthogramError):
 
 
 class EvaluatorStopped(EthogramError):
-    """An evaluator cannot go on: its key is not accepted, its model is not there.
+    """An evaluator cannot go on: its key is not accepted, or its model does not exist.
 
-    `spent` is what the attempt cost all the same, None where no price is known.
+    `spent` is what the attempt cost, None where no price is known.
     """
 
     def __init__(self, message: str, spent: float | None = 0.0) -> None:

@@ -37,11 +37,6 @@ Ratio = Annotated[float, Meta(ge=0, le=1)]
 FactorValue = Annotated[float, Meta(ge=1)]
 Balance = Annotated[float, Meta(ge=-1, le=1)]
 Name = Annotated[str, Meta(min_length=1)]
-Time = Annotated[str, Meta(pattern=UTC_TIME)]
-"""A UTC time that is text already; fields of the type `datetime` need no other."""
-UnixTime = Annotated[float, Meta(extra_json_schema={"type": "string", "pattern": UTC_TIME})]
-"""Seconds since 1970 in memory, a UTC time in JSON."""
-Bytes16 = Annotated[bytes, Meta(extra_json_schema={"type": "string", "pattern": "^[0-9a-f]{32}$"})]
 Value = float | str
 """A number or a category."""
 Pair = Annotated[tuple[Any, ...], Meta(min_length=2, max_length=2)]

@@ -1,7 +1,7 @@
-"""Where plug-ins are found: one new file with one decorator, no list to edit.
+"""Registries of plug-ins: a plug-in is one new file with one decorator.
 
-A registry walks its folder, importing every module in it, then asks the entry points of its group
-(`ethogram.signals`, `ethogram.adapters`, ...), so another package can add to it by being installed.
+A registry imports every module of its folder, then the entry points of its group (`ethogram.signals`,
+`ethogram.adapters`, ...), by which other packages add to it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 IN_CODE = "in_code_"
-"""What names of signals begin with that patterns in code make: for them alone."""
+"""Start of the names of signals that patterns in code make, for those patterns alone."""
 
 
 class Registry(Generic[T]):
-    """Named things of one kind. Finding them is put off until somebody asks."""
+    """Plug-ins of one kind by name, imported at first use."""
 
     def __init__(self, kind: str, package: str) -> None:
         self.kind = kind
@@ -31,7 +31,7 @@ class Registry(Generic[T]):
         self._found = False
 
     def add(self, name: str, item: T) -> T:
-        """Register under a name; the same name twice is a mistake, unless it is the same thing."""
+        """Register under a name; BadUsage where another plug-in has it."""
         known = self._items.get(name)
         if known is not None and _origin(known) != _origin(item):
             raise BadUsage(f"two {self.kind}s are named {name!r}: {_origin(known)} and {_origin(item)}")
@@ -39,11 +39,11 @@ class Registry(Generic[T]):
         return item
 
     def discard(self, name: str) -> T | None:
-        """Forget a name, and give what it stood for; for tests, which make plug-ins of their own."""
+        """Remove and return the plug-in of a name; for tests."""
         return self._items.pop(name, None)
 
     def loaded(self) -> list[str]:
-        """The names of all that is loaded already; nothing is looked for."""
+        """The names of plug-ins that are imported already."""
         return sorted(self._items)
 
     def register(self, name: str) -> Callable[[T], T]:
@@ -54,7 +54,7 @@ class Registry(Generic[T]):
         """Import every module of the folder, then every entry point. Done once."""
         if self._found:
             return
-        # Here and not above: importing them at every start would cost 30 ms.
+        # Imported here, since they take 30 ms.
         import pkgutil
         from importlib.metadata import entry_points
 
@@ -72,7 +72,7 @@ class Registry(Generic[T]):
                 both = f"{points[point.name]} and {point.value}"
                 raise BadUsage(f"two {self.kind}s are named {point.name!r}: {both}")
             loaded = _loaded(point)
-            # A decorated plug-in has registered itself by being loaded.
+            # A decorated plug-in has registered itself.
             if point.name not in self._items:
                 self.add(point.name, loaded)
         self._found = True
@@ -83,19 +83,19 @@ class Registry(Generic[T]):
         return sorted(self._items)
 
     def items(self) -> Iterator[tuple[str, T]]:
-        """Every name and thing, sorted by name."""
+        """Every name and plug-in, sorted by name."""
         self.find()
         return iter(sorted(self._items.items()))
 
     def get(self, name: str) -> T:
-        """The thing of that name, or an error that names the nearest."""
+        """The plug-in of a name; BadUsage suggests the nearest."""
         self.find()
         if name not in self._items:
             raise BadUsage(f"unknown {self.kind} {name!r}{did_you_mean(name, self._items)}")
         return self._items[name]
 
     def known(self, name: str) -> T:
-        """The thing of that name among those that are loaded already; nothing is looked for."""
+        """The plug-in of a name among those imported already."""
         return self._items[name]
 
     def __contains__(self, name: str) -> bool:
@@ -104,23 +104,23 @@ class Registry(Generic[T]):
 
 
 def _loaded(point: EntryPoint) -> Any:
-    """What an entry point names; BadUsage that tells whose it is where that cannot be had."""
+    """Load an entry point; BadUsage names its package where that fails."""
     try:
         return point.load()
     except EthogramError:
         raise
     except Exception as error:
         whose = f" of the package {point.dist.name!r}" if point.dist is not None else ""
-        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise BadUsage(
             f"the plug-in {point.name!r}{whose} ({point.group}: {point.value}) cannot be loaded; "
-            f"repair the package or uninstall it: {said:.200}"
+            f"repair the package or uninstall it: {reason:.200}"
         ) from error
 
 
 def _origin(item: object) -> str:
-    if isinstance(said := getattr(item, "origin", None), str):
-        return said
+    if isinstance(origin := getattr(item, "origin", None), str):
+        return origin
     named = item if hasattr(item, "__qualname__") else type(item)
     return f"{getattr(named, '__module__', '?')}.{getattr(named, '__qualname__', '?')}"
 

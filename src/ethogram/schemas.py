@@ -1,8 +1,7 @@
-"""JSON Schemas (draft 2020-12) of everything that goes in or comes out, derived from the record types.
+"""JSON Schemas (draft 2020-12) of input and output, derived from the record types.
 
-A record is described once, by its class: annotations give types and limits (`ethogram.fields`), the text
-below a field its description, the first line of the class's docstring the summary. Within a major version
-fields are only added (docs/records.md).
+Annotations give types and limits (`ethogram.fields`), the text below a field its description, the first line
+of the class's docstring the summary. Within a major version fields are only added (docs/records.md).
 """
 
 from __future__ import annotations
@@ -118,7 +117,7 @@ RECORDS: dict[str, str] = {
     "config_path": "patterns.listing:ConfigPath",
     "trust": "patterns.listing:TrustRow",
 }
-"""Name of a schema -> module and class, imported when asked for."""
+"""Name of a schema -> module and class, imported at first use."""
 
 
 def schema_names() -> tuple[str, ...]:

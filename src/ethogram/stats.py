@@ -1,4 +1,8 @@
-"""Statistics: distributions, intervals, rank tests, isotonic regression, noisy-or."""
+"""Statistics: distributions, intervals, rank tests, isotonic regression, noisy-or.
+
+Only the standard library: live rules run in a hook's process, which has no time to import NumPy. Odds are
+whole numbers, rounded once at the end, so that neither order nor ties change the last digit.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-# Chances put together: one code for the risk of subjects, of conversations and of people.
-#
-# All is done in whole numbers and rounded once at the end, so that neither order nor ties matter to the last
-# digit, and a part that grows never makes the whole less.
-
-ONE = 1 << 60
-
+SCALE = 1 << 60
 Odds = tuple[int, int]
 """For and against, as whole numbers of any length."""
 
 
 def either(parts: Iterable[float]) -> float:
-    """How likely it is that at least one of several independent things is so: 1 - product of (1 - part).
-
-    Parts are from 0 to 1. 0 where there are none.
+    """The probability of at least one of several independent events: 1 - product of (1 - part); 0 for none.
 
     >>> either([0.5, 0.5]), either([0.3]), either([])
     (0.75, 0.3, 0.0)
@@ -31,15 +27,15 @@ def either(parts: Iterable[float]) -> float:
 
 
 def odds(parts: Iterable[float]) -> Odds:
-    """The odds of that, to be multiplied further.
+    """The odds of at least one of several independent events.
 
     >>> chance(multiplied(odds([0.5]), [3.0]))
     0.75
     """
     left, whole = 1, 1
     for part in parts:
-        left *= ONE - _whole(part)
-        whole *= ONE
+        left *= SCALE - _whole(part)
+        whole *= SCALE
     return whole - left, left
 
 
@@ -47,23 +43,19 @@ def multiplied(record: Odds, factors: Iterable[float]) -> Odds:
     """Odds times factors, each of which is above 0."""
     for_, against = record
     for factor in factors:
-        for_, against = for_ * _whole(factor), against * ONE
+        for_, against = for_ * _whole(factor), against * SCALE
     return for_, against
 
 
 def chance(record: Odds) -> float:
-    """The chance that odds stand for. Python divides whole numbers exactly, then rounds once."""
+    """The probability of odds. Python divides whole numbers exactly, then rounds once."""
     return record[0] / sum(record)
 
 
 def _whole(value: float) -> int:
-    """A number in steps of 2^-60: finer than anything that is told, and never the other way round."""
-    return int(value * ONE)
+    """A number in steps of 2^-60."""
+    return int(value * SCALE)
 
-
-# Distributions, intervals, rank tests and isotonic regression, in the standard library alone.
-#
-# Live rules run in a hook's process, where NumPy and SciPy would take longer to import than the hook runs.
 
 Interval = tuple[float, float]
 """Lower and upper end, both included."""
@@ -72,9 +64,6 @@ Z95 = 1.959964
 """Standard deviations within which 95 % of a normal distribution lies."""
 _MIN_DISPERSION = 1e-9
 """Below this a negative binomial counts as Poisson."""
-
-
-# --- distributions --------------------------------------------------------------------------
 
 
 def beta_cdf(x: float, a: float, b: float) -> float:
@@ -233,9 +222,6 @@ def beta_binomial_at_least(hits: float, trials: float, a: float, b: float) -> fl
     return min(1.0, total)
 
 
-# --- surprises ------------------------------------------------------------------------------
-
-
 def surprise_of(p: float) -> float:
     """-log10 of a probability, from 0 to 12.
 
@@ -279,9 +265,6 @@ def mean_where_zero_surprises(bar: float, dispersion: float) -> float:
     return math.inf if needed * dispersion > 700 else math.expm1(needed * dispersion) / dispersion
 
 
-# --- intervals of a share -------------------------------------------------------------------
-
-
 def wilson(hits: float, trials: float) -> Interval:
     """Wilson's 95 % interval of a share; (0, 1) for no trials.
 
@@ -314,9 +297,6 @@ def clopper_pearson_high(hits: int, trials: int, alpha: float = 0.025) -> float:
     (0.975, 1.0)
     """
     return 1.0 if hits >= trials else beta_quantile(1 - alpha, hits + 1, trials - hits)
-
-
-# --- ranks and order ------------------------------------------------------------------------
 
 
 def rank_sum_z(before: Sequence[float], after: Sequence[float]) -> float:

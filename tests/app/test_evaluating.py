@@ -308,7 +308,7 @@ def test_the_file_of_answers_holds_no_text_and_no_name(tmp_path: Path) -> None:
 def test_a_file_that_is_something_else_is_named(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("nothing of the kind, and long enough to be looked at as a file of tables" * 20)
-    with pytest.raises(BadUsage, match=r"notes\.txt is not a cache of answers: it is no SQLite file"):
+    with pytest.raises(BadUsage, match=r"notes\.txt is not a cache of answers: it is not an SQLite file"):
         Answers(path)
     assert path.read_text().startswith("nothing of the kind")
 

@@ -197,7 +197,7 @@ def test_a_clash_in_an_import_names_both_places_and_can_be_skipped(store):
     clash = Staged(event("a", text="other"), 1, 7)
     with pytest.raises(Clashes) as raised:
         store.stage(of, [clash], {})
-    assert [(item.id, item.file, item.line, item.other) for item in raised.value.found] == [
+    assert [(item.id, item.file, item.line, item.other) for item in raised.value.clashes] == [
         ("a", 1, 7, "at 0:1")
     ]
     of, clashes = store.stage(of, [clash, Staged(event("b"), 1, 8)], {}, skip_clashes=True)

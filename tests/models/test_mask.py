@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ethogram.models import Event
-from ethogram.models.redaction import MOST_READ, MOST_SHOWN, excerpt, is_card, mask
+from ethogram.models.redaction import MAX_READ, MAX_SHOWN, excerpt, is_card, mask
 
 BASE62 = string.ascii_letters + string.digits
 WORDS = st.sampled_from(["", "see ", "the key is ", "x=", '{"a": "', "(", "look: "])
@@ -197,20 +197,20 @@ def test_masking_twice_changes_nothing_more(text):
 def test_no_text_takes_long(piece):
     text = piece * (1_000_000 // len(piece))
     started = time.process_time()
-    assert len(mask(text)) <= MOST_READ + 1_000
+    assert len(mask(text)) <= MAX_READ + 1_000
     assert time.process_time() - started < 0.5
 
 
 def test_half_a_key_at_the_cut_is_not_shown():
     key = "ghp_" + "aB3" * 12
-    text = "word " * ((MOST_READ - 10) // 5) + key
+    text = "word " * ((MAX_READ - 10) // 5) + key
     assert "ghp_" not in mask(text)
 
 
 def test_an_excerpt_is_short_and_on_one_line():
     said = excerpt(Event.sample(text="Hello\n\n  there " + "x " * 500))
     assert said.startswith("Hello there x")
-    assert len(said) == MOST_SHOWN
+    assert len(said) == MAX_SHOWN
 
 
 def test_without_text_an_excerpt_is_the_command_or_the_path():

@@ -44,13 +44,13 @@ _GLOB = re.compile(r"[A-Za-z0-9._/*?~+@=-]+")
 class Layer:
     """The values of one source. `name` is the file, variable or option; `node` has the positions in a file.
 
-    `found`: nobody named the file, it lies in the folder.
+    `discovered`: nobody named the file, it lies in the folder.
     """
 
     name: str
     values: Mapping[str, Any]
     node: Node | None = None
-    found: bool = False
+    discovered: bool = False
 
     def fault(self, place: Place, message: str, *, key: bool) -> Fault:
         """A fault in a value, or in its key."""
@@ -195,7 +195,7 @@ def outside_faults(layer: Layer, file: str) -> Iterator[Fault]:
 def tightening(layer: Layer, faults: list[Fault]) -> Layer:
     """The layer with the globs alone that count in an untrusted file; `faults` are about the others."""
     values = {name: list(_globs(layer, name, faults)) for name in ADDED if name in layer.values}
-    return replace(layer, values={name: globs for name, globs in values.items() if globs}, found=True)
+    return replace(layer, values={name: globs for name, globs in values.items() if globs}, discovered=True)
 
 
 def _globs(layer: Layer, name: str, faults: list[Fault]) -> Iterator[str]:

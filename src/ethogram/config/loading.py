@@ -63,7 +63,7 @@ class Loaded:
     """Values in files of the folder that were not applied, since nobody has reviewed them."""
     warnings: tuple[str, ...] = ()
     """One line for each file that does not count, or not whole, and why."""
-    is_found: bool = field(default=False, compare=False)
+    is_discovered: bool = field(default=False, compare=False)
     """Whether nobody named the file: what lies beside it counts only where it is trusted."""
     folder: str = field(default="", compare=False)
     layers: tuple[Layer, ...] = field(default=(), repr=False, compare=False)
@@ -93,8 +93,10 @@ class Loaded:
         untrusted one is ignored where it cannot be read.
         """
         path, layer = self.mutes_path, self.layer_of(("mutes",))
-        is_found = self.is_found if self.settings.mutes is None or layer is None else layer.found
-        trust = trust_of(path, read_record()[0].get) if is_found and os.path.lexists(path) else None
+        is_discovered = (
+            self.is_discovered if self.settings.mutes is None or layer is None else layer.discovered
+        )
+        trust = trust_of(path, read_record()[0].get) if is_discovered and os.path.lexists(path) else None
         if trust is None or trust.status == "trusted":
             return read_mutes(path), ""
         remedy = _remedy(str(path), self.folder)
@@ -132,7 +134,9 @@ def load_settings(
     record, warning = read_record()
     loader = _Loader(folder, record.get)
     loaded = loader.load(path, os.environ if environ is None else environ, overrides or {})
-    return replace(loaded, warnings=(warning, *loaded.warnings)) if warning and loaded.is_found else loaded
+    return (
+        replace(loaded, warnings=(warning, *loaded.warnings)) if warning and loaded.is_discovered else loaded
+    )
 
 
 def review_settings(folder: str = "") -> Loaded:
@@ -167,19 +171,19 @@ class _Loader:
         self, path: str | Path | None, environ: Mapping[str, str], overrides: Mapping[str, Any]
     ) -> Loaded:
         """See load_settings."""
-        is_found = path is None and not environ.get(CONFIG_VARIABLE)
+        is_discovered = path is None and not environ.get(CONFIG_VARIABLE)
         file = find_file(path, environ, self.folder)
-        if is_found and file is not None and key_of(file) == key_of(user_file() or ""):
+        if is_discovered and file is not None and key_of(file) == key_of(user_file() or ""):
             file = None
         below, above = [self.user_layer()], list[Layer]()
         over = [*environ_layers(environ, self.faults), *option_layers(overrides)]
-        if file is not None and is_found:
-            layer, is_trusted = self.found_layer(file)
+        if file is not None and is_discovered:
+            layer, is_trusted = self.discovered_layer(file)
             (below if is_trusted else above).append(layer)
         elif file is not None:
             below.append(read_layer(file, self.faults))
         learned, is_named = learned_path([*below, *over], file, self.folder)
-        if is_found and not is_named and os.path.lexists(learned):
+        if is_discovered and not is_named and os.path.lexists(learned):
             below.append(self.reviewed(str(learned), read_learned)[0])
         else:
             below.append(read_learned(str(learned), self.faults))
@@ -191,7 +195,7 @@ class _Loader:
             file,
             tuple(self.refused),
             tuple(self.warnings),
-            is_found,
+            is_discovered,
             self.folder,
             tuple(layers),
             learned,
@@ -210,7 +214,7 @@ class _Loader:
             return Layer("", {})
         return anchor(read_layer(str(path), self.faults), str(path.parent))
 
-    def found_layer(self, file: str) -> tuple[Layer, bool]:
+    def discovered_layer(self, file: str) -> tuple[Layer, bool]:
         """The layer of a settings file found in the folder, and whether the file is trusted."""
         if not is_inside(Path(file), Path(file).parent):
             remedy = _remedy(file, self.folder)
@@ -219,7 +223,7 @@ class _Loader:
         layer, is_trusted = self.reviewed(file, read_layer)
         if not is_trusted:
             return layer, False
-        layer = replace(anchor(layer, self.folder), found=True)
+        layer = replace(anchor(layer, self.folder), discovered=True)
         self.faults += outside_faults(layer, file) if layer.values else ()
         return layer, True
 
@@ -259,7 +263,7 @@ class _Loader:
                 if value is MISSING or value == {}:
                     continue
                 own = {dotted(place): layer.origin(place) for place, _ in leaves_of((name,), value)}
-                if layer.found and name in ADDED and values[name]:
+                if layer.discovered and name in ADDED and values[name]:
                     # A folder must not be able to drop the paths that the user protects.
                     value = tuple(dict.fromkeys((*values[name], *value)))
                     own = {name: f"{origins[name]}, {own[name]}"}
@@ -283,7 +287,7 @@ def learned_path(layers: Iterable[Layer], file: str | None, folder: str) -> tupl
     for layer in layers:
         learning = layer.values.get("learning")
         if isinstance(learning, Mapping) and isinstance(learning.get("file"), str):
-            path, is_named = Path(learning["file"]), not layer.found
+            path, is_named = Path(learning["file"]), not layer.discovered
     return path, is_named
 
 

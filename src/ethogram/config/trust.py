@@ -1,4 +1,8 @@
-"""Trust: which files found in a project folder the user has reviewed, each bound to its digest."""
+"""Trust: which files of a project folder the user has reviewed, each with a digest of its content.
+
+The record is in the user's configuration folder, never in the project. A file that changed since, or that
+nobody reviewed, is not trusted. The digest of a settings file also covers the pattern files it names.
+"""
 
 from __future__ import annotations
 
@@ -20,32 +24,34 @@ from ..language.yaml_source import MAX_BYTES, plain, read_yaml_file
 from ..models import format_time
 from ..models.slotted import dataclass
 
-# The pattern files of a folder, listed within bounds: `patterns: ["/"]` must not walk the whole disk.
-
+CONFIG_FILE = "ethogram.yaml"
+HIDDEN_FILE = ".ethogram.yaml"
+"""For projects that hide it; the other one wins."""
+MAX_RECORD_BYTES = 4 * 2**20
 SUFFIXES = (".yaml", ".yml")
-NOT_PATTERNS = (".", "ethogram.")
-"""Names in a folder of patterns that are something else: hidden files and folders, and settings."""
+# Bounds of listing pattern files: `patterns: ["/"]` must not walk the whole disk.
 MAX_DEPTH = 8
 MAX_ENTRIES = 10_000
 MAX_FILES = 2_000
 MAX_SECONDS = 5.0
 
+Status = Literal["trusted", "changed", "untrusted"]
+
 
 def is_pattern_name(name: str) -> bool:
-    """Whether a file of this name is read as a pattern."""
-    return name.endswith(SUFFIXES) and not name.startswith(NOT_PATTERNS)
+    """Whether a file of this name is read as a pattern: not hidden files, and not settings."""
+    return name.endswith(SUFFIXES) and not name.startswith((".", "ethogram."))
 
 
 def pattern_files(path: Path) -> list[Path]:
-    """The pattern files of a folder and the folders below it, sorted; a file stands for itself.
+    """The pattern files of a folder and the folders below it, sorted; or the file itself.
 
-    Links to folders are not followed. Folders that cannot be listed are left out. BadPattern where a bound
-    is exceeded.
+    Links to folders are not followed, unreadable folders are skipped. BadPattern where a bound is exceeded.
     """
     if not path.is_dir():
         return [path]
     deadline = time.monotonic() + MAX_SECONDS
-    waiting, found, entries = [(path, 0)], list[Path](), 0
+    waiting, files, entries = [(path, 0)], list[Path](), 0
     while waiting:
         folder, depth = waiting.pop()
         try:
@@ -66,33 +72,19 @@ def pattern_files(path: Path) -> list[Path]:
                         raise _over(path, f"folders nested deeper than {MAX_DEPTH} levels")
                     waiting.append((Path(entry.path), depth + 1))
                 elif is_pattern_name(entry.name):
-                    found.append(Path(entry.path))
-                    if len(found) > MAX_FILES:
+                    files.append(Path(entry.path))
+                    if len(files) > MAX_FILES:
                         raise _over(path, f"more than {MAX_FILES:,} pattern files")
-    return sorted(found)
+    return sorted(files)
 
 
 def _over(folder: Path, bound: str) -> BadPattern:
     return BadPattern([Fault(str(folder), 0, 0, f"holds {bound}: name a folder with pattern files only")])
 
 
-# Trust: which files found in a project folder the user has reviewed, each bound to a digest of its content.
-#
-# The record lies in the user's configuration folder, never in the project. A file that changed since, or that
-# nobody reviewed, is not trusted. The digest of a settings file also covers the pattern files it names.
-
-CONFIG_FILE = "ethogram.yaml"
-HIDDEN_FILE = ".ethogram.yaml"
-"""Where a project would rather not show it; the other one wins."""
-RECORD_FILE = "trusted.json"
-MAX_RECORD_BYTES = 4 * 2**20
-
-Status = Literal["trusted", "changed", "untrusted"]
-
-
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One reviewed file: the digest of its content, and when it was reviewed (ISO text)."""
+    """A reviewed file: the digest of its content, and when it was reviewed (ISO text)."""
 
     digest: str
     at: str
@@ -100,14 +92,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Whether a file is trusted. `at` is when it was reviewed; '' where it never was."""
+    """Whether a file is trusted. `at` is when it was reviewed, '' for never."""
 
     status: Status = "untrusted"
     at: str = ""
 
     @property
     def why(self) -> str:
-        """Why it is not trusted; '' where it is."""
+        """Why it is not trusted; '' if it is."""
         if self.status == "trusted":
             return ""
         return f"changed since you trusted it on {self.at[:10]}" if self.at else "not trusted"
@@ -116,7 +108,7 @@ class Trust:
 def user_folder() -> Path | None:
     """The user's configuration folder, $XDG_CONFIG_HOME/ethogram or ~/.config/ethogram; None without a home.
 
-    A relative path is no home: it would lead into whatever folder the command runs in.
+    A relative path does not count: it would lead into the working directory.
     """
     for base in (os.environ.get("XDG_CONFIG_HOME", ""), os.path.expanduser("~/.config")):  # noqa: PTH111
         if os.path.isabs(base):  # noqa: PTH117
@@ -126,30 +118,28 @@ def user_folder() -> Path | None:
 
 def user_file() -> Path | None:
     """The user's own settings file, which need not exist."""
-    folder = user_folder()
-    return None if folder is None else folder / CONFIG_FILE
+    return (folder := user_folder()) and folder / CONFIG_FILE
 
 
 def record_file() -> Path | None:
     """The record of trusted files, which need not exist."""
-    folder = user_folder()
-    return None if folder is None else folder / RECORD_FILE
+    return (folder := user_folder()) and folder / "trusted.json"
 
 
 def weakness(path: Path, writable: int = 0o022) -> str:
-    """Why a file of the user's configuration cannot be relied on; '' where it can.
+    """Why a file of the user's configuration is not safe to use; '' if it is.
 
     `writable` are the permission bits that must not be set.
     """
     if not hasattr(os, "getuid"):
         return ""
     try:
-        found = path.stat()
+        state = path.stat()
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    if found.st_uid not in (os.getuid(), 0):
+    if state.st_uid not in (os.getuid(), 0):
         return "belongs to another user"
-    return "is writable by others" if stat.S_IMODE(found.st_mode) & writable else ""
+    return "is writable by others" if stat.S_IMODE(state.st_mode) & writable else ""
 
 
 def read_record() -> tuple[dict[str, Entry], str]:
@@ -173,7 +163,7 @@ def write_record(entries: Mapping[str, Entry]) -> None:
     """Replace the record, all or nothing. BadUsage where it cannot be written."""
     path = record_file()
     if path is None:
-        raise BadUsage("there is no home folder to keep the record of trusted files in: set XDG_CONFIG_HOME")
+        raise BadUsage("no home folder for the record of trusted files: set XDG_CONFIG_HOME")
     content = {"version": 1, "files": {name: asdict(item) for name, item in sorted(entries.items())}}
     try:
         make_private_folder(path.parent)
@@ -183,7 +173,7 @@ def write_record(entries: Mapping[str, Entry]) -> None:
 
 
 def trust_of(path: str | Path, recorded: Callable[[str], Entry | None] | None) -> Trust:
-    """Whether a file found in a folder is trusted as it is now.
+    """Whether a file of a folder is trusted in its present state.
 
     `recorded` looks a file up in the record of trusted ones; None takes every file for trusted.
     """
@@ -200,7 +190,7 @@ def trust_of(path: str | Path, recorded: Callable[[str], Entry | None] | None) -
 
 
 def add_trust(digests: Mapping[str, str], now: datetime | None = None) -> None:
-    """Record files as reviewed: absolute path to the digest of what was reviewed."""
+    """Record files as reviewed: absolute path to digest."""
     record, warning = read_record()
     if warning:
         raise BadUsage(f"{warning.partition(': ignored')[0]}; remove it, and trust again what you reviewed")
@@ -209,36 +199,30 @@ def add_trust(digests: Mapping[str, str], now: datetime | None = None) -> None:
 
 
 def revoke_trust(paths: Iterable[str]) -> None:
-    """Take files out of the record."""
+    """Remove files from the record."""
     gone = set(paths)
     write_record({path: entry for path, entry in read_record()[0].items() if path not in gone})
 
 
 def may_stay_trusted(path: Path) -> bool:
-    """Whether a file that a command is about to write on the user's request is trusted afterwards too."""
+    """Whether a file that a command is about to write for the user is new or trusted."""
     return not os.path.lexists(path) or trust_of(path, read_record()[0].get).status == "trusted"
 
 
 def keep_trust(path: Path) -> None:
-    """Record a file as a command has just written it.
-
-    Where the record cannot be written the file is not trusted, and the next command that reads it says so.
-    """
+    """Trust a file that a command has just written; without a record it stays untrusted."""
     with suppress(BadInput):
         add_trust({key_of(path): digest_of(path)})
 
 
 def key_of(path: str | Path) -> str:
-    """The name of a file in the record: absolute, links in its folder resolved, itself not followed."""
+    """The key of a file in the record: absolute, with links resolved in its folder but not at the file."""
     whole = Path(path)
     return str(Path(os.path.realpath(whole.parent), whole.name))
 
 
 def digest_of(path: str | Path) -> str:
-    """The digest of a file and, where it holds settings, of the files they use.
-
-    BadInput where one of them cannot be read, or a folder it names exceeds a bound.
-    """
+    """The digest of a file and, for settings, of the files they use; BadInput where one cannot be read."""
     whole = Path(key_of(path))
     total = hashlib.sha256(_file_digest(whole))
     if whole.name in (CONFIG_FILE, HIDDEN_FILE):
@@ -248,10 +232,9 @@ def digest_of(path: str | Path) -> str:
 
 
 def used_files(settings: str | Path) -> list[Path]:
-    """The files in its folder that a settings file uses: patterns, those beside a pattern, a cohort's table.
+    """The files in its folder that a settings file uses: patterns, those beside them, a cohort's table.
 
-    A pattern file may use others that lie beside it as parts. What lies outside the folder is not listed: it
-    is refused when the settings are loaded.
+    A pattern may use those beside it as parts. Files outside the folder are refused when settings are loaded.
     """
     whole = Path(key_of(settings))
     paths: set[Path] = set()
@@ -266,9 +249,9 @@ def used_files(settings: str | Path) -> list[Path]:
 
 
 def path_values(values: Any, folder: Path) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """The settings that name files to be read as patterns or tables, each with its place.
+    """The settings that name pattern files or tables, each with its place.
 
-    A selector of patterns names a file where it ends like one, or where there is one of that name.
+    A selector names a file where it has a suffix of one, or where a file of that name exists.
     """
     if not isinstance(values, Mapping):
         return

@@ -65,9 +65,6 @@ class Schema(NamedTuple):
         return KINDS[self.application][0]
 
 
-# --- files: whose they are ------------------------------------------------------------------------
-
-
 class Header(NamedTuple):
     """The header of an SQLite file."""
 
@@ -106,7 +103,7 @@ def check_kind(path: str | os.PathLike[str], schema: Schema) -> None:
     header = read_header(path)
     if header is None:
         raise BadUsage(
-            f"{path} is not a {schema.kind}: it is no SQLite file; if it was one, restore a backup"
+            f"{path} is not a {schema.kind}: it is not an SQLite file; if it was one, restore a backup"
         )
     _check_application(path, header.application, schema)
 
@@ -129,9 +126,6 @@ def create(path: str | os.PathLike[str]) -> None:
         make_private_file(path)
     except OSError as error:
         raise BadUsage(f"{path} cannot be made: {error.strerror or error}") from None
-
-
-# --- connections ----------------------------------------------------------------------------------
 
 
 def connect(path: str | os.PathLike[str], schema: Schema, **how: Any) -> sqlite3.Connection:
@@ -237,9 +231,6 @@ def scrub(raw: sqlite3.Connection) -> bool:
 def _pragma(raw: sqlite3.Connection, name: str) -> int:
     value: int = raw.execute(f"PRAGMA {name}").fetchone()[0]
     return value
-
-
-# --- damage ---------------------------------------------------------------------------------------
 
 
 def check_integrity(raw: sqlite3.Connection) -> None:

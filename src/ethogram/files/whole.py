@@ -1,4 +1,4 @@
-"""Files written whole or not at all: a draft in the same folder, synced to the disk, then renamed."""
+"""Write files whole or not at all: a draft in the same folder, synced to the disk, then renamed."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ def write_whole(path: str | os.PathLike[str], content: Iterable[str], *, mode: i
     except BaseException as error:
         draft.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            # The name of the draft would say nothing to whoever reads it.
+            # With the name of the file, not of the draft.
             raise OSError(error.errno, error.strerror, os.fspath(path)) from None
         raise

@@ -1,6 +1,6 @@
-"""The nouns: event, reading, detection, verdict, risk. They import nothing else of ours.
+"""Records: event, reading, detection, verdict, risk.
 
-What is not needed to read an event is loaded when first asked for: a hook starts anew for every event.
+What is not needed to read an event is imported at first use: a hook starts a process for every event.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """The name, imported now and remembered."""
+    """Import a name at first use."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,4 +1,4 @@
-"""What the arguments of a tool call name: a path, a command."""
+"""The path and the command in the arguments of a tool call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COMMANDS = ("command", "cmd", "bash_command", "shell_command", "script", "code")
 EDITOR = frozenset(
     ("view", "create", "str_replace", "insert", "undo_edit", "delete", "rename", "write", "edit")
 )
-"""What editors such as str_replace_editor call a command; no shell runs these."""
+"""Commands of editors such as str_replace_editor, which no shell runs."""
 
 
 def path_in(arguments: Mapping[str, Any]) -> str | None:
@@ -20,8 +20,8 @@ def path_in(arguments: Mapping[str, Any]) -> str | None:
     >>> path_in({"file_path": "a.py"}), path_in({"command": "sed -i s/a/b/ x"})
     ('a.py', None)
     """
-    found = (arguments.get(key) for key in (*PATHS, *FOLDERS))
-    return next((item for item in found if isinstance(item, str) and item and "\n" not in item), None)
+    values = (arguments.get(key) for key in (*PATHS, *FOLDERS))
+    return next((item for item in values if isinstance(item, str) and item and "\n" not in item), None)
 
 
 def command_in(arguments: Mapping[str, Any]) -> str | None:

@@ -1,6 +1,6 @@
-"""Names and defaults that the settings share with the parts they set.
+"""Names and defaults shared by the settings and the code they configure.
 
-The settings may not be imported by those parts: a hook's process loads none of them.
+A hook's process uses them without loading the settings.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from types import MappingProxyType
 STATUSES = ("experimental", "shadow", "stable", "retired")
 """Statuses of a pattern."""
 ACTIVE_STATUSES = ("stable", "shadow")
-"""Statuses of patterns that run unless others are asked for."""
+"""Statuses of patterns that run by default."""
 RUNGS = ("nudge", "remind", "ask", "stop")
 """What a hook may do about a run, from the mildest; agents/rules.py describes each."""
 RESOURCES = ("memory_mb", "file_operations", "calls", "tokens", "seconds")
@@ -27,10 +27,10 @@ FUSION_WEIGHTS: Mapping[str, float] = MappingProxyType(
 )
 """Weights of the scores that `usage.fuse` combines."""
 NORMALIZATION = ("low", "medium", "high")
-"""How much that varies by chance is taken out of errors and steps."""
+"""How much volatile text is removed from errors and steps."""
 NOT_PLACES = frozenset({"localtime", "Factory"})
-"""Names in the zone database that are no places."""
+"""Names in the zone database that are not time zones of places."""
 MAX_RESULT = 20_000
-"""Characters kept of a tool's result, a thought and each text in the arguments."""
+"""Maximum characters of a tool's result, a thought and each text in the arguments."""
 MAX_ERROR = 2_000
-"""Characters kept of a tool's error."""
+"""Maximum characters of a tool's error."""

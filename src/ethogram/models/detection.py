@@ -1,4 +1,4 @@
-"""Detection: a pattern seen in a history, with its evidence and confidence."""
+"""Detection: a match of a pattern in a history, with its evidence and confidence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 STATES = ("opened", "closed", "withdrawn", "superseded")
 STANDING = ("opened", "closed")
-"""States of detections that count: withdrawn and superseded ones are as if they had not been."""
+"""States of detections that count; withdrawn and superseded ones do not."""
 TIMES = ("opened_at", "detected_at", "closed_at", "last_at")
 """Fields that hold a time."""
 
@@ -101,39 +101,29 @@ class Detection(Record):
 
     @property
     def order(self) -> tuple[datetime, str, str, str]:
-        """What detections are sorted by wherever they are listed."""
+        """The sort key of detections in output."""
         return (self.detected_at, self.subject, self.pattern, self.id)
 
     @property
     def held_at(self) -> datetime:
-        """When it was last seen to hold: at its last event, or when it was detected where that is later.
-
-        That it closed says nothing here. Without `last_at` the newest evidence stands for it.
-        """
+        """When it last held: at its last event (else the newest evidence), or when detected."""
         seen = [item.at for item in self.evidence] if self.last_at is None else [self.last_at]
         return max([self.detected_at, *seen])
-
-    def _names(self) -> list[str]:
-        """What the detection tells anyway, and need not be masked in its sentence."""
-        return [name for name in (self.subject, self.target, self.thread) if name]
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form; secrets and personal data in details and explanation are masked."""
         return {
             **Record.to_dict(self),
-            "details": {name: _masked(value) for name, value in self.details.items()},
-            "explanation": mask(self.explanation, keep=self._names()),
+            "details": {name: masked(value) for name, value in self.details.items()},
+            # Names that the record has anyway need no mask.
+            "explanation": mask(
+                self.explanation, keep=filter(None, (self.subject, self.target, self.thread))
+            ),
         }
 
 
-def _masked(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_masked(item) for item in value]
-    return masked(value)
-
-
 def detection_id(pattern: str, source: str, key: tuple[Value, ...], fired_at: str) -> str:
-    """The id of a detection: the same behaviour found again has the same id.
+    """The id of a detection: the same behaviour detected again has the same id.
 
     `fired_at` is the id of the event at which it fired or opened, or of the last part of a combination.
     """

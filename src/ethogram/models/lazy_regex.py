@@ -1,7 +1,6 @@
-"""Rule: a regular expression that is compiled at its first use.
+"""Rule: a regular expression that is compiled at first use.
 
-These modules are also loaded by a process that looks at one step and ends, and has little time for it.
-Compiling all the expressions takes longer than everything else, and one step needs few of them.
+Compiling all of them takes longer than all else a hook's process does, and one step needs few.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Rule:
         self.text, self.flags = text, flags
 
     def __getattr__(self, name: str) -> Any:
-        # Asked only for what is not there yet: from then on the methods are the pattern's own.
+        # Called only for missing attributes: from then on the methods are those of the compiled pattern.
         if name not in Rule.__annotations__:
             raise AttributeError(name)
         compiled = re.compile(self.text, self.flags)

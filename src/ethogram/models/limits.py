@@ -1,4 +1,4 @@
-"""Limits: how large input may be before it is called a mistake or an attack."""
+"""Limits: how large input may be."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FREE_RECORDS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Every limit of reading, to be raised by whoever has larger files.
+    """Every limit of reading, which settings can raise.
 
     >>> Limits(events=10_000_000).events
     10000000
@@ -59,5 +59,5 @@ def over(limit: str, value: int, what: str) -> str:
     >>> over("name", 512, "subject is longer than 512 characters")
     'subject is longer than 512 characters (to raise it: limits: {name: ...} in ethogram.yaml)'
     """
-    told = what.replace(str(value), f"{value:,}")
-    return f"{told} (to raise it: limits: {{{limit}: ...}} in ethogram.yaml)"
+    message = what.replace(str(value), f"{value:,}")
+    return f"{message} (to raise it: limits: {{{limit}: ...}} in ethogram.yaml)"

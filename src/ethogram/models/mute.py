@@ -1,4 +1,4 @@
-"""Mute: an entry that says which detections are known and need not be told, why, and until when."""
+"""Mute: a rule that hides known detections, with its reason and its end."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 CRITERIA = ("subject", "pattern", "path", "command")
-"""What an entry can ask for; each is a glob, and all that are given must match."""
+"""The criteria of an entry; each is a glob, and all that are set must match."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mute(Record):
     """A rule that hides known detections.
 
-    `until` is None where it is meant for ever, and that was said.
+    `until` None: for ever.
     """
 
     RECORD = "mute"
@@ -42,9 +42,8 @@ class Mute(Record):
 
     @property
     def asks(self) -> Mapping[str, str]:
-        """The criteria that are given."""
-        found = {name: getattr(self, name) for name in CRITERIA}
-        return {name: glob for name, glob in found.items() if glob is not None}
+        """The criteria that are set."""
+        return {name: glob for name in CRITERIA if (glob := getattr(self, name)) is not None}
 
     @property
     def trusted(self) -> bool:
@@ -89,7 +88,7 @@ class MutingSummary(Record):
 
 @dataclass(frozen=True, slots=True)
 class Muting:
-    """What the entries did to an analysis: all of them, which have expired, and (detection, entry's id)."""
+    """The result of muting: all entries, ids of expired ones, and (detection, id of the entry)."""
 
     entries: tuple[Mute, ...] = ()
     expired: frozenset[str] = frozenset()
@@ -97,7 +96,7 @@ class Muting:
 
     @property
     def shown(self) -> tuple[tuple[Detection, Mute], ...]:
-        """What entries of an untrusted file muted: shown all the same, and counted by --fail-on."""
+        """Detections muted by entries of an untrusted file: still shown, and counted by --fail-on."""
         entries = {entry.id: entry for entry in self.entries if entry.untrusted}
         return tuple((item, entries[by]) for item, by in self.muted if by in entries)
 

@@ -1,15 +1,19 @@
-"""Masking of secrets and personal data in what is shown as evidence."""
+"""Mask secrets and personal data in evidence.
+
+Rules look at form only: what has the form of a key, an address or a phone number is replaced by a word in
+brackets. Repetitions are bounded or end with a token, so every rule is linear, and only the first MAX_READ
+characters are read.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
 from itertools import pairwise
+from typing import Any
 
-from .event import Event, Value
+from .event import Event
 from .lazy_regex import Rule
-
-# Whether what has the form of a card, an address or a key is one: sums, ranges and how it is mixed.
 
 _LENGTHS = """
 AD24 AE23 AT20 BE16 BG22 CH21 CY28 CZ24 DE22 DK18 EE20 ES24 FI18 FR27 GB22 GR27 HR21 HU28 IE22 IL23
@@ -34,18 +38,18 @@ def is_card(text: str) -> bool:
 
 
 def is_ip(text: str) -> bool:
-    """Whether it is an address that says where somebody is: not this machine, no `a::b` of a program.
+    """Whether it is an IP address of another machine, and not `a::b` in a program.
 
     >>> is_ip("192.0.2.7"), is_ip("127.0.0.1"), is_ip("fe80::1"), is_ip("18:12:00"), is_ip("ab::c")
     (True, False, True, False, False)
     """
-    import ipaddress  # which takes a while to load, and few texts have anything like it
+    import ipaddress  # slow to load, and few texts need it
 
     try:
-        found = ipaddress.ip_address(text)
+        address = ipaddress.ip_address(text)
     except ValueError:
         return False
-    return not (found.is_loopback or found.is_unspecified) and any(char.isdigit() for char in text)
+    return not (address.is_loopback or address.is_unspecified) and any(char.isdigit() for char in text)
 
 
 def iban_length(text: str) -> int | None:
@@ -64,14 +68,14 @@ def iban_length(text: str) -> int | None:
     return places[-1] + 1 if valid else None
 
 
-def is_loud(text: str) -> bool:
-    """Whether a long token is mixed as only a random one is: letters and digits change all the time.
+def is_random(text: str) -> bool:
+    """Whether a long token looks random: letters and digits alternate all the time.
 
-    Words, paths, dates, ids in hexadecimal and UUIDs are not.
+    Words, paths, dates, hexadecimal ids and UUIDs do not.
 
-    >>> is_loud("q7Rk2LwZ9xVb4TnM8cYd3HsP"), is_loud("src/ethogram/records/detection")
+    >>> is_random("q7Rk2LwZ9xVb4TnM8cYd3HsP"), is_random("src/ethogram/records/detection")
     (True, False)
-    >>> is_loud("0f8fad5b-d9cb-469f-a165-70867728950e")
+    >>> is_random("0f8fad5b-d9cb-469f-a165-70867728950e")
     False
     """
     runs = [run for run in _SEPARATORS.split(text) if run]
@@ -91,10 +95,6 @@ def _sort(char: str) -> int:
     return 0 if char.isdigit() else 1 if char.isupper() else 2
 
 
-# The rules of masking: what a secret or personal datum looks like, and the word that takes its place.
-#
-# Repetitions are bounded or end where a token ends, so that no text takes more than linear time.
-
 Match = re.Match[str]
 
 SECRET = "[secret]"
@@ -103,7 +103,7 @@ _NAMES = (
     r"pass(?:word|wd|phrase|code)?|pwd|secret|token|credentials?|api[_-]?key|access[_-]?key"
     r"|secret[_-]?key|private[_-]?key|account[_-]?key|auth(?:orization)?"
 )
-_GIVEN = r"(?!\[secret\])(?:\"[^\"]{1,500}\"?|'[^']{1,500}'?|[^\s\"',;&]{1,500})"
+_VALUE = r"(?!\[secret\])(?:\"[^\"]{1,500}\"?|'[^']{1,500}'?|[^\s\"',;&]{1,500})"
 _KEYS = "|".join(
     (
         r"(?:sk|pk|rk)[-_](?:[A-Za-z]{2,10}[-_])?[A-Za-z0-9_-]{16,}",
@@ -132,14 +132,14 @@ def _if(test: Callable[[str], bool], word: str) -> Callable[[Match], str]:
 
 
 def _value(match: Match) -> str:
-    """The name and what joins it to the value, without the value."""
+    """The name and the separator, without the value."""
     return f"{match[1]}{SECRET}"
 
 
 def _likely_value(match: Match) -> str:
-    """Likewise, where the value looks like one and not like the next word of a sentence."""
-    told = match[2]
-    likely = len(told) >= 20 or re.search(r"[\d!#$%^&*+=]", told)
+    """The same, where the value does not look like the next word of a sentence."""
+    value = match[2]
+    likely = len(value) >= 20 or re.search(r"[\d!#$%^&*+=]", value)
     return _value(match) if likely else match[0]
 
 
@@ -157,17 +157,17 @@ def _is_mail(text: str) -> bool:
 
 
 _PRIVATE_KEY = r"(?s)-----BEGIN [A-Z0-9 ]{0,40}KEY[A-Z ]{0,10}-----.*?(?:-----END [A-Z0-9 ]{0,50}-----|\Z)"
-_NAMED = rf"(?i)([\w-]{{0,40}}(?:{_NAMES})[\"']?\s{{0,3}}[:=]\s{{0,3}})(?!bearer\s|basic\s){_GIVEN}"
-_OPTION = rf"(?i)(--?(?:{_NAMES})\s{{1,3}})(?!-){_GIVEN}"
+_NAMED = rf"(?i)([\w-]{{0,40}}(?:{_NAMES})[\"']?\s{{0,3}}[:=]\s{{0,3}})(?!bearer\s|basic\s){_VALUE}"
+_OPTION = rf"(?i)(--?(?:{_NAMES})\s{{1,3}})(?!-){_VALUE}"
 _BEARER = r"(?i)\b((?:bearer|basic)\s{1,3})([A-Z0-9._~+/=-]{8,})"
-_TOLD = r"(?i)(\bpass(?:word|phrase|code)\s{1,3}is:?\s{1,3})(\S{1,200})"
+_STATED = r"(?i)(\bpass(?:word|phrase|code)\s{1,3}is:?\s{1,3})(\S{1,200})"
 _IPV6 = r"(?<![\w:.])[0-9A-Fa-f:]{3,39}(?:(?<=:)(?:\d{1,3}\.){3}\d{1,3})?(?![\w:])"
 
 _LOGIN = (
     r"(?i)((?:^|[\s;|&(])(?:-u|--user)[ =]?['\"]?[\w.@-]{1,64}:"
     r"|\b(?:mysql\w*|mariadb|mongo\w*|sshpass|psql)\b[^\n;|&]{0,80}?\s-p\s?)(?!\s)[^\s;|&]{3,200}"
 )
-"""What stands behind a name after -u, and behind -p of programs that take a password there."""
+"""The password after `-u name:`, and after -p of programs that take one there."""
 
 RULES: tuple[tuple[Rule, Callable[[Match], str]], ...] = (
     (Rule(_PRIVATE_KEY), _always(SECRET)),
@@ -176,10 +176,10 @@ RULES: tuple[tuple[Rule, Callable[[Match], str]], ...] = (
     (Rule(_NAMED), _value),
     (Rule(_OPTION), _value),
     (Rule(_LOGIN), _value),
-    (Rule(_TOLD), _likely_value),
+    (Rule(_STATED), _likely_value),
     (Rule(rf"(?<![A-Za-z0-9])(?:{_KEYS})"), _if(_has_digit, SECRET)),
     (Rule(r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}"), _if(_is_mail, "[e-mail]")),
-    (Rule(r"(?<![\w+/=-])[A-Za-z0-9+/_=-]{24,}"), _if(is_loud, SECRET)),
+    (Rule(r"(?<![\w+/=-])[A-Za-z0-9+/_=-]{24,}"), _if(is_random, SECRET)),
     (Rule(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"), _iban),
     (Rule(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?!\d)"), _if(is_card, "[card]")),
     (Rule(r"(?<![\w.])(?<!==)(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d)"), _if(is_ip, "[ip]")),
@@ -188,23 +188,16 @@ RULES: tuple[tuple[Rule, Callable[[Match], str]], ...] = (
     (Rule(r"(?<![\w.-])(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}(?![\w-])"), _always("[phone]")),
     (Rule(r"(?<![\w.:-])0[1-9](?:[ /-]?\d){8,10}(?![\w:-]|\.\d)"), _always("[phone]")),
 )
-"""In this order: what names a secret before what only looks like one."""
+"""In this order: named secrets before what only looks like one."""
 
-
-# Masking: what is shown as evidence, without secrets and personal data.
-#
-# Rules look at form only: what has the form of a key, an address or a number of somebody is replaced by a
-# word in brackets. Every rule is linear, and no more than MOST_READ characters are looked at.
-
-MOST_READ = 2_000
-MOST_SHOWN = 200
-
-_TELLING = re.compile(r"[0-9@=:]|--|bearer|basic", re.IGNORECASE)
+MAX_READ = 2_000
+MAX_SHOWN = 200
+_HINT = re.compile(r"[0-9@=:]|--|bearer|basic", re.IGNORECASE)
 """Without any of these, no rule can apply."""
 
 
 def mask(text: str, keep: Iterable[str] = ()) -> str:
-    """The text with secrets and personal data replaced; what stands in one of `keep` is left.
+    """The text with secrets and personal data replaced, except for what occurs in one of `keep`.
 
     >>> mask("mail ann@example.com, key sk-proj-4fT9aQ2LxW8zR7Kd")
     'mail [e-mail], key [secret]'
@@ -212,44 +205,41 @@ def mask(text: str, keep: Iterable[str] = ()) -> str:
     'ann@example.com was warm'
     """
     text = _cut(text)
-    if not _TELLING.search(text):
+    if not _HINT.search(text):
         return text
-    kept = tuple(keep)
-    for pattern, replaced in RULES:
-        text = pattern.sub(_unless_kept(replaced, kept), text)
+    exceptions = tuple(keep)
+    for pattern, replace in RULES:
+        text = pattern.sub(_except(replace, exceptions), text)
     return text
 
 
-def masked(value: Value) -> Value:
-    """A reading as it is shown: numbers as they are, categories masked."""
+def masked(value: Any) -> Any:
+    """A value with every text in it masked; lists are walked, all else stays."""
+    if isinstance(value, (list, tuple)):
+        return [masked(item) for item in value]
     return mask(value) if isinstance(value, str) else value
 
 
 def excerpt(event: Event) -> str | None:
-    """What the event says, masked, in at most MOST_SHOWN characters; None where it says nothing.
-
-    That is its text; without one, the command or else the path it is about.
-    """
-    found = (event.text, event.attributes.get("command"), event.attributes.get("path"))
-    said = next((item for item in found if isinstance(item, str) and item.strip()), None)
-    if said is None:
+    """The masked text of an event (else its command or path) in at most MAX_SHOWN characters, or None."""
+    texts = (event.text, event.attributes.get("command"), event.attributes.get("path"))
+    text = next((item for item in texts if isinstance(item, str) and item.strip()), None)
+    if text is None:
         return None
-    shown = " ".join(mask(said).split())
-    return shown if len(shown) <= MOST_SHOWN else shown[: MOST_SHOWN - 1] + "…"
+    shown = " ".join(mask(text).split())
+    return shown if len(shown) <= MAX_SHOWN else shown[: MAX_SHOWN - 1] + "…"
 
 
 def _cut(text: str) -> str:
-    """At most MOST_READ characters; a word that would be cut in two is left out: it may be half a key."""
-    if len(text) <= MOST_READ:
+    """At most MAX_READ characters, without a word that would be cut in two: it may be half a key."""
+    if len(text) <= MAX_READ:
         return text
-    head = text[:MOST_READ]
-    whole = head if text[MOST_READ].isspace() else head.rsplit(None, 1)[0]
+    head = text[:MAX_READ]
+    whole = head if text[MAX_READ].isspace() else head.rsplit(None, 1)[0]
     return f"{whole} …"
 
 
-def _unless_kept(
-    replaced: Callable[[re.Match[str]], str], texts: tuple[str, ...]
-) -> Callable[[re.Match[str]], str]:
+def _except(replace: Callable[[Match], str], texts: tuple[str, ...]) -> Callable[[Match], str]:
     if not texts:
-        return replaced
-    return lambda match: match[0] if any(match[0] in name for name in texts) else replaced(match)
+        return replace
+    return lambda match: match[0] if any(match[0] in text for text in texts) else replace(match)

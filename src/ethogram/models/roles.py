@@ -1,15 +1,15 @@
-"""Roles: who wrote an event, the person or the service they use."""
+"""Whether an event is by a person or by the service they use."""
 
 from __future__ import annotations
 
 from .event import Event
 
 SERVICE_ROLES = frozenset(("assistant", "system", "developer", "tool", "function"))
-"""Roles in which a service writes; what they do is no activity of a person."""
+"""Roles of a service, whose events are not activity of a person."""
 
 
 def is_by_service(event: Event) -> bool:
-    """Whether an event is not the person's own: of a service's role, or said to be no user's.
+    """Whether an event has a role of a service, or `is_user` below 0.5.
 
     >>> is_by_service(Event.sample(attributes={"role": "tool"})), is_by_service(Event.sample())
     (True, False)

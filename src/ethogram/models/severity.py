@@ -1,4 +1,4 @@
-"""Severities: how grave a detection is. An order, not words to sort by the alphabet."""
+"""Severities, in order."""
 
 from __future__ import annotations
 

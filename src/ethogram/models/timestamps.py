@@ -1,6 +1,6 @@
-"""Moments and durations: whole microseconds inside, ISO 8601 and '7d' outside.
+"""Times and durations: whole microseconds inside, ISO 8601 and '7d' outside.
 
-Whole microseconds, because a float of seconds would make "exactly seven days" depend on the year.
+With a float of seconds, "exactly seven days" would depend on the year.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def moment(us: int) -> datetime:
 
 
 def parse_time(text: str) -> datetime:
-    """The UTC moment an ISO 8601 text with a zone names; ValueError says what is wrong.
+    """The UTC time of an ISO 8601 text with a zone; ValueError says what is wrong.
 
     >>> parse_time("2026-11-15T03:10:00+01:00").isoformat()
     '2026-11-15T02:10:00+00:00'
@@ -64,7 +64,7 @@ def format_time(at: datetime) -> str:
 
 
 def parse_duration(text: str) -> int:
-    """Microseconds of '90s', '30m', '48h', '7d', '2w'; ValueError says what would be right.
+    """Microseconds of '90s', '30m', '48h', '7d', '2w'; ValueError says what was expected.
 
     >>> parse_duration("48h") == 48 * 3600 * SECOND
     True
@@ -86,7 +86,7 @@ def parse_event_count(text: str) -> int | None:
 
 
 def format_duration(us: int) -> str:
-    """The shortest writing of a duration that reads back the same.
+    """The shortest text of a duration that parses to the same.
 
     >>> format_duration(parse_duration("48h")), format_duration(1_234_567)
     ('2d', '1.234567s')

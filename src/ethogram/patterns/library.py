@@ -7,6 +7,7 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from ..config.trust import SUFFIXES, pattern_files
@@ -112,7 +113,7 @@ def _depth(files: Mapping[str, PatternFile], name: str, above: tuple[str, ...]) 
     return 1 + max((depth for depth in depths if depth is not None), default=-1) if depths else 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Library:
     """Pattern files, and which of them were chosen; the others are parts of combinations."""
 
@@ -125,7 +126,7 @@ class Library:
     def __len__(self) -> int:
         return len(self.chosen)
 
-    @property
+    @cached_property
     def programs(self) -> tuple[Program, ...]:
         """Programs of the chosen patterns and of the parts they need, in order of names."""
         needed = with_parts(self.files, self.chosen)

@@ -1,4 +1,4 @@
-"""Reading events back: all of them, or those of some subjects, in the order of their histories."""
+"""Read events, sources and subjects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ORDER = (EVENTS.at_us, EVENTS.seq, EVENTS.id)
 
 
 class Events(Sql):
-    """Events, sources and subjects as they are."""
+    """Events, sources and subjects."""
 
     def events(
         self,
@@ -31,10 +31,9 @@ class Events(Sql):
         until: datetime | None = None,
         ordered: bool = True,
     ) -> Iterator[Event]:
-        """Events in order (at, seq, id): of all subjects, read bit by bit, or of some, a few hundred at once.
+        """Events of all or some subjects in the order (at, seq, id), read in batches. `until` is included.
 
-        Of several pieces of subjects each is in order by itself. `until` is included. Not `ordered`: as they
-        lie in the store, which takes no sorting.
+        Subjects are read a few hundred at a time; only within these the order holds. Not `ordered`: unsorted.
         """
         query = _query(until) if ordered else _query(until).order_by(None)
         if subjects is None:
@@ -61,7 +60,7 @@ class Events(Sql):
         return sorted(record.values(), key=lambda event: event.order)
 
     def authors(self, source: str, ids: Iterable[str]) -> dict[str, str]:
-        """Who did the events of these ids; ids that are not there are left out."""
+        """The subjects of events by id; unknown ids are left out."""
         record: dict[str, str] = {}
         with self.reading() as connection:
             for piece in in_pieces(sorted(set(ids))):
@@ -83,7 +82,7 @@ class Events(Sql):
             }
 
     def subjects(self, name: str | None = None, source: str | None = None) -> list[SubjectRow]:
-        """Subjects that have events, by source and name; only those of a name or source where given."""
+        """Subjects with events, by source and name; `name` and `source` select."""
         query = subject_query()
         if name is not None:
             query = query.where(SUBJECTS.name == name)
@@ -93,7 +92,7 @@ class Events(Sql):
             return subject_rows(connection, query.order_by(SOURCES.name, SUBJECTS.name))
 
     def add_readings(self, event: tuple[str, str], readings: Iterable[Reading]) -> int:
-        """How many readings were kept with the event (source, id); a repeat replaces the one before."""
+        """Add or replace readings of the event (source, id); return how many."""
         rows = [reading_values(reading) for reading in readings]
         find = """SELECT e.key FROM events e JOIN sources o ON o.key = e.source
           WHERE o.name = :source AND e.id = :id"""
@@ -128,7 +127,7 @@ def _query(until: datetime | None) -> Select[Any]:
 
 
 def _are(subjects: Sequence[Who]) -> Any:
-    """That a row's subject is one of these. By source, since most stores have one."""
+    """The condition that a row is of one of these subjects; by source, since most stores have one."""
     by_source = groupby(sorted(subjects), key=lambda who: who[0])
     return or_(
         *(
@@ -149,15 +148,9 @@ def _measured(connection: Connection, keys: Sequence[int]) -> dict[int, list[Rea
 
 def subject_query() -> Select[Any]:
     """Subjects with events, as subject_rows reads them."""
+    subject = SUBJECTS
     return (
-        select(
-            SOURCES.name,
-            SUBJECTS.name,
-            SUBJECTS.events,
-            SUBJECTS.first_us,
-            SUBJECTS.last_us,
-            SUBJECTS.changed,
-        )
+        select(SOURCES.name, subject.name, subject.events, subject.first_us, subject.last_us, subject.changed)
         .select_from(schema.subjects)
         .join(schema.sources, SOURCES.key == SUBJECTS.source)
         .where(SUBJECTS.events > 0)
@@ -165,7 +158,7 @@ def subject_query() -> Select[Any]:
 
 
 def subject_rows(connection: Connection, query: Select[Any]) -> list[SubjectRow]:
-    """The subjects a query finds."""
+    """The subjects of a query."""
     return [
         SubjectRow(source, name, events, moment(first), moment(last), changed)
         for source, name, events, first, last, changed in connection.execute(query)

@@ -1,4 +1,4 @@
-"""Imports: events are staged in batches, and all of them become visible in one commit."""
+"""Imports: events are staged in batches, and become visible in one commit."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .sql import Sql, in_pieces, insert_rows, run
 FIELDS = ", ".join(schema.EVENT_FIELDS)
 TAKEN = """FROM staged s JOIN sources o ON o.name = s.source JOIN events e ON e.source = o.key AND e.id = s.id
   WHERE s.import = :number"""
-DIFFERENT = 50
-"""Ids with other content that are told one by one."""
+MAX_CLASHES = 50
+"""Ids with other content that are listed."""
 DIRECT = 0
 """The import number of events that are staged and moved in one go."""
 
@@ -30,7 +30,7 @@ class Imports(Sql):
     """Imports, and events that are added at once."""
 
     def add(self, events: Sequence[Event], *, keep_text: bool = False) -> Added:
-        """What became of events, all of which are kept now; Clashes, and none is, where an id is taken."""
+        """Add events; Clashes, and none is added, where an id has other content."""
         batch = [Staged(event, 0, number) for number, event in enumerate(events)]
         rows = [_row(DIRECT, item, keep_text) for item in batch]
         with self.writing() as connection:
@@ -40,7 +40,7 @@ class Imports(Sql):
         return Added(moved.added, moved.repeated + repeated)
 
     def begin_import(self, key: str, state: Mapping[str, Any], at: datetime) -> Import:
-        """The import of that key: as the last batch left it, or a new one with this state."""
+        """Continue the import of a key, or begin a new one with this state."""
         begin = """INSERT INTO imports (key, begun_us, staged, repeated, state)
           VALUES (:key, :at, 0, 0, :state) ON CONFLICT (key) DO NOTHING"""
         with self.writing() as connection:
@@ -48,7 +48,7 @@ class Imports(Sql):
             return _imports(connection, key)[0]
 
     def imports(self) -> list[Import]:
-        """Imports that were begun and neither finished nor dropped."""
+        """Unfinished imports."""
         with self.reading() as connection:
             return _imports(connection)
 
@@ -62,7 +62,7 @@ class Imports(Sql):
         skip_clashes: bool = False,
         received_at: datetime | None = None,
     ) -> tuple[Import, tuple[Clash, ...]]:
-        """The import with one more batch, and what was left out of it; the state goes in the same commit."""
+        """Stage a batch, and its state in the same commit; return the import and the skipped clashes."""
         received = None if received_at is None else micros(received_at)
         rows = [_row(of.number, item, keep_text, received) for item in batch]
         with self.writing() as connection:
@@ -85,17 +85,13 @@ class Imports(Sql):
         at: datetime,
         skip_clashes: bool = False,
     ) -> Added:
-        """What became of the import, all of which is visible now. `kinds`: source -> signal -> kind."""
+        """Make an import visible. `kinds`: source -> signal -> kind."""
         known = "INSERT INTO files VALUES (:options, :hash, :events, :at) ON CONFLICT DO NOTHING"
         with self.writing() as connection:
             moved = move(connection, of.number, skip_clashes=skip_clashes)
             for source, seen in kinds.items():
-                run(
-                    connection,
-                    "UPDATE sources SET kinds = :k WHERE name = :n",
-                    k=encode(dict(seen)),
-                    n=source,
-                )
+                update = "UPDATE sources SET kinds = :kinds WHERE name = :name"
+                run(connection, update, kinds=encode(dict(seen)), name=source)
             for name, count in files.items():
                 run(connection, known, options=options, hash=name, events=count, at=micros(at))
             clear(connection, of.number)
@@ -103,15 +99,15 @@ class Imports(Sql):
         return Added(moved.added, moved.repeated + of.repeated, moved.clashes)
 
     def settle(self) -> None:
-        """Make sure that what is committed outlives a loss of power too. Where commits do that: nothing."""
+        """Make commits survive a loss of power, where they do not already."""
 
     def drop_import(self, of: Import) -> None:
-        """Forget an import and everything staged for it."""
+        """Remove an import and everything staged for it."""
         with self.writing() as connection:
             clear(connection, of.number)
 
     def staged_untimed(self, of: Import, source: str, *, drop: bool) -> tuple[int, list[Place]]:
-        """How many staged events of a source have no time, and where the first are; `drop` removes them."""
+        """Count staged events of a source without a time, and list the first; `drop` removes them."""
         which = "FROM staged WHERE import = :number AND source = :source AND timed = 0"
         values = {"number": of.number, "source": source}
         with self.writing() as connection:
@@ -122,7 +118,7 @@ class Imports(Sql):
         return count, [(file, line) for file, line in rows]
 
     def known_files(self, options: str) -> dict[str, int]:
-        """Hashes of the files that were imported under these options, with their numbers of events."""
+        """Hashes of files imported under these options, with their numbers of events."""
         with self.reading() as connection:
             rows = run(connection, "SELECT hash, events FROM files WHERE options = :o", o=options).all()
         return dict(tuple(row) for row in rows)
@@ -144,15 +140,15 @@ def clear(connection: Connection, number: int) -> None:
 def stage_rows(
     connection: Connection, number: int, batch: Sequence[Staged], rows: Sequence[Row], *, skip_clashes: bool
 ) -> tuple[int, tuple[Clash, ...]]:
-    """How many of a batch were staged before with the same content, and which with another."""
+    """Stage a batch; return how many were staged before, and which have other content."""
     if len({(row[1], row[5]) for row in rows}) == len(rows):
         try:
             with connection.begin_nested():
                 _insert(connection, batch, rows)
             return 0, ()
         except IntegrityError:
-            pass  # some of them are there: find out which
-    new, repeated, clashes = _sorted_out(rows, _staged_before(connection, number, rows))
+            pass  # some are staged already
+    new, repeated, clashes = _compare(rows, _staged_before(connection, number, rows))
     if clashes and not skip_clashes:
         raise Clashes(clashes)
     _insert(connection, [batch[i] for i in new], [rows[i] for i in new])
@@ -175,7 +171,7 @@ def _insert(connection: Connection, batch: Iterable[Staged], rows: Sequence[Row]
 
 
 Known = dict[tuple[str, str], tuple[bytes, str]]
-"""(source, id) to content and place."""
+"""(source, id) to content and position."""
 
 
 def _staged_before(connection: Connection, number: int, rows: Sequence[Row]) -> Known:
@@ -191,7 +187,7 @@ def _staged_before(connection: Connection, number: int, rows: Sequence[Row]) -> 
     return known
 
 
-def _sorted_out(rows: Sequence[Row], known: Known) -> tuple[list[int], int, list[Clash]]:
+def _compare(rows: Sequence[Row], known: Known) -> tuple[list[int], int, list[Clash]]:
     new: list[int] = []
     clashes: list[Clash] = []
     for i, (_, source, _, file, line, name, content, *_) in enumerate(rows):
@@ -203,18 +199,14 @@ def _sorted_out(rows: Sequence[Row], known: Known) -> tuple[list[int], int, list
     return new, len(rows) - len(new) - len(clashes), clashes
 
 
-# --- from staged to visible -----------------------------------------------------------------------
-
-
 def move(connection: Connection, number: int, *, skip_clashes: bool = False) -> Added:
-    """What became of the events of an import: all but those the store has are in it now."""
+    """Move the staged events of an import into the store, except those it has."""
     _make_sources(connection, number)
     repeated, clashes = _leave_out(connection, number, skip_clashes=skip_clashes)
     _make_subjects(connection, number)
     base = last_key(connection)
-    offset = (
-        base - (run(connection, "SELECT min(n) FROM staged WHERE import = :i", i=number).scalar() or 0) + 1
-    )
+    first = run(connection, "SELECT min(n) FROM staged WHERE import = :number", number=number).scalar()
+    offset = base - (first or 0) + 1
     fields = ", ".join(f"s.{name}" for name in schema.EVENT_FIELDS)
     added = run(
         connection,
@@ -237,14 +229,14 @@ def move(connection: Connection, number: int, *, skip_clashes: bool = False) -> 
 
 
 def last_key(connection: Connection) -> int:
-    """The last number given to a change; keys of events are never used twice, even after a purge."""
+    """The highest key of an event so far; keys are never reused, even after a purge."""
     keys = "SELECT coalesce(max(key), 0) FROM events"
-    kept = "SELECT coalesce(max(value), 0) FROM meta WHERE name = 'last_key'"
-    return max(int(run(connection, query).scalar_one()) for query in (keys, kept))
+    saved = "SELECT coalesce(max(value), 0) FROM meta WHERE name = 'last_key'"
+    return max(int(run(connection, query).scalar_one()) for query in (keys, saved))
 
 
 def set_meta(connection: Connection, name: str, value: int) -> None:
-    """Remember a number under a name."""
+    """Set a number in the table `meta`."""
     upsert = "INSERT INTO meta VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
     run(connection, upsert, name=name, value=value)
 
@@ -275,7 +267,7 @@ def _mixed(name: str, known: int | None) -> str:
 
 
 def _leave_out(connection: Connection, number: int, *, skip_clashes: bool) -> tuple[int, tuple[Clash, ...]]:
-    """How many staged events the store has, and which it has with other content; both are unstaged."""
+    """Unstage events that the store has; return how many, and those with other content."""
     repeated = run(connection, f"SELECT count(*) {TAKEN}", number=number).scalar_one()
     if not repeated:
         return 0, ()
@@ -286,15 +278,15 @@ def _leave_out(connection: Connection, number: int, *, skip_clashes: bool) -> tu
         if clash is not None:
             clashes.append(clash)
     if clashes and not skip_clashes:
-        raise Clashes(clashes[:DIFFERENT])
+        raise Clashes(clashes[:MAX_CLASHES])
     run(connection, f"DELETE FROM staged WHERE n IN (SELECT s.n {TAKEN})", number=number)
     return repeated - len(clashes), tuple(clashes)
 
 
 def _clash(connection: Connection, key: int, file: int, line: int, content: bytes) -> Clash | None:
-    """The clash with an event of the store, or None where the newcomer is that event without its text.
+    """The clash with an event of the store; None where the new event is the same without its text.
 
-    So what `export` wrote can come back where texts were not kept.
+    So an export without texts can be imported again.
     """
     query = f"""SELECT o.name, u.name, {", ".join(f"e.{name}" for name in schema.EVENT_FIELDS)} FROM events e
       JOIN sources o ON o.key = e.source JOIN subjects u ON u.key = e.subject WHERE e.key = :key"""
@@ -325,7 +317,7 @@ def _make_subjects(connection: Connection, number: int) -> None:
 
 
 def _count(connection: Connection, number: int, offset: int) -> None:
-    """Tell subjects and sources of what was moved. From staged, since that is small beside events."""
+    """Update subjects and sources from the staged events, which are few beside all events."""
     run(
         connection,
         """UPDATE subjects SET events = subjects.events + new.n, changed = new.changed,

@@ -1,8 +1,8 @@
-"""Purge: events and what was made of them, removed for good; mentions of the one who is gone.
+"""Purge: remove events and everything derived from them; count or redact mentions of a removed subject.
 
-In what others wrote, a subject or target is a mention where it is the id as a whole. In texts, JSON and other
-ids the id counts as a whole word: `ann` in `chat/ann` and `ask ann.`, not in `joanna`. Names of others that
-contain it, such as a subject `ann-2`, are left alone wherever they stand.
+A subject or target is a mention if it equals the id. In texts, JSON and other ids the id counts as a whole
+word: `ann` in `chat/ann` and `ask ann.`, not in `joanna`. Names of others that contain it, such as a subject
+`ann-2`, are left alone everywhere.
 """
 
 from __future__ import annotations
@@ -30,23 +30,22 @@ HORIZON = "SELECT value FROM meta WHERE name = :name"
 
 
 class Purges(Sql):
-    """Removing what need not be kept."""
+    """Removal of stored data."""
 
     def purge(
         self, *, subject: Who | str | None = None, before: datetime | None = None, redact: bool = False
     ) -> Purged:
-        """What was removed: a subject (in all sources, or in one), or what lies before a moment, or both.
+        """Remove a subject (in all sources, or in one), or what lies before a moment, or both.
 
-        Detections go with their subject; of those before a moment, the ones that were over by then, and all
-        of subjects of whom no event is left. Verdicts on a detection that goes, or on a silence whose events
-        go, are counted and go too: what is left of them names nobody. Runner states go, too: those that can
-        be made again from what is left, and of conversations those of the subject, or those saved last before
-        the moment.
+        Detections go with their subject; before a moment, those that were over by then, and all of subjects
+        without events left. Verdicts on removed detections, and on silences whose events go, are counted and
+        go too. Runner states that can be rebuilt go; of conversations those of the subject, or those last
+        saved before the moment.
 
         Where a subject goes as a whole, rows of others that mention it are counted; `redact` puts a
         placeholder there.
         """
-        record: dict[str, int] = {}
+        counts: dict[str, int] = {}
         placeholder = None
         self.check_integrity()
         with self.writing() as connection:
@@ -61,14 +60,14 @@ class Purges(Sql):
             states = purge_states(connection, subject, before)
             if subject is not None and before is None:
                 if redact:
-                    record, placeholder = replace_mentions(connection, subject)
-                _forget(connection, subject)
+                    counts, placeholder = replace_mentions(connection, subject)
+                _remove_name(connection, subject)
                 if not redact:
-                    record = mentions(connection, subject)
+                    counts = count_mentions(connection, subject)
             if before is not None:
                 earlier = run(connection, HORIZON, name=PURGED_BEFORE).scalar()
                 set_meta(connection, PURGED_BEFORE, max(micros(before), earlier or micros(before)))
-        return Purged(events, detections, self.scrub(), states, record, placeholder)
+        return Purged(events, detections, self.scrub(), states, counts, placeholder)
 
     def scrub(self) -> bool:
         """Whether no copy of removed rows is left in the file."""
@@ -85,7 +84,7 @@ class Purges(Sql):
 
 
 def _values(subject: Who | str | None, before: datetime | None = None) -> dict[str, Any]:
-    """Return what the statements of a purge refer to, as far as it is given: :source, :name and :before."""
+    """The values of :source, :name and :before that are set."""
     source, name = (None, subject) if subject is None or isinstance(subject, str) else subject
     values = {"source": source, "name": name, "before": None if before is None else micros(before)}
     return {key: value for key, value in values.items() if value is not None}
@@ -108,8 +107,8 @@ def _events(
     return removed, [who for who in gone if who is not None]
 
 
-def _forget(connection: Connection, subject: Who | str) -> None:
-    """Take the name out of where others have it: what they did towards this one, and who looked."""
+def _remove_name(connection: Connection, subject: Who | str) -> None:
+    """Remove the name from the events of others and from the audit."""
     record = _values(subject)
     here = f" AND {OF_SOURCE}" if "source" in record else ""
     run(connection, f"UPDATE events SET target = NULL WHERE target = :name{here}", **record)
@@ -117,7 +116,7 @@ def _forget(connection: Connection, subject: Who | str) -> None:
 
 
 def _recount(connection: Connection, key: int) -> Who | None:
-    """The subject, where it had to go, since no event of it is left."""
+    """Update a subject after its events went; remove and return it where none is left."""
     query = "SELECT count(*), min(at_us), max(at_us) FROM events WHERE subject = :key"
     count, first, last = run(connection, query, key=key).one()
     if not count:
@@ -142,17 +141,17 @@ def _detections(connection: Connection, subject: Who | str | None, before: datet
     if subject is not None:
         source = " AND source IN ('', :source)" if "source" in record else ""
         judged = f"({judged} OR (subject = :name{source}))"
-    return _removed(connection, where, judged, **record)
+    return _remove(connection, where, judged, **record)
 
 
 def _rest(connection: Connection, who: Who) -> int:
-    """How many detections were left of a subject that has no events any more, all of which go."""
-    where, given = "source = :source AND subject = :name", {"source": who[0], "name": who[1]}
-    return _removed(connection, where, f"detection IN (SELECT id FROM detections WHERE {where})", **given)
+    """Remove all detections of a subject without events; return how many."""
+    where, values = "source = :source AND subject = :name", {"source": who[0], "name": who[1]}
+    return _remove(connection, where, f"detection IN (SELECT id FROM detections WHERE {where})", **values)
 
 
 def _silences(connection: Connection) -> None:
-    """Count verdicts on silences that begin or end at an event which is gone, and remove them."""
+    """Count and remove verdicts on silences that begin or end at a removed event."""
     for table, none in (("verdicts", "detection IS NULL"), ("settled", "detection = ''")):
         ids = f"""SELECT e.id FROM events e JOIN subjects u ON u.key = e.subject
           JOIN sources o ON o.key = u.source
@@ -164,21 +163,18 @@ def _silences(connection: Connection) -> None:
             run(connection, f"DELETE FROM settled WHERE {where}")
 
 
-def _removed(connection: Connection, where: str, judged: str, **given: Any) -> int:
-    """How many detections were removed; the verdicts on them are counted and go with them."""
-    settle_where(connection, judged, remember=False, **given)
-    run(connection, f"DELETE FROM settled WHERE {judged}", **given)
-    removed: int = run(connection, f"DELETE FROM detections WHERE {where}", **given).rowcount
+def _remove(connection: Connection, where: str, judged: str, **values: Any) -> int:
+    """Remove detections, and count and remove the verdicts on them; return how many detections."""
+    settle_where(connection, judged, remember=False, **values)
+    run(connection, f"DELETE FROM settled WHERE {judged}", **values)
+    removed: int = run(connection, f"DELETE FROM detections WHERE {where}", **values).rowcount
     return removed
 
 
-# --- mentions -------------------------------------------------------------------------------------
-
-
 class Place(NamedTuple):
-    """A table that may mention somebody: what its rows are called, their key, and how each column is read.
+    """A table that may mention a subject: the name of its rows, their key, and how each column is read.
 
-    `of_source` is the condition for rows of one source; None where the rows belong to no source.
+    `of_source` is the condition for rows of one source; None where rows belong to no source.
     """
 
     name: str
@@ -189,9 +185,9 @@ class Place(NamedTuple):
 
 
 def _place(name: str, key: str, of_source: str | None = None, *, table: str = "", **columns: str) -> Place:
-    """A Place of names that stand in one text; `columns` by how they are read (whole, word or json)."""
-    how = {column: kind for kind, names in columns.items() for column in names.split()}
-    return Place(name, table or name, tuple(key.split()), how, of_source)
+    """A Place; `columns` are names by how they are read (whole, word or json)."""
+    kinds = {column: kind for kind, names in columns.items() for column in names.split()}
+    return Place(name, table or name, tuple(key.split()), kinds, of_source)
 
 
 PLACES = (
@@ -222,18 +218,18 @@ PLACES = (
     _place("states", "name key", table="runner_states", whole="subject", word="name key", json="state"),
     _place("looks", "key", whole="person", word="who why"),
 )  # fmt: skip
-"""Everything that a purge leaves and that holds words, except names of patterns, signals and scorers."""
+"""All tables and columns with texts that a purge leaves, except names of patterns, signals and scorers."""
 
 
-def mentions(connection: Connection, subject: Who | str) -> dict[str, int]:
-    """How many rows of each kind mention somebody; kinds without any are left out."""
+def count_mentions(connection: Connection, subject: Who | str) -> dict[str, int]:
+    """How many rows of each kind mention a subject; kinds without any are left out."""
     return _each(connection, subject, None)
 
 
 def replace_mentions(connection: Connection, subject: Who | str) -> tuple[dict[str, int], str]:
-    """Replace the id everywhere, and return how many rows of each kind had it, and the placeholder.
+    """Replace the id everywhere; return how many rows of each kind had it, and the placeholder.
 
-    It is `[purged]`, then `[purged-2]` and so on: with one for all, two ids of events could become the same.
+    It is `[purged]`, then `[purged-2]` and so on, so that two ids of events never become the same.
     """
     number = int(run(connection, "SELECT max(value) FROM meta WHERE name = :n", n=REDACTIONS).scalar() or 0)
     taken = True
@@ -254,8 +250,8 @@ def _each(connection: Connection, subject: Who | str, placeholder: str | None) -
     record: dict[str, int] = {}
     for place in PLACES:
         if source is not None and place.of_source is None:
-            continue  # who has that name elsewhere is somebody else
-        count = _in_table(connection, place, source, name, replace, is_kept=placeholder is None)
+            continue  # the same name in another source is another subject
+        count = _in_table(connection, place, source, name, replace, write=placeholder is not None)
         if count:
             record[place.name] = count
     return record
@@ -268,34 +264,34 @@ def _in_table(
     name: str,
     replace: Callable[[str], str],
     *,
-    is_kept: bool,
+    write: bool,
 ) -> int:
-    """How many rows of a table mention the name; unless `is_kept` they have the placeholder now."""
+    """Count the rows of a table that mention the name; with `write`, replace it."""
     columns = tuple(place.columns)
-    # Only what may hold the name is looked at. In JSON it may be written with escapes.
+    # Read only rows that may contain the name, which JSON may escape.
     may = " OR ".join(
         f"CAST({column} AS TEXT) LIKE :{'escaped' if place.columns[column] == JSON else 'plain'} ESCAPE '!'"
         for column in columns
     )
     where = f"({may})" if source is None else f"({may}) AND {place.of_source}"
-    given = {"plain": _like(name), "escaped": _like(json.dumps(name)[1:-1])}
-    given |= {} if source is None else {"source": source}
+    bindings = {"plain": _like(name), "escaped": _like(json.dumps(name)[1:-1])}
+    bindings |= {} if source is None else {"source": source}
     query = f"SELECT {', '.join((*place.key, *columns))} FROM {place.table} WHERE {where}"
     count = 0
-    for row in run(connection, query, **given).all():
+    for row in run(connection, query, **bindings).all():
         key, values = row[: len(place.key)], row[len(place.key) :]
         changed = {
-            column: new
+            column: text
             for column, old in zip(columns, values, strict=True)
-            if old is not None and (new := _replaced(old, place.columns[column], name, replace)) != old
+            if old is not None and (text := _replaced(old, place.columns[column], name, replace)) != old
         }
         count += bool(changed)
-        if changed and not is_kept:
+        if changed and write:
             sets = ", ".join(f"{column} = :new_{column}" for column in changed)
             keys = " AND ".join(f"{column} = :key_{column}" for column in place.key)
-            values_ = {f"new_{column}": value for column, value in changed.items()}
-            values_ |= {f"key_{column}": value for column, value in zip(place.key, key, strict=True)}
-            run(connection, f"UPDATE {place.table} SET {sets} WHERE {keys}", **values_)
+            new = {f"new_{column}": value for column, value in changed.items()}
+            new |= {f"key_{column}": value for column, value in zip(place.key, key, strict=True)}
+            run(connection, f"UPDATE {place.table} SET {sets} WHERE {keys}", **new)
     return count
 
 
@@ -304,21 +300,21 @@ def _like(name: str) -> str:
 
 
 def _others(connection: Connection, name: str) -> list[str]:
-    """Names of others in which the name stands as a word, longest first."""
+    """Names of others that contain the name, longest first."""
     query = """SELECT name FROM subjects WHERE name LIKE :like ESCAPE '!'
       UNION SELECT target FROM events WHERE target LIKE :like ESCAPE '!'"""
-    found = run(connection, query, like=_like(name)).scalars().all()
-    return sorted((item for item in found if item != name), key=lambda item: (-len(item), item))
+    names = run(connection, query, like=_like(name)).scalars().all()
+    return sorted((item for item in names if item != name), key=lambda item: (-len(item), item))
 
 
 def replacer(name: str, others: list[str], placeholder: str) -> Callable[[str], str]:
-    """What replaces the name in a text, as a word and not as a part of another's name.
+    """A function that replaces the name in a text, as a word and not as a part of another's name.
 
     >>> replacer("ann", ["ann-2"], "[purged]")("ann asked ann-2 and joanna: Ann? ann.")
     '[purged] asked ann-2 and joanna: Ann? [purged].'
     """
     pattern = re.compile("|".join([*(f"({_word(other)})" for other in others), _word(name)]))
-    return lambda text: pattern.sub(lambda found: found[0] if found.lastindex else placeholder, text)
+    return lambda text: pattern.sub(lambda match: match[0] if match.lastindex else placeholder, text)
 
 
 def _word(name: str) -> str:
@@ -340,13 +336,13 @@ def _replaced(value: Any, how: str, name: str, replace: Callable[[str], str]) ->
     try:
         record = json.loads(value)
     except ValueError:
-        return replace(value)  # what a program of somebody else's saved
+        return replace(value)  # saved by another program
     new = _walked(record, replace)
     return value if new == record else json.dumps(new, separators=(",", ":"))
 
 
 def _walked(value: Any, replace: Callable[[str], str]) -> Any:
-    """JSON with the name replaced in every text of it, names of fields included."""
+    """JSON data with the name replaced in every text, keys included."""
     if isinstance(value, str):
         return replace(value)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What the SQL stores share: transactions, and inserting many rows without ceremony."""
+"""Shared by SQL stores: transactions, and fast inserts and statements."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sqlalchemy.exc import DBAPIError
 from ..files import sqlite
 
 READ_AHEAD = 2000
-IN_ONE_QUERY = 500
-"""Names asked for in one query."""
+MAX_VALUES = 500
+"""Values in one query."""
 
 
 @contextmanager
@@ -29,20 +29,20 @@ def named_errors(url: str) -> Iterator[None]:
 
 
 class Sql:
-    """An engine with reading and writing transactions. Parts of the store are mixed in from other files."""
+    """An engine with reading and writing transactions; base of the parts of a store."""
 
     engine: Engine
     url: str
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """One look at the store: nothing written meanwhile is seen."""
+        """A transaction that sees nothing written meanwhile."""
         with named_errors(self.url), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """All or nothing, and nobody else writes meanwhile. Kept once the block ends."""
+        """A transaction that writes all or nothing, while nobody else writes."""
         with named_errors(self.url), self.engine.connect() as opened:
             connection = opened.execution_options(writes=True)
             with connection.begin():
@@ -68,7 +68,7 @@ def _insert(table: Table, dialect: Dialect) -> str:
 
 
 class Rows:
-    """What SQLAlchemy's result has of use here, straight from the driver."""
+    """The methods of SQLAlchemy's result that are used here, without its overhead."""
 
     def __init__(self, cursor: sqlite3.Cursor) -> None:
         self._cursor = cursor
@@ -115,7 +115,7 @@ class Rows:
 def run(connection: Connection, statement: str, **values: Any) -> Any:
     """The result of a statement with :names in it."""
     if connection.dialect.name == "sqlite":
-        # Its driver knows :names by itself, and the layers in between take ten times as long as SQLite.
+        # The driver knows :names, and SQLAlchemy takes ten times as long as SQLite.
         return Rows(driver(connection).execute(statement, values))
     return connection.execute(_text(statement), values)
 
@@ -128,11 +128,11 @@ def run_many(connection: Connection, statement: str, rows: Sequence[dict[str, An
         connection.execute(_text(statement), rows)
 
 
-# The same object each time, so that SQLAlchemy remembers what it came to.
+# The same object each time, so that SQLAlchemy's cache works.
 _text = lru_cache(maxsize=500)(text)
 
 
-def in_pieces(items: Sequence[Any], size: int = IN_ONE_QUERY) -> Iterator[Sequence[Any]]:
+def in_pieces(items: Sequence[Any], size: int = MAX_VALUES) -> Iterator[Sequence[Any]]:
     """The items, at most so many at a time.
 
     >>> list(in_pieces([1, 2, 3], 2))
