@@ -99,7 +99,7 @@ def save_topics(store: Store, subject: str, topics: tuple[Topic, ...], at: datet
     others = [topic for topic in recall_topics(store, subject) if words.isdisjoint(topic.words)]
     every = sorted((*topics, *others), key=lambda topic: (-topic.risk, topic.words))
     risky = tuple(topic for topic in every if topic.risk >= LEAST)[:TOPICS]
-    data = json.dumps(msgspec.to_builtins(risky)).encode() if risky else None
+    data = msgspec.json.encode(risky) if risky else None
     store.save_state(MEMORY_NAME, subject, data, at, subject=subject)
 
 

@@ -1,8 +1,8 @@
-"""Which language a text is in, as far as the lexicon must know: one that it knows, or not.
+"""Whether a text is in a language of the lexicon, which is English.
 
-A text with two of the commonest English words is English. Another Latin text is taken for English unless the
-small words of other languages in it outnumber the English ones.
-A text in another script is not English, unless its letters are look-alikes and its small words English.
+A text with two of the commonest English words is English. Another Latin text counts as English unless small
+words of other languages outnumber the English ones. A text in another script is not English, unless its
+letters are look-alikes and its small words English.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import re
 
 from .normalize import Folded
 
-SAMPLE = 400  # how many characters decide
-
-MORE_FOREIGN = 2  # so many small words of other languages, at least, make a text one of theirs
+SAMPLE = 400  # characters that decide
+MORE_FOREIGN = 2  # least number of small words of other languages that make a text foreign
 
 _ENGLISH = frozenset(
     b"""the of and to in is that it for you was with on are be this have from or had by but not what all
@@ -23,7 +22,7 @@ _ENGLISH = frozenset(
     just our because here only think know good very after should being where why does any most also even
     me as at us he his really""".split()
 )
-# Only words that are none in English, and frequent in what they stand for.
+# Frequent words of other languages that are none in English.
 _OTHERS = frozenset(
     b"""el los las una unos del que por para con su sus pero como mas esta este esto eso muy tambien hay ser
     estan porque cuando donde quien nos todo todos sin sobre entre hasta desde yo mi es lo se le ya si
@@ -58,16 +57,14 @@ _FOREIGN = re.compile(
 
 
 def language_of(folded: Folded) -> str | None:
-    """'en', or None where it is not one the lexicon knows.
-
-    Texts too short to tell are taken for English where their script is Latin.
+    """'en', or None for a language that the lexicon does not know; short Latin texts count as English.
 
     >>> from .normalize import fold
     >>> language_of(fold("Act now!")), language_of(fold("¿Por qué no lo dices con tu nombre, para todos?"))
     ('en', None)
     """
     sample = folded.text[:SAMPLE]
-    # Most texts are told by this, without being taken apart.
+    # A quick check that decides for most texts.
     surely = 0
     for word in _SURELY_ENGLISH:
         if word in sample:
@@ -87,5 +84,5 @@ def language_of(folded: Folded) -> str | None:
 def _is_foreign(sample: str, words: list[bytes]) -> bool:
     """Whether letters of other scripts prevail."""
     foreign = 0 if sample.isascii() else len(_FOREIGN.findall(sample))
-    # Scripts without spaces say a word in two or three letters, Latin ones in five.
+    # Scripts without spaces write a word in two or three letters, Latin ones in five.
     return foreign > 0 and 2 * foreign > sum(map(len, words)) - foreign

@@ -1,4 +1,7 @@
-"""scan_thread: what the scans of a thread add up to, subject by subject."""
+"""scan_thread: what the messages of a thread show together, subject by subject.
+
+A message is judged by those before it only, so a thread has the same tiers read whole or live.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 from ..models import Event
 from ..models.record import Record
-from .records import HARD_CONSTRAINT, NEGATIVE, TIERS, Scan
+from .records import TIERS, Scan
 from .scanner import scan
 
 if TYPE_CHECKING:
     from ..fields import Count, Tier
 
 
-# The four things that one subject's messages in a thread can show together.
-
-RISING = 3  # escalation: so many messages in a row are flagged, each with more flags than the one before
-REPEATED = 3  # repeat flags: so many flagged messages
-CONCENTRATED = 4  # concentration: so many messages on the same trait
-
-Shown = tuple[str, str | None, tuple[int, ...]]
-"""What was shown, of which trait or category, and by which messages."""
+RISING = 3  # escalation: flagged messages in a row, each with more flags than the one before
+REPEATED = 3  # repeat_flags: flagged messages
+CONCENTRATED = 4  # concentration: messages on the same trait
+FLAGS_ALREADY = 4  # earlier flags of the subject that make a focused message deep
+Shown = tuple[str, str | None, tuple[int, ...]]  # kind of signal, trait or category, indices of messages
+Message = Event | Mapping[str, Any] | tuple[str, str | None]  # an event, an event line, or subject and text
 
 
 class Watcher:
-    """What is remembered of one subject in one thread. Each signal is told once, where it is first seen."""
+    """The messages of one subject in one thread; each kind of signal is reported once."""
 
     def __init__(self) -> None:
         self.messages = 0
@@ -40,7 +41,7 @@ class Watcher:
         self._states: list[tuple[int, str | None]] = []
 
     def see(self, index: int, result: Scan) -> list[Shown]:
-        """Take in the subject's next message; what is shown by it for the first time."""
+        """Add the subject's next message; returns the signals it shows for the first time."""
         traits = _raising(result, "trait")
         count = sum(traits.values())
         self.messages += 1
@@ -59,10 +60,8 @@ class Watcher:
         rises = count > 0 and (not self._rising or count > self._rising[-1][1])
         self._rising = [*self._rising, (index, count)] if rises else [(index, count)] if count else []
         categories = _raising(result, "category")
-        # The most frequent one speaks for the message; by name where there are several.
-        state = (
-            min(categories, key=lambda category: (-categories[category], category)) if categories else None
-        )
+        # The most frequent category, of equals the first by name.
+        state = min(categories, key=lambda name: (-categories[name], name), default=None)
         if not self._states or self._states[-1][1] != state:
             self._states.append((index, state))
 
@@ -80,10 +79,7 @@ class Watcher:
 
 
 def _cycle(states: list[tuple[int, str | None]]) -> list[tuple[int, str | None]]:
-    """The last four states, where they go to and fro twice: A, not A, A, not A; and not to nothing twice.
-
-    Flattery, nothing, flattery, demand is one. A flag now and then among plain messages is none.
-    """
+    """The last four states, where they are A, not A, A, not A, and not both of the others are None."""
     last = states[-4:]
     if len(last) < 4 or last[0][1] is None or last[0][1] != last[2][1]:
         return []
@@ -91,23 +87,8 @@ def _cycle(states: list[tuple[int, str | None]]) -> list[tuple[int, str | None]]
 
 
 def _raising(result: Scan, field: str) -> Counter[str]:
-    """How many flags that raise the tier there are, by trait or by category."""
-    return Counter(
-        getattr(flag, field)
-        for flag in result.flags
-        if flag.counts and (flag.trait in NEGATIVE or flag.trait == HARD_CONSTRAINT)
-    )
-
-
-# scan_thread: what the scans of a thread say together, subject by subject.
-#
-# A message is judged by what stood in the thread when it was written, and by nothing after it: so a thread
-# gives the same tiers read whole or live, message by message.
-
-FLAGS_ALREADY = 4  # A focused message of a subject with so many flags before it is looked at thoroughly
-
-Message = Event | Mapping[str, Any] | tuple[str, str | None]
-"""An event, an event line as a dict, or a subject and what it says; without text nothing is measured."""
+    """Counts of the flags that raise the tier, by trait or by category."""
+    return Counter(getattr(flag, field) for flag in result.flags if flag.raises)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,44 +155,40 @@ class ThreadScan(Record):
 
 
 def scan_thread(messages: Iterable[Message]) -> ThreadScan:
-    """Every message of one thread scanned, in the order given, with what they show together.
+    """Scan the messages of one thread in order, and what they show together.
 
-    >>> said = ["You are so smart.", "I agree.", "You're brilliant.", "Act now!"]
-    >>> found = scan_thread(zip(["kim", "bo", "kim", "kim"], said))
-    >>> [one.tier for one in found.messages]
+    >>> texts = ["You are so smart.", "I agree.", "You're brilliant.", "Act now!"]
+    >>> thread = scan_thread(zip(["kim", "bo", "kim", "kim"], texts))
+    >>> [message.tier for message in thread.messages]
     ['focused', 'standard', 'focused', 'deep']
-    >>> [(one.kind, one.subject, one.messages) for one in found.signals]
+    >>> [(signal.kind, signal.subject, signal.messages) for signal in thread.signals]
     [('repeat_flags', 'kim', (0, 2, 3))]
     """
     watchers: dict[str, Watcher] = {}
     scanned: list[MessageScan] = []
     signals: list[ThreadSignal] = []
     for index, message in enumerate(messages):
-        subject, text = _said(message)
-        found = unmeasured() if text is None else scan(text)
+        subject, text = _subject_and_text(message)
+        result = unmeasured() if text is None else scan(text)
         watcher = watchers.setdefault(subject, Watcher())
         already = watcher.flags
-        for kind, of, indices in watcher.see(index, found):
+        for kind, of, indices in watcher.see(index, result):
             signals.append(ThreadSignal(kind, subject, of, indices))
-        scanned.append(MessageScan(index, subject, found, tier_here(found, watcher, already)))
-    return ThreadScan(
-        tuple(scanned),
-        tuple(signals),
-        {subject: _summary(subject, watcher) for subject, watcher in sorted(watchers.items())},
-    )
+        scanned.append(MessageScan(index, subject, result, tier_here(result, watcher, already)))
+    by_subject = {subject: _summary(subject, watcher) for subject, watcher in sorted(watchers.items())}
+    return ThreadScan(tuple(scanned), tuple(signals), by_subject)
 
 
-def _said(message: Message) -> tuple[str, str | None]:
+def _subject_and_text(message: Message) -> tuple[str, str | None]:
     if isinstance(message, Event):
         return message.subject, message.text
     if isinstance(message, Mapping):
         return str(message["subject"]), message.get("text")
-    subject, text = message
-    return subject, text
+    return message
 
 
 def tier_here(result: Scan, watcher: Watcher, already: int) -> str:
-    """The tier after what the subject has shown so far with this message; only a flagged one is raised."""
+    """The tier of a message after the subject's earlier ones; only a flagged message is raised."""
     own = result.tier
     if own == "standard":
         return own
@@ -223,6 +200,7 @@ def tier_here(result: Scan, watcher: Watcher, already: int) -> str:
 
 
 def unmeasured() -> Scan:
+    """The scan of a message without text."""
     return Scan((), 0, None, scan("").lexicon)
 
 

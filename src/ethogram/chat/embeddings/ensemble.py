@@ -1,7 +1,4 @@
-"""The embedder `both`: `small` and `wordllama` side by side, each asked for its own closeness.
-
-They err on different texts, so their mean is better than either; it costs what both cost.
-"""
+"""The embedder `both`: the mean of `small` and `wordllama`, which err on different texts."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from .wordllama import Static
 
 @embedder("both")
 class Both:
-    """The vectors of the two, one after the other. Needs the extra `meaning`."""
+    """The concatenated vectors of the two. Needs the extra `meaning`."""
 
     name = "both@1"
 
@@ -33,7 +30,7 @@ class Both:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The mean closeness of several surfaces, each in its own unit and for its own columns."""
+    """The mean closeness of several surfaces, each in its own unit and columns."""
 
     surfaces: tuple[tuple[Surface, str, int], ...]
 

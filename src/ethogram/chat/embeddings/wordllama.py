@@ -1,6 +1,4 @@
-"""The embedder `wordllama`: static word vectors of 256 numbers that come inside that package (MIT
-licence, 16 MB).
-"""
+"""The embedder `wordllama`: static word vectors from that package (MIT licence, 16 MB)."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from .base import MOST_CHARACTERS, Vectors, embedder, unit
 
 @embedder("wordllama")
 class Static:
-    """Mean of static vectors of pieces of words. Needs the extra `meaning`; downloads nothing."""
+    """Mean of static subword vectors of 256 numbers. Needs the extra `meaning`; downloads nothing."""
 
     name = "wordllama@256"
 
@@ -26,11 +24,9 @@ class Static:
         except ModuleNotFoundError:
             raise MissingExtra("wordllama", "meaning", "the embedder wordllama") from None
 
-        # Version 0.4 looks for its tokenizer in a folder of another name than the one it ships; named as
-        # the cache, its own
-        # folder is found, and nothing is downloaded.
-        own = Path(wordllama.__file__).parent
-        self._model: Any = wordllama.WordLlama.load(cache_dir=own, disable_download=True)
+        # Version 0.4 finds its own tokenizer only where its folder is named as the cache.
+        folder = Path(wordllama.__file__).parent
+        self._model: Any = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text."""
