@@ -9,14 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ..models import Event
 from .near_duplicates import fingerprint
 from .records import TIERS, Scan
-from .scanner import scan
-from .thread_scan import ThreadSignal, Watcher, tier_here, unmeasured
+from .thread_scan import ThreadSignal, Watcher, scan_or_none
 
 SAMPLED = 0.01  # share of the messages without a flag that is evaluated
 PRIOR = {"focused": 0, "deep": 4, "deep_with_context": -1}  # earlier messages that are shown; -1 for all
@@ -65,12 +64,6 @@ class Route:
         return self.tier != self.scan.tier
 
 
-@dataclass(slots=True)
-class _Thread:
-    messages: int = 0
-    watchers: dict[str, Watcher] = field(default_factory=dict)
-
-
 class Router:
     """Routes messages as they come.
 
@@ -81,21 +74,19 @@ class Router:
     def __init__(self, sampled: float = SAMPLED, *, by: str = "message") -> None:
         self.sampled = sampled
         self._by_subject = by == "subject"
-        self._threads: dict[tuple[str, str], _Thread] = {}
+        self._messages: Counter[tuple[str, str]] = Counter()
+        self._watchers: dict[tuple[str, str, str], Watcher] = {}
         self._seen: set[tuple[str, str, str]] = set()
 
     def route(self, event: Event) -> Route:
         """The route of a message; one without text is standard."""
-        result = unmeasured() if event.text is None else scan(event.text)
+        result = scan_or_none(event.text)
         if self._is_copy(event):
             return Route(event, result, "standard", copy=True)
-        thread = self._threads.setdefault((event.source, event.thread or f"\0{event.id}"), _Thread())
-        watcher = thread.watchers.setdefault(event.subject, Watcher())
-        already = watcher.flags
-        shown = watcher.see(thread.messages, result)
-        thread.messages += 1
-        tier = tier_here(result, watcher, already)
-        signals = tuple(ThreadSignal(kind, event.subject, of, indices) for kind, of, indices in shown)
+        thread = (event.source, event.thread or f"\0{event.id}")
+        watcher = self._watchers.setdefault((*thread, event.subject), Watcher(event.subject))
+        tier, signals = watcher.add(self._messages[thread], result)
+        self._messages[thread] += 1
         name = f"{event.source}\0{event.subject}" if self._by_subject else event.id
         chosen = tier == "standard" and result.measured and is_sampled(name, self.sampled)
         return Route(event, result, tier, sampled=chosen, signals=signals)

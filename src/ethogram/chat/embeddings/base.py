@@ -46,7 +46,7 @@ def embedder(name: str) -> Callable[[Callable[[], Embedder]], Callable[[], Embed
 def load(name: str) -> Embedder:
     """The embedder of that name, loaded now."""
     # Imported here, since they import this module to register.
-    from . import ensemble, small, wordllama  # noqa: F401
+    from . import small, wordllama  # noqa: F401
 
     if name not in _MAKERS:
         known = ", ".join(sorted(_MAKERS))

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ...data import DATA
 from ..accumulation import AT_REST
-from .base import Vectors
+from .base import Vectors, unit
 
 _CHOICE = re.compile(r"\(([^()]*)\)")
 
@@ -149,6 +149,21 @@ class Quadratic:
             return np.array([value], dtype=np.float32)
         bent = np.einsum("ij,ij->i", vectors @ self.matrix, vectors)
         return np.asarray(bent + vectors @ self.linear + self.constant, dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The mean closeness of several surfaces, each in its own unit and columns."""
+
+    surfaces: tuple[tuple[Surface, str, int], ...]
+
+    def raw(self, vectors: Vectors) -> NDArray[np.float32]:
+        """Closeness of each row."""
+        total, first = np.zeros(len(vectors), dtype=np.float32), 0
+        for surface, name, width in self.surfaces:
+            total += surface.raw(unit(vectors[:, first : first + width])) / unit_of(name)
+            first += width
+        return np.asarray(total / len(self.surfaces), dtype=np.float32)
 
 
 def weights_of(places: Vectors, exemplars: Sequence[Exemplar]) -> Vectors:

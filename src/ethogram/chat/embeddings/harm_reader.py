@@ -25,9 +25,9 @@ import numpy as np
 from ...data import DATA
 from ..records import Readings
 from .base import Embedder, Vectors, load, stems
-from .closeness import Exemplar, Quadratic, Surface, exemplars, level_of, quadratic, weights_of
-from .ensemble import Both, Joined
+from .closeness import Exemplar, Joined, Quadratic, Surface, exemplars, level_of, quadratic, weights_of
 from .small import telling
+from .wordllama import Both
 
 WEIGHTS = DATA / "embeddings"
 FEWER = 5_000  # exemplars that are fitted where no weights are shipped; all would take a minute

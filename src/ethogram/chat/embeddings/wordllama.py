@@ -1,4 +1,4 @@
-"""The embedder `wordllama`: static word vectors from that package (MIT licence, 16 MB)."""
+"""The embedders `wordllama`, static word vectors from that package (MIT licence, 16 MB), and `both`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import MissingExtra
-from .base import MOST_CHARACTERS, Vectors, embedder, unit
+from .base import MOST_CHARACTERS, Embedder, Vectors, embedder, unit
+from .small import Small
 
 
 @embedder("wordllama")
@@ -34,3 +35,17 @@ class Static:
             return np.zeros((0, 256), dtype=np.float32)
         cut = [text[:MOST_CHARACTERS] or " " for text in texts]
         return unit(np.asarray(self._model.embed(cut), dtype=np.float32))
+
+
+@embedder("both")
+class Both:
+    """`small` and `wordllama`, which err on different texts. Needs the extra `meaning`."""
+
+    name = "both@1"
+
+    def __init__(self) -> None:
+        self.parts: tuple[Embedder, ...] = (Small(), Static())
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """The concatenated rows of the two."""
+        return unit(np.hstack([part.embed(texts) for part in self.parts]))
