@@ -15,7 +15,7 @@ from typing import Any
 from zlib import crc32
 
 from benchmarks.quality.runs import set_files, set_name
-from ethogram.app.chat_files import ROLES
+from ethogram.chat.records import ROLES
 from ethogram.errors import BadEvents, BadUsage, Fault
 from ethogram.ingest.values import text_of
 

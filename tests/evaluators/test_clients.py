@@ -15,7 +15,7 @@ from ethogram.errors import BadUsage, EvaluatorStopped, MissingExtra
 from ethogram.evaluators import llm, llm_client
 from ethogram.evaluators.anthropic import Anthropic
 from ethogram.evaluators.base import Evaluation, NotMeasured, Question, Usage, make_evaluator
-from ethogram.evaluators.llm_client import KNOWN
+from ethogram.evaluators.llm_options import KNOWN
 from ethogram.evaluators.openai import OpenAI
 from ethogram.evaluators.pricing import OVERHEAD, Price, most_tokens, price_of
 from ethogram.evaluators.rubric import rubric_version

@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from ..chat.records import ROLES
 from ..errors import BadEvents, BadUsage, Fault
 from ..ingest import read_events
 from ..ingest.chat_messages import is_message
@@ -27,10 +28,6 @@ from ..ingest.values import name_of, text_of, time_of
 from ..models import Event, parse_time
 from ..models.limits import Limits
 
-ROLES = {
-    "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "bot": "assistant",
-    "model": "assistant", "system": "system", "developer": "system", "tool": "tool", "function": "tool",
-}  # fmt: skip
 TURN = '{"role": "user", "text": "..."}'
 TALK = f'{{"conversation_id": "c1", "turns": [{TURN}]}}'
 EXPECTED = f"{TURN} is a turn, {TALK} a conversation"

@@ -15,7 +15,7 @@ import msgspec
 
 from ..chat.conversation import Meaning, Talk, follow, start, talk_from_json, talk_to_json
 from ..chat.memory import TOPICS, Topic
-from ..chat.records import Change, Mode, Signal, signal_named
+from ..chat.records import ROLES, Change, Mode, Signal, signal_named
 from ..config import Settings
 from ..errors import BadUsage
 from ..fields import Count, Name, Ratio, Role
@@ -30,11 +30,6 @@ from ..signals.base import Unmeasured
 from ..signals.chat import meaning_of, tuning_of, values_of
 from ..store.protocol import TALKS, Store
 from .watch import Watch
-
-ROLES = {
-    "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "model": "assistant",
-    "system": "system", "developer": "system", "tool": "tool", "function": "tool",
-}  # fmt: skip
 
 
 def name_of(value: object, what: str) -> str:
@@ -99,7 +94,7 @@ def save_topics(store: Store, subject: str, topics: tuple[Topic, ...], at: datet
     others = [topic for topic in recall_topics(store, subject) if words.isdisjoint(topic.words)]
     every = sorted((*topics, *others), key=lambda topic: (-topic.risk, topic.words))
     risky = tuple(topic for topic in every if topic.risk >= LEAST)[:TOPICS]
-    data = json.dumps(msgspec.to_builtins(risky)).encode() if risky else None
+    data = msgspec.json.encode(risky) if risky else None
     store.save_state(MEMORY_NAME, subject, data, at, subject=subject)
 
 

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from ..fields import Name, Ratio
 
 
+ROLES = {
+    "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "bot": "assistant",
+    "model": "assistant", "system": "system", "developer": "system", "tool": "tool", "function": "tool",
+}  # fmt: skip
 SIGNALS = (
     "keywords", "request", "vehicle", "disguise", "ladder", "query_pattern", "after_refusal", "topic_return",
     "resampling", "split_request", "meaning", "standing", "drift", "topic_jump", "trajectory", "accumulation",

@@ -45,7 +45,7 @@ class State:
 
 def to_json(state: State) -> dict[str, Any]:
     """The state as JSON's own types; `from_json` returns an equal one."""
-    return {"version": VERSION, "state": msgspec.to_builtins(state)}
+    return {"version": VERSION, "state": msgspec.json.decode(msgspec.json.encode(state))}
 
 
 def from_json(data: dict[str, Any]) -> State:

@@ -29,8 +29,9 @@ from .llm import (
     Reply,
     tokens,
     usage_or_none,
-)  # fmt: skip
-from .llm_client import Provider, RequestFailure, body_of, timeouts
+)
+from .llm_client import RequestFailure, body_of, timeouts
+from .llm_options import Provider
 from .pricing import BATCHED
 
 

@@ -18,17 +18,8 @@ from typing import Any
 
 from ..errors import EvaluatorStopped
 from .base import Answer, Evaluation, Evaluator, NotMeasured, Options, Question, Usage
-from .llm_client import (
-    ENDED,
-    Connections,
-    Provider,
-    RequestFailure,
-    Settings,
-    attempt,
-    http_client,
-    read_options,
-    waiting_time,
-)  # fmt: skip
+from .llm_client import ENDED, Connections, RequestFailure, attempt, http_client, waiting_time
+from .llm_options import ModelSettings, Provider, read_options
 from .pricing import most_tokens
 from .response_parser import check_answer
 from .rubric import answer_schema, rubric_version
@@ -64,7 +55,7 @@ class LanguageModel(Evaluator):
     provider: Provider
 
     def __init__(self, options: Options, *, sleep: Callable[[float], None] | None = None) -> None:
-        self.settings: Settings = read_options(options, self.provider)
+        self.settings: ModelSettings = read_options(options, self.provider)
         self.scorer = f"{self.name}:{self.settings.model}@{rubric_version()}"
         self.concurrency = self.settings.concurrency
         # Strict modes refuse limits on numbers; check_answer checks them.

@@ -7,7 +7,8 @@ from typing import Any
 
 from .base import Usage, evaluator
 from .llm import CUT, EMPTY, REFUSED, LanguageModel, Reply, tokens, usage_or_none
-from .llm_client import Provider, body_of, timeouts
+from .llm_client import body_of, timeouts
+from .llm_options import Provider
 from .rubric import rubric_version
 
 _REASONING = ("gpt-5", "gpt-6", "o1", "o3", "o4")  # models that take no temperature

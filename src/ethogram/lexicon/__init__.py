@@ -1,7 +1,6 @@
-"""The scanner: which phrases of the lexicon stand in a message, and what that says about where to look.
+"""The scanner: finds phrases of the lexicon in messages, to select those worth evaluating.
 
-Free, deterministic and quick: every message is scanned before any is evaluated. Names are loaded when first
-used: a command that scans nothing does not wait for it.
+Names are imported when first used, so that commands that scan nothing do not load them.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _HOMES = {"TIERS": "records", "Flag": "records", "Scan": "records", "scan": "sca
 
 
 def __getattr__(name: str) -> Any:
-    """The public name, imported now."""
+    """Import a public name."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'thread_scan')}"), name)

@@ -1,13 +1,12 @@
-"""Whose words a match is: denied, quoted, or talked about instead of said."""
+"""Context of a match: negated, quoted, or mentioned instead of used."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
 
-WINDOW = 4  # A denial reaches so many words ahead
-
-LOOK_BACK = 64  # how many characters before a match can matter
+WINDOW = 4  # words that a negation reaches ahead
+LOOK_BACK = 64  # characters before a match that matter
 
 _DENIALS = frozenset(
     b"""not no never none nobody nothing neither nor without cannot don't doesn't didn't isn't aren't wasn't
@@ -29,9 +28,9 @@ _MENTION = re.compile(
     rb"(?: (?:like|such as|is|are|was|were|of|called|for|including))?[ :,'\"`(]*$"
 )
 _NO_MARKS = bytes.maketrans(b'.,;:!?()[]|"`', b" " * 13)
-# Each form with a text that it cannot be without: looking for that first is far quicker. No form looks
-# at more than a few hundred characters from one start, so that the whole is linear. Single marks open
-# before a word and close after one; inside a word they are apostrophes.
+# Each pattern with a text that it contains, which is searched first. No pattern reads more than a few hundred
+# characters from one start, so that the whole is linear. Single marks open before a word and close after one;
+# inside a word they are apostrophes.
 _QUOTES = (
     ("```", re.compile(r"```.*?(?:```|\Z)", re.DOTALL)),
     (">", re.compile(r"^[ \t]{0,3}>.*$", re.MULTILINE)),
@@ -49,7 +48,7 @@ _QUOTES = (
 
 
 def is_denied_or_mentioned(text: bytes, start: int) -> tuple[bool, bool]:
-    """Whether what stands at this place of the folded text is denied, and whether it is only talked about.
+    """Whether a match at this offset of the folded text is negated, and whether it is only mentioned.
 
     >>> is_denied_or_mentioned(b"there is no need to act now", 20)
     (True, False)
@@ -57,7 +56,7 @@ def is_denied_or_mentioned(text: bytes, start: int) -> tuple[bool, bool]:
     ((False, True), (False, False))
     """
     before = text[max(0, start - LOOK_BACK) : start]
-    # Most of the time none of the words that matter is near, and that is soon seen.
+    # A quick check: mostly none of the words that matter is near.
     near = before.translate(_NO_MARKS).split()[-WINDOW - 2 :]
     return (
         not _DENIALS.isdisjoint(near) and _is_negated(before),
@@ -66,7 +65,7 @@ def is_denied_or_mentioned(text: bytes, start: int) -> tuple[bool, bool]:
 
 
 def _is_negated(before: bytes) -> bool:
-    """Whether a denial stands in the same clause, a few words before its end."""
+    """Whether a negation precedes in the same clause, at most WINDOW words before."""
     ends = [match.end() for match in _CLAUSE_END.finditer(before)]
     words = before[ends[-1] if ends else 0 :].split()[-WINDOW:]
     denials = [number for number, word in enumerate(words) if word in _DENIALS]
@@ -74,18 +73,15 @@ def _is_negated(before: bytes) -> bool:
 
 
 class Quotes:
-    """Where the original quotes somebody, shows code or gives an address."""
+    """Spans of quotations, code and addresses in a text."""
 
     __slots__ = ("_ends", "_starts")
 
     def __init__(self, original: str) -> None:
-        found = [
-            match.span() for sign, form in _QUOTES if sign in original for match in form.finditer(original)
-        ]
-        found.sort()
+        matches = (match for sign, form in _QUOTES if sign in original for match in form.finditer(original))
         self._starts: list[int] = []
         self._ends: list[int] = []
-        for start, end in found:
+        for start, end in sorted(match.span() for match in matches):
             if self._ends and start < self._ends[-1]:
                 self._ends[-1] = max(end, self._ends[-1])
             else:
@@ -93,6 +89,6 @@ class Quotes:
                 self._ends.append(end)
 
     def hold(self, start: int, end: int) -> bool:
-        """Whether all of the original's slice is inside one of them."""
+        """Whether a slice of the text is inside one of them."""
         index = bisect_right(self._starts, start)
         return index > 0 and end <= self._ends[index - 1]

@@ -1,8 +1,10 @@
-"""The lexicon: categories and their phrases."""
+"""The lexicon: categories and their phrases, compiled into one matcher.
+
+The files are YAML of one plain form: the small reader here takes milliseconds, a YAML library a second.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,20 +14,15 @@ from ..errors import BadInput, Fault
 from ..models.event import stable_hash
 from .matcher import Matcher, PhraseParts, Rest, Way, heads, without_apostrophes
 
-# The files of the lexicon, and what a category in them says.
-#
-# They are YAML, but of one plain form, so that a reader of a few lines does. Reading 1,500 lines with a
-# whole YAML library takes a second, this takes milliseconds.
-
 CONTENT = DATA / "lexicon"
 
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """Phrases that hint at one kind of conduct, and how well they do.
+    """Phrases that hint at one kind of conduct.
 
-    `hits_per_10000` and `precision` were measured: how often one of the phrases stands in 10,000 messages of
-    a network of agents, and how many of so many sampled hits used it in the meaning of the category.
+    `hits_per_10000` and `precision` were measured on messages of a network of agents: how often a phrase
+    occurs in 10,000 of them, and how many of so many sampled hits have the meaning of the category.
     """
 
     name: str
@@ -40,15 +37,29 @@ class Category:
 
 @lru_cache(maxsize=1)
 def read_categories() -> tuple[Category, ...]:
-    """The categories of all files, by file and in their order."""
-    paths = sorted(CONTENT.glob("*.yaml"))
-    return tuple(
-        category for path in paths for category in _categories(read_plain(path.read_text("utf-8"), path.name))
-    )
+    """The categories of all files, in order."""
+    categories: list[Category] = []
+    for path in sorted(CONTENT.glob("*.yaml")):
+        content = read_plain(path.read_text("utf-8"), path.name)
+        for name, fields in content["categories"].items():
+            right, _, sampled = fields["precision"].partition(" of ")
+            categories.append(
+                Category(
+                    name=name,
+                    trait=content["trait"],
+                    language=content["language"],
+                    about=fields["about"],
+                    indicator=fields.get("indicator"),
+                    hits_per_10000=float(fields["hits_per_10000"]),
+                    precision=(int(right), int(sampled)),
+                    phrases=tuple(fields["phrases"]),
+                )
+            )
+    return tuple(categories)
 
 
 def read_plain(text: str, name: str = "lexicon") -> dict[str, Any]:
-    """Mappings of mappings and lists of one line each, by indentation; nothing else of YAML.
+    """Nested mappings, and lists with one line an item, by indentation; nothing else of YAML.
 
     >>> read_plain("trait: virtue\\ncategories:\\n  candour:\\n    phrases:\\n      - i was wrong\\n")
     {'trait': 'virtue', 'categories': {'candour': {'phrases': ['i was wrong']}}}
@@ -56,21 +67,23 @@ def read_plain(text: str, name: str = "lexicon") -> dict[str, Any]:
     root: dict[str, Any] = {}
     above: list[tuple[int, Any]] = [(-1, root)]
     for number, line in enumerate(text.splitlines(), start=1):
-        said = line.strip()
-        if not said or said.startswith("#"):
+        stripped = line.strip()
+        if not stripped or stripped.startswith("#"):
             continue
         indent = len(line) - len(line.lstrip(" "))
         while above[-1][0] >= indent:
             above.pop()
         into = above[-1][1]
-        key, colon, value = said.partition(":")
-        if said.startswith("- ") and isinstance(into, list):
-            into.append(_unquoted(said[2:]))
+        key, colon, value = stripped.partition(":")
+        if stripped.startswith("- ") and isinstance(into, list):
+            into.append(_unquoted(stripped[2:]))
         elif colon and isinstance(into, dict):
             into[key] = _unquoted(value) if value else [] if key == "phrases" else {}
             above.append((indent, into[key]))
         else:
-            raise BadInput([Fault(name, number, indent + 1, "write `key: value`, `key:` or `- phrase` here")])
+            raise BadInput(
+                [Fault(name, number, indent + 1, "invalid line: expected `key: value`, `key:` or `- phrase`")]
+            )
     return root
 
 
@@ -79,43 +92,24 @@ def _unquoted(value: str) -> str:
     return value[1:-1].replace("''", "'") if value.startswith("'") else value
 
 
-def _categories(content: dict[str, Any]) -> Iterator[Category]:
-    for name, said in content["categories"].items():
-        right, _, sampled = said["precision"].partition(" of ")
-        yield Category(
-            name,
-            content["trait"],
-            content["language"],
-            said["about"],
-            said.get("indicator"),
-            float(said["hits_per_10000"]),
-            (int(right), int(sampled)),
-            tuple(said["phrases"]),
-        )
-
-
-# The lexicon: all categories made into one matcher; read when first needed.
-
-
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """All categories, the version of what they say, and the matcher made from them."""
+    """All categories, the version of their content, and the matcher of their phrases."""
 
     categories: tuple[Category, ...]
     version: str
     matcher: Matcher
-    entries: tuple[tuple[str, str, str | None], ...]
-    """Trait, category and phrase, by the matcher's number; no phrase where a line has variants."""
+    entries: tuple[tuple[str, str, str | None], ...]  # trait, category, and phrase if without variants
 
 
 @lru_cache(maxsize=1)
 def load_lexicon() -> Lexicon:
-    """The lexicon that comes with the package."""
+    """The lexicon of the package."""
     return make_lexicon(read_categories())
 
 
 def make_lexicon(categories: tuple[Category, ...]) -> Lexicon:
-    """A lexicon of these categories; a phrase with an apostrophe is found without it too."""
+    """A lexicon of these categories; phrases with an apostrophe match without it too."""
     entries: list[tuple[str, str, str | None]] = []
     begun: dict[bytes, list[Way]] = {}
     bare: list[tuple[str, Way]] = []
@@ -128,14 +122,11 @@ def make_lexicon(categories: tuple[Category, ...]) -> Lexicon:
                 if "'" in head:
                     bare.append((without_apostrophes(head), way))
             entries.append((category.trait, category.name, None if "(" in line else line))
-    # What is written so comes before what is only found so: `its` before `it's`.
+    # Exact spellings come first: `its` before `it's`.
     for head, way in bare:
         ways = begun.setdefault(head.encode(), [])
         if way not in ways:
             ways.append(way)
-    said = sorted(
-        (category.language, category.trait, category.name, *sorted(category.phrases))
-        for category in categories
-    )
+    content = sorted((item.language, item.trait, item.name, *sorted(item.phrases)) for item in categories)
     matcher = Matcher(list(begun), list(begun.values()))
-    return Lexicon(categories, stable_hash("lexicon", said)[:12], matcher, tuple(entries))
+    return Lexicon(categories, stable_hash("lexicon", content)[:12], matcher, tuple(entries))

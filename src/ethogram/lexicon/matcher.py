@@ -1,4 +1,8 @@
-"""Match many phrases at once as whole words."""
+"""Match many phrases at once as whole words, in linear time.
+
+A line may have variants: `(nobody|no one) else can help you` is two phrases. The starts of a line are written
+out for an automaton; the rest, where that would be too many, is a pattern that is tried after such a start.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,12 @@ from functools import lru_cache
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
-# Phrases with variants: `(nobody|no one) else can help you` is two phrases in one line.
-#
-# A line is taken apart once. Its first parts are written out, so that the automaton finds them; the rest,
-# where
-# writing it out would give too many, is a pattern that is tried only where such a beginning stands.
-
-SHORTEST_HEAD = 10  # A shorter beginning stands in too many texts to be worth looking at
+SHORTEST_HEAD = 10  # characters; shorter starts occur in too many texts
 
 PhraseParts = tuple["str | tuple[PhraseParts, ...]", ...]  # literal text and choices, in turn
 
 _WORD = rb"[a-z0-9_]"
-END = rb"(?!" + _WORD + rb")(?!'" + _WORD + rb")"
-"""What follows ends a word; an apostrophe before a letter does not."""
+END = rb"(?!" + _WORD + rb")(?!'" + _WORD + rb")"  # the end of a word; an apostrophe before a letter is none
 
 # Without it these are other words: well, were, hell, shell, ill, id, wed, shed.
 _KEEPS_APOSTROPHE = re.compile(r"\b(?:we|he|she|i)'(?:ll|re|d)\b")
@@ -34,10 +31,10 @@ def parse(line: str) -> PhraseParts:
     >>> parse("you('re| are) here")
     ('you', (("'re",), (' are',)), ' here')
     """
-    found, end = _choices(line, 0)
-    if end != len(line) or len(found) != 1:
+    choices, end = _choices(line, 0)
+    if end != len(line) or len(choices) != 1:
         raise ValueError(f"brackets and bars do not match in {line!r}")
-    return found[0]
+    return choices[0]
 
 
 def _choices(line: str, at: int) -> tuple[tuple[PhraseParts, ...], int]:
@@ -77,7 +74,7 @@ def forms(line: str | PhraseParts) -> Iterator[str]:
 
 
 class Rest:
-    """What must follow a beginning; made into a pattern when first asked, which for most is never."""
+    """What must follow a start; compiled when first needed, which for most is never."""
 
     __slots__ = ("_match", "_sequence")
 
@@ -86,7 +83,7 @@ class Rest:
         self._match: Callable[[bytes, int], re.Match[bytes] | None] | None = None
 
     def end(self, text: bytes, at: int) -> int | None:
-        """Where it ends, if it stands at this place of the text."""
+        """Its end, if it occurs at this offset of the text."""
         if self._match is None:
             self._match = re.compile(_pattern(self._sequence) + END).match
         match = self._match(text, at)
@@ -94,7 +91,7 @@ class Rest:
 
 
 def heads(line: str) -> Iterator[tuple[str, PhraseParts]]:
-    """The beginnings of a line, each long enough to stand in few texts, and what must follow each.
+    """The starts of a line, each long enough to occur in few texts, and what must follow each.
 
     >>> list(heads("(a|absolutely any) thing (here|there)"))[-1]
     ('absolutely any thing ', ((('here',), ('there',)),))
@@ -114,11 +111,11 @@ def _heads(begun: str, rest: PhraseParts) -> Iterator[tuple[str, PhraseParts]]:
 
 
 def _pattern(sequence: PhraseParts) -> bytes:
-    """The same as a regular expression; the longest choice is tried first."""
+    """The parts as a regular expression that tries the longest choice first."""
     out = b""
     for part in sequence:
         if isinstance(part, str):
-            # An apostrophe may be left out where that gives no other word.
+            # An apostrophe is optional where the word without it is no other word.
             out += _MAY_GO.sub(b"'?", re.escape(part.encode()).replace(rb"\ ", b" "))
         else:
             choices = sorted(part, key=lambda item: -max(map(len, forms(item))))
@@ -127,46 +124,38 @@ def _pattern(sequence: PhraseParts) -> bytes:
 
 
 def without_apostrophes(form: str) -> str:
-    """A phrase as it is also found; itself where its apostrophe keeps words apart."""
+    """A phrase without apostrophes; itself where that gives another word."""
     return form if _KEEPS_APOSTROPHE.search(form) else form.replace("'", "")
 
 
-# Matching: which phrases stand in a folded text as whole words, all at once and in linear time.
-
-Match = tuple[int, int, int]  # which phrase, where it starts, and where it ends (not included)
-
+Match = tuple[int, int, int]  # number of the phrase, start and end
+Way = tuple[int, Rest | None]  # number of the phrase that a start belongs to, and what must follow
 _IN_WORD = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_")
 _APOSTROPHE = ord("'")
 
 
-Way = tuple[int, Rest | None]
-"""Which phrase a beginning belongs to, and what must follow it; None where nothing must."""
-
-
 class Matcher:
-    """Finds the phrases of a list. Where they overlap, the one that starts first counts, then the longest.
+    """Finds phrases; of overlapping ones the first, then the longest.
 
-    `ways` says for each of them which phrases it begins; without, each is a phrase.
+    `ways` are the phrases that each start belongs to; without, each start is a phrase.
     """
 
     __slots__ = ("_find", "_ways")
 
     def __init__(self, phrases: Sequence[bytes], ways: Sequence[Sequence[Way]] | None = None) -> None:
-        # Not the DFA: that is so large for many phrases that it falls out of the processor's cache.
+        # A DFA of so many phrases does not fit the processor's cache.
         automaton = BytesAhoCorasick(phrases, MatchKind.Standard, Implementation.ContiguousNFA)
         self._find = automaton.find_matches_as_indexes
         self._ways = [[(number, None)] for number in range(len(phrases))] if ways is None else ways
 
     def find(self, text: bytes) -> list[Match]:
-        """The matches in order of place.
+        """The matches in order.
 
         >>> Matcher([b"coup", b"act now"]).find(b"a couple of us act now")
         [(1, 15, 22)]
         """
-        # All that overlap: the longest may turn out to end inside a word.
+        # With overlaps, since the longest may end inside a word.
         raw = self._find(text, True)
-        if not raw:
-            return []
         size = len(text)
         whole: list[tuple[int, int, int]] = []
         for head, start, end in raw:
@@ -189,9 +178,9 @@ class Matcher:
 
 
 def _ends(text: bytes, beside: int, beyond: int) -> bool:
-    """Whether a word ends where `beside` is the next character and `beyond` the one after that.
+    """Whether a word ends before the character at `beside`; `beyond` is the one after that.
 
-    An apostrophe before a letter goes on with the word: `you can` is not in `you can't`.
+    An apostrophe before a letter continues the word: `you can` is not in `you can't`.
     """
     code = text[beside]
     if code in _IN_WORD:

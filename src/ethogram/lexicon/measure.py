@@ -1,9 +1,9 @@
-"""How well the lexicon does on real messages: how often each category hits, and hits to be judged."""
+"""Measure the lexicon on real messages: hit rates of categories, and samples to judge."""
 
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ AROUND = 70  # characters shown before and after a hit
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A hit where it stands, to be judged: is the phrase used in the meaning of its category?"""
+    """A hit in its context, to judge whether the phrase has the meaning of its category."""
 
     file: str
     phrase: str
@@ -27,7 +27,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One category: hits per 10,000 messages of the file for rates, samples, and phrases never hit."""
+    """A category: hits per 10,000 messages of the rated file, samples, and phrases never hit."""
 
     category: Category
     hits_per_10000: float
@@ -37,15 +37,12 @@ class Measured:
 
 
 def measure(messages: Iterable[tuple[str, str]], rated: str, *, seed: int = 7) -> list[Measured]:
-    """Every category measured on (file, text) pairs; the same for the same messages and seed.
-
-    A text that is there many times is counted each time and sampled once.
-    """
+    """Measure every category on (file, text) pairs; a repeated text is sampled once."""
     rng = random.Random(seed)
     total, hits, rates = 0, Counter[tuple[str, str]](), Counter[str]()
     seen: set[int] = set()
-    record: dict[str, list[Sample]] = {}
-    counter: Counter[str] = Counter()
+    samples: dict[str, list[Sample]] = defaultdict(list)
+    sampled: Counter[str] = Counter()
     for file, text in messages:
         total += file == rated
         is_new = hash(text) not in seen
@@ -56,22 +53,17 @@ def measure(messages: Iterable[tuple[str, str]], rated: str, *, seed: int = 7) -
             hits[flag.category, flag.phrase] += 1
             rates[flag.category] += file == rated
             if is_new:
-                counter[flag.category] += 1
-                sample = Sample(
-                    file,
-                    flag.phrase,
-                    text[max(0, flag.start - AROUND) : flag.start],
-                    text[flag.start : flag.end],
-                    text[flag.end : flag.end + AROUND],
-                )
-                _keep(record.setdefault(flag.category, []), sample, counter[flag.category], rng)
+                sampled[flag.category] += 1
+                before, after = text[max(0, flag.start - AROUND) : flag.start], text[flag.end :][:AROUND]
+                sample = Sample(file, flag.phrase, before, text[flag.start : flag.end], after)
+                _add_sample(samples[flag.category], sample, sampled[flag.category], rng)
     lines = _by_line(hits)
     return [
         Measured(
             category,
             round(10_000 * rates[category.name] / max(1, total), 1),
-            counter[category.name],
-            tuple(record.get(category.name, ())),
+            sampled[category.name],
+            tuple(samples[category.name]),
             tuple(line for line in category.phrases if not lines[category.name, line]),
         )
         for category in load_lexicon().categories
@@ -79,7 +71,7 @@ def measure(messages: Iterable[tuple[str, str]], rated: str, *, seed: int = 7) -
 
 
 def _by_line(hits: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
-    """Hits by category and line of the lexicon: a line with variants is hit by any of its forms."""
+    """Hits by category and line of the lexicon; a line may have several forms."""
     lexicon = load_lexicon()
     lines = [(category.name, line) for category in lexicon.categories for line in category.phrases]
     out: Counter[tuple[str, str]] = Counter()
@@ -90,8 +82,8 @@ def _by_line(hits: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
     return out
 
 
-def _keep(samples: list[Sample], sample: Sample, number: int, rng: random.Random) -> None:
-    """Reservoir sampling: after any number of hits, each of them is among the kept with the same chance."""
+def _add_sample(samples: list[Sample], sample: Sample, number: int, rng: random.Random) -> None:
+    """Reservoir sampling: each of `number` hits is in the sample with the same chance."""
     if len(samples) < SAMPLED:
         samples.append(sample)
     elif (place := rng.randrange(number)) < SAMPLED:

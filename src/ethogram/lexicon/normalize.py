@@ -1,4 +1,8 @@
-"""Normalize text for matching: Unicode folding, leetspeak, offsets back to the original."""
+"""Normalize text for matching: Unicode folding, leetspeak, offsets back to the original.
+
+Folded text is ASCII: lower-case plain letters, one space for any white space. Emphasis marks (`*`, `~`, `_`
+around words) and hyphens inside words become spaces.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,8 @@ from bisect import bisect_right
 from functools import lru_cache
 from typing import NamedTuple
 
-# What one character folds to: a lower-case ASCII letter, digit or sign, or nothing.
-
-LETTER = "2"  # stands for a letter or digit that looks like none of ours: part of a word, and in no phrase
-
-SIGN = "|"  # stands for any other sign: ends a word and a clause
+LETTER = "2"  # a letter or digit that looks like no Latin one: part of a word, and in no phrase
+SIGN = "|"  # any other sign: ends a word and a clause
 
 _PAIRS = (
     # Cyrillic
@@ -30,13 +31,12 @@ _SIGNS = {
     **dict.fromkeys("‘’‚‛ʹʻʼʽˈ′＇´ꞌ", "'"),
     **dict.fromkeys("“”„‟«»″＂「」『』", '"'),
     **dict.fromkeys("‐‑⁃﹣－", "-"),
-    # A dash between two halves of a sentence parts them as a semicolon does.
+    # A dash separates like a semicolon.
     **dict.fromkeys("‒–—―−", ";"),
     **dict.fromkeys("…。、，", "."),
 }
 _BLANK = ("Zs", "Zl", "Zp")
-_NOTHING = ("Mn", "Me", "Cf", "Cc")
-"""Combining marks, zero-width characters, soft hyphens, direction marks and controls."""
+_NOTHING = ("Mn", "Me", "Cf", "Cc")  # combining marks, zero-width and control characters
 
 
 def fold_run(run: str) -> str:
@@ -45,7 +45,7 @@ def fold_run(run: str) -> str:
     >>> [fold_run(run) for run in ("асt", "ﬁ", "ⓉＲ𝒖", "\u200b", "’ж🦞")]
     ['act', 'fi', 'tru', '', "'2|"]
     """
-    # Only single characters are remembered: there are few of them, and any number of runs.
+    # Only single characters are cached: there are few of them, and any number of runs.
     return "".join(map(fold_character, run)) if len(run) > 1 else fold_character(run)
 
 
@@ -72,21 +72,15 @@ def fold_character(character: str) -> str:
     return LETTER if character.isalnum() else SIGN
 
 
-# Leetspeak: digits and signs that stand for letters inside words.
-
 _LEET = bytes.maketrans(b"013457@$", b"oieastas")
 _SIGN_IN_WORD = re.compile(rb"[@$](?<=[a-z][@$])(?=[a-z])")
-# A digit that may stand for a letter, beside a letter; it begins with the digit, which is soon found.
+# A digit that may stand for a letter, beside a letter.
 _BESIDE = re.compile(rb"[013457](?:(?<=[a-z][013457])|(?=[a-z]))")
 _NO_LETTERS = bytes(set(range(256)) - set(b"abcdefghijklmnopqrstuvwxyz"))
 
 
-def _kinds() -> bytes:
-    """Letters and digits as 'a', all else as ' '."""
-    return bytes(ord("a" if chr(code).isascii() and chr(code).isalnum() else " ") for code in range(256))
-
-
-_KINDS = _kinds()
+# Letters and digits as 'a', all else as ' '.
+_KINDS = bytes(ord("a" if chr(code).isascii() and chr(code).isalnum() else " ") for code in range(256))
 
 
 def read_leet(text: bytes) -> bytes:
@@ -96,7 +90,7 @@ def read_leet(text: bytes) -> bytes:
     b'trust man cash, not 10ms, b2b, a1, 3d or 1984'
     """
     if b"@" in text or b"$" in text:
-        text = _SIGN_IN_WORD.sub(_as_letter, text)
+        text = _SIGN_IN_WORD.sub(lambda match: match[0].translate(_LEET), text)
     match = _BESIDE.search(text)
     if match is None:
         return text
@@ -106,38 +100,26 @@ def read_leet(text: bytes) -> bytes:
         near = match.start()
         start, end = kinds.rfind(b" ", 0, near) + 1, kinds.find(b" ", near)
         end = len(kinds) if end < 0 else end
-        out[start:end] = _word(text[start:end])
+        word = text[start:end]
+        letters = len(word.translate(None, _NO_LETTERS))
+        if letters >= 2 and 2 * letters > len(word):
+            out[start:end] = word.translate(_LEET)
         match = _BESIDE.search(text, end)
     return bytes(out)
 
 
-def _as_letter(match: re.Match[bytes]) -> bytes:
-    return match[0].translate(_LEET)
-
-
-def _word(word: bytes) -> bytes:
-    letters = len(word.translate(None, _NO_LETTERS))
-    return word.translate(_LEET) if letters >= 2 and 2 * letters > len(word) else word
-
-
-# Folding: a text as it is matched, and the way back to where a match stands in the original.
-#
-# Letters are lower case and plain, every run of white space is one space, and all of it is ASCII. Emphasis
-# marks (`*`, `~`, `_` around words) and hyphens inside words read as spaces.
-
-# All but ASCII and what is frequent and known to fold to one character each.
+# All but ASCII and frequent characters that fold to one each.
 _UNUSUAL = re.compile(
     "[^\x00-\x7f’—“”–…•\u2190-\u21ff\u2500-\u257f\u2600-\u26ff\u2700-\u2767\U0001f300-\U0001f64f\U0001f680-\U0001f6ff"
     "\U0001f900-\U0001f9ff]+"
 )
 _SPACES = re.compile(rb"  +")
-# Each begins with the sign itself, which is found far quicker than a place with something before it.
+# Each starts with the sign itself, which is quicker to find than a look-behind.
 _HYPHEN = re.compile(rb"-(?<=[a-z0-9]-)(?=[a-z0-9])")
 _EMPHASIS = re.compile(rb"_(?:(?<![a-z0-9]_)|(?![a-z0-9]))")
 _ERRORS = "ethogram.fold"
-_COMMON = "’—“”–…"
-"""Unusual characters that many texts are full of: replacing them at once saves a call for each."""
-SHORT = 4  # runs of so many unusual characters are common enough to be remembered: a dash, an emoji
+_COMMON = "’—“”–…"  # replaced all at once, since many texts are full of them
+SHORT = 4  # longest run of unusual characters that is cached
 
 
 def _table() -> bytes:
@@ -153,12 +135,12 @@ def _table() -> bytes:
 
 
 _TABLE = _table()
-BETWEEN = "\0"  # stands between texts that are folded together; texts that hold it are folded alone
+BETWEEN = "\0"  # separates texts that are folded together; texts with it are folded alone
 _JOINED = b"\0" + _TABLE[1:]
 
 
 class Folded(NamedTuple):
-    """`text` is what is matched; `spaced` is the same before runs of spaces were made one."""
+    """`text` is matched; `spaced` is the same before runs of spaces become one."""
 
     text: bytes
     spaced: bytes
@@ -166,7 +148,7 @@ class Folded(NamedTuple):
 
 
 def fold(original: str, *, joined: bool = False) -> Folded:
-    """The text as it is matched; `joined` where it is many with BETWEEN between them.
+    """Fold a text for matching; `joined` where it is several with BETWEEN between them.
 
     >>> fold("Ac\u200bt\\n\\n **N0W**, lоok-alike").text
     b'act now , look alike'
@@ -187,7 +169,7 @@ def fold(original: str, *, joined: bool = False) -> Folded:
 
 
 def _put(error: UnicodeError) -> tuple[str, int]:
-    """What the encoder is to write for a run of characters that are not ASCII."""
+    """The encoder's replacement for a run of characters that are not ASCII."""
     assert isinstance(error, UnicodeEncodeError)
     run = error.object[error.start : error.end]
     return _short_run(run) if len(run) <= SHORT else fold_run(run), error.end
@@ -196,17 +178,17 @@ def _put(error: UnicodeError) -> tuple[str, int]:
 _short_run = lru_cache(maxsize=1 << 12)(fold_run)
 
 
-# An encoder that is told what to write goes through the plain rest at full speed.
+# The encoder passes over ASCII at full speed.
 codecs.register_error(_ERRORS, _put)
 
 
 class Offsets:
-    """Where a place in the folded text is in the original. Made only for texts with something in them."""
+    """Maps offsets in the folded text to the original."""
 
     __slots__ = ("_at", "_gaps", "_origins", "_removed")
 
     def __init__(self, folded: Folded, last: int | None = None) -> None:
-        """`last` is the last place that will be asked for; what comes after is not looked at."""
+        """`last` is the highest offset that will be mapped."""
         last = len(folded.text) if last is None else last
         self._gaps, self._removed = _collapsed(folded, last)
         self._at, self._origins = _pieces(folded.original, last + (self._removed[-1] if self._gaps else 0))
@@ -230,7 +212,7 @@ def _is_even(run: str) -> bool:
 
 
 def _collapsed(folded: Folded, last: int) -> tuple[list[int], list[int]]:
-    """From which place of the folded text on how many spaces have been taken out."""
+    """Offsets in the folded text, and how many spaces were removed up to each."""
     gaps: list[int] = []
     removed: list[int] = []
     total = 0
@@ -245,7 +227,7 @@ def _collapsed(folded: Folded, last: int) -> tuple[list[int], list[int]]:
 
 
 def _pieces(original: str, last: int) -> tuple[list[int], list[int]]:
-    """Where pieces start that run evenly, and where they start in the original; nothing if all of it does."""
+    """Offsets at which pieces of equal length start, in the folded text and in the original."""
     at: list[int] = []
     origins: list[int] = []
     shift = 0
@@ -262,7 +244,6 @@ def _pieces(original: str, last: int) -> tuple[list[int], list[int]]:
                 at.append(origin + shift + number)
                 origins.append(origin)
             shift += width - 1
-            # What follows is even again, until the next that is not.
             at.append(origin + 1 + shift)
             origins.append(origin + 1)
     return at, origins

@@ -1,4 +1,4 @@
-"""What a scan gives: flags on a message, and what they add up to."""
+"""The result of a scan: flags on a message, and what they add up to."""
 
 from __future__ import annotations
 
@@ -13,18 +13,13 @@ if TYPE_CHECKING:
     from ..fields import Amount, Count, Name, Tier
 
 
+# The traits whose flags raise the tier.
 NEGATIVE = frozenset(
     ("manipulation", "deception", "fabrication", "broken_logic", "dismissal", "exploitation")
 )
-"""The traits whose flags raise the tier."""
-
-HARD_CONSTRAINT = "hard_constraint"
-"""Stands in the place of a trait where the category is one of the seven hard constraints."""
-
-TIERS = ("standard", "focused", "deep", "deep_with_context")
-"""How closely a message is to be looked at, from not at all to with everything around it."""
-
-DEEP_FROM = 4  # from so many flags on a message is looked at thoroughly
+HARD_CONSTRAINT = "hard_constraint"  # in place of a trait, of the seven hard constraints
+TIERS = ("standard", "focused", "deep", "deep_with_context")  # how closely a message is evaluated
+DEEP_FROM = 4  # flags from which a message is evaluated thoroughly
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +41,13 @@ class Flag(Record):
 
     @property
     def counts(self) -> bool:
-        """Whether it is the author's own word."""
+        """Whether the author uses the phrase, rather than denies, quotes or mentions it."""
         return not (self.negated or self.quoted or self.mentioned)
+
+    @property
+    def raises(self) -> bool:
+        """Whether it raises the tier."""
+        return self.counts and (self.trait in NEGATIVE or self.trait == HARD_CONSTRAINT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Scan(Record):
     @property
     def negative(self) -> Count | None:
         """How many flags of negative traits and hard constraints count."""
-        return sum(map(_raises, self.flags)) if self.measured else None
+        return sum(flag.raises for flag in self.flags) if self.measured else None
 
     @property
     def density(self) -> Amount | None:
@@ -119,7 +119,3 @@ class Scan(Record):
         if not self.measured:
             return None
         return dict(sorted(Counter(getattr(flag, field) for flag in self.flags if flag.counts).items()))
-
-
-def _raises(flag: Flag) -> bool:
-    return flag.counts and (flag.trait in NEGATIVE or flag.trait == HARD_CONSTRAINT)

@@ -1,4 +1,4 @@
-"""scan: what the lexicon finds in one text; scan_many: in many at once."""
+"""scan: find phrases of the lexicon in a text; scan_many: in many texts at once."""
 
 from __future__ import annotations
 
@@ -13,25 +13,18 @@ from .matcher import Match
 from .normalize import BETWEEN, Folded, Offsets, fold
 from .records import Flag, Scan
 
-LONGEST = 1_000_000  # so many characters of a text are looked at
-
-TOGETHER = 1 << 16  # so many characters of short texts are looked at together
-
-REMEMBERED = 1 << 13
-"""Networks repeat themselves: so many short texts are remembered with what was found in them."""
-
-SHORT = 2_000
+LONGEST = 1_000_000  # characters of a text that are scanned
+TOGETHER = 1 << 16  # characters of short texts that are scanned together
+REMEMBERED, SHORT = 1 << 13, 2_000  # cached scans of short texts, since networks repeat themselves
 
 
 def scan(text: str) -> Scan:
-    """What the lexicon finds in a text: flags with their places, counts, and how closely to look.
+    """Scan a text: flags with their offsets, counts and tier. Takes linear time for any text.
 
-    The text is only ever data. The time taken grows with its length and no faster, whatever it holds.
-
-    >>> found = scan("Act now! A couple of us say there is no need to hurry.")
-    >>> [(flag.phrase, flag.start, flag.end, flag.negated) for flag in found.flags]
+    >>> result = scan("Act now! A couple of us say there is no need to hurry.")
+    >>> [(flag.phrase, flag.start, flag.end, flag.negated) for flag in result.flags]
     [('act now', 0, 7, False), ('need to hurry', 40, 53, True)]
-    >>> found.count, found.tier
+    >>> result.count, result.tier
     (1, 'focused')
     """
     if not isinstance(text, str):
@@ -40,22 +33,22 @@ def scan(text: str) -> Scan:
 
 
 def scan_many(texts: Iterable[str]) -> list[Scan]:
-    """The scan of each text, as `scan` gives it; texts are searched together, and repeats once.
+    """The scan of each text, as by `scan`; texts are searched together, and repeats once.
 
-    >>> [found.count for found in scan_many(["Act now!", "We met and left.", "Act now!"])]
+    >>> [result.count for result in scan_many(["Act now!", "We met and left.", "Act now!"])]
     [1, 0, 1]
     """
     if isinstance(texts, str):
         raise BadUsage("scan_many takes many texts; use scan for one")
-    value = list(texts)
-    record: dict[str, Scan] = {}
-    for batch in _batches(dict.fromkeys(value)):
-        record.update(zip(batch, _scan_together(batch), strict=True))
-    return [record[text] for text in value]
+    ordered = list(texts)
+    scans: dict[str, Scan] = {}
+    for batch in _batches(dict.fromkeys(ordered)):
+        scans.update(zip(batch, _scan_together(batch), strict=True))
+    return [scans[text] for text in ordered]
 
 
 def forget() -> None:
-    """Drop what is remembered of texts: for measuring."""
+    """Clear the cache of scans, for measurements."""
     _remembered.cache_clear()
 
 
@@ -77,7 +70,7 @@ _remembered = lru_cache(maxsize=REMEMBERED)(_scan)
 
 
 def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Texts that can be looked at together; one that cannot is alone."""
+    """Texts to scan together; one that cannot be joined is alone."""
     batch: list[str] = []
     size = 0
     for text in texts:
@@ -94,7 +87,7 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _scan_together(texts: list[str]) -> list[Scan]:
-    """Folds and searches many texts in one pass; no match reaches over what is between them."""
+    """Fold and search several texts in one pass; no match crosses the separators."""
     if len(texts) == 1:
         return [_scan(texts[0])]
     lexicon = load_lexicon()
@@ -124,6 +117,6 @@ def _flags(lexicon: Lexicon, folded: Folded, matches: list[Match]) -> tuple[Flag
         first, last = offsets.span(start, end)
         negated, mentioned = is_denied_or_mentioned(folded.text, start)
         trait, category, phrase = lexicon.entries[number]
-        said = folded.text[start:end].decode() if phrase is None else phrase
-        flags.append(Flag(trait, category, said, first, last, negated, quotes.hold(first, last), mentioned))
+        words = phrase or folded.text[start:end].decode()
+        flags.append(Flag(trait, category, words, first, last, negated, quotes.hold(first, last), mentioned))
     return tuple(flags)

@@ -1,4 +1,7 @@
-"""scan_thread: what the scans of a thread add up to, subject by subject."""
+"""scan_thread: what the messages of a thread show together, subject by subject.
+
+A message is judged by those before it only, so a thread has the same tiers read whole or live.
+"""
 
 from __future__ import annotations
 
@@ -9,105 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from ..models import Event
 from ..models.record import Record
-from .records import HARD_CONSTRAINT, NEGATIVE, TIERS, Scan
+from .records import TIERS, Scan
 from .scanner import scan
 
 if TYPE_CHECKING:
     from ..fields import Count, Tier
 
 
-# The four things that one subject's messages in a thread can show together.
-
-RISING = 3  # escalation: so many messages in a row are flagged, each with more flags than the one before
-REPEATED = 3  # repeat flags: so many flagged messages
-CONCENTRATED = 4  # concentration: so many messages on the same trait
-
-Shown = tuple[str, str | None, tuple[int, ...]]
-"""What was shown, of which trait or category, and by which messages."""
-
-
-class Watcher:
-    """What is remembered of one subject in one thread. Each signal is told once, where it is first seen."""
-
-    def __init__(self) -> None:
-        self.messages = 0
-        self.flags = 0
-        self.flagged: list[int] = []
-        self.by_trait: Counter[str] = Counter()
-        self.shown: set[str] = set()
-        self._rising: list[tuple[int, int]] = []
-        self._on_trait: dict[str, list[int]] = {}
-        self._states: list[tuple[int, str | None]] = []
-
-    def see(self, index: int, result: Scan) -> list[Shown]:
-        """Take in the subject's next message; what is shown by it for the first time."""
-        traits = _raising(result, "trait")
-        count = sum(traits.values())
-        self.messages += 1
-        self.flags += count
-        self.by_trait.update(traits)
-        self._remember(index, count, result)
-        if count:
-            self.flagged.append(index)
-        for trait in traits:
-            self._on_trait.setdefault(trait, []).append(index)
-        new = [signal for signal in self._signals() if signal[0] not in self.shown]
-        self.shown.update(kind for kind, _, _ in new)
-        return new
-
-    def _remember(self, index: int, count: int, result: Scan) -> None:
-        rises = count > 0 and (not self._rising or count > self._rising[-1][1])
-        self._rising = [*self._rising, (index, count)] if rises else [(index, count)] if count else []
-        categories = _raising(result, "category")
-        # The most frequent one speaks for the message; by name where there are several.
-        state = (
-            min(categories, key=lambda category: (-categories[category], category)) if categories else None
-        )
-        if not self._states or self._states[-1][1] != state:
-            self._states.append((index, state))
-
-    def _signals(self) -> Iterator[Shown]:
-        if len(self._rising) >= RISING:
-            yield "escalation", None, tuple(index for index, _ in self._rising[-RISING:])
-        if len(self.flagged) >= REPEATED:
-            yield "repeat_flags", None, tuple(self.flagged)
-        for trait, indices in sorted(self._on_trait.items()):
-            if len(indices) >= CONCENTRATED:
-                yield "concentration", trait, tuple(indices)
-                break
-        if turns := _cycle(self._states):
-            yield "cycling", turns[0][1], tuple(index for index, _ in turns)
-
-
-def _cycle(states: list[tuple[int, str | None]]) -> list[tuple[int, str | None]]:
-    """The last four states, where they go to and fro twice: A, not A, A, not A; and not to nothing twice.
-
-    Flattery, nothing, flattery, demand is one. A flag now and then among plain messages is none.
-    """
-    last = states[-4:]
-    if len(last) < 4 or last[0][1] is None or last[0][1] != last[2][1]:
-        return []
-    return last if last[1][1] is not None or last[3][1] is not None else []
-
-
-def _raising(result: Scan, field: str) -> Counter[str]:
-    """How many flags that raise the tier there are, by trait or by category."""
-    return Counter(
-        getattr(flag, field)
-        for flag in result.flags
-        if flag.counts and (flag.trait in NEGATIVE or flag.trait == HARD_CONSTRAINT)
-    )
-
-
-# scan_thread: what the scans of a thread say together, subject by subject.
-#
-# A message is judged by what stood in the thread when it was written, and by nothing after it: so a thread
-# gives the same tiers read whole or live, message by message.
-
-FLAGS_ALREADY = 4  # A focused message of a subject with so many flags before it is looked at thoroughly
-
-Message = Event | Mapping[str, Any] | tuple[str, str | None]
-"""An event, an event line as a dict, or a subject and what it says; without text nothing is measured."""
+RISING = 3  # escalation: flagged messages in a row, each with more flags than the one before
+REPEATED = 3  # repeat_flags: flagged messages
+CONCENTRATED = 4  # concentration: messages on the same trait
+FLAGS_ALREADY = 4  # earlier flags of the subject that make a focused message deep
+Message = Event | Mapping[str, Any] | tuple[str, str | None]  # an event, an event line, or subject and text
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,65 +89,108 @@ class ThreadScan(Record):
         return {tier: counted[tier] for tier in TIERS}
 
 
-def scan_thread(messages: Iterable[Message]) -> ThreadScan:
-    """Every message of one thread scanned, in the order given, with what they show together.
+class Watcher:
+    """The messages of one subject in one thread; each kind of signal is reported once."""
 
-    >>> said = ["You are so smart.", "I agree.", "You're brilliant.", "Act now!"]
-    >>> found = scan_thread(zip(["kim", "bo", "kim", "kim"], said))
-    >>> [one.tier for one in found.messages]
+    def __init__(self, subject: str) -> None:
+        self.subject = subject
+        self.messages = 0
+        self.flags = 0
+        self.flagged: list[int] = []
+        self.by_trait: Counter[str] = Counter()
+        self.shown: set[str] = set()
+        self._rising: list[tuple[int, int]] = []
+        self._on_trait: dict[str, list[int]] = {}
+        self._states: list[tuple[int, str | None]] = []
+
+    def add(self, index: int, result: Scan) -> tuple[str, tuple[ThreadSignal, ...]]:
+        """Add the subject's next message; its tier here, and the signals it shows for the first time."""
+        traits = Counter(flag.trait for flag in result.flags if flag.raises)
+        count, already = traits.total(), self.flags
+        self.messages += 1
+        self.flags += count
+        self.by_trait.update(traits)
+        if count:
+            self.flagged.append(index)
+        for trait in traits:
+            self._on_trait.setdefault(trait, []).append(index)
+        rises = count > 0 and (not self._rising or count > self._rising[-1][1])
+        self._rising = [*self._rising, (index, count)] if rises else [(index, count)] if count else []
+        categories = Counter(flag.category for flag in result.flags if flag.raises)
+        # The most frequent category, of equals the first by name.
+        state = min(categories, key=lambda name: (-categories[name], name), default=None)
+        if not self._states or self._states[-1][1] != state:
+            self._states.append((index, state))
+        new = tuple(signal for signal in self._signals() if signal.kind not in self.shown)
+        self.shown.update(signal.kind for signal in new)
+        return self._tier(result.tier, already), new
+
+    def _signals(self) -> Iterator[ThreadSignal]:
+        if len(self._rising) >= RISING:
+            yield self._signal("escalation", None, [index for index, _ in self._rising[-RISING:]])
+        if len(self.flagged) >= REPEATED:
+            yield self._signal("repeat_flags", None, self.flagged)
+        for trait, indices in sorted(self._on_trait.items()):
+            if len(indices) >= CONCENTRATED:
+                yield self._signal("concentration", trait, indices)
+                break
+        # Cycling: A, not A, A, not A, and not both of the others without a flag.
+        states = [state for _, state in self._states[-4:]]
+        if len(states) == 4 and states[0] is not None and states[0] == states[2] and any(states[1::2]):
+            yield self._signal("cycling", states[0], [index for index, _ in self._states[-4:]])
+
+    def _signal(self, kind: str, of: str | None, messages: list[int]) -> ThreadSignal:
+        return ThreadSignal(kind, self.subject, of, tuple(messages))
+
+    def _tier(self, own: str, already: int) -> str:
+        """The tier of a message with this one of its own; only a flagged message is raised."""
+        if own == "standard":
+            return own
+        if self.shown & {"escalation", "concentration", "cycling"}:
+            return "deep_with_context"
+        if own == "focused" and ("repeat_flags" in self.shown or already >= FLAGS_ALREADY):
+            return "deep"
+        return own
+
+
+def scan_thread(messages: Iterable[Message]) -> ThreadScan:
+    """Scan the messages of one thread in order, and what they show together.
+
+    >>> texts = ["You are so smart.", "I agree.", "You're brilliant.", "Act now!"]
+    >>> thread = scan_thread(zip(["kim", "bo", "kim", "kim"], texts))
+    >>> [message.tier for message in thread.messages]
     ['focused', 'standard', 'focused', 'deep']
-    >>> [(one.kind, one.subject, one.messages) for one in found.signals]
+    >>> [(signal.kind, signal.subject, signal.messages) for signal in thread.signals]
     [('repeat_flags', 'kim', (0, 2, 3))]
     """
     watchers: dict[str, Watcher] = {}
     scanned: list[MessageScan] = []
     signals: list[ThreadSignal] = []
     for index, message in enumerate(messages):
-        subject, text = _said(message)
-        found = unmeasured() if text is None else scan(text)
-        watcher = watchers.setdefault(subject, Watcher())
-        already = watcher.flags
-        for kind, of, indices in watcher.see(index, found):
-            signals.append(ThreadSignal(kind, subject, of, indices))
-        scanned.append(MessageScan(index, subject, found, tier_here(found, watcher, already)))
-    return ThreadScan(
-        tuple(scanned),
-        tuple(signals),
-        {subject: _summary(subject, watcher) for subject, watcher in sorted(watchers.items())},
-    )
+        if isinstance(message, Event):
+            subject, text = message.subject, message.text
+        elif isinstance(message, Mapping):
+            subject, text = str(message["subject"]), message.get("text")
+        else:
+            subject, text = message
+        result = scan_or_none(text)
+        tier, new = watchers.setdefault(subject, Watcher(subject)).add(index, result)
+        signals += new
+        scanned.append(MessageScan(index, subject, result, tier))
+    by_subject = {
+        name: SubjectScan(
+            subject=name,
+            messages=watcher.messages,
+            flagged=len(watcher.flagged),
+            flags=watcher.flags,
+            by_trait=dict(sorted(watcher.by_trait.items())),
+            signals=tuple(sorted(watcher.shown)),
+        )
+        for name, watcher in sorted(watchers.items())
+    }
+    return ThreadScan(tuple(scanned), tuple(signals), by_subject)
 
 
-def _said(message: Message) -> tuple[str, str | None]:
-    if isinstance(message, Event):
-        return message.subject, message.text
-    if isinstance(message, Mapping):
-        return str(message["subject"]), message.get("text")
-    subject, text = message
-    return subject, text
-
-
-def tier_here(result: Scan, watcher: Watcher, already: int) -> str:
-    """The tier after what the subject has shown so far with this message; only a flagged one is raised."""
-    own = result.tier
-    if own == "standard":
-        return own
-    if watcher.shown & {"escalation", "concentration", "cycling"}:
-        return "deep_with_context"
-    if own == "focused" and ("repeat_flags" in watcher.shown or already >= FLAGS_ALREADY):
-        return "deep"
-    return own
-
-
-def unmeasured() -> Scan:
-    return Scan((), 0, None, scan("").lexicon)
-
-
-def _summary(subject: str, watcher: Watcher) -> SubjectScan:
-    return SubjectScan(
-        subject,
-        watcher.messages,
-        len(watcher.flagged),
-        watcher.flags,
-        dict(sorted(watcher.by_trait.items())),
-        tuple(sorted(watcher.shown)),
-    )
+def scan_or_none(text: str | None) -> Scan:
+    """The scan of a message, which is not measured without a text."""
+    return Scan((), 0, None, scan("").lexicon) if text is None else scan(text)

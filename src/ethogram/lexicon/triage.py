@@ -1,8 +1,7 @@
-"""Router: which messages are worth an evaluator's look, how wide that look is, and what it would cost.
+"""Router: which messages are worth evaluating, with how much context, and what that would cost.
 
-Messages are routed in order, threads mixed as they come: a message is judged by what came before it in its
-thread. A small share of those without a flag is evaluated too, chosen by their ids, so that behaviour that
-no phrase gives away has readings as well.
+A message is judged by those before it in its thread. A small share of those without a flag, selected by their
+ids, is evaluated too, so that behaviour without telltale phrases has readings as well.
 """
 
 from __future__ import annotations
@@ -10,41 +9,34 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ..models import Event
 from .near_duplicates import fingerprint
 from .records import TIERS, Scan
-from .scanner import scan
-from .thread_scan import ThreadSignal, Watcher, tier_here, unmeasured
+from .thread_scan import ThreadSignal, Watcher, scan_or_none
 
-SAMPLED = 0.01  # the share of messages without a flag that is evaluated all the same
-
-PRIOR = {"focused": 0, "deep": 4, "deep_with_context": -1}
-"""How many earlier messages of the thread an evaluator is shown; -1 for all of them."""
-
+SAMPLED = 0.01  # share of the messages without a flag that is evaluated
+PRIOR = {"focused": 0, "deep": 4, "deep_with_context": -1}  # earlier messages that are shown; -1 for all
 EXPECTED = {
     "standard": (0.85, 1.0),
     "focused": (0.0, 0.15),
     "deep": (0.0, 0.03),
     "deep_with_context": (0.0, 0.01),
-}
-"""The share of messages that each tier should have, at least and at most."""
-
+}  # least and greatest share of the messages
 COSTS: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "llm": {"focused": (0.01, 0.02), "deep": (0.02, 0.04), "deep_with_context": (0.04, 0.08)},
     "local": {"focused": (0.0, 0.0), "deep": (0.0, 0.0), "deep_with_context": (0.0, 0.0)},
-}
-"""Dollars for one message, low and high, for each kind of evaluator and tier."""
+}  # dollars for one message, low and high
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where one message goes.
+    """The tier of a message, and why.
 
-    `sampled` says that it has no flag and was chosen by its id; `copy` that its subject has said the same
-    before, so that it is neither counted nor evaluated again.
+    `sampled`: it has no flag and was selected by its id. `copy`: a near duplicate by the same subject, which
+    is neither counted nor evaluated again.
     """
 
     event: Event
@@ -72,53 +64,45 @@ class Route:
         return self.tier != self.scan.tier
 
 
-@dataclass(slots=True)
-class _Thread:
-    messages: int = 0
-    watchers: dict[str, Watcher] = field(default_factory=dict)
-
-
 class Router:
-    """Routes messages as they come; what it remembers is a little for each thread and text.
+    """Routes messages as they come.
 
-    `sampled` is the share of messages without a flag that is evaluated too or, by `subject`, the share of
-    subjects of whom every message is.
+    `sampled` is the share of messages without a flag that is evaluated or, by `subject`, of the subjects
+    whose messages all are.
     """
 
     def __init__(self, sampled: float = SAMPLED, *, by: str = "message") -> None:
         self.sampled = sampled
         self._by_subject = by == "subject"
-        self._threads: dict[tuple[str, str], _Thread] = {}
-        self._said: set[tuple[str, str, str]] = set()
+        self._messages: Counter[tuple[str, str]] = Counter()
+        self._watchers: dict[tuple[str, str, str], Watcher] = {}
+        self._seen: set[tuple[str, str, str]] = set()
 
     def route(self, event: Event) -> Route:
-        """Where a message goes; one without text is standard."""
-        found = unmeasured() if event.text is None else scan(event.text)
+        """The route of a message; one without text is standard."""
+        result = scan_or_none(event.text)
         if self._is_copy(event):
-            return Route(event, found, "standard", copy=True)
-        thread = self._threads.setdefault((event.source, event.thread or f"\0{event.id}"), _Thread())
-        watcher = thread.watchers.setdefault(event.subject, Watcher())
-        already = watcher.flags
-        shown = watcher.see(thread.messages, found)
-        thread.messages += 1
-        tier = tier_here(found, watcher, already)
-        signals = tuple(ThreadSignal(kind, event.subject, of, indices) for kind, of, indices in shown)
+            return Route(event, result, "standard", copy=True)
+        thread = (event.source, event.thread or f"\0{event.id}")
+        watcher = self._watchers.setdefault((*thread, event.subject), Watcher(event.subject))
+        tier, signals = watcher.add(self._messages[thread], result)
+        self._messages[thread] += 1
         name = f"{event.source}\0{event.subject}" if self._by_subject else event.id
-        chosen = tier == "standard" and found.measured and is_sampled(name, self.sampled)
-        return Route(event, found, tier, sampled=chosen, signals=signals)
+        chosen = tier == "standard" and result.measured and is_sampled(name, self.sampled)
+        return Route(event, result, tier, sampled=chosen, signals=signals)
 
     def _is_copy(self, event: Event) -> bool:
         mark = None if event.text is None else fingerprint(event.text)
         if mark is None:
             return False
         key = (event.source, event.subject, mark)
-        known = key in self._said
-        self._said.add(key)
+        known = key in self._seen
+        self._seen.add(key)
         return known
 
 
 def is_sampled(name: str, share: float) -> bool:
-    """Whether an id is among those chosen; the same everywhere and always.
+    """Whether an id is in the sample, which is the same everywhere.
 
     >>> is_sampled("a", 1.0), is_sampled("a", 0.0)
     (True, False)
@@ -128,7 +112,7 @@ def is_sampled(name: str, share: float) -> bool:
 
 
 def cost(evaluated: Mapping[str, int], kind: str = "llm") -> dict[str, tuple[float, float]]:
-    """What it costs to evaluate so many messages of each tier: low and high, and in all.
+    """The cost of evaluating so many messages of each tier, low and high, and in all.
 
     >>> cost({"focused": 12_500, "deep": 2_500, "deep_with_context": 750})["all"]
     (205.0, 410.0)
@@ -141,22 +125,18 @@ def cost(evaluated: Mapping[str, int], kind: str = "llm") -> dict[str, tuple[flo
 
 
 def evaluated(routes: Counter[str], sampled: int) -> dict[str, int]:
-    """How many messages of each tier are evaluated; sampled ones as focused."""
+    """How many messages of each tier are evaluated; sampled ones count as focused."""
     out = {tier: routes[tier] for tier in TIERS if tier != "standard"}
     out["focused"] += sampled
     return out
 
 
 def beside_expected(tiers: Mapping[str, int]) -> list[dict[str, Any]]:
-    """The share of each tier beside what is expected of it."""
+    """The share of each tier beside the expected one."""
     total = max(1, sum(tiers.values()))
-    return [
-        {
-            "tier": tier,
-            "messages": tiers.get(tier, 0),
-            "share": round(tiers.get(tier, 0) / total, 6),
-            "expected": list(EXPECTED[tier]),
-            "as_expected": EXPECTED[tier][0] <= tiers.get(tier, 0) / total <= EXPECTED[tier][1],
-        }
-        for tier in TIERS
-    ]
+    rows = []
+    for tier, (least, most) in EXPECTED.items():
+        count = tiers.get(tier, 0)
+        row = {"tier": tier, "messages": count, "share": round(count / total, 6), "expected": [least, most]}
+        rows.append({**row, "as_expected": least <= count / total <= most})
+    return rows

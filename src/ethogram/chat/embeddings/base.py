@@ -1,4 +1,4 @@
-"""Embedder: what one is, and how one is loaded by name."""
+"""Embedder: text to vectors; loaded by name."""
 
 from __future__ import annotations
 
@@ -10,44 +10,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import BadUsage, did_you_mean
-from ..words import stem, tokens
-
-# What an embedder is, and how one is had by name.
+from ..words import tokens
 
 Vectors = NDArray[np.float32]
+MOST_CHARACTERS = 4_000  # of a text that are read
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors whose inner product says how much two texts are about the same.
+    """Turns texts into vectors whose inner product is their similarity.
 
-    One that is not of English alone says so by an attribute `any_language`, true.
+    An attribute `any_language` that is true says that it knows other languages than English.
     """
 
     @property
     def name(self) -> str:
-        """With its version, such as `small@2`: vectors of two versions must not be compared."""
+        """The name with its version, such as `small@2`; vectors of two versions must not be compared."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row for each text, of length 1; a row of zeros where nothing in the text is known."""
+        """A row of length 1 for each text; zeros where nothing in the text is known."""
 
 
 _MAKERS: dict[str, Callable[[], Embedder]] = {}
 
 
 def embedder(name: str) -> Callable[[Callable[[], Embedder]], Callable[[], Embedder]]:
-    """Makes an embedder known by a name."""
+    """Register an embedder by name."""
 
-    def keep(make: Callable[[], Embedder]) -> Callable[[], Embedder]:
+    def add(make: Callable[[], Embedder]) -> Callable[[], Embedder]:
         _MAKERS[name] = make
         return make
 
-    return keep
+    return add
 
 
 def load(name: str) -> Embedder:
     """The embedder of that name, loaded now."""
-    # Here and not above: a larger one is imported only where it is asked for.
-    from . import ensemble, small, wordllama  # noqa: F401
+    # Imported here, since they import this module to register.
+    from . import small, wordllama  # noqa: F401
 
     if name not in _MAKERS:
         known = ", ".join(sorted(_MAKERS))
@@ -56,21 +55,13 @@ def load(name: str) -> Embedder:
 
 
 def unit(rows: Vectors) -> Vectors:
-    """The rows brought to length 1; rows of zeros stay."""
+    """The rows scaled to length 1; rows of zeros stay."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths == 0, 1, lengths), dtype=np.float32)
 
 
-# Words of a text as stems: enough to bring forms of one English word together, and no more.
-
-__all__ = ["stem", "stems"]
-
-MOST_CHARACTERS = 4_000
-"""What is read of one text. A longer one says what it is about before that, and a turn must stay cheap."""
-
-
 def stems(text: str) -> tuple[str, ...]:
-    """The stems of a text in order, of its first `MOST_CHARACTERS` characters.
+    """The stems of the first `MOST_CHARACTERS` characters of a text, in order.
 
     >>> stems("Don't STOP making cakes!")
     ("don't", 'stop', 'make', 'cake')
@@ -78,7 +69,7 @@ def stems(text: str) -> tuple[str, ...]:
     return _stems(text[:MOST_CHARACTERS])
 
 
-# Whoever embeds a turn and whoever asks how much it says need them one after the other.
+# A turn is embedded, and its words are counted right after.
 @lru_cache(maxsize=4)
 def _stems(text: str) -> tuple[str, ...]:
     return tuple(tokens(text))

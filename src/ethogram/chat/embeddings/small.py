@@ -1,17 +1,20 @@
-"""The embedders `small` and `letters`, which ship with the package."""
+"""The embedders `small` and `letters`, which need NumPy alone.
+
+`letters` hashes words and runs of letters. `small` adds the concepts of a table of words, so that two texts
+without a word in common can still be near.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from zlib import crc32
 
 import numpy as np
 
 from ...data import DATA
-from .base import Vectors, embedder, stem, stems, unit
-
-# The embedder `letters`: hashed words and runs of letters, nothing known about meaning. The one to beat.
+from ..words import stem
+from .base import Vectors, embedder, stems, unit
 
 WIDTH = 1024
 _COMMON = """
@@ -21,18 +24,19 @@ _COMMON = """
     here then than just some any all about into out up more very also one please
     """
 COMMON = frozenset(_COMMON.split())
-_TALK = """
-    ok okay i'll i'm i've i'd it's that's don't lol well oh yes hi hello hey thank thanks
-    """
-SAYING_NOTHING = frozenset(_TALK.split())
-"""As common in talk, and no more telling; they are not among `COMMON`, since how one talks may tell."""
-SELDOM = 0.15  # weight of a common word beside 1 for any other: no counts of a language are needed for this
+# As common in talk, but not among COMMON, since the manner of talking may matter.
+SAYING_NOTHING = frozenset((
+    "ok", "okay", "i'll", "i'm", "i've", "i'd", "it's", "that's", "don't", "lol", "well", "oh", "yes", "hi",
+    "hello", "hey", "thank", "thanks",
+))  # fmt: skip
+SELDOM = 0.15  # weight of a common word; that of any other is 1
+CONCEPTS = DATA / "embeddings" / "concepts.txt"
+MEANING, LETTERS = 1.0, 0.7  # shares of concepts and letters in `small`
 
 
 @lru_cache(maxsize=20_000)
 def places(word: str) -> tuple[tuple[int, float], ...]:
-    """Where a stem is added in the vector, with which weight: the word itself, and its runs of four
-    letters."""
+    """The positions and weights of a stem in the vector: the word, and its runs of four letters."""
     weight = SELDOM if word in COMMON else 1.0
     parts = [(word, weight)]
     if weight == 1.0 and len(word) > 4:
@@ -42,14 +46,13 @@ def places(word: str) -> tuple[tuple[int, float], ...]:
 
 
 def _place(part: str, weight: float) -> tuple[int, float]:
-    # crc32 and not hash(): the same in every process. One bit of it is the sign, so that collisions
-    # cancel on the whole.
+    # crc32 is the same in every process. One bit of it is the sign, so that collisions cancel on average.
     code = crc32(part.encode())
     return (code >> 1) % WIDTH, weight if code & 1 else -weight
 
 
 def telling(words: Sequence[str]) -> int:
-    """How many of the stems say anything by themselves.
+    """How many of the stems carry content.
 
     >>> telling(["ok", "i'll", "do", "it", "then"]), telling(["bake", "a", "cake"])
     (0, 2)
@@ -57,11 +60,16 @@ def telling(words: Sequence[str]) -> int:
     return sum(word not in COMMON and word not in SAYING_NOTHING for word in words)
 
 
-def add_letters(row: list[float], words: Sequence[str]) -> None:
-    """Adds the words to a row of `WIDTH` numbers."""
-    for word in words:
-        for place, weight in places(word):
-            row[place] += weight
+def hashed(texts: Iterable[Sequence[str]]) -> Vectors:
+    """One row of `WIDTH` numbers for the stems of each text."""
+    rows = []
+    for words in texts:
+        row = [0.0] * WIDTH
+        for word in words:
+            for place, weight in places(word):
+                row[place] += weight
+        rows.append(row)
+    return unit(np.array(rows, dtype=np.float32).reshape(len(rows), WIDTH))
 
 
 @embedder("letters")
@@ -72,56 +80,29 @@ class Letters:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text."""
-        rows = []
-        for text in texts:
-            row = [0.0] * WIDTH
-            add_letters(row, stems(text))
-            rows.append(row)
-        return unit(np.array(rows, dtype=np.float32).reshape(len(rows), WIDTH))
-
-
-# The embedder `small`: what words are about, by a table of our own, beside hashed words and letters.
-#
-# Works out of the box: no download, no weights, NumPy alone. A word that the table knows adds to its
-# concepts, so that two
-# texts without a word in common can still be near. What the table does not know is compared by its letters.
-
-CONCEPTS = DATA / "embeddings" / "concepts.txt"
-MEANING, LETTERS = 1.0, 0.7
-"""Shares of the two parts. Letters alone know no meaning; concepts alone find every two texts about
-cooking equal."""
+        return hashed(map(stems, texts))
 
 
 @cache
 def table() -> tuple[tuple[str, ...], dict[str, tuple[int, ...]], dict[str, int]]:
-    """The names of the concepts; which each stem or phrase of stems belongs to; how long phrases with a
-    first word are."""
+    """The names of concepts, the concepts of each phrase of stems, and the longest phrase by first stem."""
     names: list[str] = []
-    record: dict[str, list[int]] = {}
-    for name, words in _lines():
-        for word in words:
-            key = "_".join(stem(part) for part in word.split("_"))
-            known = record.setdefault(key, [])
-            if len(names) not in known:
-                known.append(len(names))
-        names.append(name)
-    longest: dict[str, int] = {}
-    for key in record:
-        parts = key.split("_")
-        longest[parts[0]] = max(longest.get(parts[0], 1), len(parts))
-    return tuple(names), {key: tuple(places) for key, places in record.items()}, longest
-
-
-def _lines() -> Iterator[tuple[str, list[str]]]:
+    known: dict[str, dict[int, None]] = {}
     for line in CONCEPTS.read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
             name, _, words = line.partition(":")
-            yield name, words.split()
+            for word in words.split():
+                known.setdefault("_".join(map(stem, word.split("_"))), {})[len(names)] = None
+            names.append(name)
+    longest: dict[str, int] = {}
+    for key in known:
+        parts = key.split("_")
+        longest[parts[0]] = max(longest.get(parts[0], 1), len(parts))
+    return tuple(names), {key: tuple(places) for key, places in known.items()}, longest
 
 
 def concepts(words: Sequence[str]) -> list[float]:
-    """How much of each concept the words hold: 1 for a word, shared where it belongs to several; the
-    longest phrase counts.
+    """How much of each concept the stems hold: 1 for the longest phrase, shared among its concepts.
 
     >>> held = concepts(stems("He shoots the ball, just to kill time"))
     >>> [table()[0][k] for k, value in enumerate(held) if value]
@@ -151,14 +132,8 @@ class Small:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text: the concepts, then the letters."""
-        meant, spelt = [], []
-        for text in texts:
-            words = stems(text)
-            meant.append(concepts(words))
-            row = [0.0] * WIDTH
-            add_letters(row, words)
-            spelt.append(row)
-        # The root keeps one word that is said ten times from drowning the rest.
-        first = unit(np.sqrt(np.array(meant, dtype=np.float32).reshape(len(meant), len(table()[0]))))
-        second = unit(np.array(spelt, dtype=np.float32).reshape(len(spelt), WIDTH))
-        return unit(np.hstack([MEANING * first, LETTERS * second]))
+        words = [stems(text) for text in texts]
+        held = np.array([concepts(each) for each in words], dtype=np.float32)
+        # The root keeps a word that is repeated ten times from drowning the rest.
+        first = unit(np.sqrt(held.reshape(len(words), len(table()[0]))))
+        return unit(np.hstack([MEANING * first, LETTERS * hashed(words)]))
