@@ -12,7 +12,7 @@ from ...language.ast import Attribute
 from ...language.history import CAP, FIELDS, attribute
 from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ...language.visitor import MEASURES, expressions, named, walk
-from ...models.event import Event, Value, is_evaluated
+from ...models.event import Event, is_evaluated
 from ...models.timestamps import micros
 from ..history import History
 from ..match import CLOSED, NO_TIMES, OPENED, Change, Insufficient, Outcome, lacking
@@ -363,9 +363,7 @@ def key_reader(fields: tuple[str, ...]) -> Callable[[Event], Key | None]:
     def read(event: Event) -> Key | None:
         values: list[Any] = [event.source]
         for name in fields:
-            value: Value | None = event.readings.get(name) if name not in FIELDS else None
-            if value is None:
-                value = attribute(event, name)
+            value = attribute(event, name)
             if value is None:
                 return None
             values.append(value)
