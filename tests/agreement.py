@@ -1,4 +1,4 @@
-"""Comparing a runner of the product with the plain reading, field by field."""
+"""Comparing an engine with the plain reading, field by field."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ def product(case: Case, engine: str = "live") -> tuple[list[Row], set[tuple[str,
     seen = [event for event in events if event.at <= as_of]
     found = find(compile_patterns(case.patterns), seen, as_of=as_of, cap=case.cap, engine=engine)
     untimed = {(item.program.name, item.key) for item in found.insufficient if item.reason == NO_TIMES}
-    return [_row(detection) for detection in found.detections], untimed
+    return [row_of(detection) for detection in found.detections], untimed
 
 
 def plain_reading(case: Case) -> tuple[list[Row], set[tuple[str, tuple[Any, ...]]]]:
     """What the plain reading finds, as rows of the same form."""
-    found, insufficient = naive.run(case.patterns, case.events, as_of=case.as_of, cap=case.cap)
-    return [_row(item) for item in found], insufficient
+    found, insufficient = case.expected or naive.run(
+        case.patterns, case.events, as_of=case.as_of, cap=case.cap
+    )
+    return [row_of(item) for item in found], insufficient
 
 
-def _row(detection: Detection | naive.Found) -> Row:
+def row_of(detection: Detection | naive.Found) -> Row:
     history = tuple(detection.history.values()) if isinstance(detection, Detection) else detection.history
     evidence = (
         tuple((entry.step, entry.event) for entry in detection.evidence)

@@ -42,6 +42,19 @@ def live_rows(
     lateness: int = 0,
     ticks: bool = False,
 ) -> list[Row]:
+    """What `live_detections` gives, as rows."""
+    found = live_detections(case, cuts=cuts, arrival=arrival, lateness=lateness, ticks=ticks)
+    return [row(detection) for detection in found]
+
+
+def live_detections(
+    case: Case,
+    *,
+    cuts: Sequence[int] = (),
+    arrival: Sequence[Event] | None = None,
+    lateness: int = 0,
+    ticks: bool = False,
+) -> list[Detection]:
     """What a watch has told when all is over; at each cut it is saved as text and loaded anew."""
     events, as_of = events_of(case)
     programs, settings = compile_patterns(case.patterns), Settings(lateness=lateness)
@@ -57,7 +70,7 @@ def live_rows(
         watch = reloaded(watch, programs, case.cap)
     detections += watch.flush(as_of)
     assert watch.late == 0
-    return last_rows([*detections, *watch.open()])
+    return newest([*detections, *watch.open()])
 
 
 def reloaded(watch: Watch, programs: Sequence[Program], cap: int) -> Watch:
@@ -71,9 +84,14 @@ def reloaded(watch: Watch, programs: Sequence[Program], cap: int) -> Watch:
 
 
 def last_rows(detections: Iterable[Detection]) -> list[Row]:
+    """What was told last of each detection, as rows in output order."""
+    return [row(detection) for detection in newest(detections)]
+
+
+def newest(detections: Iterable[Detection]) -> list[Detection]:
     """What was told last of each detection, in output order."""
     last = {item.id: item for item in detections}
-    return [row(item) for item in sorted(last.values(), key=lambda entry: entry.order)]
+    return sorted(last.values(), key=lambda detection: detection.order)
 
 
 def row(detection: Detection) -> Row:

@@ -984,6 +984,11 @@ def as_float(x: Fraction) -> float | None:
         return None
 
 
+def square_root(x: Fraction) -> float:
+    """The square root, also of a number that is too large for a float."""
+    return math.sqrt(x) if x < 10**300 else float(math.isqrt(int(x)))
+
+
 def seen_indicators(cover: Cover, here: Here) -> list[str] | None:
     """The indicators of the set above 0 at an event; None where none of them is known."""
     xs = {item.name: number(value(item, here)) for item in cover.items}
@@ -1080,8 +1085,7 @@ def simple(name: str, xs: list[Any]) -> float | str | None:
     if name == "mean":
         return as_float(mean(xs))
     if name == "std":
-        variance = as_float(mean([(x - mean(xs)) ** 2 for x in xs]))
-        return None if variance is None else math.sqrt(variance)
+        return square_root(mean([(x - mean(xs)) ** 2 for x in xs]))
     if name == "median":
         middle = sorted(xs)
         return as_float((middle[(n - 1) // 2] + middle[n // 2]) / 2)
@@ -1211,6 +1215,7 @@ def score(p: float) -> float:
     return 12.0 if p < 1e-12 else max(0.0, -math.log10(p))
 
 
+@cache
 def student_tail(t: float, degrees: float) -> float:
     """The two-sided tail of Student's t beyond t.
 

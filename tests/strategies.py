@@ -8,8 +8,9 @@ are on purpose.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import naive
@@ -91,15 +92,17 @@ KINDS = ("sequence", "threshold", "trend", "contrast", "silence", "combination",
 
 @dataclass(frozen=True)
 class Case:
-    """One question: these patterns over these events."""
+    """One question: these patterns over these events; `expected` is what `naive.run` answers, where known."""
 
     patterns: tuple[Pattern, ...]
     events: tuple[Event, ...]
     as_of: datetime | None = None
     cap: int = 512
     kind: str = ""
+    expected: Any = field(default=None, compare=False, repr=False)
 
 
+@lru_cache(maxsize=4096)
 def random_case(seed: int, kind: str | None = None, measure: str | None = None) -> Case:
     """A case of one kind of shape; without a kind, sequences and thresholds come most often.
 
@@ -122,7 +125,7 @@ def random_case(seed: int, kind: str | None = None, measure: str | None = None) 
     rng.shuffle(shuffled)
     listed = list(patterns)
     rng.shuffle(listed)
-    return Case(tuple(listed), tuple(shuffled), as_of, cap, kind)
+    return Case(tuple(listed), tuple(shuffled), as_of, cap, kind, (found, insufficient))
 
 
 def random_as_of(rng: random.Random, events: list[Event], kind: str) -> datetime | None:
@@ -149,7 +152,7 @@ def near_miss(case: Case, rng: random.Random) -> Case:
     else:
         readings[name] = rng.choice([x for x in STEPS_OF_VALUE if x != readings[name]])
     events = (*case.events[:k], replace(event, readings=readings), *case.events[k + 1 :])
-    return replace(case, events=events)
+    return replace(case, events=events, expected=None)
 
 
 def constructs(pattern: Pattern) -> set[str]:

@@ -164,9 +164,9 @@ def test_the_readings_of_events_are_those_of_the_conversation():
     assert not measured[1].readings
     for event, state in zip(measured, told, strict=True):
         if state.role == "user":
-            assert event.readings["conversation_risk"] == state.risk
+            assert event.readings["conversation_risk"] == round(state.risk, 6)
             assert event.readings["conversation_mode"] == state.mode.name
-            assert event.readings["risky_request"] == state.signal("request").value
+            assert event.readings["risky_request"] == round(state.signal("request").value, 6)
 
 
 def test_a_forum_has_no_turns():

@@ -9,21 +9,26 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from agreement import differences, plain_reading, product
-from ethogram.engine.detect import ENGINES
+from ethogram.language.ast import Compare, Measure, Number, Pattern, Signal, Threshold
+from ethogram.models import EPOCH, Event
 from strategies import KINDS, MEASURES, Case, constructs, near_miss, random_case
 
 CASES = 400 if os.environ.get("ETHOGRAM_TESTS") == "long" else 90
 """Of each kind of shape and of each measure; each is followed by a near miss."""
+CHECKED = ("live", "columns")
+"""Engines; `test_chunks.py` checks them on histories that are cut into chunks."""
 
 
 def check(case: Case) -> bool:
     """Whether the case fires, after making sure that the engines agree."""
     theirs, insufficient = plain_reading(case)
-    for engine in ENGINES:
+    for engine in CHECKED:
         ours, lacking = product(case, engine)
         assert differences(ours, theirs) == [], (engine, case)
         assert lacking == insufficient, (engine, case)
@@ -58,3 +63,27 @@ def test_every_construct_occurs_among_the_cases():
                 seen.update(constructs(pattern))
     rare = {name: count for name, count in seen.items() if count < 10}
     assert not rare
+
+
+def story(readings: list[dict[str, float | str]], **fields: Any) -> tuple[Event, ...]:
+    """Events of one subject, a minute apart."""
+    return tuple(
+        Event(f"e{k}", EPOCH + timedelta(minutes=k), "ann", seq=k, readings=values, **fields)
+        for k, values in enumerate(readings)
+    )
+
+
+def test_a_key_that_is_reading_and_attribute_is_read_as_an_attribute():
+    above = Compare(">", Measure("sum", Signal("x")), Number(1.5))
+    pattern = Pattern("often", Threshold(above), group_by=("subject", "topic"), confidence=Number(1.0))
+    apart = [{"x": 1.0, "topic": "a"}, {"x": 1.0, "topic": "b"}]
+    assert not check(Case((pattern,), story(apart)))
+    assert check(Case((pattern,), story(apart, attributes={"topic": "c"})))
+
+
+@pytest.mark.parametrize("large", [1e100, 1e145, 1e150, 1e200, 1e290])
+@pytest.mark.parametrize("measure", ["mean", "std", "rise", "sum", "max"])
+def test_aggregates_of_very_large_numbers(measure: str, large: float):
+    above = Compare(">", Measure(measure, Signal("x")), Number(large / 100))
+    pattern = Pattern("vast", Threshold(above), confidence=Number(1.0))
+    assert check(Case((pattern,), story([{"x": 0.0}, {"x": large}, {"x": 3 * large}])))

@@ -1,4 +1,4 @@
-"""Histories cut into chunks anywhere, with the state carried, give what they give as a whole."""
+"""Histories cut into chunks, with the state carried, give what the plain reading gives of the whole."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agreement import _row as row_of
-from agreement import differences
+from agreement import differences, plain_reading, row_of
 from benchmarks.speed.data import TRAITS, six_programs
 from ethogram.engine.columns.chunks import State, run_chunk
 from ethogram.engine.columns.run import run_table
@@ -21,6 +20,7 @@ from ethogram.engine.match import Outcome
 from ethogram.language.compiler import compile_patterns
 from ethogram.language.program import Program
 from ethogram.models import micros
+from live_cases import live_detections
 from strategies import KINDS, MEASURES, Case, random_case
 
 CASES = 250 if os.environ.get("ETHOGRAM_TESTS") == "long" else 30
@@ -51,8 +51,8 @@ def check(
     as_of: int,
     cap: int,
     seed: int,
-) -> int:
-    """How much is found, after making sure that chunks give the same as the whole."""
+) -> list[dict[str, Any]]:
+    """What is found, after making sure that chunks give the same as the whole."""
     whole = run_table(programs, cut(0, size), as_of=as_of, cap=cap)
     state, found = State(), {}
     for start, end in cuts(size, random.Random(seed)):
@@ -65,10 +65,11 @@ def check(
     assert differences([found[k] for k in sorted(found)], [theirs[k] for k in sorted(theirs)]) == []
     assert lacking(outcome) == lacking(whole)
     assert outcome.checked == whole.checked
-    return len(found)
+    return [found[k] for k in sorted(found)]
 
 
-def check_case(case: Case, seed: int) -> int:
+def check_columns(case: Case, seed: int) -> int:
+    """How much the columnar engine finds in chunks."""
     events = sorted(case.events, key=lambda event: event.order)
     as_of = case.as_of or max(event.at for event in events)
     events = [event for event in events if event.at <= as_of]
@@ -77,17 +78,32 @@ def check_case(case: Case, seed: int) -> int:
     def cut(start: int, end: int) -> EventTable:
         return EventRows(events[start:end])
 
-    return check(programs, cut, len(events), micros(as_of), case.cap, seed)
+    ours = check(programs, cut, len(events), micros(as_of), case.cap, seed)
+    assert differences(ours, sorted(plain_reading(case)[0], key=lambda row: str(row["id"]))) == []
+    return len(ours)
 
 
-@pytest.mark.parametrize("kind", OF_EVENTS)
+def check_live(case: Case, seed: int) -> int:
+    """How much the live engine finds where it is saved and loaded in a few places."""
+    cuts = random.Random(seed).sample(range(len(case.events) + 1), 2)
+    ours = [row_of(detection) for detection in live_detections(case, cuts=cuts)]
+    assert differences(ours, plain_reading(case)[0]) == []
+    return len(ours)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_shapes_in_chunks(kind: str):
-    assert sum(check_case(random_case(seed, kind), seed) for seed in range(CASES)) > CASES / 3
+    cases = [(random_case(seed, kind), seed) for seed in range(CASES)]
+    assert sum(check_live(*case) for case in cases) > CASES / 3
+    if kind in OF_EVENTS:
+        assert sum(check_columns(*case) for case in cases) > CASES / 3
 
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_aggregates_in_chunks(measure: str):
-    assert sum(check_case(random_case(seed, measure=measure), seed) for seed in range(CASES)) > CASES / 3
+    cases = [(random_case(seed, measure=measure), seed) for seed in range(CASES)]
+    assert sum(check_live(*case) for case in cases) > CASES / 3
+    assert sum(check_columns(*case) for case in cases) > CASES / 3
 
 
 def table_of(start: int, end: int) -> EventTable:
@@ -110,7 +126,7 @@ def table_of(start: int, end: int) -> EventTable:
 @pytest.mark.parametrize("cap", [30, 512])
 @pytest.mark.parametrize("seed", [1, 2, 4])
 def test_tables_of_columns_in_chunks(cap: int, seed: int):
-    assert check(six_programs(), table_of, 800, 800 * 60_000_000, cap, seed) > 10
+    assert len(check(six_programs(), table_of, 800, 800 * 60_000_000, cap, seed)) > 10
 
 
 def test_a_state_keeps_no_more_than_can_be_seen():

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agreement import _row as row_of
-from agreement import differences, plain_reading
+from agreement import differences, plain_reading, row_of
 from ethogram.engine.columns import histories, run
 from ethogram.engine.columns.numbers import highest_below, lowest_above
 from ethogram.engine.columns.table import EventRows, EventTable, Texts, column_of, from_parquet

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from agreement import _row as row_of
-from agreement import differences, plain_reading, product
+from agreement import differences, plain_reading, product, row_of
 from engine.columns_faults import FAULTS, IN_CHUNKS, Fault, faulty
 from ethogram.engine.detections import detection_of
 from ethogram.language.compiler import compile_patterns

@@ -59,9 +59,14 @@ def variance(n: int, s: int, q: int) -> int:
     return n * q - s * s
 
 
-def std(n: Any, v: Any) -> Any:
+def std(n: int, v: int) -> float:
     """Population standard deviation, from `variance`."""
-    return math.sqrt(v) / (n * 1e6)
+    return root(v) / (n * 1e6)
+
+
+def root(v: int) -> float:
+    """The square root, also of integers that are too large for a float."""
+    return math.sqrt(v) if v < 1 << 1000 else float(math.isqrt(v))
 
 
 def rise(n: Any, s: Any, t: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The catalogue of measures: what each takes and what it gives. Their values: statistics.py."""
+"""The catalogue of measures: what each takes and what it gives. Their formulas: engine/aggregates.py."""
 
 from __future__ import annotations
 

@@ -29,12 +29,10 @@ def attribute(event: Event, name: str) -> Value | None:
 
 
 def key_of(program: Program, event: Event) -> tuple[Value, ...] | None:
-    """The values of the program's history fields on an event, or None where one is lacking."""
+    """The values of the program's `group_by` fields on an event, or None where one is lacking."""
     values: list[Value] = []
     for name in program.group_by:
-        value = None if name in FIELDS else event.readings.get(name)
-        if value is None:
-            value = attribute(event, name)
+        value = attribute(event, name)
         if value is None:
             return None
         values.append(value)

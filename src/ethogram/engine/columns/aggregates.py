@@ -22,6 +22,7 @@ from ..aggregates import (
     fading,
     mean,
     rise,
+    root,
     surprise,
     top,
     usual,
@@ -138,8 +139,11 @@ def _std(selection: Selection, expr: Measure) -> Floats:
     # What has room in the end may wrap around on the way.
     room = selection.largest * 1e6 * int(n.max(initial=0)) < ROOT
     s, q = (selection.sums(what, 0.0 if room else math.inf) for what in "sq")
-    v = as_floats(n * q - s * s)
-    np.sqrt(v, out=v)
+    squares = n * q - s * s
+    if squares.dtype == object:
+        v: Floats = np.array([root(value) for value in squares], np.float64)
+    else:
+        v = np.sqrt(squares.astype(np.float64))
     v /= n * 1e6
     return v
 
@@ -390,14 +394,28 @@ def _contrasts(reader: Reader, expr: Difference, strata: list[_Stratum]) -> Floa
     for begin in range(0, reader.size, step):
         part = Reader(reader.histories, reader.cap, reader.positions[begin : begin + step])
         ranges = Ranges(part, expr.window)
-        columns = [[column.tolist() for column in stratum.over(ranges)] for stratum in strata]
-        rows = [[Sides(*row) for row in zip(*stratum, strict=True)] for stratum in columns]
-        for k, (everything, *each) in enumerate(zip(*rows, strict=True)):
+        columns = [stratum.over(ranges) for stratum in strata]
+        rows = _enough(columns, expr)
+        sides = [[column[rows].tolist() for column in stratum] for stratum in columns]
+        made = [[Sides(*row) for row in zip(*stratum, strict=True)] for stratum in sides]
+        for row, (everything, *each) in zip((begin + rows).tolist(), zip(*made, strict=True), strict=True):
             strata_ = each if expr.within_each is not None else None
             x = contrast(expr.name, everything, strata_, expr.at_least)
             if x is not None:
-                out[begin + k] = x
+                out[row] = x
     return out
+
+
+def _enough(columns: list[list[Any]], expr: Difference) -> Ints:
+    """The rows with as many readings on both sides as a contrast needs; all of them where it counts."""
+    n1, n2 = columns[0][0], columns[0][3]
+    if expr.name in ("n_where", "n_against"):
+        return np.arange(len(n1))
+    if expr.within_each is not None:
+        sides = [(each[0], each[3], (each[0] > 0) & (each[3] > 0)) for each in columns[1:]]
+        n1 = sum((first * both for first, _, both in sides), np.zeros(len(n1), np.int64))
+        n2 = sum((second * both for _, second, both in sides), np.zeros(len(n2), np.int64))
+    return np.flatnonzero(np.minimum(n1, n2) >= max(2, expr.at_least))
 
 
 def _strata(reader: Reader, expr: Difference) -> list[_Stratum]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ...language.history import FIELDS
 from ...language.program import Program
 from ...models import Value
 from .table import FITS, Column, EventTable, Ints, Mask, Rows, fixed
@@ -133,7 +132,7 @@ class Block:
             group = who - who.min()
             lacking = np.zeros(self.size, bool)
             for name in (name for name in fields if name != "subject"):
-                codes = group_codes(key_column(self, name), self.size)
+                codes = group_codes(self.column("attribute", name), self.size)
                 lacking |= codes < 0
                 width = int(codes.max(initial=0)) + 2
                 if int(group.max()) * width >= FITS:
@@ -282,7 +281,7 @@ class Histories:
         source, subject = table.names[table.who[row]]
         if self.member[0] == SUBJECT:
             return source, (subject,)
-        return source, tuple(key_value(table, name, row) for name in self.member[0])
+        return source, tuple(table.value("attribute", name, row) for name in self.member[0])
 
     def once(self, token: Any, make: Callable[[], Any]) -> Any:
         """Something made once for all programs."""
@@ -290,19 +289,6 @@ class Histories:
         if token not in memo:
             memo[token] = make()
         return memo[token]
-
-
-def key_column(block: Block, name: str) -> Column:
-    """The values of a field of the key: a field of the event, or a reading before an attribute."""
-    column = block.column("attribute", name)
-    return column if name in FIELDS else first_known(block.column("reading", name), column, block.size)
-
-
-def key_value(table: EventTable, name: str, row: int) -> Value:
-    """One value of a key."""
-    value = None if name in FIELDS else table.value("reading", name, row)
-    key: Value = table.value("attribute", name, row) if value is None else value
-    return key
 
 
 def first_known(first: Column, other: Column, size: int) -> Column:

@@ -78,6 +78,21 @@ class Column:
             self.rounded,
         )
 
+    def spread(self, rows: Sequence[int], size: int) -> Column:
+        """A column of that size with these values at some rows, and none at the others."""
+        if len(rows) == size:
+            return self
+        at = np.array(rows, np.int64)
+
+        def put(values: Any, absent: Any) -> Any:
+            if values is None:
+                return None
+            out = np.full(size, absent, values.dtype)
+            out[at] = values
+            return out
+
+        return Column(put(self.num, np.nan), put(self.code, -1), put(self.carried, False), self.rounded)
+
     def known(self, rows: int) -> Mask:
         """Where there is a number or a text."""
         known = np.zeros(rows, bool) if self.num is None else self.num == self.num
@@ -247,12 +262,26 @@ class EventRows(EventTable):
         assert isinstance(later, EventRows)
         return EventRows([*self._events, *later._events])
 
+    @cached_property
+    def _readings(self) -> dict[str, tuple[list[int], list[Any]]]:
+        """The rows that have a reading of a name, and what they read: most names are on few events."""
+        readings: dict[str, tuple[list[int], list[Any]]] = {}
+        for row, event in enumerate(self._events):
+            for name, value in event.readings.items():
+                if name not in readings:
+                    readings[name] = ([], [])
+                rows, values = readings[name]
+                rows.append(row)
+                values.append(value)
+        return readings
+
     def _evaluated(self) -> Mask:
         return np.fromiter(map(_Evaluated(), self._events), bool, self.rows)
 
     def _load(self, kind: str, name: str) -> Column:
         if kind == "reading":
-            return column_of([event.readings.get(name) for event in self._events], self.texts)
+            rows, values = self._readings.get(name, ([], []))
+            return column_of(values, self.texts).spread(rows, self.rows)
         if name in FIELDS:
             return column_of([getattr(event, name) for event in self._events], self.texts)
         return column_of([_attribute(event, name) for event in self._events], self.texts)

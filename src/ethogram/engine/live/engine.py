@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...language.ast import Attribute
 from ...language.history import CAP, FIELDS, attribute
 from ...language.program import Program, SequenceProgram, SilenceProgram, ThresholdProgram
 from ...language.visitor import MEASURES, expressions, named, walk
-from ...models.event import Event, Value, is_evaluated
+from ...models.event import Event, is_evaluated
 from ...models.timestamps import micros
 from ..history import History
 from ..match import CLOSED, NO_TIMES, OPENED, Change, Insufficient, Outcome, lacking
@@ -45,6 +46,42 @@ def machine_of(program: Program) -> Machine:
     raise TypeError(f"{program.name} runs over detections, not events")
 
 
+class Prepared(NamedTuple):
+    """What moves a program on, and what it reads: see `Group`."""
+
+    machine: Machine
+    need: int
+    need_whole: int
+    kept: tuple[Series, ...]
+    kept_whole: tuple[Series, ...]
+    attributes: frozenset[str]
+
+
+@lru_cache(maxsize=1024)
+def prepared(program: Program, cap: int) -> Prepared:
+    """Worked out once for all engines: a conversation has one of its own."""
+    narrow = program.group_by != WHOLE
+    parts = list(expressions(program))
+    whole = [
+        item
+        for expr in parts
+        for item in walk(expr)
+        if isinstance(item, MEASURES) and item.window.over_subject and narrow
+    ]
+    kept, kept_whole = (
+        tuple(series for expr in parts for series in kept_series(expr, over_subject=over))
+        for over in (False, True)
+    )
+    return Prepared(
+        machine_of(program),
+        max((lookback(expr, cap) for expr in parts), default=0),
+        max((lookback(item, cap) for item in whole), default=0),
+        kept if narrow else (*kept, *kept_whole),
+        kept_whole if narrow else (),
+        frozenset((*named(program, Attribute), *program.group_by)),
+    )
+
+
 class Group:
     """Programs that share their histories: the same key fields, and the same events belong.
 
@@ -56,14 +93,13 @@ class Group:
         first = programs[0]
         self.fields, self.signals, self.evaluated = first.group_by, first.signals, first.evaluated
         self.programs, self.cap = programs, cap
-        self.machines = [machine_of(program) for program in programs]
+        ready = [prepared(program, cap) for program in programs]
+        self.machines = [item.machine for item in ready]
         self.read_key = key_reader(self.fields)
         self.subject = 1 + self.fields.index("subject")
-        self.need, self.need_whole = 0, 0
-        self.kept: dict[Series, None] = {}
-        self.kept_whole: dict[Series, None] = {}
-        for expr in (expr for program in programs for expr in expressions(program)):
-            self._prepare(expr)
+        self.need, self.need_whole = max(item.need for item in ready), max(item.need_whole for item in ready)
+        self.kept = dict.fromkeys(series for item in ready for series in item.kept)
+        self.kept_whole = dict.fromkeys(series for item in ready for series in item.kept_whole)
         # Trimmed now and then, since trimming looks at every column.
         self.most = self.need + min(64, self.need + 8)
         self.steps = list(enumerate(self.machines))
@@ -71,20 +107,6 @@ class Group:
         self.histories: dict[Key, History] = {}
         self.wholes: dict[tuple[str, str], History] = {}
         self._of_subject: dict[tuple[str, str], dict[Key, None]] = {}
-
-    def _prepare(self, expr: Any) -> None:
-        narrow = self.fields != WHOLE
-        whole = [
-            item for item in walk(expr) if isinstance(item, MEASURES) and item.window.over_subject and narrow
-        ]
-        self.need_whole = max([self.need_whole, *(lookback(item, self.cap) for item in whole)])
-        self.need = max(self.need, lookback(expr, self.cap))
-        self.kept |= dict.fromkeys(kept_series(expr, over_subject=False))
-        kept = dict.fromkeys(kept_series(expr, over_subject=True))
-        if narrow:
-            self.kept_whole |= kept
-        else:
-            self.kept |= kept
 
     def takes(self, names: AbstractSet[str], evaluated: bool) -> bool:
         """Whether events with these readings are in its histories."""
@@ -256,7 +278,7 @@ class Engine:
         kinds = list(dict.fromkeys(item.group_by for item in own))
         self._order = {item.name: (kinds.index(item.group_by), k) for k, item in enumerate(own)}
         self.deadlines = Deadlines()
-        self._attributes = {name for item in own for name in (*named(item, Attribute), *item.group_by)}
+        self._attributes = {name for item in own for name in prepared(item, cap).attributes}
         self._routes: dict[tuple[str, ...], list[tuple[Group, Steps]]] = {}
 
     def observe(self, event: Event, us: int | None = None) -> list[Change]:
@@ -363,9 +385,7 @@ def key_reader(fields: tuple[str, ...]) -> Callable[[Event], Key | None]:
     def read(event: Event) -> Key | None:
         values: list[Any] = [event.source]
         for name in fields:
-            value: Value | None = event.readings.get(name) if name not in FIELDS else None
-            if value is None:
-                value = attribute(event, name)
+            value = attribute(event, name)
             if value is None:
                 return None
             values.append(value)
