@@ -24,6 +24,7 @@ LATEST = datetime(2030, 1, 1, tzinfo=UTC)
 def both(path: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[Batch | None, Batch | str]:
     """What the columns give, None where the file is left to the lines; and what the lines give."""
     options = {"ranges": RANGES, "latest": LATEST, "kinds": {"mood": "category"}} | options
+    monkeypatch.setattr(reader, "COLUMNS_FROM", 0)
     seen = []
     columns = reader._read_columns
 

@@ -14,6 +14,7 @@ from ..engine.detect import find
 from ..errors import BadUsage
 from ..evaluators.base import Evaluator
 from ..ingest import Batch, Limits, OnDisk, events_of, gather_events
+from ..ingest.batch import ColumnarEvents
 from ..ingest.collector import checked_events, latest_time
 from ..language.history import CAP
 from ..models import EPOCH, Detection, Event, parse_time
@@ -199,11 +200,11 @@ def analyze_batch(
 ) -> Analysis:
     """The analysis of events that are in memory."""
     settings = settings or Settings()
-    asked = as_of or max((event.at for event in batch.events), default=EPOCH)
+    asked = as_of or (batch.events[-1].at if batch.events else EPOCH)
     if asked.tzinfo is None:
         raise BadUsage("as_of needs a time zone: datetime(..., tzinfo=UTC)")
     programs = library.programs
-    events = [event for event in batch.events if event.at <= asked]
+    events = events_until(batch.events, asked)
     supplied, unused = only_scorers(events, settings.scorers)
     measured, unmeasured = measured_events(supplied, programs, settings)
     scored, not_ours = only_scorers(measured, settings.scorers)
@@ -212,7 +213,7 @@ def analyze_batch(
     analysis = summed_up(library, found, batch, asked if as_of or batch.events else None)
     return analysis.with_counts(
         events=len(events),
-        subjects=len({(event.source, event.subject) for event in events}),
+        subjects=count_subjects(events),
         unused=dict(unused + not_ours),
         unmeasured=dict(unmeasured),
         unknown=unread(
@@ -220,6 +221,23 @@ def analyze_batch(
         ),
         traces=trace(analysis.every, scored, asked) if traced else Traces(),
     )
+
+
+def events_until(events: Sequence[Event], at: datetime) -> Sequence[Event]:
+    """The events up to a moment; all of them where they are event lines that end before it."""
+    if isinstance(events, ColumnarEvents):
+        from ..ingest.event_columns import EventColumns
+
+        if isinstance(events, EventColumns):
+            return events.until(at)
+    return [event for event in events if event.at <= at]
+
+
+def count_subjects(events: Sequence[Event]) -> int:
+    """How many subjects events have, by source."""
+    if isinstance(events, ColumnarEvents):
+        return len(set(events.fields["subject"])) if len(events) else 0
+    return len({(event.source, event.subject) for event in events})
 
 
 # Excerpts: what the events of the evidence say, masked, where somebody asked for it.

@@ -219,7 +219,7 @@ def _wider_histories(
     return {fields: len(read[fields] or every[fields]) for fields in wanted}
 
 
-def readable(events: Iterable[Event], programs: Sequence[Program], settings: Settings) -> list[Event]:
+def readable(events: Iterable[Event], programs: Sequence[Program], settings: Settings) -> Sequence[Event]:
     """Events as programs see them: with measured readings, and those of the chosen scorers only."""
     supplied, _ = only_scorers(list(events), settings.scorers)
     measured, _ = measured_events(supplied, programs, settings)

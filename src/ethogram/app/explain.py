@@ -277,7 +277,9 @@ def _some(names: Sequence[str], most: int = 5) -> str:
 class Run:
     """Programs and the events they run over; detections are made only for combinations."""
 
-    def __init__(self, programs: Sequence[Program], events: list[Event], as_of: datetime, cap: int) -> None:
+    def __init__(
+        self, programs: Sequence[Program], events: Sequence[Event], as_of: datetime, cap: int
+    ) -> None:
         self.programs, self.events, self.as_of, self.cap = programs, events, as_of, cap
         self._detections: list[Detection] | None = None
 
@@ -385,7 +387,7 @@ class Run:
             reason=self._why_nothing(program, question, own),
         )
 
-    def _why_nothing(self, program: Program, question: Question, own: list[Event]) -> str:
+    def _why_nothing(self, program: Program, question: Question, own: Sequence[Event]) -> str:
         if program.is_combination:
             return f"none of its parts was found: {', '.join(program.parts)}"
         if not any(belongs(program, event) for event in own):

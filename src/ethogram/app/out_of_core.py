@@ -255,7 +255,7 @@ def _read(path: Path, as_of: datetime) -> list[Event]:
     return sorted((event_of_row(row) for row in rows_of(path) if row[AT] <= until), key=by_order)
 
 
-def _scored(job: Job, events: list[Event]) -> tuple[list[Event], Counts, Counts]:
+def _scored(job: Job, events: list[Event]) -> tuple[Sequence[Event], Counts, Counts]:
     """The events with the readings that count, and how many do not, and why some are lacking."""
     scorers = job.settings.scorers
     if job.measured:

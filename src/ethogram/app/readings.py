@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from .. import registry
 from ..config import Settings
+from ..ingest.batch import ColumnarEvents
 from ..language.ast import Signal
 from ..language.program import Program
 from ..language.visitor import named, once_each
@@ -24,13 +25,30 @@ NOT_KEPT = ", its text not kept"
 
 
 def measured_events(
-    events: list[Event], programs: Iterable[Program], settings: Settings
-) -> tuple[list[Event], Mapping[tuple[str, str], int]]:
+    events: Sequence[Event], programs: Iterable[Program], settings: Settings
+) -> tuple[Sequence[Event], Mapping[tuple[str, str], int]]:
     """Events with the readings of every signal of ours that a program names, and why some are lacking."""
     measurer = measurer_of(programs, settings)
     if not measurer.signals:
         return events, {}
+    if isinstance(events, ColumnarEvents):
+        return _measured_lines(events, measurer)
     return [measurer.measure(without_steps(event)) for event in events], measurer.unmeasured
+
+
+def _measured_lines(
+    lines: ColumnarEvents, measurer: Measurer
+) -> tuple[Sequence[Event], Mapping[tuple[str, str], int]]:
+    """The same for event lines: an Event is made only where a signal may have something to say."""
+    from ..ingest.event_columns import EventColumns, MeasuredLines
+
+    assert isinstance(lines, EventColumns)
+    measured: dict[int, Event] = {}
+    for row in measurer.rows_about(lines.fields, lines.readings, len(lines)):
+        event = without_steps(lines.event(row))
+        if (result := measurer.measure(event)) is not event:
+            measured[row] = result
+    return MeasuredLines(lines, measured) if measured else lines, measurer.unmeasured
 
 
 def measurer_of(programs: Iterable[Program], settings: Settings) -> Measurer:
@@ -106,15 +124,17 @@ def is_bare_step(event: Event) -> bool:
 
 def only_scorers(
     events: Iterable[Event], scorers: Mapping[str, str]
-) -> tuple[list[Event], Counter[tuple[str, str]]]:
+) -> tuple[Sequence[Event], Counter[tuple[str, str]]]:
     """Events with the readings that count, and how many of each (signal, scorer) were left out.
 
     `scorers` names the one for a signal, or under '*' the one for all that come with the events and are
     not named. Without a word from the settings, what was given with no name counts, and what the newest
     version of our own signal measured.
     """
-    saved: list[Event] = []
     unused: Counter[tuple[str, str]] = Counter()
+    if isinstance(events, ColumnarEvents) and not scorers:
+        return events, unused
+    saved: list[Event] = []
     for event in events:
         if not event.scorers and not scorers:
             saved.append(event)

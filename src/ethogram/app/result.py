@@ -12,6 +12,7 @@ from ..engine.match import Insufficient
 from ..errors import Fault, did_you_mean
 from ..fields import Count, Name, RecordStruct
 from ..ingest import Gathered
+from ..ingest.batch import ColumnarEvents
 from ..language.ast import Attribute, Expr, Indicator, Signal
 from ..language.program import Program
 from ..language.visitor import named, once_each
@@ -66,6 +67,10 @@ Strange = dict[str, tuple[int, Order]]
 def first_strange(events: Iterable[Event], known: set[str], most: int) -> Strange:
     """The first names that are not known among events that are in order."""
     result: Strange = {}
+    if isinstance(events, ColumnarEvents):
+        from ..ingest.event_columns import strange_names
+
+        return strange_names(events, known, most)
     for event in events:
         if event.readings.keys() <= known:
             continue

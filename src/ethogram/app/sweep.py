@@ -438,7 +438,7 @@ def chunks(subjects: Sequence[SubjectRow]) -> Iterator[list[SubjectRow]]:
 
 def chunk_events(
     looking: Looking, chunk: Sequence[SubjectRow], again: Mapping[Who, Event], *, threads: bool
-) -> list[Event]:
+) -> Sequence[Event]:
     """The events of these subjects with all readings, in order."""
     whose: set[Who] = {item.who for item in chunk}
     if threads:

@@ -9,6 +9,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
+from ..ingest.batch import ColumnarEvents
 from ..language.ast import Spread
 from ..language.program import Program
 from ..models import Detection, Event, micros, moment, rank
@@ -24,6 +25,8 @@ Contacts = dict[tuple[str, str, str], list[datetime]]
 def contacts(events: Sequence[Event]) -> Contacts:
     """When any two subjects met: one targeted the other, or replied to it. Events must be in order."""
     result: Contacts = {}
+    if isinstance(events, ColumnarEvents) and not events.fields.keys() & {"target", "reply_to"}:
+        return result
     authors = {(event.source, event.id): event.subject for event in events}
     for event in events:
         answered = authors.get((event.source, event.reply_to)) if event.reply_to else None

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
+from ..ingest.batch import ColumnarEvents
 from ..language.ast import Spread
 from ..language.history import CAP, key_of
 from ..language.program import Program
@@ -30,6 +31,8 @@ def run_live(programs: Iterable[Program], events: Sequence[Event], *, as_of: int
     return run(programs, events, as_of=as_of, cap=cap)
 
 
+_COLUMNS = {"subject", "target", "thread", "session"}
+"""Fields of a key that event lines have as columns."""
 ENGINES: dict[str, Callable[..., Outcome]] = {"columns": run_columns, "live": run_live}
 """Both take (programs, events, as_of=, cap=) and give the same outcome."""
 MANY_EVENTS = 5_000
@@ -63,7 +66,7 @@ def find(
     """
     outcome, detections = found_in_events(programs, events, as_of=as_of, cap=cap, engine=engine)
     met = contacts(events) if any(isinstance(program.body, Spread) for program in programs) else {}
-    untimed = {event.source for event in events if not event.timed}
+    untimed = untimed_sources(events)
     for program in by_depth(programs):
         outcome.checked[program.name] = len(keys_of(program, events))
         seen = [detection for detection in detections if parts_meant(program.parts, detection.pattern)]
@@ -91,14 +94,29 @@ def found_in_events(
     return outcome, [detection_of(match) for match in outcome.matches]
 
 
+def untimed_sources(events: Sequence[Event]) -> set[str]:
+    """The sources whose events have no times of their own."""
+    if isinstance(events, ColumnarEvents):
+        return set() if events.timed or not len(events) else {events.source}
+    return {event.source for event in events if not event.timed}
+
+
 def without_times(program: Program, events: Sequence[Event]) -> list[Insufficient]:
     """The keys of a combination in sources without times: durations between detections say nothing there."""
-    counts = keys_of(program, [event for event in events if not event.timed])
+    if not isinstance(events, ColumnarEvents):
+        events = [event for event in events if not event.timed]
+    counts = keys_of(program, events)
     return [Insufficient(program, source, key, have, 0, NO_TIMES) for (source, key), have in counts.items()]
 
 
 def keys_of(program: Program, events: Sequence[Event]) -> Counter[tuple[str, tuple[Value, ...]]]:
     """How many events each source and key of a combination has."""
+    if isinstance(events, ColumnarEvents) and set(program.group_by) <= _COLUMNS:
+        columns = [events.fields.get(name) for name in program.group_by]
+        if None in columns:
+            return Counter()
+        found = Counter(zip(*(column for column in columns if column is not None), strict=True))
+        return Counter({(events.source, key): n for key, n in found.items() if None not in key})
     keys = ((event.source, key_of(program, event)) for event in events)
     return Counter((source, key) for source, key in keys if key is not None)
 

@@ -35,7 +35,7 @@ class Part:
 
 def find_part(
     programs: Sequence[Program],
-    events: list[Event],
+    events: Sequence[Event],
     *,
     as_of: datetime,
     cap: int = CAP,

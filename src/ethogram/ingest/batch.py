@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, overload
 
 from ..errors import Fault
 from ..models import Event
@@ -29,6 +29,40 @@ class Gathered:
     skipped: Mapping[str, int] = field(default_factory=dict)
     not_events: tuple[str, ...] = ()
     strays: Mapping[str, int] = field(default_factory=dict)
+
+
+class ColumnarEvents(Sequence[Event]):
+    """Events of one source whose fields can be read without making Event objects.
+
+    `fields` has the columns of fields that any event has.
+    """
+
+    __slots__ = ()
+    source: str
+    timed: bool
+    fields: dict[str, list[Any]]
+
+    def event(self, row: int) -> Event:
+        """Return the event of a row."""
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, row: int) -> Event: ...
+    @overload
+    def __getitem__(self, row: slice) -> Sequence[Event]: ...
+    def __getitem__(self, row: int | slice) -> Event | Sequence[Event]:
+        if isinstance(row, slice):
+            return [self.event(number) for number in range(*row.indices(len(self)))]
+        if not -len(self) <= row < len(self):
+            raise IndexError(row)
+        return self.event(row % len(self))
+
+    def __iter__(self) -> Iterator[Event]:
+        return map(self.event, range(len(self)))
+
+    def rows_of(self, ids: Collection[str]) -> list[int]:
+        """Return the rows of the events with these ids, in order."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

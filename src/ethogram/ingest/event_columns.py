@@ -8,11 +8,11 @@ which is slower and explains every fault. What this way accepts, that one reads 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from operator import itemgetter
-from typing import Annotated, Any, BinaryIO, overload
+from typing import Annotated, Any, BinaryIO
 
 import numpy as np
 from msgspec import DecodeError, Meta, Struct
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ..models import Event, Value, default_id, micros, moment
 from ..models.limits import FREE_RECORDS
+from .batch import ColumnarEvents
 from .errors import BadLine
 from .event_parser import (
     CATEGORY,
@@ -85,13 +86,13 @@ class Irregular(Exception):
     """The input needs to be read line by line."""
 
 
-class EventColumns(Sequence[Event]):
+class EventColumns(ColumnarEvents):
     """Events of one source in order, as columns; an Event is made when it is asked for.
 
     Fields that no event has are missing from `fields`.
     """
 
-    __slots__ = ("fields", "ids", "readings", "seq", "source", "timed", "times")
+    __slots__ = ("_made", "fields", "ids", "readings", "seq", "source", "timed", "times")
 
     def __init__(
         self,
@@ -106,23 +107,26 @@ class EventColumns(Sequence[Event]):
     ) -> None:
         self.source, self.times, self.seq, self.ids = source, times, seq, ids
         self.fields, self.readings, self.timed = fields, readings, timed
+        self._made: dict[str, int] = {}
+        """Rows of ids that were made of content."""
 
     def __len__(self) -> int:
         return len(self.times)
 
-    @overload
-    def __getitem__(self, row: int) -> Event: ...
-    @overload
-    def __getitem__(self, row: slice) -> Sequence[Event]: ...
-    def __getitem__(self, row: int | slice) -> Event | Sequence[Event]:
-        if isinstance(row, slice):
-            return [self.event(number) for number in range(*row.indices(len(self)))]
-        if not -len(self) <= row < len(self):
-            raise IndexError(row)
-        return self.event(row % len(self))
-
-    def __iter__(self) -> Iterator[Event]:
-        return map(self.event, range(len(self)))
+    def until(self, at: datetime) -> EventColumns:
+        """Return the events up to a time."""
+        rows = int(np.searchsorted(self.times, micros(at), "right"))
+        if rows == len(self):
+            return self
+        return EventColumns(
+            self.source,
+            self.times[:rows],
+            self.seq[:rows],
+            None if self.ids is None else self.ids[:rows],
+            {name: column[:rows] for name, column in self.fields.items()},
+            {name: column[:rows] for name, column in self.readings.items()},
+            timed=self.timed,
+        )
 
     def event(self, row: int) -> Event:
         """Return the event of a row."""
@@ -156,7 +160,52 @@ class EventColumns(Sequence[Event]):
             fields["at"] = moment(int(self.times[row]))
         if readings := self.readings_of(row):
             fields["readings"] = readings
-        return default_id(self.source, int(self.seq[row]), content_of(fields))
+        made = default_id(self.source, int(self.seq[row]), content_of(fields))
+        self._made[made] = row
+        return made
+
+    def rows_of(self, ids: Collection[str]) -> list[int]:
+        """Return the rows of the events with these ids, in order."""
+        if self.ids is not None:
+            rows = [row for row, own in enumerate(self.ids) if own in ids]
+            if len(rows) == len(ids):
+                return rows
+        if any(name not in self._made for name in ids):
+            return [row for row in range(len(self)) if self.id_of(row) in ids]
+        return sorted(self._made[name] for name in ids)
+
+
+class MeasuredLines(ColumnarEvents):
+    """Event lines of which some were given further readings: `measured` has those, by row."""
+
+    __slots__ = ("fields", "lines", "measured", "source", "timed")
+
+    def __init__(self, lines: EventColumns, measured: dict[int, Event]) -> None:
+        self.lines, self.measured = lines, measured
+        self.source, self.fields, self.timed = lines.source, lines.fields, lines.timed
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def event(self, row: int) -> Event:
+        return self.measured.get(row) or self.lines.event(row)
+
+    def rows_of(self, ids: Collection[str]) -> list[int]:
+        return self.lines.rows_of(ids)
+
+
+def strange_names(
+    events: ColumnarEvents, known: Collection[str], most: int
+) -> dict[str, tuple[int, tuple[datetime, int, str]]]:
+    """Return how often each of the first unknown names has a reading, and the order of its first event."""
+    lines = events.lines if isinstance(events, MeasuredLines) else events
+    assert isinstance(lines, EventColumns)
+    first: list[tuple[int, str, int]] = []
+    for name in set(lines.readings) - set(known):
+        rows = np.flatnonzero([value is not None and value == value for value in lines.readings[name]])
+        if len(rows):
+            first.append((int(rows[0]), name, len(rows)))
+    return {name: (count, lines.event(row).order) for row, name, count in sorted(first)[:most]}
 
 
 class ColumnReader:

@@ -33,6 +33,8 @@ MOST_BUCKETS = 200
 """Not more, since each is an open file while it is written."""
 GZIP_RATIO = 8
 """About how many times as large a compressed file is when it is unpacked."""
+COLUMNS_FROM = 2**20
+"""Bytes of input from which on it is read as columns: for less, loading NumPy takes longer."""
 COLUMNS_RATIO = 3
 """About how many times as large as a file of event lines its columns are in memory while it is read."""
 Progress = Callable[[int, int], None]
@@ -244,7 +246,7 @@ def _read_columns(
     files: Sequence[InputFile], source: str, rules: Rules, progress: Progress | None
 ) -> Batch | None:
     """Return the batch of files of nothing but regular event lines; None where they need a closer look."""
-    if not files or any(file.path == STDIN for file in files):
+    if sum(file.size for file in files) < COLUMNS_FROM or any(file.path == STDIN for file in files):
         return None
     from .event_columns import ColumnReader, Irregular
 

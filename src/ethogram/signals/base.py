@@ -77,6 +77,11 @@ class Signal:
     start: State = None
     max_state_bytes: int = 0
     kinds: frozenset[str] | None = None
+    reads: tuple[str, ...] = ()
+    """Fields of an event of which it needs one: of a message (or plain event) without them it says nothing,
+    and its state stays as it is. None named: it may say something of any."""
+    starts: tuple[str, ...] = ()
+    """Readings of which a history must have one before it says anything. None named: it needs none."""
     keeps: str = ""
     """The name of its state: its own, or one that several signals keep between them; those are of one
     version."""
@@ -115,11 +120,12 @@ def signal(
     version: int = 1,
     needs: tuple[str, ...] = (),
     kinds: tuple[str, ...] | None = None,
+    reads: tuple[str, ...] = (),
 ) -> Callable[[T], T]:
     """The decorator: registers a function or class as a signal and gives it back unchanged."""
 
     def decorate(made: T) -> T:
-        built = make(made, name, range, cost=cost, version=version, needs=needs, kinds=kinds)
+        built = make(made, name, range, cost=cost, version=version, needs=needs, kinds=kinds, reads=reads)
         registry.signals.add(name, built)
         return made
 
@@ -135,12 +141,13 @@ def make(
     version: int = 1,
     needs: tuple[str, ...] = (),
     kinds: tuple[str, ...] | None = None,
+    reads: tuple[str, ...] = (),
 ) -> Signal:
     """The signal that a function or class describes, not registered; a mistake in it is BadUsage."""
     description = (made.__doc__ or "").strip().partition("\n")[0].strip()
     _check(name, description, allowed, cost, version)
     state = dict(_state_of(name, made)) if isinstance(made, type) else {}
-    state["kinds"] = None if kinds is None else frozenset(kinds)
+    state["kinds"], state["reads"] = None if kinds is None else frozenset(kinds), reads
     step = _stateful(name, made) if isinstance(made, type) else _stateless(name, made)
     built = Signal(name, description, allowed, cost, version, step, tuple(needs), **state)
     # As functools.wraps does, so that a clash of two names can say where each was written.
@@ -231,6 +238,7 @@ def _state_of(name: str, made: Any) -> Mapping[str, Any]:
         "keeps": getattr(made, "keeps", name),
         "together": getattr(made, "together", None),
         "kinds_by": getattr(made, "kinds_by", None),
+        "starts": getattr(made, "starts", ()),
     }
 
 

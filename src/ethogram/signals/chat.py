@@ -121,7 +121,7 @@ class _Turn:
 
 
 for _name, _range, _meaning in READINGS:
-    signal(_name, range=_range, kinds=KINDS, cost="cheap")(
+    signal(_name, range=_range, kinds=KINDS, cost="cheap", reads=("text",))(
         type(f"Turn_{_name}", (_Turn,), {"__doc__": _meaning, "__module__": __name__, "name": _name})
     )
 

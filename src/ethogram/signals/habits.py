@@ -391,6 +391,7 @@ class _Habit(_Reading):
 class _BrokenOff(_Reading):
     max_state_bytes = 100
     keeps = "left_behind"
+    starts = ("emotional", "ended_abruptly")
     together = staticmethod(measure_broken_off)
 
 

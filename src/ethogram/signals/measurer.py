@@ -6,7 +6,7 @@ Only what is asked for is computed, and what it needs. A reading that came with 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +27,8 @@ MAX_TEXTS = 200_000
 MAX_RUNS = 256
 """Runs of one subject whose states are kept; the one that has stood still for longest is forgotten."""
 OTHER = "other reasons"
+PLAIN = (None, "event", "message")
+"""Kinds of events of which a signal says nothing where they lack what it reads."""
 ALWAYS_KEPT = ("subject", "text")
 """Scopes whose states are remembered even where they are as at the start."""
 
@@ -217,6 +219,36 @@ class Measurer:
         for name, reason in reasons:
             self._count(name, reason)
         return event
+
+    def rows_about(
+        self, fields: Mapping[str, Sequence[Any]], readings: Collection[str], count: int
+    ) -> Iterator[int]:
+        """The rows at which a signal may have something to say, of columns of events with these readings."""
+        kinds = fields.get("kind") or [None] * count
+        known = {*readings, *(signal.name for signal in self.signals)}
+        about: dict[str | None, list[tuple[frozenset[str], bool]]] = {}
+        for kind in set(kinds):
+            plain = kind in PLAIN
+            about[kind] = list(
+                {
+                    (frozenset(signal.reads if plain else ()), signal.scope == "thread")
+                    for signal in self._of_kind(kind or "event")
+                    if not signal.starts or not known.isdisjoint(signal.starts)
+                }
+            )
+        threads = fields.get("thread") or [None] * count
+        present = {
+            name: fields[name]
+            for name in {name for needs in about.values() for reads, _ in needs for name in reads}
+            if name in fields
+        }
+        for row, (kind, thread) in enumerate(zip(kinds, threads, strict=True)):
+            for reads, of_thread in about[kind]:
+                if of_thread and thread is None:
+                    continue
+                if not reads or any(name in present and present[name][row] is not None for name in reads):
+                    yield row
+                    break
 
     def forget(self, source: str, subject: str) -> None:
         """Let go of what is remembered of a subject and its runs."""

@@ -20,7 +20,7 @@ from .matches import Found, matches, named, of_sequence, of_silence, of_threshol
 from .numbers import pieces
 from .sequence import Firings
 from .silence import silences
-from .table import EventRows, EventTable, Ints, Mask
+from .table import EventTable, Ints, Mask, table_of
 from .threshold import episodes
 
 MANY_ROWS = 4_000_000
@@ -40,7 +40,7 @@ class Part:
 
 def run(programs: Iterable[Program], events: Sequence[Event], *, as_of: int, cap: int = CAP) -> Outcome:
     """Matches of all programs over events that are in order and not after `as_of` (microseconds)."""
-    return run_table(programs, EventRows(events), as_of=as_of, cap=cap)
+    return run_table(programs, table_of(events), as_of=as_of, cap=cap)
 
 
 def run_table(

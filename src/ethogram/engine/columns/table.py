@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...ingest.event_columns import EventColumns, MeasuredLines
 from ...language.ast import Expr
 from ...language.history import FIELDS
-from ...models import TRAITS, Event, default_id, is_indicator_name, micros, moment
+from ...models import TRAITS, Event, default_id, is_evaluated, is_indicator_name, micros, moment
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -308,6 +309,77 @@ class _Evaluated:
         return False
 
 
+class LineTable(EventTable):
+    """A table of event lines; `measured` has the events that were given further readings, by row."""
+
+    def __init__(self, lines: EventColumns, measured: Mapping[int, Event] | None = None) -> None:
+        super().__init__()
+        self.lines, self.measured = lines, measured or {}
+        self.times = lines.times
+        self.timed = np.broadcast_to(np.array(lines.timed), (len(lines),))
+        numbers: dict[str, int] = {}
+        who = (numbers.setdefault(subject, len(numbers)) for subject in lines.fields["subject"])
+        self.who = np.fromiter(who, np.int64, len(lines))
+        self.names = [(lines.source, subject) for subject in numbers]
+
+    def event(self, row: int) -> Event:
+        return self.measured.get(row) or self.lines.event(row)
+
+    def id_of(self, row: int) -> str:
+        return self.lines.id_of(row)
+
+    def events(self, rows: Ints, names: Collection[str]) -> list[Event]:
+        return [self.event(row) for row in rows.tolist()]
+
+    def take(self, rows: Ints) -> EventTable:
+        return EventRows(self.events(rows, ()))
+
+    def followed_by(self, later: EventTable) -> EventTable:
+        every = np.arange(self.rows), np.arange(later.rows)
+        return EventRows([*self.events(every[0], ()), *later.events(every[1], ())])
+
+    def _evaluated(self) -> Mask:
+        evaluated = np.zeros(self.rows, bool)
+        for name in self.lines.readings:
+            if name in TRAITS or is_indicator_name(name):
+                evaluated |= self.column("reading", name).known(self.rows)
+        for row, event in self.measured.items():
+            evaluated[row] = evaluated[row] or is_evaluated(event.readings)
+        return evaluated
+
+    def _load(self, kind: str, name: str) -> Column:
+        if kind == "reading":
+            return self._readings(name)
+        if name in FIELDS:
+            values = self.lines.fields.get(name)
+            if name == "kind" and values is not None:
+                values = [value or "event" for value in values]
+            return Column() if values is None else Column(code=self.texts.encode(values))
+        attributes = self.lines.fields.get("attributes")
+        column = self.column("reading", name)
+        if attributes is None:
+            return column
+        values = [None if own is None else own.get(name) for own in attributes]
+        if all(value is None for value in values):
+            return column
+        return column_of([self._attribute(row, name, value) for row, value in enumerate(values)], self.texts)
+
+    def _attribute(self, row: int, name: str, value: Any) -> Any:
+        return self.event(row).readings.get(name) if value is None else value
+
+    def _readings(self, name: str) -> Column:
+        own = self.lines.readings.get(name)
+        if not self.measured:
+            if own is None:
+                return Column()
+            return Column(own, rounded=False) if isinstance(own, np.ndarray) else column_of(own, self.texts)
+        given: list[Any] = own.tolist() if isinstance(own, np.ndarray) else own or [None] * self.rows
+        values = [None if value != value else value for value in given]
+        for row, event in self.measured.items():
+            values[row] = event.readings.get(name)
+        return replace(column_of(values, self.texts), rounded=False)
+
+
 class PlainColumns(EventTable):
     """A table of one source made of columns; `load` gives the column under a name when it is needed.
 
@@ -457,6 +529,13 @@ def _joined(first: Column, second: Column, rows: int, more: int, recode: Codes) 
 
 def _filled(values: Any, rows: int, absent: float) -> Any:
     return np.full(rows, absent, np.int32 if absent == -1 else np.float64) if values is None else values
+
+
+def table_of(events: Sequence[Event]) -> EventTable:
+    """The table of events that are in order."""
+    if isinstance(events, MeasuredLines):
+        return LineTable(events.lines, events.measured)
+    return LineTable(events) if isinstance(events, EventColumns) else EventRows(events)
 
 
 # Arrow and Parquet.

@@ -74,7 +74,7 @@ def _result(step: Step, strength: str) -> str:
     return f"{digest(step.result, strength)} {step.exit_code} {error} {length}"
 
 
-@signal("talk_key", range=None, kinds=("message", "condensation"))
+@signal("talk_key", range=None, kinds=("message", "condensation"), reads=("text",))
 def talk_key(event: Event, options: Options) -> str | None:
     """What an agent says without acting, or that its memory was condensed; equal words have equal keys.
 

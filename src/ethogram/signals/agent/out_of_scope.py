@@ -46,6 +46,7 @@ NOTHING: ProjectView = ((), 0, ())
     version=2,
     kinds=("action", "result", "message"),
     needs=("told_paths",),
+    reads=("attributes",),
 )
 class OutOfScope:
     """1.0 where a step names a path outside what the task allows.

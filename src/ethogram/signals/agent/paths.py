@@ -133,7 +133,7 @@ def _cut(path: str) -> str:
     return path if len(path) <= MAX_LENGTH else f"{path[:60]}/…/{path[63 - MAX_LENGTH :]}"
 
 
-@signal("touched_path", range=None, version=2)
+@signal("touched_path", range=None, version=2, reads=("attributes",))
 class TouchedPath:
     """The path a step works on, from its attributes or its command; absent without one.
 
