@@ -61,7 +61,7 @@ def growth(
     most: Annotated[int, typer.Option("--max", min=10_000, help="At most so many readings.")] = 10_000_000,
     as_json: AsJson = False,
 ) -> None:
-    """How the CPU time of both runners grows with readings, and with the length of histories."""
+    """How the CPU time of both engines grows with readings, and with the length of histories."""
     from benchmarks.speed.growth import growth as measured
 
     _write(measured(most), as_json=as_json)
@@ -163,7 +163,7 @@ def _write(records: Iterable[dict[str, Any]], *, as_json: bool) -> None:
         elif one["record"] == "cost":
             size = f"{one['readings']:>10,} readings  histories of {one['history_length']:>7,}"
             cost = f"{one['cpu_seconds']:9.3f} s CPU  {one['microseconds_per_event']:8.3f} us an event"
-            write_line(f"{one['runner']:<7} {size}  {cost}")
+            write_line(f"{one['engine']:<7} {size}  {cost}")
         elif one["record"] == "turns":
             times = f"{one['p50_ms']:9.3f} ms a turn (half)  {one['p99_ms']:9.3f} ms (99 of 100)"
             write_line(f"{one['name']:<32}{times}  CPU")

@@ -2,7 +2,7 @@
 
 `evaluations` makes columns of readings of many subjects, most of them ordinary, some acting out a pattern.
 `six_programs` are the shapes over absolute thresholds that every candidate runs. `Events` makes single events
-for the live runner: twelve traits each, an indicator now and then.
+for the live engine: twelve traits each, an indicator now and then.
 """
 
 from __future__ import annotations

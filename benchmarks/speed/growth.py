@@ -21,7 +21,7 @@ LENGTHS = (10, 100, 1_000, 10_000, 100_000)
 FIXED = 100_000
 """Events in all where the length of histories changes."""
 IN_A_PART = 50_000
-"""Events made at a time for the stream runner, so that a million of them need not be in memory."""
+"""Events made at a time for the live engine, so that a million of them need not be in memory."""
 EVEN = (2.0, 1.3)
 """An event may cost at most so many times as much as in the first case that counts: bar and goal."""
 MANY, LONG = 100_000, 100
@@ -30,9 +30,9 @@ MANY, LONG = 100_000, 100
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """CPU seconds of one runner over so many events in histories of one length."""
+    """CPU seconds of one engine over so many events in histories of one length."""
 
-    runner: str
+    engine: str
     events: int
     length: int
     cpu: float
@@ -45,7 +45,7 @@ class Cost:
 
 
 def growth(most: int = SIZES[-1]) -> Iterator[dict[str, Any]]:
-    """Records of every cost as it is measured, then how evenly each runner grows; up to so many readings."""
+    """Records of every cost as it is measured, then how evenly each engine grows; up to so many readings."""
     programs = six_programs()
     by_size: list[Cost] = []
     for readings in [size for size in SIZES if size <= most] or [most]:
@@ -62,24 +62,24 @@ def growth(most: int = SIZES[-1]) -> Iterator[dict[str, Any]]:
     enough = [item for item in by_size if item.events * len(TRAITS) >= MANY - len(TRAITS)]
     longer = [item for item in by_length if item.length >= LONG]
     for what, costs in ((f"{MANY:,} readings", enough), (f"histories of {LONG}", longer)):
-        for runner in ("batch", "stream"):
-            each = [cost.each for cost in costs if cost.runner == runner]
+        for engine in ("columns", "live"):
+            each = [cost.each for cost in costs if cost.engine == engine]
             if len(each) > 1:
-                yield _even(f"{runner}: an event at most, beside one of {what}", max(each) / each[0])
+                yield _even(f"{engine}: an event at most, beside one of {what}", max(each) / each[0])
 
 
 def _both(programs: Sequence[Program], data: Evaluations, *, length: int) -> Iterator[Cost]:
     cpu, found = _timed(lambda: len(ours(data)()))
-    yield Cost("batch", data.rows, length, cpu, found)
+    yield Cost("columns", data.rows, length, cpu, found)
     total, hits = 0.0, 0
     for events in _parts(data):
-        cpu, found = _timed(lambda: len(_stream(programs, events)))  # noqa: B023 (called at once)
+        cpu, found = _timed(lambda: len(_live(programs, events)))  # noqa: B023 (called at once)
         total, hits = total + cpu, hits + found
-    yield Cost("stream", data.rows, length, total, hits)
+    yield Cost("live", data.rows, length, total, hits)
 
 
-def _stream(programs: Sequence[Program], events: list[Event]) -> list[Any]:
-    return find(programs, events, as_of=events[-1].at).detections
+def _live(programs: Sequence[Program], events: list[Event]) -> list[Any]:
+    return find(programs, events, as_of=events[-1].at, engine="live").detections
 
 
 def _parts(data: Evaluations) -> Iterator[list[Event]]:
@@ -110,7 +110,7 @@ def _record(what: str, cost: Cost) -> dict[str, Any]:
     return {
         "record": "cost",
         "grows": what,
-        "runner": cost.runner,
+        "engine": cost.engine,
         "readings": cost.events * len(TRAITS),
         "events": cost.events,
         "history_length": cost.length,

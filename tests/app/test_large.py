@@ -30,7 +30,9 @@ from strategies import KINDS, random_case
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_parts_change_nothing(kind: str):
+@pytest.mark.parametrize("many", [1, 5_000], ids=["columns", "live"])
+def test_parts_change_nothing(kind: str, many: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("ethogram.engine.detect.MANY_EVENTS", many)
     for seed in range(25):
         case = random_case(seed, kind)
         events = sorted(case.events, key=lambda event: event.order)

@@ -102,10 +102,12 @@ def test_it_finds_something_in_some_events(name: str):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_analysis_and_a_watch_find_the_same(name: str, seed: int):
+def test_both_engines_and_a_watch_find_the_same(name: str, seed: int, monkeypatch: pytest.MonkeyPatch):
     events = random_events(seed)
     whole = by_analyze(name, events)
     assert by_watch(name, events, restarts=False) == whole
+    monkeypatch.setattr("ethogram.engine.detect.MANY_EVENTS", 1)  # in columns
+    assert by_analyze(name, events) == whole
 
 
 def test_it_goes_on_after_a_restart_at_any_event(name: str):

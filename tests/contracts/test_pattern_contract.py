@@ -1,4 +1,4 @@
-"""Every pattern of the library does what its examples state, on every runner."""
+"""Every pattern of the library does what its examples state, on both engines."""
 
 from __future__ import annotations
 

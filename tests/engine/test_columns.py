@@ -15,8 +15,9 @@ import pytest
 
 from agreement import differences, plain_reading, row_of
 from ethogram.engine.columns import histories, run
+from ethogram.engine.columns.arrow import from_parquet
 from ethogram.engine.columns.numbers import highest_below, lowest_above
-from ethogram.engine.columns.table import EventRows, EventTable, Texts, column_of, from_parquet
+from ethogram.engine.columns.table import EventRows, EventTable, Texts, column_of
 from ethogram.engine.detections import detection_of
 from ethogram.engine.live import engine as live
 from ethogram.engine.match import Outcome

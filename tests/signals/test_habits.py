@@ -1,4 +1,4 @@
-"""Readings about people and the patterns over them: every runner finds what asking every day would."""
+"""Readings about people and the patterns over them: both engines find what asking every day would."""
 
 from __future__ import annotations
 

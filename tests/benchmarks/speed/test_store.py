@@ -21,10 +21,10 @@ def test_the_store_is_timed_beside_its_peers(capsys: pytest.CaptureFixture[str])
     assert len([record for record in records if record["record"] == "ratio"]) == 4
 
 
-def test_growth_finds_the_same_with_both_runners():
+def test_growth_finds_the_same_with_both_engines():
     records = list(growth(10_000))
     costs = [record for record in records if record["record"] == "cost"]
-    assert {cost["runner"] for cost in costs} == {"batch", "stream"}
+    assert {cost["engine"] for cost in costs} == {"columns", "live"}
     assert {cost["history_length"] for cost in costs} == {10, 100, 1_000, 10_000, 100_000}
-    for batch, stream in zip(costs[::2], costs[1::2], strict=True):
-        assert (batch["events"], batch["found"]) == (stream["events"], stream["found"])
+    for columns, live in zip(costs[::2], costs[1::2], strict=True):
+        assert (columns["events"], columns["found"]) == (live["events"], live["found"])
