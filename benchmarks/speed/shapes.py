@@ -8,11 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from benchmarks.speed.data import Evaluations, evaluations, six_programs
 from benchmarks.speed.peers import Hits, column_floor, duckdb_query, polars_over, python_loop
 from ethogram.engine.columns.run import run_table
-from ethogram.engine.columns.table import Column, PlainColumns
+from ethogram.engine.columns.table import LineTable
 from ethogram.engine.detections import detection_of
+from ethogram.ingest.event_columns import Coded, EventColumns, Readings
 
 BARS = {"python": (25, 50), "duckdb": (8, 15), "polars": (6, 12)}
 """How many times faster than each peer: what must hold, and what is wanted."""
@@ -34,20 +37,17 @@ def ours(data: Evaluations) -> Callable[[], Hits]:
     """The six programs over columns, every match made a detection with its evidence."""
     programs = six_programs()
     names = [f"s{i}" for i in range(int(data.subject[-1]) + 1)]
-    columns = {name: Column(column, rounded=False) for name, column in data.traits.items()}
-    columns["observed"] = Column(data.observed)
+    rows = len(data.at)
+    ids: list[str | None] = [f"row {row}" for row in range(rows)]
+    readings: dict[str, Readings] = {**data.traits, "observed": data.observed}
     as_of = int(data.at[-1])
 
     def run() -> Hits:
-        table = PlainColumns(
-            data.at,
-            data.subject,
-            names,
-            columns.__getitem__,
-            readings=data.traits,
-            attributes=["observed"],
-            ids="row {}".format,
+        subjects = Coded(data.subject, names)
+        lines = EventColumns(
+            "input", data.at, np.arange(rows), ids, {"subject": subjects}, readings, timed=True
         )
+        table = LineTable(lines)
         outcome = run_table(programs, table, as_of=as_of)
         for match in outcome.matches:
             detection_of(match)

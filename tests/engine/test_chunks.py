@@ -14,9 +14,10 @@ from agreement import differences, plain_reading, row_of
 from benchmarks.speed.data import TRAITS, six_programs
 from ethogram.engine.columns.chunks import State, run_chunk
 from ethogram.engine.columns.run import run_table
-from ethogram.engine.columns.table import Column, EventRows, EventTable, PlainColumns
+from ethogram.engine.columns.table import EventRows, EventTable, LineTable
 from ethogram.engine.detections import detection_of
 from ethogram.engine.match import Outcome
+from ethogram.ingest.event_columns import Coded, EventColumns, Readings
 from ethogram.language.compiler import compile_patterns
 from ethogram.language.program import Program
 from ethogram.models import micros
@@ -109,18 +110,15 @@ def test_aggregates_in_chunks(measure: str):
 def table_of(start: int, end: int) -> EventTable:
     """Rows of a table of four subjects by turns, whose readings are not rounded yet."""
     rng = np.random.default_rng(3)
-    columns = {name: Column(rng.random(800)[start:end], rounded=False) for name in TRAITS}
-    columns["observed"] = Column((rng.random(800) < 0.5).astype(np.float64)[start:end])
+    readings: dict[str, Readings] = {name: rng.random(800)[start:end] for name in TRAITS}
+    readings["observed"] = (rng.random(800) < 0.5).astype(np.float64)[start:end]
     numbers = np.arange(start, end)
-    return PlainColumns(
-        numbers * 60_000_000,
-        numbers % 4,
-        ["ann", "bo", "cy", "di"],
-        columns.__getitem__,
-        readings=TRAITS,
-        attributes=["observed"],
-        seq=numbers,
+    subjects = Coded(numbers % 4, ["ann", "bo", "cy", "di"])
+    ids: list[str | None] = [f"e{number}" for number in numbers]
+    lines = EventColumns(
+        "input", numbers * 60_000_000, numbers, ids, {"subject": subjects}, readings, timed=True
     )
+    return LineTable(lines)
 
 
 @pytest.mark.parametrize("cap", [30, 512])

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,13 @@ import pytest
 
 from agreement import differences, plain_reading, row_of
 from ethogram.engine.columns import histories, run
-from ethogram.engine.columns.arrow import from_parquet
 from ethogram.engine.columns.numbers import highest_below, lowest_above
-from ethogram.engine.columns.table import EventRows, EventTable, Texts, column_of
+from ethogram.engine.columns.table import EventRows, EventTable, Texts, column_of, table_of
 from ethogram.engine.detections import detection_of
 from ethogram.engine.live import engine as live
 from ethogram.engine.match import Outcome
+from ethogram.ingest import read_frame
+from ethogram.ingest.event_columns import EventColumns
 from ethogram.language.ast import (
     And,
     Compare,
@@ -256,12 +256,11 @@ def test_gaps_before_1970_are_gaps():
     assert check([Pattern("old", Threshold(Compare(">=", waited, Number(6.0))))], events) == 1
 
 
-# Parquet.
+# Columns of event lines and DataFrames.
 
 
-def written(path: Path, events: list[Event]) -> Path:
+def columns_of(events: list[Event]) -> EventTable:
     import pyarrow
-    import pyarrow.parquet
 
     names = ("compassion", "manipulation")
     table = {
@@ -269,35 +268,36 @@ def written(path: Path, events: list[Event]) -> Path:
         "at": pyarrow.array([event.at for event in events], pyarrow.timestamp("us", "UTC")),
         "seq": [event.seq for event in events],
         "subject": [event.subject for event in events],
-        "target": [event.target for event in events],
-        **{name: [event.readings.get(name) for event in events] for name in names},
+        "target": pyarrow.array([event.target for event in events], pyarrow.string()),
+        **{
+            name: pyarrow.array([event.readings.get(name) for event in events], pyarrow.float64())
+            for name in names
+        },
     }
-    pyarrow.parquet.write_table(pyarrow.table(table), path)
-    return path
+    lines = read_frame(pyarrow.table(table)).events
+    assert isinstance(lines, EventColumns)
+    return table_of(lines)
 
 
 @pytest.mark.parametrize("order", ["interleaved", "together", "shuffled"])
-def test_a_parquet_file_gives_what_its_events_give(tmp_path: Path, order: str):
+def test_columns_give_what_their_events_give(order: str):
     events = many(20, 10, seed=3)
     rows = {
         "interleaved": events,
         "together": sorted(events, key=lambda event: (event.subject, event.order)),
         "shuffled": random.Random(1).sample(events, len(events)),
     }[order]
-    table = from_parquet(written(tmp_path / "events.parquet", rows))
     patterns = [warm_then_pressing(), high_on_average(), Pattern("quiet", Silence(Number(600.0)))]
-    assert check(patterns, events, table) > 20
+    assert check(patterns, events, columns_of(rows)) > 20
 
 
-def test_readings_of_a_parquet_file_are_rounded_like_those_of_events(tmp_path: Path):
+def test_readings_of_columns_are_rounded_like_those_of_events():
     values = (0.5000004, 0.5000006, 0.4999996, 0.5)
     events = [Event.sample(id=str(k), seq=k, readings={"compassion": x}) for k, x in enumerate(values)]
     import pyarrow
-    import pyarrow.parquet
 
     columns = {"id": [event.id for event in events], "seq": [0, 1, 2, 3], "subject": ["sam"] * 4}
-    pyarrow.parquet.write_table(pyarrow.table(columns | {"compassion": values}), tmp_path / "raw.parquet")
-    table = from_parquet(tmp_path / "raw.parquet")
+    table = table_of(read_frame(pyarrow.table(columns | {"compassion": values})).events)
     events = [table.event(row) for row in range(table.rows)]
     assert [event.readings["compassion"] for event in events] == [0.5, 0.500001, 0.5, 0.5]
     same = Measure("run", Signal("compassion"))
@@ -308,12 +308,12 @@ def test_readings_of_a_parquet_file_are_rounded_like_those_of_events(tmp_path: P
     assert check(patterns, events, table) == 2
 
 
-def test_events_of_a_parquet_file_read_like_any_other(tmp_path: Path):
+def test_events_of_columns_read_like_any_other():
     events = [
         Event.sample(id="a", subject="ann", target="bo", readings={"compassion": 0.5}),
         Event.sample(id="b", subject="ann", seq=1, readings={"manipulation": 0.25}),
     ]
-    table = from_parquet(written(tmp_path / "events.parquet", events))
+    table = columns_of(events)
     assert [table.event(row) for row in range(2)] == events
     assert table.evaluated.all()
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ..config import Loaded, Settings
 from ..config.mutes import read_mutes
 from ..engine.detect import find
 from ..errors import BadUsage
 from ..evaluators.base import Evaluator
-from ..ingest import Batch, Limits, OnDisk, events_of, gather_events
+from ..ingest import Batch, Limits, OnDisk, events_of, gather_events, read_frame
 from ..ingest.batch import ColumnarEvents
 from ..ingest.collector import checked_events, latest_time
 from ..language.history import CAP
@@ -42,7 +42,14 @@ __all__ = [
     "names_used",
 ]
 
-Source = str | Path | Iterable[Event] | Iterable[Mapping[str, Any]]
+
+class ArrowStream(Protocol):
+    """What pandas, Polars, pyarrow, DuckDB and others export their tables by."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+Source = str | Path | ArrowStream | Iterable[Event] | Iterable[Mapping[str, Any]]
 
 
 def analyze(
@@ -55,7 +62,7 @@ def analyze(
     now: datetime | None = None,
     evaluator: str | Evaluator | None = None,
 ) -> Analysis:
-    """Look for patterns in events: Event objects, dicts as in an event line, or a path to read.
+    """Look for patterns in events: Event objects, dicts as in an event line, a DataFrame, or a path to read.
 
     `patterns` are files, folders, names or globs; without any, those that are on by default. `as_of` is
     the moment of the question, with a time zone or as ISO text (default: the newest event). What
@@ -144,9 +151,12 @@ def gathered_events(
     }
     if isinstance(events, (str, Path)):
         return gather_events([events], memory=settings.memory, **common)
+    if hasattr(events, "__arrow_c_stream__"):
+        return read_frame(events, **common)
     if isinstance(events, (bytes, Mapping, Event)) or not isinstance(events, Iterable):
         raise BadUsage(
-            f"events are a path, or a list of Event objects or of dicts; here is {type(events).__name__}"
+            "invalid events: expected a path, a DataFrame, or a list of Event objects or of dicts; "
+            f"got {type(events).__name__}"
         )
     value = list(events)
     if all(isinstance(item, Event) for item in value):

@@ -183,6 +183,22 @@ class Analysis:
 
         return fragment(self)
 
+    def to_arrow(self) -> Any:
+        """The detections as an Arrow table, one row each (extra: parquet)."""
+        from ..report.frames import to_arrow
+
+        return to_arrow(self.detections)
+
+    def to_pandas(self) -> Any:
+        """The detections as a pandas DataFrame (needs pandas, and the extra parquet)."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The detections as a Polars DataFrame (needs polars, and the extra parquet)."""
+        import polars
+
+        return polars.from_arrow(self.to_arrow())
+
     def at_or_above(self, severity: str) -> list[Detection]:
         """The detections at this severity or a graver one, those that an untrusted file mutes included."""
         every = (*self.detections, *(item for item, _ in self.muting.shown))

@@ -11,7 +11,7 @@ from .batch import Batch, Gathered
 from .errors import BadLine, Unreadable
 from .format import Adapter, Input, Record, Skipped, adapter
 from .ordering import Buffer, Released, flush, in_order, release
-from .reader import events_of, gather_events, read_events
+from .reader import events_of, gather_events, read_events, read_frame
 from .spill import OnDisk
 
 __all__ = [
@@ -33,5 +33,6 @@ __all__ = [
     "gather_events",
     "in_order",
     "read_events",
+    "read_frame",
     "release",
 ]

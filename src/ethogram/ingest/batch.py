@@ -40,7 +40,7 @@ class ColumnarEvents(Sequence[Event]):
     __slots__ = ()
     source: str
     timed: bool
-    fields: dict[str, list[Any]]
+    fields: dict[str, Sequence[Any]]
 
     def event(self, row: int) -> Event:
         """Return the event of a row."""

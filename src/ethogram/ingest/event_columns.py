@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from operator import itemgetter
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, overload
 
 import numpy as np
 from msgspec import DecodeError, Meta, Struct
@@ -76,10 +76,45 @@ class NumericRow(Row, forbid_unknown_fields=True, gc=False):
 
 
 _ROWS, _NUMERIC_ROWS = Decoder(Row), Decoder(NumericRow)
-_FIELDS = Row.__struct_fields__[:-1]
-Column = list[Any]
+_FIELDS = tuple(name for name in Row.__struct_fields__ if name not in ("at", "readings"))
+Column = Sequence[Any]
 Readings = NDArray[np.float64] | list[str | None]
 """The values of one signal: numbers with NaN, or categories with None, where there is none."""
+
+
+class Coded(Sequence[str | None]):
+    """A column of texts in which each text is there once: `words`, and the number of the word in each row.
+
+    >>> list(Coded(np.array([1, 0, -1]), ["a", "b"]))
+    ['b', 'a', None]
+    """
+
+    __slots__ = ("codes", "words")
+
+    def __init__(self, codes: NDArray[np.integer[Any]], words: list[str]) -> None:
+        self.codes, self.words = codes, words
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @overload
+    def __getitem__(self, row: int) -> str | None: ...
+    @overload
+    def __getitem__(self, row: slice | NDArray[np.int64]) -> Coded: ...
+    def __getitem__(self, row: int | slice | NDArray[np.int64]) -> str | Coded | None:
+        if not isinstance(row, int):
+            return Coded(self.codes[row], self.words)
+        code = int(self.codes[row])
+        return self.words[code] if code >= 0 else None
+
+    def __iter__(self) -> Iterator[str | None]:
+        words = [*self.words, None]  # -1 is the last
+        return (words[code] for code in self.codes.tolist())
+
+    def count(self, value: object) -> int:
+        if value is None:
+            return int(np.count_nonzero(self.codes < 0))
+        return sum(own == value for own in self)
 
 
 class Irregular(Exception):
@@ -215,7 +250,10 @@ class ColumnReader:
         self.source, self.rules = source, rules
         self.rows = 0
         self.timed = True
-        self._lists: dict[str, Column] = {name: [] for name in _FIELDS}
+        self.strays: dict[str, int] = {}
+        self._lists: dict[str, list[Any]] = {name: [] for name in _FIELDS}
+        self._coded: dict[str, Coded] = {}
+        self._times: list[NDArray[np.int64] | None] = []
         self._chunks: list[tuple[int, dict[str, Readings]]] = []
 
     def read(self, stream: BinaryIO, compressed: Callable[[], int] | None) -> Iterator[None]:
@@ -255,8 +293,10 @@ class ColumnReader:
             raise Irregular
         columns = dict(zip(Row.__struct_fields__, zip(*map(astuple, rows), strict=True), strict=True))
         self._check_keys(chunk, lines, columns)
-        if any(at is not None and at.microsecond for at in columns["at"]) and _NANOSECONDS.search(chunk):
+        times = columns.pop("at")
+        if any(at is not None and at.microsecond for at in times) and _NANOSECONDS.search(chunk):
             raise Irregular
+        self._times.append(_micros(times))
         self._chunks.append((len(rows), self._readings(columns.pop("readings"))))
         for name, column in columns.items():
             self._lists[name] += column
@@ -278,33 +318,37 @@ class ColumnReader:
 
     def columns(self) -> EventColumns:
         """Return what was read, in order."""
-        lists = self._lists
+        lists: dict[str, Column] = {**self._lists, **self._coded}
         if not self.rows:
             raise Irregular
         for name in NAMES:
-            self._check_names(name)
-        if set(lists.pop("source")) - {None, self.source}:
+            lists[name] = self._checked_names(name, lists[name])
+        source = lists.pop("source")
+        if set(source.words if isinstance(source, Coded) else source) - {None, self.source}:
             raise Irregular
-        ids = self._ids()
-        seq, times, self.timed = self._times()
-        self._texts()
+        ids = self._ids(lists.pop("id"))
+        seq = self._seq(lists.pop("seq"))
+        times = self._joined_times(seq)
+        self._check_texts(lists)
         readings = self._joined()
         fields = {name: column for name, column in lists.items() if column.count(None) < self.rows}
         events = EventColumns(self.source, times, seq, ids, fields, readings, timed=self.timed)
         return _in_order(events)
 
-    def _check_names(self, name: str) -> None:
-        column = self._lists[name]
-        values = set(column)
-        if "" in values:
-            self._lists[name] = [value or None for value in column]
+    def _checked_names(self, name: str, column: Column) -> Column:
+        values = set(column.words if isinstance(column, Coded) else column)
+        if "" in values and name != "subject":
+            column = [value or None for value in column]
         limit = self.rules.limits.name
         for value in values:
             if value is not None and (len(value) > limit or (name == "subject" and not value.strip())):
                 raise Irregular
+        if name == "subject" and column.count(None):
+            raise Irregular
+        return column
 
-    def _ids(self) -> list[str | None] | None:
-        column = [None if value is None or value == "" else str(value) for value in self._lists.pop("id")]
+    def _ids(self, given: Column) -> list[str | None] | None:
+        column = [None if value is None or value == "" else str(value) for value in given]
         missing = column.count(None)
         if missing == len(column):
             return None
@@ -315,40 +359,37 @@ class ColumnReader:
             raise Irregular
         return column
 
-    def _times(self) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
-        given = self._lists.pop("seq")
-        count = given.count(None)
-        seq = np.arange(self.rows, dtype=np.int64)
-        if count < self.rows:
-            seq = np.array([number if own is None else own for number, own in enumerate(given)], np.int64)
-        column = self._lists.pop("at")
-        missing = column.count(None)
-        if missing not in (0, self.rows):
-            raise Irregular
+    def _seq(self, given: Column) -> NDArray[np.int64]:
+        if given.count(None) == self.rows:
+            return np.arange(self.rows, dtype=np.int64)
+        return np.array([number if own is None else own for number, own in enumerate(given)], np.int64)
+
+    def _joined_times(self, seq: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the times, or positions in seconds where no event has one, and note which."""
+        given = [times for times in self._times if times is not None]
         latest = self.rules.latest
-        if missing:
+        self.timed = bool(given)
+        if not given:
             last = LAST_SECOND if latest is None else int(latest.timestamp())
             if int(seq.max()) > last:
                 raise Irregular
-            return seq, seq * 1_000_000, False
-        try:
-            times = np.array([micros(at) for at in column], np.int64)
-        except OverflowError:
-            raise Irregular from None
+            return seq * 1_000_000
+        times = np.concatenate(given)
         lowest, highest = int(times.min()), int(times.max())
-        if lowest < _FIRST or highest > _LAST or (latest is not None and highest > micros(latest)):
+        late = latest is not None and highest > micros(latest)
+        if len(times) != self.rows or lowest < _FIRST or highest > _LAST or late:
             raise Irregular
-        return seq, times, True
+        return times
 
-    def _texts(self) -> None:
+    def _check_texts(self, lists: dict[str, Column]) -> None:
         limits = self.rules.limits
-        if max((len(text) for text in self._lists["text"] if text), default=0) > limits.text:
+        if max((len(text) for text in lists["text"] if text), default=0) > limits.text:
             raise Irregular
-        column = self._lists["attributes"]
         try:
-            for row, attributes in enumerate(column):
-                if attributes is not None:
-                    column[row] = checked_attributes(attributes, limits) or None
+            lists["attributes"] = [
+                None if attributes is None else checked_attributes(attributes, limits) or None
+                for attributes in lists["attributes"]
+            ]
         except BadLine:
             raise Irregular from None
 
@@ -371,16 +412,16 @@ class ColumnReader:
                     columns[name][number] = value
         return {name: self._reading(name, column) for name, column in columns.items()}
 
-    def _reading(self, name: str, column: Sequence[Any]) -> Readings:
+    def _reading(self, name: str, column: Sequence[Any] | NDArray[np.float64]) -> Readings:
         rules = self.rules
         if not name or signal_name(name) != name or len(name) > rules.limits.name:
             raise Irregular
         kind, range_ = rules.kinds.get(name), rules.ranges.get(name)
-        types = set(map(type, column)) - {type(None)}
+        types = {float} if isinstance(column, np.ndarray) else set(map(type, column)) - {type(None)}
         if types <= {float}:
-            if kind == CATEGORY and types:
+            numbers = np.asarray(column, np.float64) if types else np.full(len(column), np.nan)
+            if kind == CATEGORY and not np.isnan(numbers).all():
                 raise Irregular
-            numbers = np.array(column, np.float64)
             low, high = -LARGEST, LARGEST
             if range_ is not None and not isinstance(range_[0], str):
                 low, high = max(low, range_[0]), min(high, float(range_[-1]))
@@ -433,6 +474,19 @@ def _decode(chunk: bytes) -> Sequence[Row]:
 _FIRST, _LAST = micros(datetime.min.replace(tzinfo=UTC)), micros(datetime.max.replace(tzinfo=UTC))
 
 
+def _micros(times: Sequence[datetime | None]) -> NDArray[np.int64] | None:
+    """Return the times of a chunk in microseconds, None where it has none; Irregular where only some do."""
+    missing = times.count(None)
+    if missing == len(times):
+        return None
+    if missing:
+        raise Irregular
+    try:
+        return np.array([micros(at) for at in times if at is not None], np.int64)
+    except OverflowError:
+        raise Irregular from None
+
+
 def _filled(line: bytes) -> bool:
     return bool(line.strip())
 
@@ -462,7 +516,10 @@ def _in_order(events: EventColumns) -> EventColumns:
         times,
         seq,
         None if ids is None else [ids[row] for row in rows],
-        {name: [column[row] for row in rows] for name, column in events.fields.items()},
+        {
+            name: column[order] if isinstance(column, Coded) else [column[row] for row in rows]
+            for name, column in events.fields.items()
+        },
         {
             name: column[order] if isinstance(column, np.ndarray) else [column[row] for row in rows]
             for name, column in events.readings.items()

@@ -22,6 +22,7 @@ from .errors import Unreadable, shown, type_name
 from .event_parser import CATEGORY, NUMBER, Range, Rules
 from .format import HEAD, NOT_UTF_8, UTF_16, Input, Record, choose
 from .formats.jsonl import JsonLines
+from .formats.parquet import Parquet, open_columns
 from .spill import BUCKETS, OnDisk, SpillingCollector
 from .streams import BOM, GZIP, decompress, read_head, rewind
 
@@ -248,28 +249,90 @@ def _read_columns(
     """Return the batch of files of nothing but regular event lines; None where they need a closer look."""
     if sum(file.size for file in files) < COLUMNS_FROM or any(file.path == STDIN for file in files):
         return None
+    from .arrow import BATCH_ROWS, ArrowReader
     from .event_columns import ColumnReader, Irregular
 
-    reader = ColumnReader(source, rules)
-    collecting = gc.isenabled()
-    gc.disable()  # rows hold no cycles, and looking for some among millions takes as long as reading them
+    reader: ColumnReader | None = None
     total, before = sum(file.size for file in files), 0
     try:
-        for file in files:
-            with open_file(file, None, rules.limits) as opened:
-                if not isinstance(choose(opened.head, file.name), JsonLines):
-                    return None
-                for _ in reader.read(opened.stream, opened.compressed):
-                    if progress is not None:
-                        within = opened.handle.tell() if opened.handle.seekable() else 0
-                        progress(min(before + min(within, file.size), total), total)
-            before += file.size
-        return Batch(reader.columns(), timed=reader.timed, files=len(files))
+        with without_collection():
+            for file in files:
+                with open_file(file, None, rules.limits) as opened:
+                    adapter = choose(opened.head, file.name)
+                    if isinstance(adapter, JsonLines):
+                        reader = reader or ColumnReader(source, rules)
+                        steps = reader.read(opened.stream, opened.compressed)
+                    elif isinstance(adapter, Parquet) and len(files) == 1 and opened.compressed is None:
+                        parquet = open_columns(_input(file, opened, rules))
+                        reader = arrow = ArrowReader(source, rules, parquet.schema_arrow.names)
+                        steps = arrow.take(parquet.iter_batches(BATCH_ROWS))
+                    else:
+                        return None
+                    for _ in steps:
+                        if progress is not None:
+                            within = opened.handle.tell() if opened.handle.seekable() else 0
+                            progress(min(before + min(within, file.size), total), total)
+                before += file.size
+            if reader is None:
+                return None
+            return Batch(reader.columns(), timed=reader.timed, files=len(files), strays=reader.strays)
     except (OSError, Unreadable, Irregular):
         return None
+
+
+def read_frame(
+    data: Any,
+    *,
+    source: str = "input",
+    skip_bad: bool = False,
+    kinds: Mapping[str, str] | None = None,
+    ranges: Mapping[str, Range] | None = None,
+    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    latest: datetime | None = None,
+) -> Batch:
+    """Return the events of a DataFrame or Arrow table: anything with `__arrow_c_stream__`.
+
+    Columns are as in a Parquet file; faults name the row, counted from 1.
+    """
+    from .arrow import ArrowReader, as_table, parquet_bytes
+    from .event_columns import Irregular
+
+    rules, table = _rules(limits, kinds, ranges, latest), as_table(data)
+    try:
+        with without_collection():
+            reader = ArrowReader(source, rules, table.schema.names)
+            for _ in reader.take(table.to_batches()):
+                pass
+            return Batch(reader.columns(), timed=reader.timed, strays=reader.strays)
+    except Irregular:
+        pass
+    collector = Collector(source, rules)
+    content = parquet_bytes(table)
+    file = InputFile("DataFrame", named=True)
+    opened = OpenFile(content, content.read(HEAD), content)
+    content.seek(0)
+    try:
+        for line, value, column in Parquet().read(_input(file, opened, rules)):
+            collector.add_record(Place(0, line, file.name), value, column)
+    except Unreadable as error:
+        collector.add_fault(Place(0, 0, file.name), str(error))
+    return _checked(collector.batch(0), skip_bad)
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Read without looking for cycles: rows hold none, and a look among millions takes as long as reading."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
     finally:
         if collecting:
             gc.enable()
+
+
+def _input(file: InputFile, opened: OpenFile, rules: Rules) -> Input:
+    return Input(file.name, opened.stream, opened.head, rules.kinds, rules.limits)
 
 
 def _read_files(
@@ -321,7 +384,7 @@ def records_of(
         return None
 
     def records() -> Iterator[Record]:
-        input_ = Input(file.name, opened.stream, head, rules.kinds, rules.limits)
+        input_ = _input(file, opened, rules)
         yield from adapter.read(input_)
         collector.add_strays(input_.strays)
 

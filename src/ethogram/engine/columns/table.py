@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import RLock
@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ingest.event_columns import EventColumns, MeasuredLines
+from ...ingest.event_columns import Coded, EventColumns, MeasuredLines
 from ...language.ast import Expr
 from ...language.history import FIELDS
-from ...models import TRAITS, Event, default_id, is_evaluated, is_indicator_name, micros, moment
+from ...models import TRAITS, Event, is_evaluated, is_indicator_name, micros
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -257,8 +257,7 @@ class EventRows(EventTable):
         return EventRows([self._events[row] for row in rows.tolist()])
 
     def followed_by(self, later: EventTable) -> EventTable:
-        assert isinstance(later, EventRows)
-        return EventRows([*self._events, *later._events])
+        return EventRows([*self._events, *later.events(np.arange(later.rows), ())])
 
     @cached_property
     def _readings(self) -> dict[str, tuple[list[int], list[Any]]]:
@@ -314,10 +313,9 @@ class LineTable(EventTable):
         self.lines, self.measured = lines, measured or {}
         self.times = lines.times
         self.timed = np.broadcast_to(np.array(lines.timed), (len(lines),))
-        numbers: dict[str, int] = {}
-        who = (numbers.setdefault(subject, len(numbers)) for subject in lines.fields["subject"])
-        self.who = np.fromiter(who, np.int64, len(lines))
-        self.names = [(lines.source, subject) for subject in numbers]
+        subjects = coded(lines.fields["subject"])
+        self.who = subjects.codes.astype(np.int64)
+        self.names = [(lines.source, subject) for subject in subjects.words]
 
     def event(self, row: int) -> Event:
         return self.measured.get(row) or self.lines.event(row)
@@ -349,9 +347,12 @@ class LineTable(EventTable):
             return self._readings(name)
         if name in FIELDS:
             values = self.lines.fields.get(name)
-            if name == "kind" and values is not None:
-                values = [value or "event" for value in values]
-            return Column() if values is None else Column(code=self.texts.encode(values))
+            if name == "kind":
+                values = ["event" if value is None else value for value in values or [None] * self.rows]
+            if values is None:
+                return Column()
+            texts = coded(values)
+            return Column(code=np.append(self.texts.encode(texts.words), np.int32(-1))[texts.codes])
         attributes = self.lines.fields.get("attributes")
         column = self.column("reading", name)
         if attributes is None:
@@ -377,155 +378,13 @@ class LineTable(EventTable):
         return replace(column_of(values, self.texts), rounded=False)
 
 
-class PlainColumns(EventTable):
-    """A table of one source made of columns; `load` gives the column under a name when it is needed.
-
-    `readings` and `attributes` name the columns of each kind, `fields` those that are fields of an event.
-    `ids` gives the id of the event in a row, or None where it has none of its own.
-    """
-
-    def __init__(
-        self,
-        times: Ints,
-        who: Ints,
-        subjects: Sequence[str],
-        load: Callable[[str], Column],
-        *,
-        readings: Collection[str],
-        attributes: Collection[str] = (),
-        fields: Collection[str] = (),
-        seq: Ints | None = None,
-        ids: Callable[[int], str | None] | None = None,
-        source: str = "input",
-        timed: bool = True,
-        texts: Texts | None = None,
-    ) -> None:
-        super().__init__(texts)
-        self.times, self.who, self.source = times, who, source
-        self.names = [(source, subject) for subject in subjects]
-        self.timed = np.broadcast_to(np.array(timed), (len(times),))
-        self.seq, self.ids, self.loader, self.is_timed = seq, ids, load, timed
-        self.readings, self.attributes = tuple(readings), tuple(attributes)
-        self.fields = tuple(name for name in fields if name in FIELDS)
-        self._same: dict[str, Any] = {
-            "readings": self.readings, "attributes": self.attributes, "fields": self.fields,
-            "source": source, "timed": timed, "texts": self.texts,
-        }  # fmt: skip
-
-    def event(self, row: int) -> Event:
-        return self.events(np.array([row]), self.readings)[0]
-
-    def events(self, rows: Ints, names: Collection[str]) -> list[Event]:
-        def read(kind: str, names: Iterable[str]) -> list[dict[str, Any]]:
-            out: list[dict[str, Any]] = [{} for _ in rows]
-            for name in names:
-                for values, value in zip(out, self.values(kind, name, rows), strict=True):
-                    if value is not None:
-                        values[name] = value
-            return out
-
-        columns = zip(
-            rows.tolist(),
-            self.times[rows].tolist(),
-            self.who[rows].tolist(),
-            (rows if self.seq is None else self.seq[rows]).tolist(),
-            read("attribute", self.fields),
-            read("attribute", self.attributes),
-            read("reading", (name for name in self.readings if name in names)),
-            strict=True,
-        )
-        return [
-            Event(
-                self.id_of(row), moment(at), self.names[who][1], seq, self.source, self.is_timed, None,
-                field.get("target"), field.get("reply_to"), field.get("thread"), field.get("session"),
-                field.get("kind", "event"), None, attributes, readings,
-            )
-            for row, at, who, seq, field, attributes, readings in columns
-        ]  # fmt: skip
-
-    def id_of(self, row: int) -> str:
-        own = None if self.ids is None else self.ids(row)
-        if own is not None:
-            return own
-        readings = {name: self.value("reading", name, row) for name in self.readings}
-        content = {"subject": self.names[self.who[row]][1], "at": int(self.times[row]), "readings": readings}
-        seq = row if self.seq is None else int(self.seq[row])
-        return default_id(self.source, seq, content)
-
-    def _evaluated(self) -> Mask:
-        names = [name for name in self.readings if name in TRAITS or is_indicator_name(name)]
-        if any(map(self.is_full, names)):
-            return np.broadcast_to(np.array(True), (self.rows,))
-        evaluated = np.zeros(self.rows, bool)
-        for name in names:
-            evaluated |= self.column("reading", name).known(self.rows)
-        return evaluated
-
-    def _load(self, kind: str, name: str) -> Column:
-        if kind == "reading":
-            return self.loader(name) if name in self.readings else Column()
-        if name == "subject":
-            return Column(code=self.texts.encode(subject for _, subject in self.names)[self.who])
-        if name in self.fields or name in self.attributes:
-            return self.loader(name)
-        if name in ("source", "kind"):
-            text = self.source if name == "source" else "event"
-            return Column(code=np.full(self.rows, self.texts.code(text), np.int32))
-        return self.column("reading", name) if name not in FIELDS else Column()
-
-    def take(self, rows: Ints) -> EventTable:
-        codes, who = np.unique(self.who[rows], return_inverse=True)
-        columns = {name: self.column(kind, name).at(rows) for name, kind in self._kinds().items()}
-        return PlainColumns(
-            self.times[rows],
-            who,
-            [self.names[code][1] for code in codes.tolist()],
-            columns.__getitem__,
-            seq=rows if self.seq is None else self.seq[rows],
-            ids=[self.id_of(row) for row in rows.tolist()].__getitem__,
-            **self._same,
-        )
-
-    def followed_by(self, later: EventTable) -> EventTable:
-        assert isinstance(later, PlainColumns)
-        recode, size = self.texts.encode(later.texts.texts), self.rows
-        subjects = {subject: number for number, (_, subject) in enumerate(self.names)}
-        who = np.array([subjects.setdefault(name, len(subjects)) for _, name in later.names], np.int64)
-        seqs = [np.arange(table.rows) if table.seq is None else table.seq for table in (self, later)]
-        columns = {
-            name: _joined(self.column(kind, name), later.column(kind, name), size, later.rows, recode)
-            for name, kind in self._kinds().items()
-        }
-        return PlainColumns(
-            np.concatenate((self.times, later.times)),
-            np.concatenate((self.who, who[later.who])),
-            list(subjects),
-            columns.__getitem__,
-            seq=np.concatenate(seqs),
-            ids=lambda row: self.id_of(row) if row < size else later.id_of(row - size),
-            **self._same,
-        )
-
-    def _kinds(self) -> dict[str, str]:
-        attributes = dict.fromkeys((*self.fields, *self.attributes), "attribute")
-        return dict.fromkeys(self.readings, "reading") | attributes
-
-
-def _joined(first: Column, second: Column, rows: int, more: int, recode: Codes) -> Column:
-    """One column of two, the codes of the second replaced by those of the first."""
-    num: Any = None
-    code: Any = None
-    if first.num is not None or second.num is not None:
-        num = np.concatenate([_filled(first.num, rows, np.nan), _filled(second.num, more, np.nan)])
-    if first.code is not None or second.code is not None:
-        later = _filled(second.code, more, -1)
-        later = np.where(later < 0, -1, recode[later] if len(recode) else -1)
-        code = np.concatenate([_filled(first.code, rows, -1), later]).astype(np.int32)
-    return Column(num, code, rounded=first.rounded and second.rounded)
-
-
-def _filled(values: Any, rows: int, absent: float) -> Any:
-    return np.full(rows, absent, np.int32 if absent == -1 else np.float64) if values is None else values
+def coded(values: Sequence[str | None]) -> Coded:
+    """The column with each text once."""
+    if isinstance(values, Coded):
+        return values
+    numbers: dict[str, int] = {}
+    codes = (-1 if text is None else numbers.setdefault(text, len(numbers)) for text in values)
+    return Coded(np.fromiter(codes, np.int64, len(values)), list(numbers))
 
 
 def table_of(events: Sequence[Event]) -> EventTable:

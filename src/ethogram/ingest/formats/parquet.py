@@ -60,6 +60,11 @@ class Parquet(Adapter):
                     yield number, bad.message, 0
 
 
+def open_columns(file: Input) -> Any:
+    """Return the file as pyarrow has it, its sizes checked; Unreadable where it cannot be read."""
+    return _open(file)[0]
+
+
 def _open(file: Input) -> tuple[Any, int]:
     """Return the file, and how many characters its texts may come to; Unreadable where it claims too much."""
     try:

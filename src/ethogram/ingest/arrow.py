@@ -1,0 +1,199 @@
+"""Arrow tables as columns of events: Parquet files, and DataFrames of any library that speaks Arrow."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadUsage, MissingExtra
+from .errors import BadLine
+from .event_columns import Coded, ColumnReader, EventColumns, Irregular, Readings
+from .event_parser import Rules
+from .tables import ATTRIBUTES, OBJECTS, READINGS, Table
+
+BATCH_ROWS = 131_072
+CODED = ("source", "subject", "target", "reply_to", "thread", "session", "kind")
+"""Fields whose texts come again and again."""
+
+
+def as_table(data: Any) -> Any:
+    """Return the Arrow table of anything that exports an Arrow stream: DataFrames of pandas, Polars, ..."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingExtra("pyarrow", "parquet", "reading DataFrames and Arrow tables") from None
+    try:
+        return pyarrow.RecordBatchReader.from_stream(data).read_all()
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise BadUsage(f"the DataFrame cannot be read as an Arrow table: {error}") from None
+
+
+def parquet_bytes(table: Any) -> BinaryIO:
+    """Return a table as a Parquet file in memory, to be read row by row."""
+    import pyarrow
+    import pyarrow.parquet
+
+    content = io.BytesIO()
+    try:
+        pyarrow.parquet.write_table(table, content)
+    except (pyarrow.ArrowException, ValueError) as error:
+        raise BadUsage(f"the DataFrame holds values that are no part of events: {error}") from None
+    content.seek(0)
+    return content
+
+
+class ArrowReader(ColumnReader):
+    """Takes in record batches; Irregular where a value needs to be looked at by itself."""
+
+    def __init__(self, source: str, rules: Rules, names: Iterable[str]) -> None:
+        super().__init__(source, rules)
+        try:
+            self.table = Table.of(list(names), rules.kinds)
+        except BadLine:
+            raise Irregular from None
+        self.strays = dict.fromkeys(self.table.strays.values(), 0)
+        self._words: dict[str, tuple[dict[str, int], list[NDArray[np.int32]]]] = {
+            column.name: ({}, [])
+            for column in self.table.columns
+            if not column.place and column.name in CODED
+        }
+
+    def columns(self) -> EventColumns:
+        """Return what was read, in order."""
+        for name, (words, codes) in self._words.items():
+            self._coded[name] = Coded(np.concatenate(codes) if codes else np.empty(0, np.int32), list(words))
+        return super().columns()
+
+    def _add_words(self, name: str, column: Any) -> None:
+        words, codes = self._words[name]
+        indices, dictionary = _encoded(column)
+        known = np.array([words.setdefault(word, len(words)) for word in dictionary] + [-1], np.int32)
+        codes.append(known[indices])
+
+    def take(self, batches: Iterable[Any]) -> Iterator[None]:
+        """Take in record batches, one at a time."""
+        import pyarrow
+
+        try:
+            for batch in batches:
+                self._add(batch)
+                yield
+        except (pyarrow.ArrowException, OSError, ValueError):
+            raise Irregular from None
+
+    def _add(self, batch: Any) -> None:
+        rows = batch.num_rows
+        self.rows += rows
+        if self.rows > self.rules.limits.events:
+            raise Irregular
+        lists: dict[str, list[Any]] = {}
+        readings: dict[str, Readings] = {}
+        attributes: dict[str, list[Any]] = {}
+        times = None
+        for number, (place, column) in enumerate(zip(self.table.columns, batch.columns, strict=True)):
+            if place.place == READINGS:
+                values = _reading_values(column)
+                readings[place.name] = self._reading(place.name, values)
+            elif place.place == ATTRIBUTES:
+                attributes[place.name] = _attribute_values(column)
+            elif place.name in OBJECTS:
+                raise Irregular
+            elif place.name == "at":
+                times = _times(column)
+            elif place.name in CODED:
+                self._add_words(place.name, column)
+            else:
+                lists[place.name] = _texts(column, is_number=place.name == "seq")
+            if number in self.table.strays:
+                self.strays[self.table.strays[number]] += rows - column.null_count
+        self._times.append(times)
+        self._chunks.append((rows, readings))
+        if attributes:
+            names = list(attributes)
+            pairs = zip(*attributes.values(), strict=True)
+            lists["attributes"] = [
+                {name: value for name, value in zip(names, row, strict=True) if value is not None} or None
+                for row in pairs
+            ]
+        if self.table.kind is not None:
+            lists["kind"] = [self.table.kind] * rows
+        for name, column in self._lists.items():
+            if name not in self._words:
+                column += lists.get(name) or [None] * rows
+
+
+def _reading_values(column: Any) -> Any:
+    import pyarrow
+
+    kind = column.type
+    if pyarrow.types.is_null(kind):
+        return np.full(len(column), np.nan)
+    if pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind):
+        values = np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.float64)
+        if int(np.count_nonzero(values != values)) != column.null_count:
+            raise Irregular  # not a number, which is not the same as absent
+        return values
+    return _texts(column)
+
+
+def _attribute_values(column: Any) -> list[Any]:
+    import pyarrow
+
+    kind = column.type
+    plain = (
+        pyarrow.types.is_boolean(kind) or pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind)
+    )
+    if not plain:
+        return _texts(column)
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def _texts(column: Any, *, is_number: bool = False) -> list[Any]:
+    """Return the texts of a column, equal ones shared; Irregular where it holds anything else."""
+    import pyarrow
+
+    kind = column.type
+    if pyarrow.types.is_null(kind) or (is_number and pyarrow.types.is_integer(kind)):
+        values: list[Any] = column.to_pylist()
+        if any(value is not None and not 0 <= value < 2**63 for value in values):
+            raise Irregular
+        return values
+    indices, words = _encoded(column)
+    known = [*words, None]
+    return [known[index] for index in indices.tolist()]
+
+
+def _encoded(column: Any) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the number of the text in each row, -1 where absent, and the different texts."""
+    import pyarrow
+
+    kind = column.type
+    if pyarrow.types.is_null(kind):
+        return np.full(len(column), -1), []
+    if not pyarrow.types.is_dictionary(kind):
+        text = pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)
+        if not text and not getattr(pyarrow.types, "is_string_view", lambda _: False)(kind):
+            raise Irregular
+        column = column.cast(pyarrow.large_string()).dictionary_encode()
+    words = column.dictionary.to_pylist()
+    if not all(isinstance(word, str) and "\0" not in word for word in words):
+        raise Irregular
+    return np.asarray(column.indices.fill_null(-1).to_numpy(zero_copy_only=False)).astype(np.int64), words
+
+
+def _times(column: Any) -> NDArray[np.int64] | None:
+    import pyarrow
+
+    kind = column.type
+    if column.null_count == len(column):
+        return None
+    if column.null_count or not pyarrow.types.is_timestamp(kind) or kind.tz is None:
+        raise Irregular
+    if kind.unit != "us":
+        column = column.cast(pyarrow.timestamp("us", kind.tz), safe=False)
+    return np.asarray(column.cast(pyarrow.int64()).to_numpy(zero_copy_only=False))

@@ -1,0 +1,113 @@
+"""DataFrames in and out: what a frame says is what the same rows in a file say."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pandas
+import polars
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+import ethogram
+from ethogram.errors import BadEvents, BadUsage
+from ethogram.ingest import reader
+from ethogram.ingest.event_columns import EventColumns
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+WARM = {"compassion": 0.9, "manipulation": 0.1}
+PRESSING = {"compassion": 0.1, "manipulation": 0.9}
+
+
+def rows(days: int = 6) -> list[dict[str, Any]]:
+    """One subject turns from warmth to pressure on a target; another is always kind."""
+    out = []
+    for day in range(2 * days):
+        scores = WARM if day < days else PRESSING
+        at = START + timedelta(days=day)
+        out.append({"id": f"a{day}", "at": at, "subject": "ann", "target": "bo", **scores})
+        out.append({"id": f"c{day}", "at": at, "subject": "cy", "target": "bo", **WARM})
+    return out
+
+
+FRAMES = {
+    "pandas": pandas.DataFrame,
+    "polars": polars.DataFrame,
+    "arrow": pyarrow.Table.from_pylist,
+}
+
+
+def detections(events: Any, **options: Any) -> list[dict[str, Any]]:
+    return [item.to_dict() for item in ethogram.analyze(events, **options).detections]
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_a_frame_gives_what_its_rows_give(library: str):
+    lines = [
+        {
+            **{name: row[name] for name in ("id", "subject", "target")},
+            "at": row["at"].isoformat(),
+            "readings": {name: row[name] for name in WARM},
+        }
+        for row in rows()
+    ]
+    expected = detections(lines)
+    assert [item["pattern"] for item in expected] == ["love_bombing"]
+    assert detections(FRAMES[library](rows())) == expected
+
+
+def test_a_parquet_file_is_read_as_columns_and_gives_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "events.parquet"
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows()), path)
+    expected = detections(path)
+    monkeypatch.setattr(reader, "COLUMNS_FROM", 0)
+    assert isinstance(ethogram.read_events(path).events, EventColumns)
+    assert detections(path) == expected != []
+
+
+def test_absent_values_of_a_frame_are_absent_readings():
+    frame = pandas.DataFrame({"subject": ["a", "b"], "compassion": [0.5, None], "manipulation": [None, 0.25]})
+    events = ethogram.ingest.read_frame(frame).events
+    assert [dict(event.readings) for event in events] == [{"compassion": 0.5}, {"manipulation": 0.25}]
+
+
+def test_other_columns_are_attributes():
+    frame = polars.DataFrame({"subject": ["a"], "path": ["/x"], "exit_code": [1], "when": [START]})
+    (event,) = ethogram.ingest.read_frame(frame).events
+    assert dict(event.attributes) == {"path": "/x", "exit_code": 1, "when": "2026-01-01T00:00:00Z"}
+
+
+def test_faults_of_a_frame_name_the_row():
+    frame = pandas.DataFrame({"subject": ["a", "b"], "compassion": [0.5, 1.5]})
+    with pytest.raises(BadEvents, match=r"DataFrame:2: compassion: 1\.5 is outside 0 to 1"):
+        ethogram.analyze(frame)
+    assert ethogram.analyze(frame, skip_bad=True).events == 1
+    with pytest.raises(BadEvents, match="needs a column 'subject'"):
+        ethogram.analyze(pandas.DataFrame({"who": ["a"]}))
+
+
+def test_a_time_without_a_zone_is_a_fault():
+    frame = pandas.DataFrame({"subject": ["a"], "at": [START.replace(tzinfo=None)]})
+    with pytest.raises(BadEvents, match="has no zone"):
+        ethogram.analyze(frame)
+
+
+def test_what_is_no_table_is_bad_usage():
+    with pytest.raises(BadUsage, match="expected a path, a DataFrame, or a list"):
+        ethogram.analyze(3)  # type: ignore[arg-type]
+
+
+def test_detections_come_back_as_frames():
+    analysis = ethogram.analyze(polars.DataFrame(rows()))
+    (detection,) = analysis.detections
+    for frame in (analysis.to_pandas(), analysis.to_polars().to_pandas(), analysis.to_arrow().to_pandas()):
+        assert list(frame["pattern"]) == ["love_bombing"]
+        assert list(frame["subject"]) == ["ann"]
+        assert list(frame["detected_at"]) == [pandas.Timestamp(detection.detected_at)]
+        assert list(frame["evidence"][0]) == [evidence.event for evidence in detection.evidence]
+    assert ethogram.analyze([]).to_arrow().num_rows == 0
