@@ -101,7 +101,7 @@ PatternName = Annotated[str, arg("Select one pattern (default: all).", "[PATTERN
 # --- scoring --------------------------------------------------------------------------------
 
 EvaluatorName = Annotated[
-    str, opt("Score flagged messages first: local, anthropic, openai ...", metavar="NAME", panel=SCORING)
+    str, opt("Score flagged messages first: local, openai, ...", metavar="NAME", panel=SCORING)
 ]
 EvaluatorOption = Annotated[
     list[str], opt("Set an option of the evaluator.", "--option", metavar="NAME=VALUE", panel=SCORING)
