@@ -1,7 +1,7 @@
-"""Program: a compiled pattern. Frozen, hashable, JSON; both engines run the same one.
+"""Program: a compiled pattern. Frozen, hashable, JSON; every runner runs the same one.
 
-Three shapes are left for the engines (sequence, threshold, silence: trend and contrast have become
-thresholds), and two that run over detections (combination, spread).
+Three shapes are left for a runner of events (sequence, threshold, silence: trend and contrast have become
+thresholds), and two for a runner of detections (combination, spread).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ Body = SequenceProgram | ThresholdProgram | SilenceProgram | Combination | Sprea
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What an engine needs to know of a pattern, and what a detection says about it.
+    """What a runner needs to know of a pattern, and what a detection says about it.
 
     An event belongs to a history if it carries one of `signals`, or is evaluated where `evaluated` is set;
     with neither, every event of the key does. `timed_only`: without times there is insufficient data.

@@ -1,7 +1,7 @@
 """Patterns in code: what such a pattern is, and the pattern file that it amounts to.
 
 Its function becomes three signals (how sure, how grave, what it tells), and its pattern is a threshold over
-the first of them. So both engines find the same without knowing that there is code behind it.
+the first of them. So every runner, live or not, finds the same without knowing that there is code behind it.
 """
 
 from __future__ import annotations

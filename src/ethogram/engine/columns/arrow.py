@@ -11,7 +11,7 @@ import numpy as np
 
 from ...language.history import FIELDS
 from ...models import TRAITS, is_indicator_name
-from .table import Column, EventTable, Ints, PlainColumns, Texts
+from .table import Column, EventTable, Ints, PlainColumns, Texts, in_order
 
 BATCH_ROWS = 131_072
 """Rows of a Parquet column that are read at a time."""
@@ -80,14 +80,6 @@ def from_arrow(
         timed=timed,
         texts=texts,
     )
-
-
-def in_order(times: Ints, who: Ints, seq: Ints) -> Ints | None:
-    """An order by subject, time and sequence, or None where the rows of each subject are so already."""
-    same = who[1:] == who[:-1]
-    later = (times[1:] > times[:-1]) | ((times[1:] == times[:-1]) & (seq[1:] >= seq[:-1]))
-    together = not len(who) or int(np.count_nonzero(~same)) + 1 == len(np.unique(who))
-    return None if together and bool((later | ~same).all()) else np.lexsort((seq, times, who))
 
 
 def _times(column: Any) -> Ints:

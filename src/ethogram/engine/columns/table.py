@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import RLock
 from typing import Any
@@ -88,7 +88,8 @@ class Column:
             out[at] = values
             return out
 
-        return Column(put(self.num, np.nan), put(self.code, -1), put(self.carried, False), self.rounded)
+        num, code, carried = put(self.num, np.nan), put(self.code, -1), put(self.carried, False)
+        return replace(self, num=num, code=code, carried=carried)
 
     def known(self, rows: int) -> Mask:
         """Where there is a number or a text."""
@@ -454,3 +455,14 @@ def _joined(first: Column, second: Column, rows: int, more: int, recode: Codes) 
 
 def _filled(values: Any, rows: int, absent: float) -> Any:
     return np.full(rows, absent, np.int32 if absent == -1 else np.float64) if values is None else values
+
+
+# Arrow and Parquet.
+
+
+def in_order(times: Ints, who: Ints, seq: Ints) -> Ints | None:
+    """An order by subject, time and sequence, or None where the rows of each subject are so already."""
+    same = who[1:] == who[:-1]
+    later = (times[1:] > times[:-1]) | ((times[1:] == times[:-1]) & (seq[1:] >= seq[:-1]))
+    together = not len(who) or int(np.count_nonzero(~same)) + 1 == len(np.unique(who))
+    return None if together and bool((later | ~same).all()) else np.lexsort((seq, times, who))
