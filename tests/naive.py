@@ -797,6 +797,10 @@ def value(expr: Expr, here: Here) -> Any:
             return plain(given)
         case Signal(name):
             return plain(here.event.readings.get(name))
+        case Compare(op, left, right):
+            return compare(op, value(left, here), value(right, here))
+        case Measure():
+            return measured(expr, here)
         case Indicator(name):
             readings = here.event.readings
             return number(readings.get(name, 0.0)) if is_evaluated(readings) else None
@@ -823,8 +827,6 @@ def value(expr: Expr, here: Here) -> Any:
             return None if x is None else -x
         case Arithmetic(op, left, right):
             return arithmetic(op, number(value(left, here)), number(value(right, here)))
-        case Compare(op, left, right):
-            return compare(op, value(left, here), value(right, here))
         case Member(of, options, negated):
             x = value(of, here)
             inside = any_true([compare("==", x, value(option, here)) for option in options])
@@ -845,8 +847,6 @@ def value(expr: Expr, here: Here) -> Any:
         case Function(name, args):
             xs = [number(value(arg, here)) for arg in args]
             return None if None in xs else function(name, [x for x in xs if x is not None])
-        case Measure():
-            return measured(expr, here)
         case Cover(items, weights, window):
             view = look(window, here, lambda at: seen_indicators(expr, at))
             if view is None or len(view.readings) < window.at_least:
@@ -875,10 +875,14 @@ def compare(op: str, a: Any, b: Any) -> bool | None:
         return None
     if isinstance(a, str) or isinstance(b, str):
         return {"==": a == b, "!=": a != b}.get(op)
-    return {
-        ">": above(a, b), "<": above(b, a), ">=": not above(b, a), "<=": not above(a, b),
-        "==": same(a, b), "!=": not same(a, b),
-    }[op]  # fmt: skip
+    match op:
+        case ">" | "<=":
+            return above(a, b) is (op == ">")
+        case "<" | ">=":
+            return above(b, a) is (op == "<")
+        case "==" | "!=":
+            return same(a, b) is (op == "==")
+    raise ValueError(f"no such comparison: {op}")
 
 
 def arithmetic(op: str, a: float | None, b: float | None) -> float | None:

@@ -98,11 +98,11 @@ def steps(events: int) -> Iterator[Record]:
             (Event(f"e{k}", moment(us), f"s{who}", k, readings=dict(zip(names, values, strict=True))), us)
             for k, (who, values, us) in enumerate(part, start)
         ]
-        textses: list[tuple[str, int]] = []
+        own: list[tuple[str, int]] = []
         observe, began = ours.observe, time.process_time()
         for event, us in rows:
             if changes := observe(event, us):
-                textses += [(change.match.program.name, event.seq) for change in changes if _is_new(change)]
+                own += [(change.match.program.name, event.seq) for change in changes if _is_new(change)]
         mine.append((time.process_time() - began) / len(rows))
         peers: list[tuple[str, int]] = []
         began = time.process_time()
@@ -110,8 +110,8 @@ def steps(events: int) -> Iterator[Record]:
             if fired := theirs.step(history, values):
                 peers += [(name, k) for name in fired]
         others.append((time.process_time() - began) / len(rows))
-        if sorted(textses) != sorted(peers):
-            raise AssertionError(f"the peer finds {peers[:3]}, we find {textses[:3]}")
+        if sorted(own) != sorted(peers):
+            raise AssertionError(f"the peer finds {peers[:3]}, we find {own[:3]}")
     yield rate("engine, six shapes", statistics.median(mine), STEPS)
     yield ratio("against a hand-written loop", statistics.median(others) / statistics.median(mine), (1, 3))
 

@@ -283,13 +283,13 @@ def _counted(body: ThresholdProgram, reader: Reader) -> list[list[int]]:
     """For each row the newest 20 events before it that an aggregate of the threshold counted."""
     here = reader.histories
     at = here.block_rows(reader.positions)
-    intseses: list[list[Ints]] = [[] for _ in range(reader.size)]
+    counted: list[list[Ints]] = [[] for _ in range(reader.size)]
     for expr in body.counted:
         histories, positions = _counted_by(expr, reader)
         for k, own in enumerate(positions):
             rows = histories.block_rows(own)
-            intseses[k].append(rows[rows < at[k]])
-    newest = [np.unique(np.concatenate(rows or [at[:0]]))[-MOST_COUNTED:] for rows in intseses]
+            counted[k].append(rows[rows < at[k]])
+    newest = [np.unique(np.concatenate(rows or [at[:0]]))[-MOST_COUNTED:] for rows in counted]
     return [here.block.numbers(rows).tolist() for rows in newest]
 
 

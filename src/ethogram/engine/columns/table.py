@@ -346,6 +346,8 @@ class LineTable(EventTable):
         if kind == "reading":
             return self._readings(name)
         if name in FIELDS:
+            if name == "source":
+                return Column(code=np.full(self.rows, self.texts.code(self.lines.source), np.int32))
             values = self.lines.fields.get(name)
             if name == "kind":
                 values = ["event" if value is None else value for value in values or [None] * self.rows]
