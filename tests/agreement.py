@@ -6,11 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import naive
 from ethogram.engine.detect import find
 from ethogram.engine.match import NO_TIMES
+from ethogram.ingest.event_columns import EventColumns, Readings
 from ethogram.language.compiler import compile_patterns
-from ethogram.models import EPOCH, Detection
+from ethogram.models import EPOCH, Detection, Event, micros
 from strategies import Case
 
 Row = dict[str, Any]
@@ -20,10 +23,40 @@ def product(case: Case, engine: str = "live") -> tuple[list[Row], set[tuple[str,
     """What the product finds, as rows; and the histories without times it cannot judge."""
     events = sorted(case.events, key=lambda event: event.order)
     as_of = case.as_of or max((event.at for event in events), default=EPOCH)
-    seen = [event for event in events if event.at <= as_of]
+    seen: Sequence[Event] = [event for event in events if event.at <= as_of]
+    if engine == "lines":
+        seen, engine = as_lines(seen), "columns"
     found = find(compile_patterns(case.patterns), seen, as_of=as_of, cap=case.cap, engine=engine)
     untimed = {(item.program.name, item.key) for item in found.insufficient if item.reason == NO_TIMES}
     return [row_of(detection) for detection in found.detections], untimed
+
+
+def as_lines(events: Sequence[Event]) -> Sequence[Event]:
+    """The events as a reader of event lines has them; as they are where lines are read one by one."""
+    sources = {(event.source, event.timed) for event in events}
+    kinds = {(name, type(value)) for event in events for name, value in event.readings.items()}
+    names = dict.fromkeys(name for name, _ in kinds)
+    if len(sources) != 1 or len(names) != len(kinds):
+        return events
+    ((source, timed),) = sources
+    fields: dict[str, Sequence[Any]] = {
+        name: [getattr(event, name) for event in events]
+        for name in ("subject", "target", "reply_to", "thread", "session", "kind", "text")
+    }
+    fields["attributes"] = [dict(event.attributes) or None for event in events]
+    readings: dict[str, Readings] = {}
+    for name in names:
+        values: list[Any] = [event.readings.get(name) for event in events]
+        readings[name] = values if (name, str) in kinds else np.array(values, np.float64)
+    return EventColumns(
+        source,
+        np.array([micros(event.at) for event in events], np.int64),
+        np.array([event.seq for event in events], np.int64),
+        [event.id for event in events],
+        {name: column for name, column in fields.items() if column.count(None) < len(events)},
+        readings,
+        timed=timed,
+    )
 
 
 def plain_reading(case: Case) -> tuple[list[Row], set[tuple[str, tuple[Any, ...]]]]:

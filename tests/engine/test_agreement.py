@@ -21,8 +21,8 @@ from strategies import KINDS, MEASURES, Case, constructs, near_miss, random_case
 
 CASES = 400 if os.environ.get("ETHOGRAM_TESTS") == "long" else 90
 """Of each kind of shape and of each measure; each is followed by a near miss."""
-CHECKED = ("live", "columns")
-"""Engines; `test_chunks.py` checks them on histories that are cut into chunks."""
+CHECKED = ("live", "columns", "lines")
+"""Engines, and columns of lines that were never events; `test_chunks.py` checks histories cut into chunks."""
 
 
 def check(case: Case) -> bool:
