@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..config import Loaded, Settings
 from ..config.mutes import read_mutes
 from ..engine.detect import find
 from ..errors import BadUsage
-from ..evaluators.base import Evaluator
 from ..ingest import Batch, Limits, OnDisk, events_of, gather_events, read_frame
 from ..ingest.batch import ColumnarEvents
 from ..ingest.collector import checked_events, latest_time
@@ -22,11 +21,14 @@ from ..models.redaction import excerpt
 from ..patterns.catalogue import known_ranges, load_vocabulary
 from ..patterns.library import Library, load_patterns, without_combinations
 from ..patterns.settings_check import check_patterns
-from .evaluation.scoring import Evaluate, evaluator_of, paying_for, settings_for
 from .mute import evidence_events, mute
 from .readings import measured_events, names_used, only_scorers
 from .result import Analysis, Checked, insufficient_record, known_signals, strange, summed_up, unread
 from .traces import Traces, trace
+
+if TYPE_CHECKING:
+    from ..evaluators.base import Evaluator
+    from .evaluation.scoring import Evaluate
 
 # Analyze: events in, detections out, with what was quiet and what could not be judged.
 
@@ -89,6 +91,11 @@ def analyze(
 
 
 def _evaluate(text: str | Evaluator | None, library: Library, settings: Settings) -> Evaluate | None:
+    if not (text or settings.evaluator or settings.evaluators):
+        return None
+    from ..evaluators.base import Evaluator
+    from .evaluation.scoring import Evaluate, evaluator_of, paying_for
+
     item = text if isinstance(text, Evaluator) else evaluator_of(settings, text)
     return None if item is None else Evaluate(item, paying=paying_for(item, settings, library))
 
@@ -183,6 +190,8 @@ def analyze_gathered(
     """
     if evaluate is not None:
         scored, found = evaluate(gathered, as_of)
+        from .evaluation.scoring import settings_for
+
         ours = settings_for(settings or Settings(), found.scorer)
         try:
             found.must_not_have_stopped()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from math import exp
 
-from .records import Readings, Signal, quiet, unmeasured
+from ..models.slotted import dataclass, field, replace
+from .records import INTENTS, Readings, Signal, quiet, unmeasured
 from .request import Request
 from .turn_features import View
 
@@ -23,7 +23,6 @@ SCALE = 1.6
 ACCUMULATION_WEIGHT = 0.6
 
 # Intent: how likely each kind of evidence is under each intent, up to a factor (judgements, not fitted)
-INTENTS = ("safe", "educational", "professional", "curious", "suspicious", "malicious")
 PRIORS = (0.60, 0.15, 0.10, 0.10, 0.04, 0.01)
 RATIOS: dict[str, tuple[float, ...]] = {
     "calm": (1.10, 1.00, 1.00, 1.00, 0.85, 0.80),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ..models.slotted import dataclass, field
 from .accumulation import PLAIN, Tuning
 from .memory import Topic
 from .records import Outcome, Readings

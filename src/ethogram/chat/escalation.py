@@ -8,8 +8,8 @@ of its own ("and the exact amounts?").
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
+from ..models.slotted import dataclass, replace
 from .records import Signal, quiet
 from .request import Request, is_care
 from .turn_features import View, concept, look, telling

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
+from ..models.slotted import dataclass
 from .words import sections, tokens
 
 INNOCENT = "innocent"

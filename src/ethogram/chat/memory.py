@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
+from ..models.slotted import dataclass, field, replace
 from .harm_lexicon import shown
 from .records import Mode, Signal, quiet
 from .request import Request

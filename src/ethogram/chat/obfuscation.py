@@ -10,9 +10,9 @@ import binascii
 import codecs
 import re
 import unicodedata
-from dataclasses import dataclass
 
 from ..lexicon.normalize import fold
+from ..models.slotted import dataclass
 from .harm_lexicon import terms
 from .words import rarity, stem
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from ..models.record import Record, decimals
+from ..models.slotted import dataclass
+
+INTENTS = ("safe", "educational", "professional", "curious", "suspicious", "malicious")
 
 if TYPE_CHECKING:
     from ..fields import Name, Ratio

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from ..models.slotted import dataclass, replace
 from .escalation import Ladder
 from .harm_lexicon import find
 from .records import Signal, quiet

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from ..models.slotted import dataclass
 from .harm_lexicon import find
 from .records import Signal, quiet
 from .request import request

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
 
+from ..models.slotted import dataclass
 from .harm_lexicon import Hit, shown
 from .records import Signal, quiet, unmeasured
 from .turn_features import View

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
+from ..models.slotted import replace
 from ..stats import either
 from . import accumulation, escalation, memory, refusals, repetition
 from .accumulation import PLAIN, Tuning, by_meaning, doubted, fused, measured, score, strength, stretch_add
 from .escalation import Ladder, trajectory
-from .records import Change, Mode, Outcome, Readings, Signal, quiet
+from .records import INTENTS, Change, Mode, Outcome, Readings, Signal, quiet
 from .refusals import read_reply
 from .repetition import resampling
 from .request import Request, disguise, keywords, request, request_signal, vehicle
@@ -125,7 +125,7 @@ def settle(
         baselines=tuple(sorted((usual | nearer).items())),
         memory=replace(state.memory, profile=profile),
     )
-    shares = tuple(zip(accumulation.INTENTS, after.belief.shares, strict=True))
+    shares = tuple(zip(INTENTS, after.belief.shares, strict=True))
     return after, Outcome(after.turns, role, risk, total, mode, signals, changes, shares, after.belief.goal)
 
 

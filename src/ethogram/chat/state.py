@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
+from ..models.slotted import dataclass, field
 from .accumulation import Belief, Load, Manner, Stretch
 from .escalation import Chain, Ladder
 from .memory import Memory, Topic

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from ..models.slotted import dataclass
 from .harm_lexicon import Hit, find
 from .obfuscation import Disguise, undisguise
 from .words import clipped, content, language_of, lines_of, rarity, stem, stems_of, tokens

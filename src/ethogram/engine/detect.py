@@ -89,6 +89,8 @@ def found_in_events(
     engine: str | None = None,
 ) -> tuple[Outcome, list[Detection]]:
     """What is found in events themselves, without what is made of detections."""
+    if not events:
+        return Outcome(checked={program.name: 0 for program in programs if not program.is_combination}), []
     engine = engine or ("columns" if len(events) >= MANY_EVENTS else "live")
     outcome = ENGINES[engine](programs, events, as_of=micros(as_of), cap=cap)
     return outcome, [detection_of(match) for match in outcome.matches]

@@ -6,7 +6,6 @@ A new evaluator is one file with `@evaluator("name")` on a class derived from `E
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from .. import registry
@@ -15,6 +14,7 @@ from ..lexicon.records import NEGATIVE, Scan
 from ..lexicon.triage import PRIOR
 from ..models import stable_hash
 from ..models.record import Record
+from ..models.slotted import dataclass, field
 from .prompt import PriorMessage, evaluation_prompt
 
 WHOLE_THREAD = 1_000_000  # width of a reading for which the whole thread was shown

@@ -12,11 +12,11 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from ..errors import EvaluatorStopped
+from ..models.slotted import dataclass
 from .base import Answer, Evaluation, Evaluator, NotMeasured, Options, Question, Usage
 from .llm_client import ENDED, Connections, RequestFailure, attempt, http_client, waiting_time
 from .llm_options import ModelSettings, Provider, read_options

@@ -14,12 +14,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakSet
+
+from ..models.slotted import dataclass
 
 MOST_BYTES = 1_000_000  # of an answer
 MOST_RESULT_BYTES = 2**30  # of the results of a batch

@@ -7,13 +7,13 @@ import ipaddress
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from ..config.checks import VARIABLE
 from ..errors import BadUsage, MissingExtra, did_you_mean
+from ..models.slotted import dataclass
 from .pricing import Price, price_from, price_of
 
 KNOWN = ("model", "base_url", "concurrency", "timeout", "max_tokens", "price", "key_env", "allow_http")

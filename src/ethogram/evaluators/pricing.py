@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from ..data import DATA
 from ..errors import BadUsage, did_you_mean
 from ..language.yaml_source import plain, read_yaml_file
+from ..models.slotted import dataclass, replace
 from .base import Usage
 
 BATCHED = 0.5  # price of a request in a batch, relative to one that is answered at once

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadEvents, BadUsage, Fault, did_you_mean
+from ..models.slotted import replace
 from .base import Answer, Evaluation, Evaluator, NotMeasured, Options, Question, Usage, evaluator
 from .response_cache import evaluation_of
 

@@ -13,7 +13,6 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from ..errors import BadUsage
 from ..files import make_private_file, make_private_folder, sqlite
 from ..files.sqlite import Schema
 from ..models import TRAITS
+from ..models.slotted import replace
 from ..patterns.catalogue import indicator_catalogue
 from ..usage.pseudonym import Keys, new_keys, read_keys, write_keys
 from .base import Evaluation

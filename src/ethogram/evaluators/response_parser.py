@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, TypeGuard
 
 from ..ingest.errors import BadLine
 from ..ingest.streams import BLANK, parse
 from ..models import TRAITS
+from ..models.slotted import dataclass, field
 from ..patterns.catalogue import indicator_catalogue
 from ..patterns.library import SHIPPED
 from .base import IndicatorSpan

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from ..data import DATA
 from ..errors import BadConfig, Fault
 from ..models import TRAITS
+from ..models.slotted import dataclass
 from ..patterns.catalogue import indicator_catalogue
 
 LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)  # the anchors of a trait

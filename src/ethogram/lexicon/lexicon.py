@@ -5,13 +5,13 @@ The files are YAML of one plain form: the small reader here takes milliseconds, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from ..data import DATA
 from ..errors import BadInput, Fault
 from ..models.event import stable_hash
+from ..models.slotted import dataclass
 from .matcher import Matcher, PhraseParts, Rest, Way, heads, without_apostrophes
 
 CONTENT = DATA / "lexicon"

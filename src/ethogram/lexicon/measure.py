@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from ..models.slotted import dataclass
 from .lexicon import Category, load_lexicon
 from .scanner import scan
 

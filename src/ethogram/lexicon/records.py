@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..models.record import Record
+from ..models.slotted import dataclass
 
 if TYPE_CHECKING:
     from ..fields import Amount, Count, Name, Tier

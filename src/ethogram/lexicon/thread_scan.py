@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..models import Event
 from ..models.record import Record
+from ..models.slotted import dataclass
 from .records import TIERS, Scan
 from .scanner import scan
 

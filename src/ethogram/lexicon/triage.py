@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ..models import Event
+from ..models.slotted import dataclass
 from .near_duplicates import fingerprint
 from .records import TIERS, Scan
 from .thread_scan import ThreadSignal, Watcher, scan_or_none

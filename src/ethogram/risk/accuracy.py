@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..models.record import Record, decimals
+from ..models.slotted import dataclass
 from ..stats import Interval, clopper_pearson_high, wilson
 from .verdicts import Counts, Slot
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from ..models import Verdict, stable_hash
 from ..models.record import Record, decimals
+from ..models.slotted import dataclass
 from ..stats import wilson
 from .verdicts import TRUE, Consensus, consensus_by_item
 

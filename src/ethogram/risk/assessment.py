@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ..models import Detection, rank
 from ..models.detection import base_pattern
 from ..models.record import Record
+from ..models.slotted import dataclass, field
 from .scoring import (
     PLACES,
     ActiveDetection,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..models import SEVERITIES, Detection, rank, stable_hash
 from ..models.detection import STANDING
 from ..models.record import Record
+from ..models.slotted import dataclass
 
 if TYPE_CHECKING:
     from ..fields import Count, Name, Ratio

@@ -9,11 +9,11 @@ at some number of verdicts, or a mixture whose weight grows with it, that would 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..models import Detection
+from ..models.slotted import dataclass
 from ..stats import Interval, isotonic, wilson
 
 PRIOR_WEIGHT = 20.0

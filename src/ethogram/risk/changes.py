@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ..models.record import Record
+from ..models.slotted import dataclass
 
 if TYPE_CHECKING:
     from ..fields import Name, Ordinal

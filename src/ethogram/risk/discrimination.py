@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from statistics import median, quantiles
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..models.slotted import dataclass, field
 from ..stats import Interval, beta_cdf, student_t_critical, student_t_two_sided, wilson
 
 Floats = NDArray[np.float64]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..models import Detection, Verdict
+from ..models.slotted import dataclass
 from .verdicts import TRUE, consensus_by_item
 
 Bools = NDArray[np.bool_]

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,6 +23,7 @@ from ..models import SEVERITIES, Detection, Risk, Verdict, micros
 from ..models.constants import SEVERITY_WEIGHTS
 from ..models.detection import STANDING, base_pattern
 from ..models.record import Record, decimals
+from ..models.slotted import dataclass, field
 from ..models.timestamps import DAY
 from ..stats import chance, multiplied, odds
 from .verdicts import balances

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..models import stable_hash
+from ..models.slotted import dataclass, replace
 from ..stats import Interval
 from .changes import AUTOMATIC, Changes
 from .parameter_grid import (

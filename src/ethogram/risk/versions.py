@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ..models.slotted import dataclass
 from ..stats import Z95, student_t_critical
 from .discrimination import (
     Difference,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ..models.slotted import dataclass
 from ..stats import student_t_tail_approx, surprise_of
 from .baseline import closed_days
 from .clock import DAY, HOUR, WEEK, day_of

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ..models.slotted import dataclass
 from ..stats import count_at_least, count_at_most, surprise_of
 from .clock import WEEK, day_of
 from .cohort import Cohort

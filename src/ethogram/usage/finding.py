@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..models.record import Record, decimals
+from ..models.slotted import dataclass, field
 from ..stats import MAX_SURPRISE
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import BadUsage
 from ..models.constants import FUSION_WEIGHTS
 from ..models.record import Record, decimals
+from ..models.slotted import dataclass
 from ..stats import either
 from .finding import Finding
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ..errors import BadUsage
 from ..models.record import Record
+from ..models.slotted import dataclass
 
 ANYWHERE = "default"
 MAX_LENGTH = 500

@@ -18,10 +18,10 @@ import os
 import secrets
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import BadUsage
+from ..models.slotted import dataclass, field
 
 VARIABLE = "ETHOGRAM_USAGE_KEY_FILE"
 HEAD = "ethogram usage key 1"

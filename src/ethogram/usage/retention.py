@@ -7,11 +7,11 @@ durations and counts left.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ..models import format_time, moment
+from ..models.slotted import dataclass
 from .clock import DAY, HALF_HOUR, SLOTS, day_of, day_start, hour_of, slot_of
 from .finding import SEVERITIES
 from .records import UsageDay, UsageEventRecord, UsageHalfHour, UsagePerson, UsageTold

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..models.slotted import dataclass
 from .clock import HALF_HOUR, day_start
 from .settings import Settings
 from .summary import MARKED, Summary, raw_stretches, recent_days

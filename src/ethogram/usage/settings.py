@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..models.slotted import dataclass
 from .clock import HOUR
 
 

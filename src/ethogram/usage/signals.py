@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..models import moment
+from ..models.slotted import dataclass
 from .absence import abrupt_termination, return_after_absence
 from .baseline import closed_days, frequency
 from .clock import DAY, day_of

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from operator import mul, sub
 from typing import NamedTuple
 
+from ..models.slotted import dataclass, replace
 from ..stats import count_at_most, largest_surprising_count, surprise_of
 from .clock import WEEK
 from .cohort import Cohort

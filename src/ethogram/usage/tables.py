@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +11,7 @@ from ..errors import BadUsage
 from ..files import sqlite
 from ..files.sqlite import Schema
 from ..models.record import Record
+from ..models.slotted import dataclass
 from .audit import WHATS, Look
 from .pseudonym import NAME_BYTES
 from .signals import Episode

@@ -6,7 +6,6 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -17,6 +16,7 @@ from ...fields import Amount, Balance, Count, Dollars, Ratio, RecordStruct, Trai
 from ...ingest import Batch
 from ...models import GIVEN, TRAITS, Event, is_indicator_name
 from ...models.record import decimals
+from ...models.slotted import dataclass, replace
 from ...patterns.library import Library
 from ...stats import spearman
 from ..analyze import analyze_batch

@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from ...evaluators.prompt import PriorMessage
 from ...evaluators.response_cache import Answers
 from ...lexicon.triage import SAMPLED, Route, Router
 from ...models import Event
+from ...models.slotted import dataclass, field, replace
 from ..subject import signal_contexts
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from heapq import merge
 from itertools import takewhile
@@ -34,6 +33,7 @@ from ...ingest.spill import AT, Buckets, EventsOnDisk, event_of_row, row_of, row
 from ...language.program import Program
 from ...lexicon.records import TIERS
 from ...models import TRAITS, Event, format_time, is_indicator_name, micros
+from ...models.slotted import dataclass, field, replace
 from ...patterns.catalogue import indicator_catalogue
 from ...patterns.library import Library
 from ..readings import measured_events, only_scorers

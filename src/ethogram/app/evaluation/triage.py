@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from ...errors import BadUsage
@@ -13,6 +12,7 @@ from ...fields import Amount, Count, Ratio, RecordStruct, Tier, one_of
 from ...lexicon.scanner import scan
 from ...lexicon.triage import COSTS, SAMPLED, Route, Router, beside_expected, cost, evaluated
 from ...models import Event
+from ...models.slotted import dataclass, field
 from .questions import history_of
 
 MOST_FLAGGED = 10

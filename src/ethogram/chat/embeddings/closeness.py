@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from math import prod
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data import DATA
+from ...models.slotted import dataclass
 from ..accumulation import AT_REST
 from .base import Vectors, unit
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import sys
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -23,6 +22,7 @@ import msgspec
 import numpy as np
 
 from ...data import DATA
+from ...models.slotted import dataclass, replace
 from ..records import Readings
 from .base import Embedder, Vectors, load, stems
 from .closeness import Exemplar, Joined, Quadratic, Surface, exemplars, level_of, quadratic, weights_of
