@@ -197,3 +197,43 @@ def test_a_supplied_reading_wins(name: str):
     [found] = measure_all([given], [name])
     assert found.readings[name] == supplied
     assert name not in found.scorers
+
+
+def plain_events(seed: int) -> tuple[Event, ...]:
+    """Events of one source, many of them without thread, text, attributes or readings."""
+    rng = random.Random(seed)
+    events = []
+    for event in random_events(seed):
+        without = {"source": "input", "kind": rng.choice([event.kind, "message", "event"])}
+        without |= {name: None for name in ("thread", "text") if rng.random() < 0.5}
+        without |= {name: {} for name in ("attributes", "readings") if rng.random() < 0.5}
+        events.append(replace(event, **without))
+    return tuple(events)
+
+
+def columns(events: tuple[Event, ...]) -> dict[str, list[object]]:
+    names = ("subject", "thread", "kind", "text", "attributes")
+    return {name: [getattr(event, name) or None for event in events] for name in names}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_of_which_no_signal_says_anything_can_be_left_out(name: str, seed: int):
+    events = plain_events(seed)
+    readings = {reading for event in events for reading in event.readings}
+    measurer = Measurer([name])
+    rows = list(measurer.rows_about(columns(events), readings, len(events)))
+    measured = {row: measurer.measure(events[row]).readings for row in rows}
+    for row, event in enumerate(measure_all(events, [name])):
+        assert measured.get(row, events[row].readings) == event.readings
+
+
+def test_signals_that_start_with_a_reading_say_nothing_without_it(name: str):
+    starts = registry.signals.get(name).starts
+    events = tuple(
+        replace(event, readings={key: value for key, value in event.readings.items() if key not in starts})
+        for event in plain_events(1)
+    )
+    if starts:
+        readings = {reading for event in events for reading in event.readings}
+        assert list(Measurer([name]).rows_about(columns(events), readings, len(events))) == []
+        assert values(name, events) == [None] * len(events)
