@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import ethogram
 from ethogram.cli.main import main
 from settings_files import trusted_settings
 from small import BOTH, GONE, HOT, WARM, message, turns, warm_messages, write_events, write_patterns
@@ -331,3 +332,16 @@ def test_a_line_dated_ahead_is_told_with_its_place_skipped_or_allowed(tmp_path, 
     monkeypatch.setenv("ETHOGRAM_MAX_FUTURE", "null")
     assert main(["analyze", "a.jsonl", "--json"]) == 0
     assert '"as_of": "9999-01-01T00:00:00Z"' in capsys.readouterr().out
+
+
+DATA = Path(ethogram.__file__).parent / "data" / "examples"
+EXAMPLES = sorted(path.name for path in DATA.glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("options", [[], ["--verbose"], ["--json"]], ids=["text", "verbose", "json"])
+def test_every_example_is_reported(name: str, options: list[str], capsys: pytest.CaptureFixture[str]):
+    assert main(["analyze", str(DATA / name), *options]) == 0
+    out, err = capsys.readouterr()
+    assert out
+    assert "internal error" not in err

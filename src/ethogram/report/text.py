@@ -222,7 +222,7 @@ def _row(evidence: Evidence, step: Action | None, timed: bool, verbose: bool) ->
     when = stamp(evidence.at, timed=timed)
     if step is not None:
         happened = f"`{clean(step.action)}`" + (f" → {clean(step.result)}" if step.result else "")
-        return (f"step {step.number:,}", when if verbose else "", happened, *more)
+        return (f"step {step.number:,}", when if verbose else "", happened, *(more or ("",)))
     part = "" if evidence.step == "counted" else clean(evidence.step)
     excerpt = f"“{clean(evidence.excerpt)}”" if evidence.excerpt else ""
     return (when, part, excerpt, *(more or (readings,)))
