@@ -1,4 +1,4 @@
-"""Every parameter of runs under its usual name: the table in docs/run_patterns.md against the code."""
+"""Every parameter of runs under its usual name: the table in docs/runs.md against the code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ethogram.config import Settings
 from ethogram.language.yaml_source import plain, read_yaml_file
 from ethogram.patterns.library import places_of
 
-PAGE = Path(__file__).parents[2] / "docs" / "run_patterns.md"
+PAGE = Path(__file__).parents[2] / "docs" / "runs.md"
 WANTED = [
     "window_size",
     "threshold",
@@ -38,7 +38,7 @@ WANTED = [
 
 def rows() -> dict[str, str]:
     """Name to what the table says about where it is set."""
-    section = PAGE.read_text().partition("## Parameters by their usual names")[2].partition("\n## ")[0]
+    section = PAGE.read_text().partition("## Parameters")[2].partition("\n## ")[0]
     return dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", section, re.MULTILINE))
 
 

@@ -140,7 +140,7 @@ class UsageSettings(InputStruct, forbid_unknown_fields=True):
 
 
 class ConversationSettings(InputStruct, forbid_unknown_fields=True):
-    """How the risk of conversations is followed; docs/climb.md."""
+    """How the risk of conversations is followed; docs/chat.md."""
 
     embedder: Annotated[str, one_of("small", "wordllama", "both", "letters")] | None = "small"
     """What compares texts; null: nothing does."""

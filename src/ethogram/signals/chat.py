@@ -10,7 +10,7 @@ from ..models import Event
 from .base import Range, Unmeasured, signal
 from .options import Options
 
-# Readings of conversations between a person and an assistant, turn by turn: docs/climb.md.
+# Readings of conversations between a person and an assistant, turn by turn: docs/chat.md.
 #
 # The person's turns carry them; the assistant's turns, which may refuse or go along, move the state. All of
 # them keep one state of the thread between them. Only events that say who speaks, by `role` or `is_user`, are
