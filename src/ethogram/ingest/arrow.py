@@ -96,8 +96,7 @@ class ArrowReader(ColumnReader):
         times = None
         for number, (place, column) in enumerate(zip(self.table.columns, batch.columns, strict=True)):
             if place.place == READINGS:
-                values = _reading_values(column)
-                readings[place.name] = self._reading(place.name, values)
+                readings[place.name] = self._reading(place.name, _reading_values(column))
             elif place.place == ATTRIBUTES:
                 attributes[place.name] = _attribute_values(column)
             elif place.name in OBJECTS:
@@ -121,9 +120,8 @@ class ArrowReader(ColumnReader):
             ]
         if self.table.kind is not None:
             lists["kind"] = [self.table.kind] * rows
-        for name, column in self._lists.items():
-            if name not in self._words:
-                column += lists.get(name) or [None] * rows
+        for name, values in lists.items():
+            self._lists[name] += values
 
 
 def _reading_values(column: Any) -> Any:

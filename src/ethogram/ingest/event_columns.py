@@ -331,7 +331,7 @@ class ColumnReader:
         times = self._joined_times(seq)
         self._check_texts(lists)
         readings = self._joined()
-        fields = {name: column for name, column in lists.items() if column.count(None) < self.rows}
+        fields = {name: column for name, column in lists.items() if len(column) - column.count(None)}
         events = EventColumns(self.source, times, seq, ids, fields, readings, timed=self.timed)
         return _in_order(events)
 
@@ -343,7 +343,7 @@ class ColumnReader:
         for value in values:
             if value is not None and (len(value) > limit or (name == "subject" and not value.strip())):
                 raise Irregular
-        if name == "subject" and column.count(None):
+        if name == "subject" and (column.count(None) or not len(column)):
             raise Irregular
         return column
 
@@ -360,7 +360,7 @@ class ColumnReader:
         return column
 
     def _seq(self, given: Column) -> NDArray[np.int64]:
-        if given.count(None) == self.rows:
+        if given.count(None) == len(given):
             return np.arange(self.rows, dtype=np.int64)
         return np.array([number if own is None else own for number, own in enumerate(given)], np.int64)
 
@@ -443,7 +443,7 @@ class ColumnReader:
         names = dict.fromkeys(chain.from_iterable(readings for _, readings in self._chunks))
         out: dict[str, Readings] = {}
         for name in names:
-            parts = [(rows, readings.get(name)) for rows, readings in self._chunks]
+            parts = [(rows, readings.pop(name, None)) for rows, readings in self._chunks]
             kinds = {type(part) for _, part in parts if part is not None and _has_values(part)}
             if len(kinds) > 1:
                 raise Irregular
