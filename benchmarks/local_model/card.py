@@ -20,8 +20,8 @@ scores. It is a linear model over hashed words, word pairs and runs of 3 to 5 ch
 measures, and the flags of the [scanner](scanner.md). It has {size} kB and no understanding: read a score as
 *how much this sounds like messages that were scored high*.
 
-Scorer `local@{version}`, trained with lexicon `{lexicon}`; another lexicon works as far as its categories mean
-the same.
+Scorer `local@{version}`, trained with lexicon `{lexicon}`; another lexicon works as far as its categories
+mean the same.
 
 ## Training data
 
@@ -32,8 +32,8 @@ and those of fewer than three authors have no weight.
 
 ## Agreement
 
-**Agreement is with a machine**, not with people. Figures are for unseen authors: {folds} folds by author, copies
-of a text in one fold, penalty and shares of style and scanner chosen within the folds. Spearman rank
+**Agreement is with a machine**, not with people. Figures are for unseen authors: {folds} folds by author,
+copies of a text in one fold, penalty and shares of style and scanner chosen within the folds. Spearman rank
 correlation on whole messages; intervals cover 95 % of {drawn} draws of authors. *Scanner*, *length* and
 *style* are the same kind of model on scanner flags, word count or style measures alone.
 
@@ -52,9 +52,9 @@ _HIGH = """
 ## High scores
 
 Scores are spread like the labels, in the order the model gives: there are about as many high scores as high
-labels, but often on other messages. *Right*: share of scores of 0.5 or more with such a label. *Caught*: share
-of such labels with such a score. *Base*: share of such labels. *Error*: mean absolute error, beside that of
-always answering the mean.
+labels, but often on other messages. *Right*: share of scores of 0.5 or more with such a label. *Caught*:
+share of such labels with such a score. *Base*: share of such labels. *Error*: mean absolute error, beside
+that of always answering the mean.
 """
 
 _ELSEWHERE = """
@@ -66,8 +66,8 @@ Expect more on new data.
 """
 
 _FILM = """
-Film dialogues that people judged manipulative or not (AUROC, 0.5 is chance). Not trained on; figures of earlier
-versions were seen. {film}
+Film dialogues that people judged manipulative or not (AUROC, 0.5 is chance). Not trained on; figures of
+earlier versions were seen. {film}
 """
 
 _PROBES = """
@@ -80,7 +80,7 @@ _END = """
 
 An indicator needs a phrase of a lexicon category that stands for it, in the author's own words (not negated,
 quoted or mentioned), and a trait score of 0.25 or more. Its confidence is the share of such messages whose
-labels name it too: measured for {own} of {categories} categories, {usual} (the share over all) for the others.
+labels name it too: measured for {own} of {categories} categories, {usual} (the share over all) for others.
 
 ## Limits
 
