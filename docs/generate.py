@@ -1,7 +1,7 @@
-"""Writes docs/library.md from the pattern files, docs/record_fields.md from the record classes, and the
+"""Generate docs/library.md from the pattern files, docs/record_fields.md from the record classes, and the
 anchors in docs/rubric.md from the rubric.
 
-Run it after changing one: python docs/generate.py
+Run it after changing one of these: python docs/generate.py
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ RUBRIC = Path(__file__).parent / "rubric.md"
 RECORDS = Path(__file__).parent / "record_fields.md"
 MARK = "<!-- Written by docs/generate.py from vocabulary/rubric.yaml; change that. -->\n"
 HEAD = """\
-# The library
+# Pattern library
 
 <!-- Written by docs/generate.py from the pattern files; change those. -->
 
-The patterns that ship with ethogram. `stable` ones are on by default; `experimental` ones are off unless they
-are named, as in `ethogram analyze FILE --patterns goal_drift`. Parameters can be given other numbers in
-`ethogram.yaml`. What the words of a shape mean is in [the pattern language](language.md).
+The patterns that ship with ethogram. `stable` patterns are on; `experimental` ones run only when named:
+`ethogram analyze FILE --patterns goal_drift`. Override parameters in `ethogram.yaml`. The
+[pattern language](language.md) defines the words of a shape.
 """
 RECORDS_HEAD = """\
-# Fields of every record
+# Record fields
 
 <!-- Written by docs/generate.py from the record classes; change those. -->
 
-One section for each schema of `ethogram config schema NAME`. Fields marked "optional" may be absent; all
-others are always there. [Records](records.md) has examples and what they promise.
+One section per schema of `ethogram config schema NAME`. Fields marked "optional" may be absent; all others
+are always present. [Records](records.md) has examples and the compatibility promise.
 """
 FAMILIES = {
     "conversation": "Conversations",
-    "run": "Runs of agents",
-    "usage": "How a person uses a service",
-    "risk": "Risk over several turns",
+    "run": "Agent runs",
+    "usage": "Usage of a service",
+    "risk": "Multi-turn risk",
     "combination": "Combinations",
 }
 KEYS = ("parameters", "define", "for_each", "shape", "tell_at", "confidence", "severity")
-"""What of a file is shown as it is written."""
+"""Keys of a pattern file that are shown as written."""
 
 
 def page() -> str:
-    """The whole page, made from the files."""
+    """The page of the pattern library."""
     shipped = [one for one in load_patterns(["*"]) if not one.in_code]
     files = sorted(shipped, key=lambda one: (list(FAMILIES).index(family(one)), one.name))
     parts = [HEAD, index(files)]
@@ -58,24 +58,24 @@ def page() -> str:
 
 
 def family(file: PatternFile) -> str:
-    """The folder a pattern lies in."""
+    """The folder of a pattern."""
     return Path(file.path).parent.name
 
 
 def index(files: list[PatternFile]) -> str:
     """A table of all patterns."""
     rows = [f"| [{one.name}](#{one.name}) | {one.title} | {one.status} |" for one in files]
-    return "\n".join(["| pattern | finds | status |", "| --- | --- | --- |", *rows, ""])
+    return "\n".join(["| pattern | title | status |", "| --- | --- | --- |", *rows, ""])
 
 
 def section(file: PatternFile) -> str:
-    """Everything a reader should know about one pattern."""
+    """The section of one pattern."""
     words, data = file.words, file.data
     group_by = ", ".join(file.patterns[0].group_by)
     facts = [
         f"- Status: {file.status}. Grouped by: {group_by}. Cause: {data['cause']}.",
-        f"- Look first: {words['triage']}",
-        f"- Then: {data['recommendation']}",
+        f"- Triage: {words['triage']}",
+        f"- Recommendation: {data['recommendation']}",
     ]
     if data.get("confirms"):
         facts.append(f"- Confirms: {', '.join(data['confirms'])}.")
@@ -88,22 +88,22 @@ def section(file: PatternFile) -> str:
             "```yaml",
             as_written(file),
             "```\n",
-            *bullets("Innocent look-alikes", words["false_positives"]),
+            *bullets("False positives", words["false_positives"]),
             *bullets("Misses", words["misses"]),
             *bullets("Fires on", [one.story for one in file.examples if one.fires]),
-            *bullets("Stays quiet on", [one.story for one in file.examples if not one.fires]),
-            *bullets("See", words["references"]),
+            *bullets("Quiet on", [one.story for one in file.examples if not one.fires]),
+            *bullets("References", words["references"]),
         ]
     )
 
 
 def bullets(title: str, items: list[str]) -> list[str]:
-    """A short list under a bold word, and an empty line."""
+    """A titled list and an empty line; nothing without items."""
     return [f"{title}:\n", *(f"- {item}" for item in items), ""] if items else []
 
 
 def as_written(file: PatternFile) -> str:
-    """The lines of the file that say what is looked for, comments included."""
+    """The lines of the file under `KEYS`, comments included."""
     kept: list[str] = []
     inside = False
     for line in Path(file.path).read_text(encoding="utf-8").splitlines():
@@ -115,7 +115,7 @@ def as_written(file: PatternFile) -> str:
 
 
 def rubric_page() -> str:
-    """The page of the rubric as it is up to the mark, and the anchors after it."""
+    """The hand-written part of the rubric page, up to the mark, and the anchors."""
     parts = [RUBRIC.read_text(encoding="utf-8").partition(MARK)[0] + MARK]
     for trait in load_rubric().values():
         parts += [f"### {trait.name}\n", f"{trait.means} It is not: {trait.is_not}\n"]
@@ -135,7 +135,7 @@ def records_page() -> str:
         for key, one in body["properties"].items():
             may_lack = "" if key in body["required"] else ", optional"
             rows.append(f"| `{key}` | {type_text(one)}{may_lack} | {one.get('description', '')} |")
-        table = ["| field | type | says |", "| --- | --- | --- |", *rows, ""]
+        table = ["| field | type | description |", "| --- | --- | --- |", *rows, ""]
         parts.append("\n".join([f"## {name}\n", f"{schema_summary(name)}\n", *table]))
     return "\n".join(parts)
 
@@ -174,7 +174,7 @@ def type_text(one: Schema) -> str:
 
 
 def main() -> None:
-    """Write the pages."""
+    """Write the three pages."""
     RUBRIC.write_text(rubric_page(), encoding="utf-8")
     RECORDS.write_text(records_page(), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")

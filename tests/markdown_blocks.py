@@ -1,4 +1,4 @@
-"""The fenced blocks of README.md and docs/, and how the commands in them are read."""
+"""The fenced blocks, links and headings of README.md and docs/, and how commands are read."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SHELLS = ("bash", "console", "sh", "shell")
 _FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,}|~{3,})(?P<info>[^`]*)$")
+_FENCED = re.compile(r"^ *(`{3,}|~{3,}).*?^ *\1", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _EXIT = re.compile(r"\s+# exit (\d+)\s*$")
 
 
@@ -73,6 +76,17 @@ def blocks_of(page: Path) -> Iterator[Block]:
         else:
             inside.append(line.removeprefix(opened[1]["indent"]))
     assert opened is None, f"{page}:{opened[0]}: this fence is never closed"
+
+
+def links_of(page: Path) -> list[str]:
+    """Targets of the links inside the repository, outside fenced blocks."""
+    return _LINK.findall(_FENCED.sub("", page.read_text(encoding="utf-8")))
+
+
+def anchors_of(page: Path) -> set[str]:
+    """Headings as GitHub makes anchors of them."""
+    headings = _HEADING.findall(_FENCED.sub("", page.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def commands_of(text: str) -> list[Command]:

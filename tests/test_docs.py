@@ -18,10 +18,12 @@ from markdown_blocks import (
     ROOT,
     SHELLS,
     Block,
+    anchors_of,
     blocks,
     blocks_of,
     commands_of,
     is_shown_in,
+    links_of,
     pages,
 )
 
@@ -72,6 +74,16 @@ def test_every_block_says_what_it_is():
     assert not unnamed, f"write ```text where nothing is to be run: {', '.join(unnamed)}"
 
 
+def test_links_lead_to_files_and_headings():
+    broken = [
+        f"{page.relative_to(ROOT)}: {link}"
+        for page in [*pages(), ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"]
+        for link in links_of(page)
+        if not leads_somewhere(page, link)
+    ]
+    assert not broken
+
+
 def test_output_is_compared_line_by_line_and_dots_stand_for_any_lines():
     output = "one\ntwo\nthree\n"
     assert is_shown_in(("two", "three"), output)
@@ -84,6 +96,12 @@ def test_a_command_carries_its_exit_code_and_what_is_shown_under_it():
     first, second = commands_of("$ ethogram x \\\n    y  # exit 3\nfound\n\n$ ls\n")
     assert (first.line, first.code, first.output) == ("ethogram x y", 3, ("found",))
     assert (second.line, second.code, second.output) == ("ls", 0, ())
+
+
+def leads_somewhere(page: Path, link: str) -> bool:
+    name, _, heading = link.partition("#")
+    file = page.parent / name if name else page
+    return file.exists() and (not heading or heading in anchors_of(file))
 
 
 def run_python(block: Block, names: dict[str, object]) -> None:

@@ -1,4 +1,4 @@
-"""The model card of the local model, made from what was measured: no number in it is typed by hand."""
+"""The model card of the local model, generated from its measurements."""
 
 from __future__ import annotations
 
@@ -15,103 +15,90 @@ _TOP = """\
 
 <!-- Written by benchmarks/local_model/train.py from what it measured; change it there. -->
 
-`local` scores a message by its words alone, with no key and no network, and the same text gets the same
-scores every time. It is a linear model over hashed words, pairs of words and runs of 3 to 5
-characters, {style} measures of style, and what the [scanner](scanner.md) finds. It is small ({size} kB) and
-knows no meaning: read its scores as *how much this sounds like messages that were scored high*.
+`local` scores a message by its words alone, without key or network; the same text always gets the same
+scores. It is a linear model over hashed words, word pairs and runs of 3 to 5 characters, {style} style
+measures, and the flags of the [scanner](scanner.md). It has {size} kB and no understanding: read a score as
+*how much this sounds like messages that were scored high*.
 
-Scorer `local@{version}`, trained with lexicon `{lexicon}`. With another lexicon it works as well as the
-categories still mean the same.
+Scorer `local@{version}`, trained with lexicon `{lexicon}`; another lexicon works as far as its categories
+mean the same.
 
-## What it was trained on
+## Training data
 
-{texts} messages of {authors_of_texts} agents of one network, and the beginnings of {parts} more (which
-count half), all with twelve scores that **another model** gave (`moltbook_scored`, MIT licence). Nothing
-else: sets without a licence or with one that forbids commercial use were not trained on, and pairs of
-harmless and harmful talk from different places teach the place. No text and no word of the data is in the
-package: n-grams are known by their hash alone, and those that fewer than three authors used have no weight.
+{texts} messages of {authors_of_texts} agents of one network, and the first characters of {parts} more (half
+weight), with twelve scores by **another model** (`moltbook_scored`, MIT licence). Sets without a licence or
+without commercial use were not used. The package contains no text or word of the data: n-grams are hashed,
+and those of fewer than three authors have no weight.
 
-## How far it agrees
+## Agreement
 
-**Agreement here is agreement with a machine**, not with people. All figures are for authors that the model
-had not seen: {folds} folds by author, copies of a text in one fold, settings chosen within the folds. Rank
-correlation (Spearman) on whole messages, with the interval that holds 95 % of {drawn} draws of authors. The
-mean as an answer has none (0). *Scanner* is the same kind of model on the scanner's flags alone, *length*
-on the number of words, *style* on the measures of style.
+**Agreement is with a machine**, not with people. Figures are for unseen authors: {folds} folds by author,
+copies of a text in one fold, penalty and shares of style and scanner chosen within the folds. Spearman rank
+correlation on whole messages; intervals cover 95 % of {drawn} draws of authors. *Scanner*, *length* and
+*style* are the same kind of model on scanner flags, word count or style measures alone.
 
-Only the penalty and the shares of style and scanner were chosen within the folds. Which features there are,
-and what beginnings count, was chosen by comparing some twenty variants, and three versions of the whole, on
-these same texts: expect a little less than the table says.
+The features were chosen by comparing about twenty variants, and three versions of the whole, on these same
+texts: expect a little less.
 """
 
 _AHEAD = """
-A trait is measured only where the whole interval of what the model is ahead of the scanner, and of length,
-is above 0. {measured}
+A trait is measured only if the intervals of its lead over the scanner and over length are above 0. {measured}
 
-What sets one agent apart from another is easier to see than what sets one message of an agent apart from
-its others, and patterns live on the second. So here is the rank correlation within authors, and, in the
-last column, on beginnings of about 120 characters, whose labels are for the whole message:
+Patterns depend on differences between messages of one author, which are harder than differences between
+authors. Rank correlation within authors, and on the first 120 characters or so, labelled as whole messages:
 """
 
 _HIGH = """
-## What a score of 0.5 is worth
+## High scores
 
-What the model adds up is brought to the scale of the labels: scores are *spread* like the labels are, in
-the order the model gives. So there are about as many high scores as high labels, but they are often not on
-the same messages. *Right* is the share of scores of 0.5 and more whose label is 0.5 or more; *caught* the
-share of such labels that got such a score; *base* how often such labels are. The last two columns are the
-mean absolute error, beside that of always answering with the mean.
+Scores are spread like the labels, in the order the model gives: there are about as many high scores as high
+labels, but often on other messages. *Right*: share of scores of 0.5 or more with such a label. *Caught*:
+share of such labels with such a score. *Base*: share of such labels. *Error*: mean absolute error, beside
+that of always answering the mean.
 """
 
 _ELSEWHERE = """
-## Elsewhere
+## Other data
 
-The share of messages scored 0.5 or more in talk that gives no cause, {sampled} messages of each set at
-most. None of it was trained on, but it was looked at: that the style of short texts is believed less was
-decided because an earlier version gave too many high scores here. So this is no test, and new talk will
-have more of them:
+Share of messages scored 0.5 or more in harmless talk, at most {sampled} messages per set. None of it was used
+for training, but it was seen: short texts lose style weight because an earlier version scored too high here.
+Expect more on new data.
 """
 
 _FILM = """
-Film dialogues, manipulative or not as people judged (AUROC, 0.5 is chance). Not trained on; the figures of
+Film dialogues that people judged manipulative or not (AUROC, 0.5 is chance). Not trained on; figures of
 earlier versions were seen. {film}
 """
 
 _PROBES = """
-Short messages written by hand, each kind against plain ones: how many of the pairs the model orders as a
-reader would (a tie counts as wrong). They were seen while the model was made, as the sets above.
-In all {right} of {pairs}. {weak}
+Short messages written by hand, each kind against plain ones: pairs that the model orders as a reader would
+(ties count as wrong). They were seen during development. In all {right} of {pairs}. {weak}
 """
 
 _END = """
 ## Indicators
 
-An indicator is given only with the words that show it: a phrase of a category of the lexicon that stands
-for it, in the author's own words (not denied, quoted or mentioned), and only where the trait's score is
-0.25 or more. Its confidence is the share of such messages whose labels name the indicator as well: measured
-for {own} categories of {categories}, and {usual} for all others, which is the share over all of them.
+An indicator needs a phrase of a lexicon category that stands for it, in the author's own words (not negated,
+quoted or mentioned), and a trait score of 0.25 or more. Its confidence is the share of such messages whose
+labels name it too: measured for {own} of {categories} categories, {usual} (the share over all) for others.
 
-## Where it is blind
+## Limits
 
-- It reads one message. What a promise, a threat or a joke is in its thread, it cannot tell.
-- It is trained on posts of agents, most of 200 characters and more. Chat, mail and short messages sound
-  different: see the tables above. Fewer than 3 words are *not measured*, and the style of short texts is
-  believed less.
-- It knows no facts. A fabrication that is calmly put sounds like a report, and `accuracy` is how a careful
-  text sounds.
-- Polite pressure, irony and flattery without the usual words pass; loud but harmless advertising does not.
-- Texts in a language that the lexicon does not know are *not measured*. Only the first 8,000 characters are
-  read.
-- Traits go together: a text that sounds like spam is high on most negative ones at once.
-- The labels come from one model, one prompt and one network. Their mistakes are learned too.
+- It reads one message, without its thread.
+- It was trained on posts of agents, mostly of 200 characters and more. Chat, mail and short messages differ:
+  see the tables. Fewer than 3 words are *not measured*.
+- It knows no facts. A calm fabrication sounds like a report; `accuracy` is how a careful text sounds.
+- It misses polite pressure, irony and unusual flattery, and flags loud but harmless advertising.
+- Languages that the lexicon does not know are *not measured*. Only the first 8,000 characters are read.
+- Traits correlate: text that sounds like spam is high on most negative ones.
+- The labels come from one model, one prompt and one network, mistakes included.
 
-Do not act on one score. What it is for is many readings of one subject over time, and choosing what to look
-at more closely.
+Do not act on one score. Use many readings of one subject over time, or use it to choose what to read.
 """
 
 
 def write_card(numbers: Numbers) -> str:
-    """The card as a page."""
+    """Return the card as Markdown."""
     probes = numbers["probes"].values()
     words = {name.replace(" ", "_"): value for name, value in numbers.items()}
     parts = [
@@ -124,7 +111,7 @@ def write_card(numbers: Numbers) -> str:
         _ELSEWHERE.format(sampled=f"{SAMPLED:,}"),
         _harmless(numbers),
         _FILM.format(film=_film(numbers)),
-        _table(("what is asked", "AUROC"), ((name, _interval(one)) for name, one in numbers["film"].items())),
+        _table(("score", "AUROC"), ((name, _interval(one)) for name, one in numbers["film"].items())),
         _PROBES.format(
             right=sum(one[0] for one in probes), pairs=sum(one[1] for one in probes), weak=_weak(numbers)
         ),
@@ -154,15 +141,15 @@ def _agreement(numbers: Numbers) -> str:
 def _measured(numbers: Numbers) -> str:
     out = [trait for trait in numbers["agreement"] if trait not in numbers["measured"]]
     if not out:
-        return "That is so for all twelve."
-    return f"That is not so for {', '.join(out)}: there is no reading of these."
+        return "All twelve are."
+    return f"Not measured: {', '.join(out)}."
 
 
 def _film(numbers: Numbers) -> str:
     best = max((one[0] for name, one in numbers["film"].items() if name.startswith("model")), default=0.0)
     if not numbers["film"] or best > numbers["film"]["length"][2]:
         return ""
-    return "**The model tells them apart no better than their length does.**"
+    return "**The model does not separate them better than length does.**"
 
 
 def _weak(numbers: Numbers) -> str:

@@ -125,10 +125,7 @@ def commit() -> str:
 def runs(found: Mapping[str, Any], data: str, at: str) -> Iterator[str]:
     """The section on runs, line by line."""
     yield f"\nCommand: `python -m benchmarks quality runs --data FOLDER`; commit `{at}`; data `{data}`.\n"
-    yield (
-        "**False alarms**: runs that succeeded or are everyday work, in which a pattern that is on "
-        "found something.\n"
-    )
+    yield "**False alarms**: runs that succeeded or are everyday work, in which an enabled pattern fired.\n"
     yield "| sets | good runs | any severity | medium or above | high or above |"
     yield "| --- | --- | --- | --- | --- |"
     yield _alarms("all", found["false_alarms"])

@@ -42,7 +42,7 @@ def _bars(record: Record) -> Iterator[str]:
 
 
 def _modes(records: Sequence[Record]) -> Iterator[str]:
-    yield "\n**Conversations of 1,000 that ever reach a mode**, and the user's turn at which SUSPECT comes.\n"
+    yield "\n**Conversations of 1,000 that reach a mode**, and the user's turn at which SUSPECT comes.\n"
     yield _row("set", "kind", "conversations", *SHOWN, "SUSPECT, interval", "median turn", "at the first")
     yield _row(*["---"] * (6 + len(SHOWN)))
     for item, modes in mode_rows(records):
@@ -86,7 +86,7 @@ def _methods(rows: Sequence[tuple[Sequence[Record], Record]]) -> Iterator[str]:
 
 
 def _readings(records: Sequence[Record]) -> Iterator[str]:
-    yield "\nChosen on one half of each set, told for the rest; the bag of words *is* trained on the set.\n"
+    yield "\nChosen on one half of each set, reported for the rest; the bag of words is trained on the set.\n"
     yield _row("set", "reading: shape", "direction", "chosen on", "AUROC on the rest", "bag of words")
     yield _row(*["---"] * 6)
     for item in of(records, "conversation_reading"):

@@ -34,7 +34,7 @@ def usage(found: Sequence[Record], whole: Sequence[Record], told: Record, at: st
     for name, draws in told["draws"].items():
         given = f"--set {name} --half {told['half']} --seed {told['seed']} --draws {draws}"
         yield f"- `{command} {given}`"
-    yield f"- the rates of everybody and of both halves: `{command} --draws 0`"
+    yield f"- rates of everybody and of both halves: `{command} --draws 0`"
     for one in found:
         if one["record"] == "usage_set":
             own = [row for row in found if row["set"] == one["set"]]
@@ -52,14 +52,14 @@ def _about(one: Record) -> str:
     zone = one["zone"] or "not known"
     return (
         f"{one['people']:,} people with {one['events']:,} events in {one['person_weeks']:,.0f} person-weeks "
-        f"({one['observed_days']:,} days on which one of them was there); zone {zone}; cohort's table "
+        f"({one['observed_days']:,} days with activity); zone {zone}; cohort table "
         f"version {one['cohort']}."
     )
 
 
 def _rates(own: Sequence[Record], every: Iterable[Record]) -> Iterator[str]:
-    yield "\n**False alarms**: openings a person-week (silent weeks count) and an active week (a calendar"
-    yield "week in which the person was there), and the share of people with any."
+    yield "\n**False alarms**: openings per person-week (silent weeks count) and per active week (a calendar"
+    yield "week with activity), and the share of people with any."
     yield f"\n**Beside fixed limits**, {beside_fixed(own)}.\n"
     yield from _head("method people", *SEVERITIES)
     for method, people, pattern, low, medium in rate_rows(own):
@@ -73,7 +73,7 @@ def _rates(own: Sequence[Record], every: Iterable[Record]) -> Iterator[str]:
 
 
 def _patterns(own: Iterable[Record]) -> Iterator[str]:
-    yield "\n**By pattern**, beside what fixed limits say under the same name.\n"
+    yield "\n**By pattern**, beside the fixed limit of the same name.\n"
     yield from _head("method pattern", *SEVERITIES)
     for method, people, pattern, low, medium in rate_rows(own):
         if pattern not in WHOLE and method != "asked daily" and people == "all":
@@ -100,8 +100,8 @@ def _recall(own: Sequence[Record]) -> Iterator[str]:
     rows = list(recall_rows(own))
     if not rows:
         return
-    yield "\n**Planted changes** where ten or more events were to be expected, and would have come without"
-    yield "the change. *Cases*: so many of so many people, and those left out as open before.\n"
+    yield "\n**Planted changes** where ten or more events were expected and would have come without the"
+    yield "change. *Cases*: cases of people, and in brackets those left out as open before.\n"
     at_severity = "{0}:_cases found luck delay"
     severities = [at_severity.format(severity) for severity in ("low", "medium")]
     yield from _head("change background ten_by came_to drawn too_small", *severities)
@@ -123,7 +123,7 @@ def _bar(rows: Sequence[Record]) -> Iterator[str]:
     severity = "Severity low or above"
     yield f"\n- {severity}, found in {BAR:.2f} or more: {len(met)} of {len(rows)} rows{_names(met)}."
     yield f"- {severity}, the interval not above luck: {len(luck)} of {len(rows)} rows{_names(luck)}."
-    yield "- Rows that must rise by so much are not counted in these two."
+    yield "- Rows with a minimum rise are not counted in these two."
 
 
 def _names(rows: Sequence[Record]) -> str:
@@ -136,14 +136,14 @@ def _luck(one: Record) -> str:
 
 
 def _silences(own: Sequence[Record]) -> Iterator[str]:
-    yield "\n**The final silence**: people who count as gone quiet so many days after their last event.\n"
+    yield "\n**Final silence**: people reported as withdrawn this many days after their last event.\n"
     for severity in ("medium", "low"):
         rows = [one for one in own if one["record"] == "usage_silence" and one["severity"] == severity]
         told = ", ".join(f"{one['quiet']} after {one['days']} days" for one in rows)
         least = "medium" if severity == "medium" else "low or above"
         yield f"- severity {least}: {told}; of {rows[0]['people']}"
-    yield "\n**Falls that come by themselves**: periods in which ten events or more were to be expected by"
-    yield "the mean of four weeks, and at most a fifth came.\n"
+    yield "\n**Natural drops**: periods with ten or more expected events (mean of four weeks) of which at"
+    yield "most a fifth came.\n"
     for one in own:
         if one["record"] == "usage_fall" and one["share"] is not None:
             yield (

@@ -145,7 +145,7 @@ def format_cohort(cohort: Cohort) -> str:
     >>> parse_cohort(format_cohort(COHORTS[1]), "again") == COHORTS[1]
     True
     """
-    head = "# What is usual among the people of a service; docs/cohort.md says how it is made.\n"
+    head = "# What is usual among the people of a service; docs/people.md says how it is made.\n"
     learnt = [name for name in ("date", "people") if getattr(cohort, name)]
     names = ["version", "source", *learnt, *RANGES]
     return head + "".join(f"{name}: {json.dumps(getattr(cohort, name))}\n" for name in names)
