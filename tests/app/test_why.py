@@ -119,7 +119,8 @@ def test_a_second_end_is_not_a_second_firing(ask):
 
 def test_one_event_can_be_asked_about(ask):
     warm, press = only(ask("warm_then_cold", warm_messages(), at="ann-2")).sequence.steps
-    assert (warm.tried.spot.event, warm.tried.place, warm.tried.stands) == ("ann-2", 2, True)
+    assert (warm.tried.spot.event, warm.tried.place, warm.tried.condition.truth) == ("ann-2", 2, True)
+    assert all(limit.holds for limit in warm.tried.limits)
     assert [limit.limit for limit in press.tried.limits] == ["order"]
 
 

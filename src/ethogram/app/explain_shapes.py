@@ -246,15 +246,22 @@ def why_silence(body: SilenceProgram, history: History, as_of: int, at: int | No
     )
 
 
+def deadline_after(body: SilenceProgram, history: History, at: int) -> int | None:
+    """When the silence after an event would be too long, in microseconds; None where it never is."""
+    if at + 1 < body.at_least or (body.after is not None and read_at(body.after, history, at) is not True):
+        return None
+    seconds = number(read_at(body.longer_than, history, at))
+    if seconds is None or above(0.0, seconds):
+        return None
+    return history.times[at] + max(0, round(seconds * 1e6))
+
+
 def _wait(body: SilenceProgram, history: History, as_of: int, at: int) -> Wait:
     ended = at + 1 < len(history.events)
     following = history.times[at + 1] if ended else as_of
     after = None if body.after is None else condition_at(body.after, history, at)
     seconds = number(read_at(body.longer_than, history, at))
-    counts = at + 1 >= body.at_least and (after is None or after.truth is True)
-    deadline = None
-    if counts and seconds is not None and not above(0.0, seconds):
-        deadline = history.times[at] + max(0, round(seconds * 1e6))
+    deadline = deadline_after(body, history, at)
     return Wait(
         spot(history, at),
         after,
@@ -283,11 +290,6 @@ class Tried(Record):
     place: int
     condition: ConditionAt
     limits: tuple[Limit, ...]
-
-    @property
-    def stands(self) -> bool:
-        """Whether the condition and all limits hold."""
-        return self.condition.truth is True and all(limit.holds for limit in self.limits)
 
 
 @dataclass(frozen=True, slots=True)

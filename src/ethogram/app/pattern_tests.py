@@ -199,9 +199,9 @@ def _compare(
     events = [event for event in in_order(example.events) if event.at <= as_of]
     # The default settings: a result is the same on every machine.
     measured, _ = measured_events(events, programs, Settings())
-    found = find(programs, measured, as_of=as_of, engine=engine)
+    result = find(programs, measured, as_of=as_of, engine=engine)
     own = {pattern.name for pattern in file.patterns}
-    first = next((detection for detection in found.detections if detection.pattern in own), None)
+    first = next((detection for detection in result.detections if detection.pattern in own), None)
     positions: dict[tuple[str, str], int] = {}
     for position, event in enumerate(example.events, start=1):
         positions.setdefault((event.source, event.id), position)
@@ -214,7 +214,7 @@ def _compare(
     if not example.fires:
         return True, "it stayed quiet"
     main = [program for program in programs if program.name in own]
-    reasons = dict.fromkeys(how_far(program, measured, found, positions) for program in main)
+    reasons = dict.fromkeys(how_far(program, measured, result, positions) for program in main)
     return False, f"it stayed quiet: {'; '.join(reasons)}"
 
 

@@ -12,8 +12,7 @@ from ..config import Settings
 from ..engine.combination import combine, parts_meant
 from ..engine.contagion import contacts, spread
 from ..engine.detect import by_depth, find
-from ..engine.history import CAP, History, histories
-from ..engine.live.expressions import number, read_at
+from ..engine.history import CAP, histories
 from ..errors import BadUsage
 from ..fields import Count, RecordStruct
 from ..ingest.collector import latest_time
@@ -26,6 +25,7 @@ from ..models.slotted import dataclass, replace
 from ..patterns.library import Library
 from ..signals import Options, plan
 from ..store.protocol import Change, Held, Store, SubjectRow, Swept, SweptDetection, Who
+from .explain_shapes import deadline_after
 from .readings import (
     is_bare_step,
     measured_events,
@@ -340,24 +340,11 @@ def next_due(
         for history in histories(program, events, cap):
             if program.timed_only and not history.timed:
                 continue
-            deadline = deadline_of(program.body, history)
+            deadline = deadline_after(program.body, history, len(history.events) - 1)
             if deadline is not None and now <= deadline < LATEST:
                 who = (history.source, history.events[-1].subject)
                 due[who] = min(deadline, due.get(who, deadline))
     return due
-
-
-def deadline_of(body: SilenceProgram, history: History) -> int | None:
-    """When the silence after the last event would be too long, or None where it never is."""
-    last = len(history.events) - 1
-    if last < body.at_least - 1:
-        return None
-    if body.after is not None and read_at(body.after, history, last) is not True:
-        return None
-    seconds = number(read_at(body.longer_than, history, last))
-    if seconds is None or seconds < 0 or seconds > LATEST / 1e6:
-        return None
-    return history.times[last] + round(seconds * 1e6)
 
 
 def reaches_others(program: Program, programs: Sequence[Program]) -> bool:

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from ..config import Settings
-from ..engine.detect import find
-from ..errors import BadPattern, Fault, did_you_mean
-from ..models import Detection, Event
-from ..patterns.catalogue import load_vocabulary
-from ..patterns.library import Library, load_patterns, places_of
-from ..store.protocol import Store, Who
-from .stored_events import IN_MEMORY
-from .sweep import SweepJob, chunks, reaches_others
+from ...config import Settings
+from ...engine.detect import find
+from ...errors import BadPattern, Fault, did_you_mean
+from ...models import Detection, Event
+from ...patterns.catalogue import load_vocabulary
+from ...patterns.library import Library, load_patterns, places_of
+from ...store.protocol import Store, Who
+from ..stored_events import IN_MEMORY
+from ..sweep import SweepJob, chunks, reaches_others
 
 Overlay = Mapping[str, float]
 Chunks = Callable[[], Iterable[Sequence[Event]]]
